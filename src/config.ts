@@ -1,0 +1,81 @@
+import { resolve } from 'node:path';
+
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Everything the environment decides, read and checked once. */
+export interface Config {
+  readonly host: string;
+  /** 0 takes a free port. */
+  readonly port: number;
+  /** Absent: an embedded PostgreSQL in `dataDir`. */
+  readonly databaseUrl: string | undefined;
+  /** Absolute. */
+  readonly dataDir: string;
+  /** Absent: the log is in PostgreSQL. Always with the scheme `esdb`. */
+  readonly eventStoreUrl: string | undefined;
+  /** Absolute. Absent: the sources file that ships with the service. */
+  readonly sourcesFile: string | undefined;
+  readonly logLevel: LogLevel;
+  readonly logFormat: 'pretty' | 'json';
+  /** Requests per key and minute; 0 means no limit. */
+  readonly rateLimitPerMinute: number;
+  /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
+  readonly trustProxy: readonly string[];
+}
+
+/** A setting that cannot be used. The message names the variable, what it holds and what it may hold. */
+export class ConfigError extends Error {}
+
+const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+const LOG_FORMATS = ['pretty', 'json'] as const;
+
+const oneOf = <T extends string>(name: string, value: string, allowed: readonly T[]): T => {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found === undefined) throw new ConfigError(`${name} is "${value}"; it may be ${allowed.join(', ')}`);
+  return found;
+};
+
+const wholeNumber = (name: string, value: string, max: number): number => {
+  if (!/^\d{1,9}$/.test(value) || Number(value) > max)
+    throw new ConfigError(`${name} is "${value}"; it must be a whole number from 0 to ${max}`);
+  return Number(value);
+};
+
+const url = (name: string, value: string, schemes: readonly string[]): string => {
+  const scheme = /^([a-z+]+):\/\/./.exec(value)?.[1];
+  // The value may hold a password, so it is never repeated.
+  if (!scheme || !schemes.includes(scheme))
+    throw new ConfigError(`${name} must begin with ${schemes.map((allowed) => `${allowed}://`).join(' or ')}`);
+  return value;
+};
+
+/**
+ * Reads the settings from an environment; an empty variable counts as absent.
+ * @throws ConfigError naming the variable
+ */
+export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
+  const read = (name: string): string | undefined => env[name]?.trim() || undefined;
+  const databaseUrl = read('DATABASE_URL');
+  const eventStoreUrl = read('EVENTSTORE_URL');
+  const sourcesFile = read('SOURCES_FILE');
+  return Object.freeze({
+    host: read('HOST') ?? '127.0.0.1',
+    port: wholeNumber('PORT', read('PORT') ?? '3000', 65_535),
+    databaseUrl: databaseUrl && url('DATABASE_URL', databaseUrl, ['postgres', 'postgresql']),
+    dataDir: resolve(read('DATA_DIR') ?? '.data'),
+    eventStoreUrl:
+      eventStoreUrl &&
+      url('EVENTSTORE_URL', eventStoreUrl, ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover']).replace(
+        /^kurrentdb/,
+        'esdb',
+      ),
+    sourcesFile: sourcesFile && resolve(sourcesFile),
+    logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL') ?? 'info', LOG_LEVELS),
+    logFormat: oneOf('LOG_FORMAT', read('LOG_FORMAT') ?? (process.stdout.isTTY ? 'pretty' : 'json'), LOG_FORMATS),
+    rateLimitPerMinute: wholeNumber('RATE_LIMIT_PER_MINUTE', read('RATE_LIMIT_PER_MINUTE') ?? '6000', 999_999_999),
+    trustProxy: (read('TRUST_PROXY') ?? '')
+      .split(',')
+      .map((address) => address.trim())
+      .filter((address) => address !== ''),
+  });
+};

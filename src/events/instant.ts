@@ -1,0 +1,68 @@
+/** Instants are integer milliseconds since 1970-01-01T00:00:00Z; days are whole UTC days since then. */
+
+export const MS_PER_DAY = 86_400_000;
+
+/** 0001-01-01T00:00:00.000Z */
+export const EARLIEST = -62_135_596_800_000;
+/** 9999-12-31T23:59:59.999Z */
+export const LATEST = 253_402_300_799_999;
+
+export const dayOf = (instant: number): number => Math.floor(instant / MS_PER_DAY);
+
+export interface CivilTime {
+  readonly year: number;
+  /** 1 to 12 */
+  readonly month: number;
+  readonly day: number;
+  readonly hour: number;
+  readonly minute: number;
+  readonly second: number;
+  readonly millisecond: number;
+}
+
+/** The UTC instant of a civil time, or undefined where there is no such time (`2026-02-30`, hour 24, second 60). */
+export const instantOf = (t: CivilTime): number | undefined => {
+  if (t.hour > 23 || t.minute > 59 || t.second > 59 || t.month < 1 || t.month > 12 || t.day < 1) return undefined;
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999; setUTCFullYear does not.
+  const date = new Date(0);
+  date.setUTCFullYear(t.year, t.month - 1, t.day);
+  if (date.getUTCDate() !== t.day) return undefined;
+  return date.getTime() + ((t.hour * 60 + t.minute) * 60 + t.second) * 1000 + t.millisecond;
+};
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+
+/** The first three digits of a fraction as milliseconds: cut, not rounded. */
+export const millisecondsOf = (fraction: string | undefined): number =>
+  fraction === undefined ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0'));
+
+/** An offset in minutes, or undefined where it is none (`+24:00`, `+01:60`). */
+export const offsetOf = (sign: string | undefined, hours = '0', minutes = '0'): number | undefined => {
+  if (Number(hours) > 23 || Number(minutes) > 59) return undefined;
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
+};
+
+/** Reads RFC 3339 with an offset, cut to the millisecond; undefined where the text is none or the year is not 1 to 9999. */
+export const parseInstant = (text: string): number | undefined => {
+  const m = RFC_3339.exec(text);
+  if (!m) return undefined;
+  const offset = offsetOf(m[8], m[9], m[10]);
+  const local = instantOf({
+    year: Number(m[1]),
+    month: Number(m[2]),
+    day: Number(m[3]),
+    hour: Number(m[4]),
+    minute: Number(m[5]),
+    second: Number(m[6]),
+    millisecond: millisecondsOf(m[7]),
+  });
+  if (offset === undefined || local === undefined) return undefined;
+  const instant = local - offset * 60_000;
+  return instant >= EARLIEST && instant <= LATEST ? instant : undefined;
+};
+
+/** `YYYY-MM-DDTHH:mm:ss.sssZ` */
+export const formatInstant = (instant: number): string => new Date(instant).toISOString();
+
+/** `YYYY-MM-DD` of a day number */
+export const formatDay = (day: number): string => new Date(day * MS_PER_DAY).toISOString().slice(0, 10);

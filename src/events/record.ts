@@ -1,0 +1,73 @@
+import type { UpstreamEvent } from './event.js';
+
+/** What an upstream event is about, and where in the record's history it stands. */
+export interface RecordState {
+  /** '' for an entry of the status history, whoever it concerns. */
+  readonly organization: string;
+  readonly kind: RecordKind;
+  readonly id: string;
+  /**
+   * The order within the record: twice the instant, plus one for a deletion, so that at the same instant a deletion
+   * is later than a state. Between equal versions the greater event id is later.
+   */
+  readonly version: number;
+}
+
+export type RecordKind = 'report' | 'threat' | 'takedown' | 'assetStatus' | 'brand' | 'featureFlag' | 'groupedAsset';
+
+/** The deletion of a status entry is final: no state can be later. */
+const FINAL = Number.MAX_SAFE_INTEGER;
+
+const state = (updatedAt: number): number => 2 * updatedAt;
+const deletion = (deletedAt: number): number => 2 * deletedAt + 1;
+
+/** @param assetKey the normalised key of an asset, which tells one grouped asset from another */
+export const recordOf = (
+  event: UpstreamEvent,
+  assetKey: (asset: { type: string; content: string }) => string,
+): RecordState => {
+  const { type, data } = event;
+  switch (type) {
+    case 'ReportFiled':
+      return { organization: data.organization, kind: 'report', id: data.reportId, version: state(data.updatedAt) };
+    case 'ReportDeleted':
+      return { organization: data.organization, kind: 'report', id: data.reportId, version: deletion(data.deletedAt) };
+    case 'ThreatStatusChanged':
+      return { organization: data.organization, kind: 'threat', id: data.threatId, version: state(data.updatedAt) };
+    case 'ThreatDeleted':
+      return { organization: data.organization, kind: 'threat', id: data.threatId, version: deletion(data.deletedAt) };
+    case 'TakedownFiled':
+    case 'TakedownStatusChanged':
+      return { organization: data.organization, kind: 'takedown', id: data.takedownId, version: state(data.updatedAt) };
+    case 'TakedownDeleted':
+      return {
+        organization: data.organization,
+        kind: 'takedown',
+        id: data.takedownId,
+        version: deletion(data.deletedAt),
+      };
+    case 'AssetStatusChanged':
+      return { organization: '', kind: 'assetStatus', id: data.changeId, version: state(data.createdAt) };
+    case 'AssetStatusChangeDeleted':
+      return { organization: '', kind: 'assetStatus', id: data.changeId, version: FINAL };
+    case 'BrandRegistered':
+    case 'BrandRemoved':
+      return { organization: data.organization, kind: 'brand', id: data.brand, version: state(data.updatedAt) };
+    case 'FeatureFlagChanged':
+      return { organization: data.organization, kind: 'featureFlag', id: data.flag, version: state(data.updatedAt) };
+    case 'AssetGrouped':
+    case 'AssetUngrouped':
+      return {
+        organization: data.organization,
+        kind: 'groupedAsset',
+        id: assetKey(data.asset),
+        version: state(data.updatedAt),
+      };
+  }
+};
+
+/** Whether one state of a record is later than another; arrival never decides. */
+export const isLater = (
+  a: { readonly version: number; readonly eventId: string },
+  b: { readonly version: number; readonly eventId: string },
+): boolean => a.version > b.version || (a.version === b.version && a.eventId > b.eventId);

@@ -1,0 +1,70 @@
+import type { DomainEvent } from './event.js';
+
+/**
+ * The names of the streams, for ever. EventStoreDB cuts the category at the first dash; the colon keeps organizations
+ * apart, because a slug has none while an id may have one.
+ */
+export const CATEGORIES = [
+  'threat',
+  'takedown',
+  'report',
+  'brand',
+  'featureFlag',
+  'assetStatus',
+  'groupedAsset',
+  'assetGroups',
+] as const;
+
+export const API_KEYS_STREAM = 'apiKeys';
+/** Holds what operators do to the log itself: `LogOpened`, `ParkedEventDropped`. */
+export const OPERATIONS_STREAM = 'operations';
+
+/** What every stream of this service begins with; an event store may hold others beside them. */
+export const STREAM_PREFIXES: readonly string[] = [
+  ...CATEGORIES.map((category) => `${category}-`),
+  API_KEYS_STREAM,
+  OPERATIONS_STREAM,
+];
+
+export const assetGroupsStream = (organization: string): string => `assetGroups-${organization}`;
+
+/** @param assetHash the hash of the asset's normalised key, so that every spelling of one asset shares a stream */
+export const streamOf = (
+  event: DomainEvent,
+  assetHash: (asset: { type: string; content: string }) => string,
+): string => {
+  const { type, data } = event;
+  switch (type) {
+    case 'ReportFiled':
+    case 'ReportDeleted':
+      return `report-${data.organization}:${data.reportId}`;
+    case 'ThreatStatusChanged':
+    case 'ThreatDeleted':
+      return `threat-${data.organization}:${data.threatId}`;
+    case 'TakedownFiled':
+    case 'TakedownStatusChanged':
+    case 'TakedownDeleted':
+      return `takedown-${data.organization}:${data.takedownId}`;
+    case 'AssetStatusChanged':
+    case 'AssetStatusChangeDeleted':
+      return `assetStatus-${assetHash(data.asset)}`;
+    case 'BrandRegistered':
+    case 'BrandRemoved':
+      return `brand-${data.organization}:${data.brand}`;
+    case 'FeatureFlagChanged':
+      return `featureFlag-${data.organization}:${data.flag}`;
+    case 'AssetGrouped':
+    case 'AssetUngrouped':
+      return `groupedAsset-${data.organization}:${assetHash(data.asset)}`;
+    case 'AssetGroupCreated':
+    case 'AssetGroupRenamed':
+    case 'AssetGroupDeleted':
+      return assetGroupsStream(data.organization);
+    case 'ApiKeyIssued':
+    case 'ApiKeyRevoked':
+      return API_KEYS_STREAM;
+    case 'LogOpened':
+    case 'ParkedEventDropped':
+      return OPERATIONS_STREAM;
+  }
+};

@@ -1,0 +1,45 @@
+import { Kysely, PostgresDialect } from 'kysely';
+import { Pool, type PoolConfig, TypeOverrides } from 'pg';
+import type { Tables } from './tables.js';
+
+const INT8 = 20;
+const NUMERIC = 1700;
+
+/** An int8 as a number: every count, instant and position of ours fits, and one that does not must not be rounded. */
+const safeInteger = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`PostgreSQL sent ${text}, which a number cannot hold exactly`);
+  return value;
+};
+
+/** How PostgreSQL's types arrive, decided here once: int8 as an exact number, sums (numeric) likewise. */
+const types = new TypeOverrides();
+types.setTypeParser(INT8, safeInteger);
+types.setTypeParser(NUMERIC, safeInteger);
+
+/** What a process may spend on the database before it says so. Milliseconds. */
+const LIMITS = {
+  connectionTimeoutMillis: 2_000,
+  query_timeout: 6_000,
+  statement_timeout: 5_000,
+  lock_timeout: 2_000,
+  idle_in_transaction_session_timeout: 10_000,
+} satisfies PoolConfig;
+
+/**
+ * A pool of connections to the database.
+ * @param onConnectionLost told of each idle connection that broke; without a listener one would end the process
+ */
+export const createPool = (
+  connectionString: string,
+  onConnectionLost: (error: Error) => void,
+  options: PoolConfig = {},
+): Pool => {
+  const pool = new Pool({ connectionString, max: 10, keepAlive: true, types, ...LIMITS, ...options });
+  pool.on('error', onConnectionLost);
+  return pool;
+};
+
+/** The read models, by the names in `tables.ts`; `schema` is another one while a rebuild fills it. */
+export const createReadModels = (pool: Pool, schema = 'read'): Kysely<Tables> =>
+  new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }).withSchema(schema);
