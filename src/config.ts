@@ -2,25 +2,25 @@ import { resolve } from 'node:path';
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Everything the environment decides, read and checked once. */
-export interface Config {
-  readonly host: string;
+/** Everything the environment decides, read and checked once. A class so that it is its own injection token. */
+export abstract class Config {
+  abstract readonly host: string;
   /** 0 takes a free port. */
-  readonly port: number;
+  abstract readonly port: number;
   /** Absent: an embedded PostgreSQL in `dataDir`. */
-  readonly databaseUrl: string | undefined;
+  abstract readonly databaseUrl: string | undefined;
   /** Absolute. */
-  readonly dataDir: string;
+  abstract readonly dataDir: string;
   /** Absent: the log is in PostgreSQL. Always with the scheme `esdb`. */
-  readonly eventStoreUrl: string | undefined;
+  abstract readonly eventStoreUrl: string | undefined;
   /** Absolute. Absent: the sources file that ships with the service. */
-  readonly sourcesFile: string | undefined;
-  readonly logLevel: LogLevel;
-  readonly logFormat: 'pretty' | 'json';
+  abstract readonly sourcesFile: string | undefined;
+  abstract readonly logLevel: LogLevel;
+  abstract readonly logFormat: 'pretty' | 'json';
   /** Requests per key and minute; 0 means no limit. */
-  readonly rateLimitPerMinute: number;
+  abstract readonly rateLimitPerMinute: number;
   /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
-  readonly trustProxy: readonly string[];
+  abstract readonly trustProxy: readonly string[];
 }
 
 /** A setting that cannot be used. The message names the variable, what it holds and what it may hold. */
