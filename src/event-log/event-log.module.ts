@@ -1,0 +1,17 @@
+import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Config } from '../config.js';
+import { EventLog } from './event-log.js';
+import { openEventLog } from './open-event-log.js';
+
+@Global()
+@Module({
+  providers: [{ provide: EventLog, useFactory: openEventLog, inject: [Config] }],
+  exports: [EventLog],
+})
+export class EventLogModule implements OnApplicationShutdown {
+  constructor(private readonly log: EventLog) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.log.close();
+  }
+}

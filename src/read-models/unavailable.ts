@@ -1,0 +1,34 @@
+import { Unavailable } from '../errors.js';
+
+/** SQLSTATE classes and codes that say the database is away, busy or going down, not that the statement is wrong. */
+const TRANSIENT = /^(08|53|57P|40001|40P01|55P03|57014|25P03)/;
+const CONNECTION_ERRORS = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOENT',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+/** What `pg` says without a code where a connection broke or a time limit of ours passed. */
+const CONNECTION_MESSAGES =
+  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Connection ended unexpectedly|client was closed|Cannot use a pool after calling end/i;
+
+/** Whether a failed statement may succeed later, unchanged: the database was away, restarting, full or contended. */
+export const isTransient = (error: unknown): boolean => {
+  if (error instanceof Unavailable) return true;
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string' && (TRANSIENT.test(code) || CONNECTION_ERRORS.has(code))) return true;
+  // Node tries several addresses and reports them together.
+  if (error instanceof AggregateError) return error.errors.some(isTransient);
+  return CONNECTION_MESSAGES.test(error.message);
+};
+
+/** A database error as callers are to see it: `Unavailable` where asking again may help, else itself. */
+export const asUnavailable = (error: unknown): unknown =>
+  isTransient(error) && !(error instanceof Unavailable)
+    ? new Unavailable('The database did not answer; try again', 1, { cause: error })
+    : error;
