@@ -1,0 +1,87 @@
+import { isUnstorable } from '../events/fields.js';
+import { formatInstant, MS_PER_DAY, parseInstant } from '../events/instant.js';
+
+/**
+ * One CloudEvent 1.0 as it was read. Where `issues` is empty, every attribute is there and of its kind; otherwise only
+ * `id` may be looked at, to name the event in the answer. `data` is still what was sent.
+ */
+export interface CloudEvent {
+  readonly id: string | undefined;
+  readonly source: string;
+  readonly type: string;
+  /** ms */
+  readonly time: number;
+  readonly data: unknown;
+  /** One sentence for each thing that is wrong. */
+  readonly issues: readonly string[];
+}
+
+/** How far ahead of the clock a time may be. Milliseconds. */
+export const MOST_AHEAD = MS_PER_DAY;
+
+const JSON_MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]+\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;|$)/i;
+const TIME_RULE = 'must be an RFC 3339 date-time with an offset, in the years 0001 to 9999';
+
+/** Texts that PostgreSQL and other readers of the log cannot hold, in any string or name of a JSON value. */
+export const holdsUnstorable = (value: unknown): boolean => {
+  // A list of what is still to be looked at, not a recursion: the sender decides how deep the value is.
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next === 'string') {
+      if (isUnstorable(next)) return true;
+    } else if (Array.isArray(next)) {
+      for (const item of next as unknown[]) open.push(item);
+    } else if (typeof next === 'object' && next !== null) {
+      for (const [name, item] of Object.entries(next)) open.push(name, item);
+    }
+  }
+  return false;
+};
+
+const requireText = (name: string, value: unknown, issues: string[]): string => {
+  if (typeof value === 'string' && value !== '') return value;
+  issues.push(value === undefined ? `${name} is required` : `${name} must be a text that is not empty`);
+  return '';
+};
+
+const requireTime = (value: unknown, latest: number, issues: string[]): number => {
+  if (value === undefined) {
+    issues.push('time is required');
+    return 0;
+  }
+  const time = typeof value === 'string' ? parseInstant(value) : undefined;
+  if (time === undefined) issues.push(`time ${TIME_RULE}`);
+  else if (time > latest) issues.push(`time is more than 24 hours ahead of the clock: ${formatInstant(time)}`);
+  return time ?? 0;
+};
+
+/**
+ * Reads the attributes of one event, strictly: nothing missing is filled in, because an id or a time made up here would
+ * be another one with each retry. Attributes that this service does not know are ignored.
+ * @param value the event in its JSON form
+ * @param latest times after this one are refused, in ms
+ * @param suspicious whether the text it came from has escapes that may stand for U+0000 or for a lone surrogate; only
+ *   then is it searched for them
+ */
+export const readCloudEvent = (value: unknown, latest: number, suspicious: boolean): CloudEvent => {
+  const issues: string[] = [];
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    issues.push('the event must be a JSON object');
+    return { id: undefined, source: '', type: '', time: 0, data: undefined, issues };
+  }
+  const attributes = value as Readonly<Record<string, unknown>>;
+  const { specversion, id, data } = attributes;
+  if (specversion !== '1.0') issues.push('specversion must be "1.0"');
+  requireText('id', id, issues);
+  const source = requireText('source', attributes['source'], issues);
+  const type = requireText('type', attributes['type'], issues);
+  const time = requireTime(attributes['time'], latest, issues);
+  if ('data_base64' in attributes) issues.push('data_base64 is not taken: send data as JSON');
+  else if (!('data' in attributes)) issues.push('data is required');
+  const contentType = attributes['datacontenttype'];
+  if (contentType !== undefined && !(typeof contentType === 'string' && JSON_MEDIA_TYPE.test(contentType)))
+    issues.push('datacontenttype must be a JSON media type, such as application/json');
+  if (suspicious && holdsUnstorable(value)) issues.push('the event must hold no U+0000 and no lone surrogate');
+  return { id: typeof id === 'string' ? id : undefined, source, type, time, data, issues };
+};

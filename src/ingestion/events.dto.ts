@@ -1,0 +1,37 @@
+/** A CloudEvent 1.0 in its JSON form. */
+export class CloudEventDto {
+  /** Always "1.0". */
+  specversion!: string;
+  /** With `source` it says which event this is: the same pair again changes nothing. */
+  id!: string;
+  /** Where the event comes from. */
+  source!: string;
+  /** What happened, such as `ThreatStatusChanged`. */
+  type!: string;
+  /** When it happened: RFC 3339 with an offset. */
+  time!: string;
+  /** The record's full state, by the event's type. */
+  data!: Record<string, unknown>;
+}
+
+export class RejectionIssueDto {
+  message!: string;
+}
+
+export class RejectionDto {
+  /** The event's place in the request, from 0. */
+  index!: number;
+  /** The event's id, where it has one. */
+  id?: string;
+  issues!: RejectionIssueDto[];
+}
+
+/** The three add up to what was sent. */
+export class RecordedEventsDto {
+  /** Stored on disk by this request. */
+  accepted!: number;
+  /** Known already, so nothing was changed. */
+  duplicates!: number;
+  /** Refused; the others of the batch are kept. */
+  rejected!: RejectionDto[];
+}

@@ -1,0 +1,112 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { assetHash } from '../assets/asset-key.js';
+import { Invalid } from '../errors.js';
+import { eventIdOf } from '../event-log/event-id.js';
+import { EventLog, type NewEvent } from '../event-log/event-log.js';
+import { isKnownType, isUpstreamType, parseEvent, toJson, type UpstreamEvent } from '../events/event.js';
+import { formatInstant } from '../events/instant.js';
+import { streamOf } from '../events/streams.js';
+import type { CloudEvent } from './cloud-event.js';
+
+export interface Rejection {
+  /** The event's place in the request, from 0. */
+  readonly index: number;
+  readonly id?: string;
+  readonly issues: readonly { readonly message: string }[];
+}
+
+/** The three add up to what was sent. */
+export interface RecordedEvents {
+  readonly accepted: number;
+  readonly duplicates: number;
+  readonly rejected: readonly Rejection[];
+}
+
+/** Upstream reports what happened. */
+export class RecordEvents extends Command<RecordedEvents> {
+  constructor(
+    /** Read with the same `latest`. */
+    readonly events: readonly CloudEvent[],
+    /** Times after this one are refused, in ms. */
+    readonly latest: number,
+    /** The one organization whose events may be reported; absent: every organization's, and asset statuses. */
+    readonly organization: string | undefined,
+  ) {
+    super();
+  }
+}
+
+export interface Entry {
+  readonly stream: string;
+  readonly event: NewEvent;
+}
+
+export interface Decision {
+  /** Each event once. */
+  readonly entries: readonly Entry[];
+  /** How many events of the request repeat another one of it. */
+  readonly repeated: number;
+  readonly rejected: readonly Rejection[];
+}
+
+/** What a type's name may look like in an answer: the sender decides how long it is. */
+const quote = (type: string): string => JSON.stringify(type.length > 64 ? `${type.slice(0, 64)}…` : type);
+
+const typeIssue = (type: string): string =>
+  isKnownType(type)
+    ? `type ${quote(type)} is this service's own and cannot be reported`
+    : `type ${quote(type)} is unknown`;
+
+const permissionIssue = (event: UpstreamEvent, organization: string): string | undefined => {
+  if (!('organization' in event.data))
+    return `this key takes no ${event.type}: it is for one organization's events only`;
+  if (event.data.organization !== organization)
+    return `data.organization is not this key's; it takes events of ${organization} only`;
+  return undefined;
+};
+
+/** What is to be stored of a request, and what is refused for which reasons. Pure. */
+export const decide = ({ events, latest, organization }: RecordEvents): Decision => {
+  const entries: Entry[] = [];
+  const rejected: Rejection[] = [];
+  const seen = new Set<string>();
+  let repeated = 0;
+  events.forEach(({ id, source, type, time, data, issues }, index) => {
+    const reject = (reasons: readonly string[]): void => {
+      rejected.push({ index, id, issues: reasons.map((message) => ({ message })) });
+    };
+    if (!isUpstreamType(type)) return reject(type === '' ? issues : [...issues, typeIssue(type)]);
+    const parsed = data === undefined ? undefined : parseEvent(type, data, latest);
+    if (issues.length > 0 || id === undefined || !parsed?.event) return reject([...issues, ...(parsed?.issues ?? [])]);
+    const { event } = parsed;
+    const forbidden = organization === undefined ? undefined : permissionIssue(event, organization);
+    if (forbidden !== undefined) return reject([forbidden]);
+    const eventId = eventIdOf(source, id);
+    if (seen.has(eventId)) {
+      repeated += 1;
+      return;
+    }
+    seen.add(eventId);
+    const metadata = { source, id, time: formatInstant(time) };
+    entries.push({ stream: streamOf(event, assetHash), event: { id: eventId, type, data: toJson(event), metadata } });
+  });
+  return { entries, repeated, rejected };
+};
+
+@CommandHandler(RecordEvents)
+export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
+  constructor(private readonly log: EventLog) {}
+
+  /** @throws Invalid where every event is refused; Unavailable where the log cannot be reached */
+  async execute(command: RecordEvents): Promise<RecordedEvents> {
+    const { entries, repeated, rejected } = decide(command);
+    if (rejected.length > 0 && rejected.length === command.events.length)
+      throw new Invalid(
+        rejected.length === 1 ? 'The event was refused' : `All ${rejected.length} events were refused`,
+        rejected.flatMap(({ index, issues }) => issues.map(({ message }) => `event ${index}: ${message}`)),
+      );
+    const known = entries.length > 0 ? await this.log.appendAll(entries) : [];
+    const stored = known.filter((duplicate) => !duplicate).length;
+    return { accepted: stored, duplicates: repeated + entries.length - stored, rejected };
+  }
+}

@@ -1,0 +1,356 @@
+import { describe, expect, it } from '@jest/globals';
+import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
+import { CloudEvent as SdkEvent, HTTP } from 'cloudevents';
+import fc from 'fast-check';
+import { Invalid } from '../../src/errors.js';
+import type { CloudEvent } from '../../src/ingestion/cloud-event.js';
+import { BATCH, BINARY, LARGEST_BODY, MOST_EVENTS, readEvents, STRUCTURED } from '../../src/ingestion/content-mode.js';
+
+const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
+const GOOD = {
+  specversion: '1.0',
+  id: '1',
+  source: 'https://upstream.example/threats',
+  type: 'ThreatStatusChanged',
+  time: '2026-03-01T12:00:00.000Z',
+  data: { threatId: 't-1' },
+};
+
+const read = (contentType: string | undefined, body: string | Buffer, more: Record<string, string | string[]> = {}) => {
+  const headers: Record<string, string> = contentType === undefined ? {} : { 'content-type': contentType };
+  const headersDistinct: Record<string, string[]> = contentType === undefined ? {} : { 'content-type': [contentType] };
+  for (const [name, value] of Object.entries(more)) {
+    headers[name] = [value].flat().join(', ');
+    headersDistinct[name] = [value].flat();
+  }
+  return readEvents({ headers, headersDistinct, body: Buffer.from(body as string) }, LATEST);
+};
+const readOne = (event: unknown): CloudEvent => read(STRUCTURED, JSON.stringify(event))[0]!;
+const issuesOf = (changes: object): readonly string[] => readOne({ ...GOOD, ...changes }).issues;
+const without = (name: string): Record<string, unknown> => ({ ...GOOD, [name]: undefined });
+
+const BINARY_HEADERS = {
+  'ce-specversion': '1.0',
+  'ce-id': '1',
+  'ce-source': 'https://upstream.example/threats',
+  'ce-type': 'ThreatStatusChanged',
+  'ce-time': '2026-03-01T12:00:00.000Z',
+};
+const readBinary = (more: Record<string, string | string[]> = {}, body = '{"threatId":"t-1"}'): CloudEvent =>
+  read(BINARY, body, { ...BINARY_HEADERS, ...more })[0]!;
+
+const EXPECTED = {
+  id: '1',
+  source: 'https://upstream.example/threats',
+  type: 'ThreatStatusChanged',
+  time: Date.parse('2026-03-01T12:00:00.000Z'),
+  data: { threatId: 't-1' },
+  issues: [],
+};
+
+describe('The door reads the three modes of the CloudEvents HTTP binding', () => {
+  it('one event in structured mode', () => {
+    expect(readOne(GOOD)).toEqual(EXPECTED);
+  });
+
+  it('a list in batch mode, in order, an empty one too', () => {
+    expect(read(BATCH, JSON.stringify([GOOD, { ...GOOD, id: '2' }])).map(({ id }) => id)).toEqual(['1', '2']);
+    expect(read(BATCH, '[]')).toEqual([]);
+  });
+
+  it('one event in binary mode', () => {
+    expect(readBinary()).toEqual(EXPECTED);
+  });
+
+  it('what the CloudEvents SDK sends, structured and binary', () => {
+    const event = new SdkEvent({ ...GOOD, datacontenttype: 'application/json' });
+    for (const message of [HTTP.structured(event), HTTP.binary(event)]) {
+      const { 'content-type': contentType, ...more } = message.headers as Record<string, string>;
+      const [received] = read(contentType, message.body as string, more);
+      expect(received).toEqual(EXPECTED);
+    }
+  });
+
+  it.each([
+    `${STRUCTURED}; charset=utf-8`,
+    `${STRUCTURED};charset=UTF-8`,
+    `${STRUCTURED}; charset="utf-8"; x=y`,
+    'Application/CloudEvents+JSON',
+  ])('media type %s', (contentType) => {
+    expect(read(contentType, JSON.stringify(GOOD))).toEqual([EXPECTED]);
+  });
+
+  it.each([
+    undefined,
+    '',
+    'text/plain',
+    'application/xml',
+    'application/cloudevents',
+    'application/cloudevents+avro',
+    `${STRUCTURED}; charset=iso-8859-1`,
+    `${BATCH}; charset=utf-16`,
+  ])('and no other: media type %s is 415', (contentType) => {
+    expect(() => read(contentType, JSON.stringify(GOOD))).toThrow(UnsupportedMediaTypeException);
+  });
+
+  it('refuses a compressed body as a media type, not as broken JSON', () => {
+    expect(() => read(STRUCTURED, JSON.stringify(GOOD), { 'content-encoding': 'gzip' })).toThrow(
+      UnsupportedMediaTypeException,
+    );
+  });
+
+  it('takes 1,000 events and not 1,001', () => {
+    const batch = (size: number) => JSON.stringify(Array.from({ length: size }, () => GOOD));
+    expect(read(BATCH, batch(MOST_EVENTS))).toHaveLength(1_000);
+    expect(() => read(BATCH, batch(MOST_EVENTS + 1))).toThrow(PayloadTooLargeException);
+  });
+
+  it('takes 8 MiB and not a byte more', () => {
+    const body = JSON.stringify([GOOD]);
+    expect(read(BATCH, body.padEnd(LARGEST_BODY))).toHaveLength(1);
+    expect(() => read(BATCH, body.padEnd(LARGEST_BODY + 1))).toThrow(PayloadTooLargeException);
+  });
+
+  it.each([
+    ['broken JSON', STRUCTURED, '{"specversion":"1.0",'],
+    ['nothing', STRUCTURED, ''],
+    ['a list in structured mode', STRUCTURED, JSON.stringify([GOOD])],
+    ['a number in structured mode', STRUCTURED, '1'],
+    ['null in structured mode', STRUCTURED, 'null'],
+    ['one event in batch mode', BATCH, JSON.stringify(GOOD)],
+    ['null in batch mode', BATCH, 'null'],
+    ['two values', BATCH, '[][]'],
+    ['a byte order mark', STRUCTURED, `\ufeff${JSON.stringify(GOOD)}`],
+    ['JSON without ce- headers', BINARY, JSON.stringify(GOOD)],
+  ])('finds no events in %s', (_, contentType, body) => {
+    expect(() => read(contentType, body)).toThrow(Invalid);
+  });
+
+  it('finds no events in a body that is not UTF-8', () => {
+    const body = Buffer.concat([Buffer.from('{"id":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]);
+    expect(() => read(STRUCTURED, body)).toThrow('The body is not UTF-8');
+  });
+
+  it('says where the JSON breaks without repeating what was sent', () => {
+    const broken = '{"specversion":"1.0","id":secret}';
+    expect(() => read(STRUCTURED, broken)).toThrow(/^The body is not JSON/);
+    expect(() => read(STRUCTURED, broken)).not.toThrow(/secret/);
+  });
+});
+
+describe('Nothing missing is filled in', () => {
+  it.each(['id', 'source', 'type', 'time', 'data'])('an event without %s is refused', (name) => {
+    expect(readOne(without(name)).issues).toEqual([`${name} is required`]);
+    expect(readOne({ ...without(name), [name.toUpperCase()]: 'x' }).issues).toEqual([`${name} is required`]);
+  });
+
+  it.each(['ce-id', 'ce-source', 'ce-type', 'ce-time'])('a binary event without %s is refused', (header) => {
+    const headers: Record<string, string> = { ...BINARY_HEADERS };
+    delete headers[header];
+    expect(read(BINARY, '{}', headers)[0]!.issues).toEqual([`${header.slice(3)} is required`]);
+  });
+
+  it.each([undefined, '0.3', '1', 1, 1.0, '1.0.2', null])('specversion %j is refused', (specversion) => {
+    expect(issuesOf({ specversion })).toEqual(['specversion must be "1.0"']);
+  });
+
+  it.each(['id', 'source', 'type'])('%s must be a text that is not empty', (name) => {
+    for (const value of ['', 1, null, {}, [], true])
+      expect(issuesOf({ [name]: value })).toEqual([`${name} must be a text that is not empty`]);
+  });
+
+  it('every issue of an event is told at once, and its id where it has one', () => {
+    expect(readOne({ id: 'x' })).toMatchObject({
+      id: 'x',
+      issues: [
+        'specversion must be "1.0"',
+        'source is required',
+        'type is required',
+        'time is required',
+        'data is required',
+      ],
+    });
+  });
+
+  it.each([null, 1, 'x', true, [[]]])('an item that is no object (%j) is refused, the others are read', (item) => {
+    const events = read(BATCH, JSON.stringify([item, GOOD]));
+    expect(events[0]!.issues).toEqual(['the event must be a JSON object']);
+    expect(events[1]).toEqual(EXPECTED);
+  });
+});
+
+describe('The time of an event', () => {
+  it.each([
+    ['2026-03-01T12:00:00Z', '2026-03-01T12:00:00.000Z'],
+    ['2026-03-01T13:30:00.1239+01:30', '2026-03-01T12:00:00.123Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
+    ['2026-03-02T00:00:00.000Z', '2026-03-02T00:00:00.000Z'],
+  ])('%s is taken', (time, instant) => {
+    expect(readOne({ ...GOOD, time })).toMatchObject({ time: Date.parse(instant), issues: [] });
+  });
+
+  it.each(['2026-03-01', '2026-03-01T12:00:00', 'yesterday', '', 1_772_000_000_000, null, '2026-02-30T00:00:00Z'])(
+    '%j is refused',
+    (time) => {
+      expect(issuesOf({ time })).toEqual([
+        'time must be an RFC 3339 date-time with an offset, in the years 0001 to 9999',
+      ]);
+    },
+  );
+
+  it('is at most 24 hours ahead of the clock, to the millisecond', () => {
+    expect(issuesOf({ time: '2026-03-02T00:00:00.001Z' })).toEqual([
+      'time is more than 24 hours ahead of the clock: 2026-03-02T00:00:00.001Z',
+    ]);
+  });
+});
+
+describe('The data of an event', () => {
+  it('may be any JSON here, null and false included', () => {
+    for (const data of [null, false, 0, '', [], {}])
+      expect(readOne({ ...GOOD, data })).toMatchObject({ data, issues: [] });
+  });
+
+  it('is not taken as base64', () => {
+    expect(readOne({ ...without('data'), data_base64: 'e30=' }).issues).toEqual([
+      'data_base64 is not taken: send data as JSON',
+    ]);
+    expect(issuesOf({ data_base64: 'e30=' })).toEqual(['data_base64 is not taken: send data as JSON']);
+  });
+
+  it.each(['application/json', 'application/json; charset=utf-8', 'text/json', 'application/vnd.example+json'])(
+    'is JSON where datacontenttype is %s',
+    (datacontenttype) => {
+      expect(issuesOf({ datacontenttype })).toEqual([]);
+    },
+  );
+
+  it.each(['text/xml', 'application/octet-stream', 'application/jsonx', '', 1, null])(
+    'is refused where datacontenttype is %j',
+    (datacontenttype) => {
+      expect(issuesOf({ datacontenttype })).toEqual([
+        'datacontenttype must be a JSON media type, such as application/json',
+      ]);
+    },
+  );
+});
+
+describe('U+0000 and lone surrogates refuse the item that holds one', () => {
+  const BAD = ['\\u0000', '\\ud800', '\\udfff', '\\uDBFF\\u0041', 'a\\uD83Db'];
+  const FINE = ['\\ud83d\\ude00', '\\\\u0000', '\\\\ud800', '\\u0041', '\\u00e9', '\u{1f600}'];
+  const withText = (json: string): string[] => [
+    JSON.stringify({ ...GOOD, id: '*' }).replace('*', json),
+    JSON.stringify({ ...GOOD, extension: '*' }).replace('*', json),
+    JSON.stringify({ ...GOOD, data: { '*': 1 } }).replace('*', json),
+    JSON.stringify({ ...GOOD, data: [[[{ deep: ['*'] }]]] }).replace('*', json),
+  ];
+
+  it.each(BAD)('%s anywhere in it', (json) => {
+    for (const text of withText(json)) {
+      const [bad, good] = read(BATCH, `[${text},${JSON.stringify(GOOD)}]`);
+      expect(bad!.issues).toEqual(['the event must hold no U+0000 and no lone surrogate']);
+      expect(good).toEqual(EXPECTED);
+    }
+  });
+
+  it.each(FINE)('and not %s', (json) => {
+    for (const text of withText(json)) expect(read(STRUCTURED, text)[0]!.issues).toEqual([]);
+  });
+
+  it('in the headers and the body of binary mode too', () => {
+    const message = 'the event must hold no U+0000 and no lone surrogate';
+    expect(readBinary({ 'ce-id': 'a%00b' }).issues).toEqual([message]);
+    expect(readBinary({}, '{"x":"\\ud800"}').issues).toEqual([message]);
+  });
+
+  it('however deep the value is', () => {
+    const deep = `{"data":${'['.repeat(50_000)}"\\u0000"${']'.repeat(50_000)}}`;
+    expect(read(STRUCTURED, deep)[0]!.issues).toContain('the event must hold no U+0000 and no lone surrogate');
+  });
+});
+
+describe('The headers of binary mode', () => {
+  it.each([
+    ['Euro%20%E2%82%AC%20%F0%9F%98%80', 'Euro \u20ac \u{1f600}'],
+    ['50%25', '50%'],
+    ['50%2525', '50%25'],
+    ['"older sender"', 'older sender'],
+    ['"a\\"b\\\\c%20"', 'a"b\\c '],
+    ['a+b', 'a+b'],
+  ])('%s is percent-decoded once', (header, value) => {
+    expect(readBinary({ 'ce-id': header })).toMatchObject({ id: value, issues: [] });
+  });
+
+  it.each(['100%', '%zz', '%E2%82', '%ff', '%ed%a0%80', 'caf\u00e9'])('%s is refused', (header) => {
+    expect(readBinary({ 'ce-id': header }).issues[0]).toBe('ce-id must be percent-encoded UTF-8');
+  });
+
+  it('must not come twice', () => {
+    expect(readBinary({ 'ce-id': ['1', '2'] }).issues[0]).toBe('ce-id is there 2 times');
+  });
+
+  it('cannot stand in for the body', () => {
+    expect(readBinary({ 'ce-data': '%7B%7D', 'ce-data_base64': 'e30=', 'ce-datacontenttype': 'text/xml' })).toEqual(
+      EXPECTED,
+    );
+    expect(() => readBinary({ 'ce-data': '%7B%7D' }, '')).toThrow(Invalid);
+  });
+});
+
+describe('Whatever is sent', () => {
+  const contentTypes = fc.oneof(
+    fc.constantFrom(STRUCTURED, BATCH, BINARY, `${BATCH}; charset=utf-8`, 'text/plain'),
+    fc.string(),
+  );
+  const header = fc.oneof(fc.constantFrom('1.0', '%00', '%', '"', '2026-03-01T00:00:00Z'), fc.string());
+  const ceHeaders = fc.dictionary(
+    fc.constantFrom('ce-id', 'ce-source', 'ce-type', 'ce-time', 'ce-specversion', 'ce-__proto__', 'ce-x', 'x-other'),
+    fc.oneof(header, fc.array(header, { minLength: 1, maxLength: 3 })),
+  );
+  const eventLike = fc.record(
+    {
+      specversion: fc.oneof(fc.constant('1.0'), fc.jsonValue()),
+      id: fc.oneof(fc.string({ unit: 'binary' }), fc.jsonValue()),
+      source: fc.oneof(fc.string(), fc.jsonValue()),
+      type: fc.oneof(fc.constantFrom('ThreatStatusChanged', '__proto__', 'constructor'), fc.jsonValue()),
+      time: fc.oneof(fc.constantFrom('2026-03-01T00:00:00Z', '9999-12-31T23:59:60Z'), fc.jsonValue()),
+      data: fc.jsonValue(),
+      datacontenttype: fc.oneof(fc.constant('application/json'), fc.jsonValue()),
+    },
+    { requiredKeys: [] },
+  );
+  const bodies = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+    fc.json().map((text) => Buffer.from(text)),
+    fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)),
+    eventLike.map((event) => Buffer.from(JSON.stringify(event))),
+    fc.array(fc.oneof(eventLike, fc.jsonValue())).map((events) => Buffer.from(JSON.stringify(events))),
+  );
+
+  it('it is read, or refused by name, and never anything else', () => {
+    fc.assert(
+      fc.property(contentTypes, bodies, ceHeaders, (contentType, body, headers) => {
+        try {
+          for (const event of read(contentType, body, headers)) {
+            expect(Array.isArray(event.issues)).toBe(true);
+            if (event.issues.length > 0) continue;
+            expect(event.id).not.toBe('');
+            expect(event.source).not.toBe('');
+            expect(event.type).not.toBe('');
+            expect(event.time).toBeLessThanOrEqual(LATEST);
+            expect(event.data).toBeDefined();
+            expect(JSON.stringify(event)).not.toMatch(/\\u0000|\\ud[89a-f]/);
+          }
+        } catch (error) {
+          if (
+            !(error instanceof Invalid) &&
+            !(error instanceof UnsupportedMediaTypeException) &&
+            !(error instanceof PayloadTooLargeException)
+          )
+            throw error;
+        }
+      }),
+      { numRuns: 5_000, seed: 20261121 },
+    );
+  });
+});
