@@ -25,7 +25,7 @@ const firstTables: Migration = {
       create function log.append(
         requests int[], streams text[], expected bigint[], ids uuid[], types text[], data text[], metadata text[]
       ) returns table (outcome text, "position" bigint, revision bigint, stream_revision bigint)
-      language plpgsql as $$
+      language plpgsql set plan_cache_mode = force_generic_plan as $$
       #variable_conflict use_column
       declare
         last_position bigint;
@@ -41,7 +41,10 @@ const firstTables: Migration = {
             with ordinality i (request, stream, expected, id, type, data, metadata, ordinal)
         ), known as materialized (
           select i.ordinal, e.position, e.revision, e.stream
-          from input i join log.events e on e.event_id = i.id
+          from input i
+            cross join lateral (
+              select e.position, e.revision, e.stream from log.events e where e.event_id = i.id limit 1
+            ) e
         ), heads as materialized (
           select s.stream,
             coalesce((select max(e.revision) from log.events e where e.stream = s.stream), -1) as revision
