@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import type { Asset } from '../events/fields.js';
+import { readAddress } from './address.js';
+import { readIpfs } from './ipfs.js';
+import { locate, pathOf, refang } from './location.js';
+import { PROFILE_TYPES, profileName, readProfileLink } from './profile.js';
+
+export const urlKey = (host: string): string => `URL:${host}`;
+/** A page without a path is its host. */
+export const pageKey = (host: string, path: string): string => (path === '' ? urlKey(host) : `PAGE:${host}${path}`);
+
+/**
+ * The asset's normalised key: equal for every way to write one asset, and never equal for two. Begins with the asset
+ * type and a colon. Total: content that cannot be read as its type stands in the key as it was sent, trimmed.
+ */
+export const assetKey = ({ type, content }: Asset): string => {
+  const text = content.trim();
+  switch (type) {
+    case 'URL': {
+      const location = locate(refang(text));
+      return location ? urlKey(location.host) : `URL:${text}`;
+    }
+    case 'PAGE': {
+      const location = locate(refang(text));
+      return location ? pageKey(location.host, pathOf(location.rest)) : `PAGE:${text}`;
+    }
+    case 'ADDRESS': {
+      const address = readAddress(text);
+      return address ? addressKey(address.key) : `ADDRESS:${text}`;
+    }
+    case 'EMAIL':
+      return `EMAIL:${readEmail(refang(text)) ?? text.toLowerCase()}`;
+    case 'IPFS':
+      return `IPFS:${readIpfs(text) ?? text}`;
+    default:
+      return PROFILE_TYPES.has(type) ? profileKey(type, text) : `${type}:${text}`;
+  }
+};
+
+export const addressKey = (key: string): string => `ADDRESS:${key}`;
+
+const profileKey = (type: string, text: string): string => {
+  const meant = refang(text);
+  if (/[/\\]|^[a-z]+:/i.test(meant)) {
+    const location = locate(meant.replace(/^tg:\/\//i, 'https://t.me/'));
+    const profile = location && readProfileLink(location.host, location.rest);
+    if (profile?.type === type) return `${type}:${profile.name}`;
+  }
+  return `${type}:${profileName(type, meant)}`;
+};
+
+const EMAIL = /^(?:mailto:)?([^\s@"<>()[\],;:\\/]{1,64})@([^\s@/?#:]{1,255})(?:\?.*)?$/i;
+
+/** @returns lower-case, the host as hosts are written here; undefined where the text is no e-mail address */
+export const readEmail = (text: string): string | undefined => {
+  const parts = EMAIL.exec(text);
+  if (!parts) return undefined;
+  const location = locate(parts[2]!);
+  return location?.isName ? `${parts[1]!.toLowerCase()}@${location.host}` : undefined;
+};
+
+/** @returns 32 hex digits (128 bits of SHA-256) of the asset's key; names its stream for ever */
+export const assetHash = (asset: Asset): string =>
+  createHash('sha256').update(assetKey(asset)).digest('hex').slice(0, 32);
