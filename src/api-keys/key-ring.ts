@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Unavailable } from '../errors.js';
+import type { ApiKeyIssued } from '../events/api-keys.js';
+import { EventLog } from '../event-log/event-log.js';
+import type { Caller } from '../http/caller.js';
+import { KeyCheck } from '../http/key-check.js';
+import { Readiness } from '../http/readiness.js';
+import { isWellFormed } from './key-format.js';
+import { readKeyEvents } from './key-events.js';
+
+const POLL_MS = 250;
+const MOST_BACK_OFF_MS = 2_000;
+/** Keys in use whose digest is remembered. A stranger cannot fill it: only keys that are good are kept. */
+const MOST_REMEMBERED = 10_000;
+
+type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
+
+export const digestOf = (key: string): string => createHash('sha256').update(key).digest('hex');
+
+/**
+ * Every key, in memory, as the log has them: read whole at the start, followed four times a second. So a revocation
+ * waits behind no projector, and dropping the read models locks nobody out. While the log is away the keys that were
+ * known go on being good.
+ */
+@Injectable()
+export class KeyRing extends KeyCheck implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('keys');
+  private readonly byDigest = new Map<string, Key>();
+  private readonly byId = new Map<string, string>();
+  private readonly remembered = new Map<string, Key>();
+  private readonly stop = new AbortController();
+  private following: Promise<void> | undefined;
+  private reading: Promise<void> = Promise.resolve();
+  private next = 0n;
+  private complete = false;
+
+  constructor(
+    private readonly log: EventLog,
+    readiness: Readiness,
+  ) {
+    super();
+    readiness.register('keys', () => ({ ready: this.complete, detail: { known: this.byDigest.size } }));
+  }
+
+  check(presented: string): Caller | undefined {
+    if (!this.complete) throw new Unavailable('The keys have not been read yet; try again');
+    let key = this.remembered.get(presented);
+    if (key === undefined) {
+      if (!isWellFormed(presented)) return undefined;
+      key = this.byDigest.get(digestOf(presented));
+      if (key === undefined) return undefined;
+      if (this.remembered.size >= MOST_REMEMBERED) this.remembered.clear();
+      this.remembered.set(presented, key);
+    }
+    return key.expiresAt !== undefined && key.expiresAt <= Date.now() ? undefined : key.caller;
+  }
+
+  /** Reads what is new in the log; one reading at a time, so that a revocation is never overtaken. */
+  refresh(): Promise<void> {
+    this.reading = this.reading.catch(() => undefined).then(() => this.read());
+    return this.reading;
+  }
+
+  onApplicationBootstrap(): void {
+    this.following = this.follow();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.stop.abort();
+    await this.following;
+  }
+
+  private async read(): Promise<void> {
+    this.next = await readKeyEvents(this.log, this.next, (event) => {
+      if (event.type === 'ApiKeyIssued') {
+        const { keyId, keyHash, organization, scopes } = event.data;
+        this.byDigest.set(keyHash, { ...event.data, caller: Object.freeze({ keyId, organization, scopes }) });
+        this.byId.set(keyId, keyHash);
+        return;
+      }
+      const digest = this.byId.get(event.data.keyId);
+      if (digest !== undefined) this.byDigest.delete(digest);
+      // Rare, and simpler than finding the one key: the others are remembered again when they are used.
+      this.remembered.clear();
+    });
+    this.complete = true;
+  }
+
+  private async follow(): Promise<void> {
+    let wait = POLL_MS;
+    while (!this.stop.signal.aborted) {
+      try {
+        await this.refresh();
+        wait = POLL_MS;
+      } catch (error) {
+        if (wait === POLL_MS) this.logger.warn(`The keys cannot be read: ${(error as Error).message}; trying again`);
+        wait = Math.min(wait * 2, MOST_BACK_OFF_MS);
+      }
+      await sleep(wait, undefined, { signal: this.stop.signal }).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import { ConsoleLogger, type DynamicModule, type LoggerService, Module } from '@nestjs/common';
+import { APP_FILTER, APP_PIPE, NestFactory } from '@nestjs/core';
+import { CqrsModule } from '@nestjs/cqrs';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { ApiKeysModule } from './api-keys/api-keys.module.js';
+import { Config } from './config.js';
+import { EventLogModule } from './event-log/event-log.module.js';
+import { ErrorFilter } from './http/error.filter.js';
+import { HttpModule } from './http/http.module.js';
+import { createServer } from './http/server.js';
+import { createValidationPipe } from './http/validation.js';
+import { ReadModelsModule } from './read-models/read-models.module.js';
+
+/** The composition root. Pipe and filter are providers, so that every test has the ones of production. */
+@Module({})
+export class AppModule {
+  /** @param config with `databaseUrl` set; whoever starts the process opened the database */
+  static with(config: Config): DynamicModule {
+    return {
+      module: AppModule,
+      global: true,
+      imports: [CqrsModule.forRoot(), EventLogModule, ReadModelsModule, HttpModule, ApiKeysModule],
+      providers: [
+        { provide: Config, useValue: config },
+        { provide: APP_PIPE, useFactory: createValidationPipe },
+        { provide: APP_FILTER, useClass: ErrorFilter },
+      ],
+      exports: [Config],
+    };
+  }
+}
+
+const LEVELS = ['error', 'warn', 'log', 'debug'] as const;
+const NEST_LEVEL = { error: 0, warn: 1, info: 2, debug: 3 } as const;
+
+export const createLogger = (config: Config): LoggerService =>
+  new ConsoleLogger({
+    json: config.logFormat === 'json',
+    colors: config.logFormat === 'pretty',
+    logLevels: [...LEVELS.slice(0, NEST_LEVEL[config.logLevel] + 1)],
+  });
+
+/** The whole API, not listening yet. */
+export const createApp = (config: Config, logger: LoggerService | false): Promise<NestFastifyApplication> =>
+  NestFactory.create<NestFastifyApplication>(AppModule.with(config), createServer(config), {
+    logger,
+    bodyParser: false,
+    abortOnError: false,
+  });

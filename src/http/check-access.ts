@@ -1,0 +1,34 @@
+import type { onRequestHookHandler } from 'fastify';
+import { Forbidden, Unauthorized } from '../errors.js';
+import type { Requirement } from './access.js';
+import { answerError, TooManyRequests, UriTooLong } from './answer-error.js';
+import type { KeyCheck } from './key-check.js';
+import { LONGEST_URI } from './limits.js';
+import type { RateLimit } from './rate-limit.js';
+
+/** Lets a request on to a route, or says why not, before a byte of its body is read. */
+export const checkAccess = (access: Requirement, keys: KeyCheck, limit: RateLimit): onRequestHookHandler => {
+  const { scope, organization = true, rawBody = false } = access;
+  return (request, reply, done) => {
+    try {
+      if (request.raw.url!.length > LONGEST_URI) throw new UriTooLong();
+      const key = request.headers['x-api-key'];
+      const caller = typeof key === 'string' ? keys.check(key) : undefined;
+      if (caller === undefined || (organization && caller.organization === undefined)) throw new Unauthorized();
+      const allowance = limit.take(caller.keyId);
+      if (allowance !== undefined) {
+        void reply.header('ratelimit-limit', allowance.limit);
+        void reply.header('ratelimit-remaining', allowance.remaining);
+        void reply.header('ratelimit-reset', allowance.resetSeconds);
+        if (allowance.exceeded) throw new TooManyRequests(allowance.resetSeconds);
+      }
+      if (!caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
+      request.caller = caller;
+      request.takesRawBody = rawBody;
+    } catch (error) {
+      answerError(error, request, reply);
+      return;
+    }
+    done();
+  };
+};

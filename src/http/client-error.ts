@@ -1,0 +1,47 @@
+import { STATUS_CODES } from 'node:http';
+import type { Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { ConnectionError } from 'fastify';
+import { errorBody } from './answer-error.js';
+import { LONGEST_URI } from './limits.js';
+
+const LINE_FEED = 10;
+
+/** Node reports one overflow for address and headers; the first line of what was sent tells which of them it was. */
+const overflowStatus = (packet: unknown): 414 | 431 => {
+  const firstLineEnds = Buffer.isBuffer(packet) ? packet.indexOf(LINE_FEED) : 0;
+  return firstLineEnds === -1 || firstLineEnds > LONGEST_URI ? 414 : 431;
+};
+
+const statusOf = ({ code, rawPacket }: ConnectionError): number => {
+  if (code === 'HPE_HEADER_OVERFLOW') return overflowStatus(rawPacket);
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 413;
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+};
+
+const answerRaw = (socket: Duplex, status: number, headers = ''): void => {
+  const body = JSON.stringify(errorBody(status));
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n${headers}Connection: close\r\n\r\n${body}`,
+    // A peer that never reads must not keep the socket.
+    () => socket.destroy(),
+  );
+};
+
+/** Answers what Node could not read as a request, and ends the connection: nobody knows where the next one begins. */
+export const onClientError = (error: ConnectionError, socket: Duplex): void => {
+  const answering = (socket as { _httpMessage?: { headersSent?: boolean } })._httpMessage?.headersSent === true;
+  if (error.code === 'ECONNRESET' || !socket.writable || answering) {
+    socket.destroy();
+    return;
+  }
+  answerRaw(socket, statusOf(error));
+};
+
+/** What Node would answer without a body, or not at all. */
+export const answerEverything = (server: Server): void => {
+  server.on('connect', (_request, socket) => answerRaw(socket, 405, 'Allow: GET, POST\r\n'));
+  // An expectation we do not know is no reason to refuse the request.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+};

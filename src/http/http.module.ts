@@ -1,0 +1,60 @@
+import { Global, Module } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import { Config } from '../config.js';
+import { NotFound } from '../errors.js';
+import { checkAccess } from './check-access.js';
+import { AllowedMethods } from './allowed-methods.js';
+import { answerError, MethodNotAllowed } from './answer-error.js';
+import { readJsonBodies } from './json-body.js';
+import { KeyCheck } from './key-check.js';
+import { RateLimit } from './rate-limit.js';
+import { Readiness } from './readiness.js';
+
+const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
+
+/**
+ * What every route shares. It is hung into Fastify, not into Nest's guards, because those run after the body has been
+ * read; the order is: unknown path or method, address too long, key, rate, scope, then the body.
+ */
+@Global()
+@Module({ providers: [Readiness], exports: [Readiness] })
+export class HttpModule {
+  private readonly allowed = new AllowedMethods();
+
+  constructor(
+    host: HttpAdapterHost,
+    private readonly keys: KeyCheck,
+    private readonly readiness: Readiness,
+    config: Config,
+  ) {
+    const instance = host.httpAdapter.getInstance<FastifyInstance>();
+    const limit = new RateLimit(config.rateLimitPerMinute);
+    readJsonBodies(instance);
+    instance.addHook('onRoute', (route) => this.prepare(route, limit));
+    instance.addHook('onRequest', (request, reply, done) => {
+      void reply.header('x-request-id', request.id);
+      if (this.readiness.stopping) void reply.header('connection', 'close');
+      if (!request.is404) return done();
+      const allow = this.allowed.of(pathOf(request.url));
+      answerError(
+        allow === undefined ? new NotFound('There is nothing at this address') : new MethodNotAllowed(allow),
+        request,
+        reply,
+      );
+    });
+  }
+
+  private prepare(route: RouteOptions, limit: RateLimit): void {
+    const methods = Array.isArray(route.method) ? route.method : [route.method];
+    this.allowed.add(route.url, methods);
+    const access = route.config?.access;
+    if (access === undefined) {
+      if (route.url.startsWith('/v2'))
+        throw new Error(`${methods.join()} ${route.url} says nothing of who may call it`);
+      return;
+    }
+    if (access.bodyLimit !== undefined) route.bodyLimit = access.bodyLimit;
+    route.onRequest = checkAccess(access, this.keys, limit);
+  }
+}

@@ -1,0 +1,43 @@
+const WINDOW_MS = 60_000;
+
+/** What a key has left in this minute. */
+export interface Allowance {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Seconds until the window ends, rounded up. */
+  readonly resetSeconds: number;
+  readonly exceeded: boolean;
+}
+
+/**
+ * A fixed window of one minute for each key, in this process. All windows end together, so that one sweep forgets
+ * them; a key can so send at most two limits' worth around a border.
+ */
+export class RateLimit {
+  private readonly used = new Map<string, number>();
+  private windowEnds = 0;
+
+  /** @param limit requests per key and minute; 0 means no limit */
+  constructor(
+    private readonly limit: number,
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  /** Counts one request of a key; undefined where there is no limit. */
+  take(keyId: string): Allowance | undefined {
+    if (this.limit === 0) return undefined;
+    const now = this.now();
+    if (now >= this.windowEnds || now < this.windowEnds - WINDOW_MS) {
+      this.used.clear();
+      this.windowEnds = now + WINDOW_MS;
+    }
+    const used = (this.used.get(keyId) ?? 0) + 1;
+    this.used.set(keyId, used);
+    return {
+      limit: this.limit,
+      remaining: Math.max(0, this.limit - used),
+      resetSeconds: Math.ceil((this.windowEnds - now) / 1000),
+      exceeded: used > this.limit,
+    };
+  }
+}

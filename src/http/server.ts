@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '../config.js';
+import { answerError } from './answer-error.js';
+import { answerEverything, onClientError } from './client-error.js';
+import { BODY_LIMIT } from './limits.js';
+import './caller.js';
+
+/** A request id that a caller may choose: it ends in a header and in the log, so nothing but these characters. */
+const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+const requestId = (request: IncomingMessage): string => {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : randomUUID();
+};
+
+/** The HTTP server, with the time limits that Fastify leaves open. Milliseconds. */
+export const createServer = (config: Config): FastifyAdapter => {
+  const adapter = new FastifyAdapter({
+    logger: false,
+    trustProxy: config.trustProxy.length > 0 ? [...config.trustProxy] : false,
+    bodyLimit: BODY_LIMIT,
+    // A longer one is an address that names nothing, not a request that cannot be routed.
+    routerOptions: { maxParamLength: 16_384 },
+    genReqId: requestId as never,
+    requestTimeout: 10_000,
+    keepAliveTimeout: 72_000,
+    http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    // While stopping, what still comes on an open connection is answered, and the connection then closed.
+    return503OnClosing: false,
+    clientErrorHandler: onClientError,
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      void reply.header('x-request-id', request.id);
+      answerError(error, request, reply);
+    },
+  });
+  const instance = adapter.getInstance();
+  instance.decorateRequest('caller', null);
+  instance.decorateRequest('takesRawBody', false);
+  answerEverything(instance.server);
+  return adapter;
+};

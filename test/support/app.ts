@@ -1,0 +1,59 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { CommandBus } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { IssueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { KeyRing } from '../../src/api-keys/key-ring.js';
+import { createApp } from '../../src/app.module.js';
+import { type Config, readConfig } from '../../src/config.js';
+import { EventLog } from '../../src/event-log/event-log.js';
+import type { Scope } from '../../src/events/api-keys.js';
+import { createDatabase } from './postgres.js';
+
+export interface TestApp {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  readonly app: NestFastifyApplication;
+  readonly config: Config;
+  readonly log: EventLog;
+  readonly pool: Pool;
+  /** A key that is good at once. Scopes: read and write, unless told. */
+  issueKey(options?: { organization?: string; scopes?: readonly Scope[]; expiresAt?: number }): Promise<string>;
+  close(): Promise<void>;
+}
+
+/**
+ * The whole API on a database of its own, on a free loopback port.
+ * @param env settings as the environment would give them, such as `RATE_LIMIT_PER_MINUTE`
+ */
+export const startApp = async ({
+  env = {},
+  databaseUrl,
+}: { env?: NodeJS.ProcessEnv; databaseUrl?: string } = {}): Promise<TestApp> => {
+  const database = databaseUrl === undefined ? await createDatabase() : undefined;
+  const config = readConfig({
+    PORT: '0',
+    RATE_LIMIT_PER_MINUTE: '0',
+    LOG_FORMAT: 'json',
+    DATABASE_URL: databaseUrl ?? database!.url,
+    ...env,
+  });
+  const app = await createApp(config, false);
+  await app.listen({ port: config.port, host: config.host });
+  const keys = app.get(KeyRing);
+  return {
+    url: await app.getUrl(),
+    app,
+    config,
+    log: app.get(EventLog),
+    pool: app.get(Pool),
+    issueKey: async ({ organization, scopes = ['read', 'write'] as const, expiresAt } = {}) => {
+      const { key } = await app.get(CommandBus).execute(new IssueApiKey(scopes, organization, undefined, expiresAt));
+      await keys.refresh();
+      return key;
+    },
+    close: async () => {
+      await app.close();
+      await database?.drop();
+    },
+  };
+};
