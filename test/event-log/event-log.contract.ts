@@ -1,0 +1,574 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  type Batch,
+  BEGINNING,
+  type EventLog,
+  type NewEvent,
+  type RecordedEvent,
+  WrongExpectedRevision,
+} from '../../src/event-log/event-log.js';
+
+/** A store with one log in it. It may hold other streams, and others may be writing to it all the while. */
+export interface OpenedLog {
+  readonly log: EventLog;
+  /** A second instance over the same store. */
+  another(): Promise<EventLog>;
+  /** Ends every instance that was opened. */
+  close(): Promise<void>;
+}
+
+export interface LogUnderTest {
+  readonly name: string;
+  readonly open: () => Promise<OpenedLog>;
+}
+
+const WRITERS = 16;
+const WRITES_EACH = 40;
+
+/** An organization no other test has, so that its streams are this test's own on a store that is shared. */
+const ownOrganization = (): string => `contract-${randomBytes(8).toString('hex')}`;
+
+const someEvent = (data: object = { n: 1 }, metadata: object = {}): NewEvent => ({
+  id: randomUUID(),
+  type: 'ThreatStatusChanged',
+  data,
+  metadata,
+});
+
+const ids = (events: readonly { readonly id: string }[]): string[] => events.map(({ id }) => id);
+
+/** The whole of what a log holds after a position, page by page. */
+const readOn = async (log: EventLog, after: bigint, limit: number): Promise<RecordedEvent[]> => {
+  const all: RecordedEvent[] = [];
+  for (;;) {
+    const page = await log.readAll(all.at(-1)?.position ?? after, limit);
+    all.push(...page);
+    if (page.length < limit) return all;
+  }
+};
+
+/** Follows a log in the background; `seen` holds what was handed over from one organization. */
+const follow = (log: EventLog, after: bigint, organization: string, whenHanded?: (batch: Batch) => void) => {
+  const abort = new AbortController();
+  const seen: RecordedEvent[] = [];
+  const batches: Batch[] = [];
+  const finished = log.subscribe(
+    after,
+    async (batch) => {
+      batches.push(batch);
+      seen.push(...batch.events.filter(({ stream }) => stream.includes(organization)));
+      whenHanded?.(batch);
+    },
+    abort.signal,
+  );
+  return {
+    seen,
+    batches,
+    stop: async () => {
+      abort.abort();
+      await finished;
+    },
+  };
+};
+
+const until = async (what: string, holds: () => boolean): Promise<void> => {
+  const end = Date.now() + 20_000;
+  while (!holds()) {
+    if (Date.now() > end) throw new Error(`Waited in vain: ${what}`);
+    await delay(5);
+  }
+};
+
+/** What every adapter of the log promises, whatever is behind it. */
+export const describeEventLog = ({ name, open }: LogUnderTest): void => {
+  describe(`The log, ${name}`, () => {
+    let opened: OpenedLog;
+    let log: EventLog;
+    let organization: string;
+    const stream = (id: string | number): string => `threat-${organization}:${id}`;
+
+    beforeAll(async () => {
+      opened = await open();
+      log = opened.log;
+      organization = ownOrganization();
+    });
+    afterAll(() => opened?.close());
+
+    describe('appending to a stream', () => {
+      it('gives revisions from 0 without gaps and positions that grow', async () => {
+        const first = await log.append(stream('counts'), 'no-stream', [someEvent(), someEvent()]);
+        const second = await log.append(stream('counts'), 1n, [someEvent()]);
+        expect([first.revision, second.revision]).toEqual([1n, 2n]);
+        expect([first.duplicate, second.duplicate]).toEqual([false, false]);
+        const events = await log.readStream(stream('counts'), 0n, 10);
+        expect(events.map(({ revision }) => revision)).toEqual([0n, 1n, 2n]);
+        expect(events[0]!.position).toBeLessThan(events[1]!.position);
+        expect(events[1]!.position).toBe(first.position);
+        expect(events[2]!.position).toBe(second.position);
+      });
+
+      it('refuses "no stream" where there is one, and says where it is', async () => {
+        await log.append(stream('taken'), 'no-stream', [someEvent(), someEvent()]);
+        const refusal = await log.append(stream('taken'), 'no-stream', [someEvent()]).catch((error: unknown) => error);
+        expect(refusal).toBeInstanceOf(WrongExpectedRevision);
+        expect(refusal).toMatchObject({ stream: stream('taken'), expected: 'no-stream', actual: 1n });
+        expect(await log.readStream(stream('taken'), 0n, 10)).toHaveLength(2);
+      });
+
+      it('refuses a revision the stream has passed, and one it has not reached', async () => {
+        await log.append(stream('moved'), 'any', [someEvent(), someEvent()]);
+        for (const expected of [0n, 2n, 5n]) {
+          const refusal = await log.append(stream('moved'), expected, [someEvent()]).catch((error: unknown) => error);
+          expect(refusal).toBeInstanceOf(WrongExpectedRevision);
+          expect(refusal).toMatchObject({ expected, actual: 1n });
+        }
+        expect(await log.readStream(stream('moved'), 0n, 10)).toHaveLength(2);
+      });
+
+      it('refuses a revision where there is no stream', async () => {
+        const refusal = await log.append(stream('absent'), 0n, [someEvent()]).catch((error: unknown) => error);
+        expect(refusal).toBeInstanceOf(WrongExpectedRevision);
+        expect(refusal).toMatchObject({ expected: 0n, actual: 'no-stream' });
+        expect(await log.readStream(stream('absent'), 0n, 10)).toEqual([]);
+      });
+
+      it('takes anything with "any"', async () => {
+        expect((await log.append(stream('any'), 'any', [someEvent()])).revision).toBe(0n);
+        expect((await log.append(stream('any'), 'any', [someEvent(), someEvent()])).revision).toBe(2n);
+      });
+
+      it('lets exactly one of many win who expect the same revision', async () => {
+        const other = await opened.another();
+        await log.append(stream('race'), 'no-stream', [someEvent()]);
+        const outcomes = await Promise.allSettled(
+          Array.from({ length: WRITERS }, (_, writer) =>
+            (writer % 2 ? log : other).append(stream('race'), 0n, [someEvent({ writer }), someEvent({ writer })]),
+          ),
+        );
+        expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+        for (const outcome of outcomes)
+          if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(WrongExpectedRevision);
+        const events = await log.readStream(stream('race'), 1n, 100);
+        expect(events).toHaveLength(2);
+        expect(new Set(events.map(({ data }) => (data as { writer: number }).writer)).size).toBe(1);
+      });
+
+      it('keeps the events of concurrent appends together', async () => {
+        await Promise.all(
+          Array.from({ length: WRITERS }, (_, writer) =>
+            log.append(
+              stream('together'),
+              'any',
+              Array.from({ length: 10 }, (__, n) => someEvent({ writer, n })),
+            ),
+          ),
+        );
+        const events = await log.readStream(stream('together'), 0n, 1_000);
+        expect(events.map(({ revision }) => revision)).toEqual(Array.from({ length: 160 }, (_, n) => BigInt(n)));
+        for (let at = 0; at < events.length; at += 10) {
+          const writers = events.slice(at, at + 10).map(({ data }) => data as { writer: number; n: number });
+          expect(writers.map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+          expect(new Set(writers.map(({ writer }) => writer)).size).toBe(1);
+        }
+      });
+    });
+
+    describe('appending what is there already', () => {
+      it('gives the first answer again for the same expectation', async () => {
+        const events = [someEvent(), someEvent()];
+        const first = await log.append(stream('again'), 'no-stream', events);
+        const second = await log.append(stream('again'), 'no-stream', events);
+        expect(second).toEqual({ ...first, duplicate: true });
+        const third = [someEvent()];
+        const once = await log.append(stream('again'), 1n, third);
+        await log.append(stream('again'), 2n, [someEvent()]);
+        expect(await log.append(stream('again'), 1n, third)).toEqual({ ...once, duplicate: true });
+        expect(await log.readStream(stream('again'), 0n, 10)).toHaveLength(4);
+      });
+
+      it('gives the first answer again whatever the expectation', async () => {
+        const events = [someEvent(), someEvent()];
+        const first = await log.append(stream('whatever'), 'no-stream', events);
+        await log.append(stream('whatever'), 1n, [someEvent(), someEvent()]);
+        for (const expected of ['any', 'no-stream', 0n, 1n, 2n, 3n, 99n] as const)
+          expect(await log.append(stream('whatever'), expected, events)).toEqual({ ...first, duplicate: true });
+        expect(await log.readStream(stream('whatever'), 0n, 10)).toHaveLength(4);
+      });
+
+      it('recognises what another instance appended', async () => {
+        const other = await opened.another();
+        const events = [someEvent(), someEvent()];
+        const first = await log.append(stream('elsewhere'), 'no-stream', events);
+        // An adapter that tells duplicates by the log's end may have looked at it a moment ago.
+        await delay(50);
+        expect(await other.append(stream('elsewhere'), 'no-stream', events)).toEqual({ ...first, duplicate: true });
+        expect(await log.readStream(stream('elsewhere'), 0n, 10)).toHaveLength(2);
+      });
+
+      it('refuses a batch of which only a part is there, where a revision is expected', async () => {
+        const [one, two, three] = [someEvent(), someEvent(), someEvent()];
+        await log.append(stream('part'), 'no-stream', [one, two]);
+        const refusal = await log
+          .append(stream('part'), 'no-stream', [one, two, three])
+          .catch((error: unknown) => error);
+        expect(refusal).toBeInstanceOf(WrongExpectedRevision);
+        expect(ids(await log.readStream(stream('part'), 0n, 10))).toEqual(ids([one, two]));
+      });
+
+      it('finishes a batch of which a part is there, with "any"', async () => {
+        const [one, two, three] = [someEvent(), someEvent(), someEvent()];
+        await log.append(stream('finish'), 'any', [one]);
+        const finished = await log.append(stream('finish'), 'any', [one, two, three]);
+        const events = await log.readStream(stream('finish'), 0n, 10);
+        expect(ids(events)).toEqual(ids([one, two, three]));
+        expect(finished).toEqual({ revision: 2n, position: events[2]!.position, duplicate: false });
+      });
+
+      it('stores an event once that is named twice in one call', async () => {
+        const [one, two] = [someEvent(), someEvent()];
+        await log.append(stream('twice'), 'no-stream', [one, two, one]);
+        expect(ids(await log.readStream(stream('twice'), 0n, 10))).toEqual(ids([one, two]));
+      });
+    });
+
+    describe('appending to many streams', () => {
+      it('says of each event, in order, whether it was there', async () => {
+        const [old, older] = [someEvent(), someEvent()];
+        await log.append(stream('many-0'), 'any', [older]);
+        await log.append(stream('many-1'), 'any', [old]);
+        const [a, b, c] = [someEvent(), someEvent(), someEvent()];
+        const entries = [
+          { stream: stream('many-2'), event: a },
+          { stream: stream('many-1'), event: old },
+          { stream: stream('many-3'), event: b },
+          { stream: stream('many-2'), event: a },
+          { stream: stream('many-0'), event: older },
+          { stream: stream('many-2'), event: c },
+        ];
+        expect(await log.appendAll(entries)).toEqual([false, true, false, true, true, false]);
+        expect(ids(await log.readStream(stream('many-2'), 0n, 10))).toEqual(ids([a, c]));
+        expect(ids(await log.readStream(stream('many-1'), 0n, 10))).toEqual([old.id]);
+        expect(await log.appendAll(entries)).toEqual(entries.map(() => true));
+      });
+
+      it('keeps the order of one stream within a call', async () => {
+        const events = Array.from({ length: 50 }, (_, n) => someEvent({ n }));
+        await log.appendAll(events.map((event, n) => ({ stream: stream(`mixed-${n % 3}`), event })));
+        for (const remainder of [0, 1, 2])
+          expect(ids(await log.readStream(stream(`mixed-${remainder}`), 0n, 100))).toEqual(
+            ids(events.filter((_, n) => n % 3 === remainder)),
+          );
+      });
+
+      it('takes a thousand events to a thousand streams, and the same again as duplicates', async () => {
+        const before = await log.head();
+        const entries = Array.from({ length: 1_000 }, (_, n) => ({
+          stream: stream(`thousand-${n}`),
+          event: someEvent({ n }),
+        }));
+        expect(await log.appendAll(entries)).toEqual(entries.map(() => false));
+        expect(await log.appendAll(entries)).toEqual(entries.map(() => true));
+        const stored = (await readOn(log, before, 700)).filter((event) => event.stream.startsWith(stream('thousand-')));
+        expect(ids(stored).sort()).toEqual(ids(entries.map(({ event }) => event)).sort());
+      });
+
+      it('takes more at once than a store takes in one go', async () => {
+        const text = 'x'.repeat(100_000);
+        const entries = Array.from({ length: 30 }, (_, n) => ({
+          stream: stream(`large-${n % 2}`),
+          event: someEvent({ n, text }),
+        }));
+        expect(await log.appendAll(entries)).toEqual(entries.map(() => false));
+        expect(ids(await log.readStream(stream('large-1'), 0n, 100))).toEqual(
+          ids(entries.filter((_, n) => n % 2).map(({ event }) => event)),
+        );
+      });
+
+      it('has nothing to do for an empty list', async () => {
+        expect(await log.appendAll([])).toEqual([]);
+      });
+    });
+
+    describe('what is kept', () => {
+      it('is id, type, data, metadata, and when the store took it', async () => {
+        const event = someEvent({ organization: 'a' }, { source: 'urn:test', id: '1', time: '2026-01-01T00:00:00Z' });
+        const before = Date.now();
+        await log.append(stream('kept'), 'no-stream', [event]);
+        const [kept] = await log.readStream(stream('kept'), 0n, 1);
+        expect(kept).toMatchObject({ ...event, stream: stream('kept'), revision: 0n });
+        expect(typeof kept!.position).toBe('bigint');
+        expect(Number.isSafeInteger(kept!.recordedAt)).toBe(true);
+        // The store has a clock of its own, perhaps on another machine.
+        expect(Math.abs(kept!.recordedAt - before)).toBeLessThan(60_000);
+      });
+
+      it('is every JSON there is', async () => {
+        const data = {
+          nothing: null,
+          yes: true,
+          no: false,
+          empty: {},
+          none: [],
+          '': 'an empty name',
+          'a.b': { $type: 'x', constructor: 1, '@': [[[[1]], {}]] },
+          numbers: [0, -1, 1.5, 1e-7, 1e21, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER, 0.1],
+          texts: ['', ' ', '\n\t\r\b\f', '"\\/', '\u0001\u001f\u007f', '\u2028\u2029', '\ufeff', '\uffff'],
+          unicode: ['äöüß', '日本語', 'العربية', '👩‍👩‍👧‍👦', 'e\u0301', '\u{10ffff}', 'ﬁ', 'İ'],
+          deep: JSON.parse(`${'['.repeat(60)}1${']'.repeat(60)}`) as unknown,
+        };
+        await log.append(stream('json'), 'no-stream', [someEvent(data, data)]);
+        const [kept] = await log.readStream(stream('json'), 0n, 1);
+        expect(kept!.data).toEqual(data);
+        expect(kept!.metadata).toEqual(data);
+      });
+
+      it('leaves out what is undefined, as JSON does', async () => {
+        await log.append(stream('undefined'), 'no-stream', [someEvent({ a: undefined, b: [1], c: 2 })]);
+        const [kept] = await log.readStream(stream('undefined'), 0n, 1);
+        expect(kept!.data).toStrictEqual({ b: [1], c: 2 });
+      });
+
+      it('is an event of half a mebibyte', async () => {
+        const event = someEvent({ text: 'é'.repeat(262_000) });
+        await log.append(stream('half'), 'no-stream', [event]);
+        const [kept] = await log.readStream(stream('half'), 0n, 1);
+        expect(kept!.data).toEqual(event.data);
+      });
+    });
+
+    describe('reading', () => {
+      it('gives a stream page by page, from a revision on', async () => {
+        const events = Array.from({ length: 25 }, (_, n) => someEvent({ n }));
+        await log.append(stream('pages'), 'no-stream', events);
+        const pages = [];
+        for (const from of [0n, 10n, 20n, 25n]) pages.push(ids(await log.readStream(stream('pages'), from, 10)));
+        expect(pages.map((page) => page.length)).toEqual([10, 10, 5, 0]);
+        expect(pages.flat()).toEqual(ids(events));
+        expect(await log.readStream(stream('pages'), 1_000n, 10)).toEqual([]);
+      });
+
+      it('gives nothing of a stream that does not exist', async () => {
+        expect(await log.readStream(stream('never'), 0n, 10)).toEqual([]);
+        expect(await log.readStream(stream('never'), 7n, 10)).toEqual([]);
+      });
+
+      it('gives the whole log in order of position, whatever the page', async () => {
+        const before = await log.head();
+        for (let n = 0; n < 12; n++) await log.append(stream(`whole-${n % 5}`), 'any', [someEvent(), someEvent()]);
+        const mine = (events: RecordedEvent[]) => ids(events.filter((event) => event.stream.includes(organization)));
+        const whole = await readOn(log, before, 1_000);
+        expect(mine(whole)).toHaveLength(24);
+        for (const [at, event] of whole.entries())
+          if (at > 0) expect(event.position).toBeGreaterThan(whole[at - 1]!.position);
+        for (const limit of [1, 7, 24])
+          expect(mine(await readOn(log, before, limit)).slice(0, 24)).toEqual(mine(whole));
+      });
+
+      it('leaves out the event at the position itself', async () => {
+        const one = await log.append(stream('after'), 'no-stream', [someEvent()]);
+        const two = await log.append(stream('after'), 0n, [someEvent()]);
+        const events = await log.readAll(one.position, 1_000);
+        expect(events.every(({ position }) => position > one.position)).toBe(true);
+        expect(events.map(({ position }) => position)).toContain(two.position);
+      });
+
+      it('has nothing after the end, and its head at the end', async () => {
+        const before = await log.head();
+        const { position } = await log.append(stream('end'), 'any', [someEvent()]);
+        const head = await log.head();
+        expect(head).toBeGreaterThanOrEqual(position);
+        expect((await readOn(log, before, 100)).map((event) => event.position)).toContain(head);
+        for (const event of await log.readAll(head, 10)) expect(event.stream).not.toContain(organization);
+      });
+    });
+
+    describe('its identity', () => {
+      it('is an event, the first one of the log', async () => {
+        expect(BEGINNING).toBe(-1n);
+        const [first] = await log.readAll(BEGINNING, 1);
+        expect(first).toMatchObject({ stream: 'operations', revision: 0n, type: 'LogOpened' });
+        expect(first!.data).toMatchObject({ logId: await log.id() });
+      });
+
+      it('is the same for every instance, also for those that open at once', async () => {
+        const fresh = await open();
+        try {
+          const instances = [fresh.log, ...(await Promise.all(Array.from({ length: 5 }, () => fresh.another())))];
+          const logIds = await Promise.all(instances.map((instance) => instance.id()));
+          expect(new Set(logIds).size).toBe(1);
+          expect(logIds[0]).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
+          const opening = (await fresh.log.readStream('operations', 0n, 100)).filter(
+            ({ type }) => type === 'LogOpened',
+          );
+          expect(opening).toHaveLength(1);
+        } finally {
+          await fresh.close();
+        }
+      });
+
+      it('says what its positions count', () => {
+        expect(['events', 'bytes']).toContain(log.positionUnit);
+      });
+    });
+
+    describe('several instances', () => {
+      it('see what each other appended as soon as it is answered', async () => {
+        const other = await opened.another();
+        for (let n = 0; n < 20; n++) {
+          const { position } = await (n % 2 ? log : other).append(
+            stream('shared'),
+            BigInt(n) - 1n < 0n ? 'no-stream' : BigInt(n) - 1n,
+            [someEvent({ n })],
+          );
+          const reader = n % 2 ? other : log;
+          expect(await reader.readStream(stream('shared'), BigInt(n), 1)).toMatchObject([{ position, data: { n } }]);
+          expect(await reader.head()).toBeGreaterThanOrEqual(position);
+        }
+      });
+    });
+
+    describe('following', () => {
+      it('hands over everything once, in order, while sixteen write', async () => {
+        const other = await opened.another();
+        const mine = ownOrganization();
+        const after = await log.head();
+        const answered = new Map<string, number>();
+        const handed = new Set<string>();
+        const late: string[] = [];
+        const checkAsOf = (batch: Batch): void => {
+          for (const { id } of batch.events) handed.add(id);
+          for (const [id, at] of answered) if (at < batch.asOf && !handed.has(id)) late.push(id);
+        };
+        const followers = [follow(log, after, mine, checkAsOf), follow(other, after, mine)];
+        await Promise.all(
+          Array.from({ length: WRITERS }, async (_, writer) => {
+            const instance = writer % 2 ? log : other;
+            for (let n = 0; n < WRITES_EACH; n++) {
+              const events = Array.from({ length: 1 + ((writer + n) % 3) }, () => someEvent({ writer, n }));
+              if (n % 4 === 0)
+                await instance.appendAll(
+                  events.map((event, at) => ({ stream: `report-${mine}:${writer}-${at}`, event })),
+                );
+              else await instance.append(`threat-${mine}:${writer}`, 'any', events);
+              for (const { id } of events) answered.set(id, Date.now());
+            }
+          }),
+        );
+        const stored = (await readOn(log, after, 500)).filter((event) => event.stream.includes(mine));
+        expect(ids(stored).sort()).toEqual([...answered.keys()].sort());
+        for (const { seen } of followers) await until('everything is handed over', () => seen.length >= stored.length);
+        await delay(20);
+        for (const { seen, batches, stop } of followers) {
+          await stop();
+          expect(seen).toEqual(stored);
+          for (const [at, { position, events }] of batches.entries()) {
+            expect(position).toBeGreaterThanOrEqual(events.at(-1)?.position ?? after);
+            if (at > 0) expect(position).toBeGreaterThanOrEqual(batches[at - 1]!.position);
+          }
+        }
+        expect(late).toEqual([]);
+      });
+
+      it('begins after the position it was given', async () => {
+        const mine = ownOrganization();
+        const appended = [];
+        for (let n = 0; n < 6; n++) appended.push(await log.append(`threat-${mine}:a`, 'any', [someEvent({ n })]));
+        for (const [skipped, after] of [
+          [0, BEGINNING],
+          [3, appended[2]!.position],
+          [6, appended[5]!.position],
+        ] as const) {
+          const { seen, batches, stop } = follow(log, after, mine);
+          const asked = Date.now();
+          await until('it has come up to date', () => (batches.at(-1)?.asOf ?? 0) > asked);
+          await stop();
+          expect(seen.map(({ revision }) => revision)).toEqual([0n, 1n, 2n, 3n, 4n, 5n].slice(skipped));
+        }
+      });
+
+      it('says what time it is while nothing happens', async () => {
+        const { batches, stop } = follow(log, await log.head(), organization);
+        await until('four quiet batches', () => batches.filter(({ events }) => events.length === 0).length >= 4);
+        const asked = Date.now();
+        await until('the last batch is of after that', () => batches.at(-1)!.asOf > asked);
+        await stop();
+        for (const [at, { asOf }] of batches.entries())
+          if (at > 0) expect(asOf).toBeGreaterThanOrEqual(batches[at - 1]!.asOf);
+      });
+
+      it('says so only once everything answered before has been handed over', async () => {
+        const mine = ownOrganization();
+        const { seen, batches, stop } = follow(log, await log.head(), mine);
+        for (let n = 0; n < 5; n++) {
+          await log.append(`threat-${mine}:a`, 'any', [someEvent({ n })]);
+          const answeredAt = Date.now();
+          await until('a batch is of after the answer', () => (batches.at(-1)?.asOf ?? 0) > answeredAt);
+          expect(seen).toHaveLength(n + 1);
+        }
+        await stop();
+      });
+
+      it('waits for one batch before it hands over the next', async () => {
+        const mine = ownOrganization();
+        const abort = new AbortController();
+        let running = 0;
+        let most = 0;
+        const seen: string[] = [];
+        const finished = log.subscribe(
+          await log.head(),
+          async ({ events }) => {
+            most = Math.max(most, ++running);
+            await delay(10);
+            seen.push(...ids(events.filter((event) => event.stream.includes(mine))));
+            running--;
+          },
+          abort.signal,
+        );
+        const events = Array.from({ length: 60 }, () => someEvent());
+        for (const event of events) await log.append(`threat-${mine}:a`, 'any', [event]);
+        await until('all are handed over', () => seen.length >= events.length);
+        abort.abort();
+        await finished;
+        expect(seen).toEqual(ids(events));
+        expect(most).toBe(1);
+      });
+
+      it('ends when it is told to, and hands over nothing more', async () => {
+        const { batches, stop } = follow(log, BEGINNING, organization);
+        await until('it has begun', () => batches.length > 0);
+        await stop();
+        const count = batches.length;
+        await log.append(stream('quiet'), 'any', [someEvent()]);
+        await delay(50);
+        expect(batches).toHaveLength(count);
+      });
+
+      it('ends at once when it had been told so before', async () => {
+        let called = 0;
+        await log.subscribe(BEGINNING, async () => void called++, AbortSignal.abort());
+        expect(called).toBe(0);
+      });
+
+      it('fails with what the receiver throws, and hands over nothing more', async () => {
+        const failure = new Error('cannot take it');
+        let called = 0;
+        const following = log.subscribe(
+          BEGINNING,
+          async () => {
+            called++;
+            throw failure;
+          },
+          new AbortController().signal,
+        );
+        await expect(following).rejects.toBe(failure);
+        const calledThen = called;
+        await log.append(stream('unwanted'), 'any', [someEvent()]);
+        await delay(50);
+        expect(called).toBe(calledThen);
+        expect(called).toBe(1);
+      });
+    });
+  });
+};
