@@ -1,0 +1,339 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { assetHash } from '../../src/assets/asset-key.js';
+import { Invalid } from '../../src/errors.js';
+import { eventIdOf } from '../../src/event-log/event-id.js';
+import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
+import { createPostgresLog } from '../../src/event-log/postgres.js';
+import { OWN_TYPES } from '../../src/events/event.js';
+import { readCloudEvent } from '../../src/ingestion/cloud-event.js';
+import { decide, type RecordedEvents, RecordEvents, RecordEventsHandler } from '../../src/ingestion/record-events.js';
+import { createPool } from '../../src/read-models/pool.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
+const AT = '2026-03-01T12:00:00.000Z';
+const SOURCE = 'https://upstream.example';
+const ASSET = { type: 'URL', content: 'phishing.example' };
+
+/** One good event of every upstream type. */
+const DATA: Record<string, Record<string, unknown>> = {
+  ReportFiled: { organization: 'acme', reportId: 'r-1', brands: ['shoes'], createdAt: AT, updatedAt: AT },
+  ReportDeleted: { organization: 'acme', reportId: 'r-1', deletedAt: AT },
+  ThreatStatusChanged: {
+    organization: 'acme',
+    threatId: 't-1',
+    asset: ASSET,
+    status: 'APPROVED',
+    createdAt: AT,
+    updatedAt: AT,
+  },
+  ThreatDeleted: { organization: 'acme', threatId: 't-1', deletedAt: AT },
+  TakedownFiled: {
+    organization: 'acme',
+    takedownId: 'd-1',
+    brand: 'shoes',
+    asset: ASSET,
+    status: 'TODO',
+    createdAt: AT,
+    updatedAt: AT,
+  },
+  TakedownStatusChanged: {
+    organization: 'acme',
+    takedownId: 'd-1',
+    brand: 'shoes',
+    asset: ASSET,
+    status: 'COMPLETED',
+    createdAt: AT,
+    updatedAt: AT,
+  },
+  TakedownDeleted: { organization: 'acme', takedownId: 'd-1', deletedAt: AT },
+  AssetStatusChanged: {
+    changeId: 'c-1',
+    asset: ASSET,
+    status: 'BLOCKED',
+    brandReviews: [{ organization: 'acme', brand: 'shoes' }],
+    createdAt: AT,
+  },
+  AssetStatusChangeDeleted: { changeId: 'c-1', asset: ASSET, deletedAt: AT },
+  BrandRegistered: { organization: 'acme', brand: 'shoes', name: 'Shoes', updatedAt: AT },
+  BrandRemoved: { organization: 'acme', brand: 'shoes', name: 'Shoes', updatedAt: AT },
+  FeatureFlagChanged: { organization: 'acme', flag: 'brands-metrics', enabled: true, updatedAt: AT },
+  AssetGrouped: { organization: 'acme', groupId: 1, asset: ASSET, updatedAt: AT },
+  AssetUngrouped: { organization: 'acme', asset: ASSET, updatedAt: AT },
+};
+
+const cloudEvent = (id: string, type: string, changes: Record<string, unknown> = {}, source = SOURCE) =>
+  readCloudEvent({ specversion: '1.0', id, source, type, time: AT, data: { ...DATA[type], ...changes } }, LATEST, true);
+const threat = (id: string, changes: Record<string, unknown> = {}) => cloudEvent(id, 'ThreatStatusChanged', changes);
+
+let database: TestDatabase;
+let log: EventLog;
+let position: bigint;
+
+beforeAll(async () => {
+  database = await createDatabase({ migrated: false });
+  log = await createPostgresLog(createPool(database.url, () => {}));
+});
+afterAll(async () => {
+  await log.close();
+  await database.drop();
+});
+
+const record = async (
+  events: ReturnType<typeof cloudEvent>[],
+  organization?: string,
+): Promise<RecordedEvents & { stored: RecordedEvent[] }> => {
+  position = await log.head();
+  const answer = await new RecordEventsHandler(log).execute(new RecordEvents(events, LATEST, organization));
+  return { ...answer, stored: await log.readAll(position, 10_000) };
+};
+const refusalOf = async (
+  events: ReturnType<typeof cloudEvent>[],
+  organization?: string,
+): Promise<readonly string[]> => {
+  const refused = await record(events, organization).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(refused).toBeInstanceOf(Invalid);
+  return (refused as Invalid).issues;
+};
+
+describe('Recording upstream events', () => {
+  it.each([
+    ['ReportFiled', 'report-acme:r-1'],
+    ['ReportDeleted', 'report-acme:r-1'],
+    ['ThreatStatusChanged', 'threat-acme:t-1'],
+    ['ThreatDeleted', 'threat-acme:t-1'],
+    ['TakedownFiled', 'takedown-acme:d-1'],
+    ['TakedownStatusChanged', 'takedown-acme:d-1'],
+    ['TakedownDeleted', 'takedown-acme:d-1'],
+    ['AssetStatusChanged', `assetStatus-${assetHash(ASSET)}`],
+    ['AssetStatusChangeDeleted', `assetStatus-${assetHash(ASSET)}`],
+    ['BrandRegistered', 'brand-acme:shoes'],
+    ['BrandRemoved', 'brand-acme:shoes'],
+    ['FeatureFlagChanged', 'featureFlag-acme:brands-metrics'],
+    ['AssetGrouped', `groupedAsset-acme:${assetHash(ASSET)}`],
+    ['AssetUngrouped', `groupedAsset-acme:${assetHash(ASSET)}`],
+  ])('stores a %s in %s, with its data and where it came from', async (type, stream) => {
+    const id = `each-${type}`;
+    const { stored, ...answer } = await record([cloudEvent(id, type)]);
+    expect(answer).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
+    expect(stored).toHaveLength(1);
+    expect(stored[0]).toMatchObject({
+      id: eventIdOf(SOURCE, id),
+      stream,
+      type,
+      data: DATA[type],
+      metadata: { source: SOURCE, id, time: AT },
+    });
+  });
+
+  it('stores the fields of the table only, and every time in UTC to the millisecond', async () => {
+    const { stored } = await record([
+      threat('fields', { secret: 'x', asset: { ...ASSET, more: 1 }, updatedAt: '2026-03-01T13:00:00.9999+01:00' }),
+    ]);
+    expect(stored[0]!.data).toEqual({ ...DATA['ThreatStatusChanged'], updatedAt: '2026-03-01T12:00:00.999Z' });
+  });
+
+  it('stores nothing for an empty batch', async () => {
+    expect(await record([])).toEqual({ accepted: 0, duplicates: 0, rejected: [], stored: [] });
+  });
+});
+
+describe('An event is the same event if source and id are the same', () => {
+  it('the second is acknowledged and changes nothing, in one batch and in the next', async () => {
+    const first = await record([threat('same'), threat('same', { status: 'REJECTED' }), threat('other')]);
+    expect(first).toMatchObject({ accepted: 2, duplicates: 1, rejected: [] });
+    expect(first.stored.map(({ data }) => (data as { status: string }).status)).toEqual(['APPROVED', 'APPROVED']);
+    expect(await record([threat('same', { status: 'REJECTED' }), threat('third')])).toMatchObject({
+      accepted: 1,
+      duplicates: 1,
+    });
+  });
+
+  it('whatever its type, and only then', async () => {
+    await record([threat('by-type')]);
+    expect(await record([cloudEvent('by-type', 'ReportFiled')])).toMatchObject({ accepted: 0, duplicates: 1 });
+    expect(await record([cloudEvent('by-type', 'ReportFiled', {}, `${SOURCE}/2`)])).toMatchObject({ accepted: 1 });
+  });
+
+  it('a refused event does not make the good one with its id a duplicate', async () => {
+    expect(await record([threat('once', { status: 1 }), threat('once')])).toMatchObject({
+      accepted: 1,
+      duplicates: 0,
+      rejected: [{ index: 0, id: 'once' }],
+    });
+  });
+});
+
+describe('What is refused', () => {
+  it('a bad item of 1,000 is named by index and id, and the other 999 are kept', async () => {
+    const batch = Array.from({ length: 1_000 }, (_, index) =>
+      threat(`thousand-${index}`, index === 617 ? { createdAt: 'yesterday', status: '' } : { threatId: `k-${index}` }),
+    );
+    const { stored, ...answer } = await record(batch);
+    expect(answer).toEqual({
+      accepted: 999,
+      duplicates: 0,
+      rejected: [
+        {
+          index: 617,
+          id: 'thousand-617',
+          issues: [
+            { message: 'data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)' },
+            { message: 'data.createdAt must be an RFC 3339 date-time with an offset, in the years 0001 to 9999' },
+          ],
+        },
+      ],
+    });
+    expect(stored).toHaveLength(999);
+  });
+
+  it('issues of attributes and of data are told together', async () => {
+    const { rejected } = await record([
+      threat('good-one'),
+      readCloudEvent({ id: 'x', type: 'ReportDeleted', data: { organization: 'A' } }, LATEST, false),
+    ]);
+    expect(rejected[0]!.issues.map(({ message }) => message)).toEqual([
+      'specversion must be "1.0"',
+      'source is required',
+      'time is required',
+      'data.organization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -',
+      'data.reportId must be 1 to 128 of A-Z a-z 0-9 . _ : -',
+      'data.deletedAt must be an RFC 3339 date-time with an offset, in the years 0001 to 9999',
+    ]);
+  });
+
+  it('where every event is refused the whole request is, each issue with its index, and nothing is stored', async () => {
+    const issues = await refusalOf([threat('a', { status: 1 }), threat('b', { threatId: '' })]);
+    expect(issues).toEqual([
+      'event 0: data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)',
+      'event 1: data.threatId must be 1 to 128 of A-Z a-z 0-9 . _ : -',
+    ]);
+    expect(await log.readAll(position, 10)).toEqual([]);
+  });
+
+  it.each([...OWN_TYPES])('%s, which is this service’s own', async (type) => {
+    expect(await refusalOf([cloudEvent('own', type)])).toEqual([
+      `event 0: type "${type}" is this service's own and cannot be reported`,
+    ]);
+  });
+
+  it.each(['ThreatCreated', 'threatstatuschanged', '__proto__', 'constructor', 'toString', 'ThreatStatusChanged '])(
+    'the unknown type %s',
+    async (type) => {
+      expect(await refusalOf([cloudEvent('unknown', type)])).toEqual([`event 0: type "${type}" is unknown`]);
+    },
+  );
+
+  it('an unknown type of a megabyte is not sent back', async () => {
+    const [issue] = await refusalOf([cloudEvent('long', 'x'.repeat(1_000_000))]);
+    expect(issue!.length).toBeLessThan(100);
+  });
+
+  it.each([
+    ['organization', ['a', '0', 'a-b', 'a'.repeat(64)], ['', 'A', '-a', 'a_b', 'a:b', 'a'.repeat(65), null, 1]],
+    ['threatId', ['A-z.0_9:', 'x'.repeat(128)], ['', 'x'.repeat(129), 'a b', 'a/b', 'é', null, 7]],
+    ['status', ['NEW_ONE', 'X'.repeat(64)], ['', 'approved', 'X'.repeat(65), null]],
+    [
+      'asset',
+      [
+        { type: 'URL', content: 'x'.repeat(4_096) },
+        { type: 'URL', content: '\u{1f600}'.repeat(4_096) },
+        { type: 'T'.repeat(64), content: 'x' },
+      ],
+      [
+        { type: 'URL', content: 'x'.repeat(4_097) },
+        { type: 'URL', content: '\u{1f600}'.repeat(4_097) },
+        { type: 'T'.repeat(65), content: 'x' },
+        { type: 'URL', content: '' },
+        { type: 'URL' },
+        { type: 'url', content: 'x' },
+        'phishing.example',
+        null,
+      ],
+    ],
+    [
+      'updatedAt',
+      ['0001-01-01T00:00:00Z', '2026-03-02T00:00:00.000Z', '2026-03-02T01:30:00.0009+01:30'],
+      ['2026-03-02T00:00:00.001Z', '10000-01-01T00:00:00Z', '0000-12-31T23:59:59Z', '2026-03-01T12:00:00', 0],
+    ],
+  ])('%s outside its limits, and what is just inside is taken', async (name, inside, outside) => {
+    const events = [...inside, ...outside].map((value, index) =>
+      threat(`limit-${name}-${index}`, { [name]: value as unknown }),
+    );
+    const { accepted, rejected } = await record(events);
+    expect(rejected.map(({ index }) => index)).toEqual(outside.map((_, index) => inside.length + index));
+    expect(accepted).toBe(inside.length);
+  });
+
+  it.each([null, false, 0, '', [], 'x'])('data that is no object (%j)', async (data) => {
+    const event = readCloudEvent(
+      { specversion: '1.0', id: '1', source: SOURCE, type: 'ReportDeleted', time: AT, data },
+      LATEST,
+      false,
+    );
+    expect(await refusalOf([event])).toEqual(['event 0: data must be a JSON object']);
+  });
+});
+
+describe('A key that names an organization', () => {
+  it('takes that organization’s events of every type but asset statuses', async () => {
+    const types = Object.keys(DATA);
+    const { accepted, rejected } = await record(
+      types.map((type) => cloudEvent(`mine-${type}`, type)),
+      'acme',
+    );
+    expect(rejected.map(({ index }) => types[index])).toEqual(['AssetStatusChanged', 'AssetStatusChangeDeleted']);
+    expect(rejected[0]!.issues).toEqual([
+      { message: "this key takes no AssetStatusChanged: it is for one organization's events only" },
+    ]);
+    expect(accepted).toBe(types.length - 2);
+  });
+
+  it('takes no event of another organization', async () => {
+    const types = Object.keys(DATA).filter((type) => !type.startsWith('AssetStatus'));
+    const issues = await refusalOf(
+      types.map((type) => cloudEvent(`theirs-${type}`, type)),
+      'acme-2',
+    );
+    expect(issues).toEqual(
+      types.map((_, index) => `event ${index}: data.organization is not this key's; it takes events of acme-2 only`),
+    );
+  });
+});
+
+describe('Whatever is sent', () => {
+  it('accepted, duplicates and rejected add up to it', () => {
+    const anything = fc.oneof(
+      fc.record({
+        specversion: fc.constant('1.0'),
+        id: fc.constantFrom('1', '2', '3', ''),
+        source: fc.constantFrom('a', 'b'),
+        type: fc.constantFrom(...Object.keys(DATA), ...OWN_TYPES, '__proto__'),
+        time: fc.constantFrom(AT, 'x'),
+        data: fc.oneof(fc.constantFrom(...Object.values(DATA)), fc.jsonValue()),
+      }),
+      fc.jsonValue(),
+    );
+    fc.assert(
+      fc.property(fc.array(anything), fc.constantFrom(undefined, 'acme', 'other'), (values, organization) => {
+        const events = values.map((value) => readCloudEvent(value, LATEST, true));
+        const { entries, repeated, rejected } = decide(new RecordEvents(events, LATEST, organization));
+        expect(entries.length + repeated + rejected.length).toBe(values.length);
+        for (const { issues } of rejected) expect(issues.length).toBeGreaterThan(0);
+        expect(new Set(entries.map(({ event }) => event.id)).size).toBe(entries.length);
+      }),
+      { numRuns: 2_000, seed: 20261121 },
+    );
+  });
+});
+
+it('A request fails where the log does, so that nobody takes it for stored', async () => {
+  const closed = await createPostgresLog(createPool(database.url, () => {}));
+  await closed.close();
+  const handler = new RecordEventsHandler(closed);
+  await expect(handler.execute(new RecordEvents([threat('lost')], LATEST, undefined))).rejects.toThrow();
+});
