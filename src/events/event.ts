@@ -6,6 +6,8 @@ import {
   type AssetGroupDeleted,
   assetGrouped,
   type AssetGrouped,
+  assetGroupRefused,
+  type AssetGroupRefused,
   assetGroupRenamed,
   type AssetGroupRenamed,
   assetUngrouped,
@@ -45,6 +47,7 @@ export type OwnEvent =
   | AssetGroupCreated
   | AssetGroupRenamed
   | AssetGroupDeleted
+  | AssetGroupRefused
   | ApiKeyIssued
   | ApiKeyRevoked
   | ParkedEventDropped
@@ -79,6 +82,7 @@ const OWN: Parsers<OwnEvent> = {
   AssetGroupCreated: assetGroupCreated,
   AssetGroupRenamed: assetGroupRenamed,
   AssetGroupDeleted: assetGroupDeleted,
+  AssetGroupRefused: assetGroupRefused,
   ApiKeyIssued: apiKeyIssued,
   ApiKeyRevoked: apiKeyRevoked,
   ParkedEventDropped: parkedEventDropped,

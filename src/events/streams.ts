@@ -59,6 +59,7 @@ export const streamOf = (
     case 'AssetGroupCreated':
     case 'AssetGroupRenamed':
     case 'AssetGroupDeleted':
+    case 'AssetGroupRefused':
       return assetGroupsStream(data.organization);
     case 'ApiKeyIssued':
     case 'ApiKeyRevoked':

@@ -10,6 +10,11 @@ export interface Tables {
   days: DaysTable;
   brands: BrandsTable;
   feature_flags: FeatureFlagsTable;
+  asset_group_streams: AssetGroupStreamsTable;
+  asset_groups: AssetGroupsTable;
+  asset_group_requests: AssetGroupRequestsTable;
+  grouped_assets: GroupedAssetsTable;
+  asset_group_counts: AssetGroupCountsTable;
 }
 
 /** How far each projection has read the log. */
@@ -19,6 +24,8 @@ export interface CheckpointsTable {
   position: number;
   /** Everything answered at the door before this instant (ms) is in the rows. */
   as_of: number;
+  /** Events of a type that this version does not know, passed over. */
+  unknown: Generated<number>;
 }
 
 /** Events that a projection could not apply, kept until an operator retries or drops them. */
@@ -27,6 +34,7 @@ export interface ParkedEventsTable {
   event_id: string;
   position: number;
   stream: string;
+  revision: number;
   type: string;
   data: unknown;
   metadata: unknown;
@@ -93,4 +101,57 @@ export interface FeatureFlagsTable {
   enabled: boolean;
   version: number;
   event_id: string;
+}
+
+/**
+ * How far the rows of an organization's groups have got. Rewritten by every transaction that changes any of them, so
+ * that its xmin tells one state of them from the next.
+ */
+export interface AssetGroupStreamsTable {
+  organization: string;
+  /** Revision of the stream `assetGroups-{organization}`; -1 where only assets are known. */
+  revision: number;
+  /** The greatest number ever given, deleted groups included. */
+  last_group_id: number;
+  /** The latest instant of an event of the stream (ms); answers to older requests are forgotten. */
+  latest_at: number;
+}
+
+/** One register a group, deleted ones included: the name of the newest revision. */
+export interface AssetGroupsTable {
+  organization: string;
+  group_id: number;
+  /** Absent: deleted. */
+  name: string | null;
+  revision: number;
+}
+
+/** The first answers to requests that carried an `Idempotency-Key`. */
+export interface AssetGroupRequestsTable {
+  organization: string;
+  key_hash: string;
+  body_hash: string;
+  /** The group that was created; absent: refused, because the name was taken. */
+  group_id: number | null;
+  /** ms */
+  answered_at: number;
+  revision: number;
+}
+
+/** One register an asset: the group it is in by its newest event, whether there is such a group or not. */
+export interface GroupedAssetsTable {
+  organization: string;
+  /** The hash of the asset's normalised key. */
+  asset: string;
+  /** Absent: in none. */
+  group_id: number | null;
+  version: number;
+  event_id: string;
+}
+
+/** How many assets are in a group; no row where none is. */
+export interface AssetGroupCountsTable {
+  organization: string;
+  group_id: number;
+  n: number;
 }

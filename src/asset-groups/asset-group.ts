@@ -1,0 +1,159 @@
+import { Conflict, NotFound, Unprocessable } from '../errors.js';
+import {
+  ANSWER_KEPT,
+  type AssetGroupCreated,
+  type AssetGroupDeleted,
+  type AssetGroupRefused,
+  type AssetGroupRenamed,
+  type IdempotentRequest,
+} from '../events/asset-groups.js';
+
+export type AssetGroupEvent = AssetGroupCreated | AssetGroupRenamed | AssetGroupDeleted | AssetGroupRefused;
+
+export type AssetGroupCommand =
+  | {
+      readonly type: 'CreateAssetGroup';
+      readonly organization: string;
+      readonly name: string;
+      /** Present where the client sent an `Idempotency-Key`. */
+      readonly request: IdempotentRequest | undefined;
+    }
+  | {
+      readonly type: 'RenameAssetGroup';
+      readonly organization: string;
+      readonly groupId: number;
+      readonly name: string;
+    }
+  | { readonly type: 'DeleteAssetGroup'; readonly organization: string; readonly groupId: number };
+
+export interface FirstAnswer {
+  readonly bodyHash: string;
+  /** The group that was created; undefined where the name was taken. */
+  readonly groupId: number | undefined;
+  /** ms */
+  readonly answeredAt: number;
+}
+
+/**
+ * What is known of an organization's groups. It need not be all of them: a decision looks only at the groups, names
+ * and requests that its command names, and at the last number.
+ */
+export interface AssetGroups {
+  /** The greatest number ever given; 0 before the first. */
+  lastGroupId: number;
+  /** The name of each group; undefined where it was deleted. */
+  readonly names: Map<number, string | undefined>;
+  /** Which group has a name. */
+  readonly holders: Map<string, number>;
+  /** First answers by the hash of the `Idempotency-Key`. */
+  readonly answers: Map<string, FirstAnswer>;
+}
+
+export const noGroups = (): AssetGroups => ({
+  lastGroupId: 0,
+  names: new Map(),
+  holders: new Map(),
+  answers: new Map(),
+});
+
+/** Takes note of an event, in place: a tail can be long. */
+export const evolve = (groups: AssetGroups, event: AssetGroupEvent, request?: IdempotentRequest): void => {
+  switch (event.type) {
+    case 'AssetGroupCreated':
+      giveName(groups, event.data.groupId, event.data.name);
+      noteAnswer(groups, event.data.groupId, event.data.createdAt, request);
+      return;
+    case 'AssetGroupRenamed':
+      giveName(groups, event.data.groupId, event.data.name);
+      return;
+    case 'AssetGroupDeleted':
+      giveName(groups, event.data.groupId, undefined);
+      return;
+    case 'AssetGroupRefused':
+      noteAnswer(groups, undefined, event.data.createdAt, request);
+  }
+};
+
+/** A group has this name now, or was deleted; the name it had before is free. */
+export const giveName = (groups: AssetGroups, groupId: number, name: string | undefined): void => {
+  const before = groups.names.get(groupId);
+  if (before !== undefined && groups.holders.get(before) === groupId) groups.holders.delete(before);
+  groups.names.set(groupId, name);
+  if (name !== undefined) groups.holders.set(name, groupId);
+  groups.lastGroupId = Math.max(groups.lastGroupId, groupId);
+};
+
+const noteAnswer = (
+  groups: AssetGroups,
+  groupId: number | undefined,
+  answeredAt: number,
+  request: IdempotentRequest | undefined,
+): void => {
+  if (request) groups.answers.set(request.idempotencyKeyHash, { bodyHash: request.bodyHash, groupId, answeredAt });
+};
+
+/** What follows from a command: events to record, and either the group it is about or why not. */
+export type Decision =
+  | { readonly events: readonly AssetGroupEvent[]; readonly groupId: number; readonly refusal?: undefined }
+  | { readonly events: readonly AssetGroupEvent[]; readonly refusal: Error };
+
+/** @param now ms */
+export const decide = (groups: AssetGroups, command: AssetGroupCommand, now: number): Decision => {
+  switch (command.type) {
+    case 'CreateAssetGroup':
+      return create(groups, command, now);
+    case 'RenameAssetGroup':
+      return rename(groups, command, now);
+    case 'DeleteAssetGroup':
+      return remove(groups, command, now);
+  }
+};
+
+type CommandOf<Type extends AssetGroupCommand['type']> = Extract<AssetGroupCommand, { readonly type: Type }>;
+
+const nameTaken = (): Error => new Conflict('A group with this name already exists');
+
+const create = (
+  groups: AssetGroups,
+  { organization, name, request }: CommandOf<'CreateAssetGroup'>,
+  now: number,
+): Decision => {
+  const first = request && groups.answers.get(request.idempotencyKeyHash);
+  if (first && now - first.answeredAt < ANSWER_KEPT) {
+    if (first.bodyHash !== request.bodyHash)
+      return { events: [], refusal: new Unprocessable('This Idempotency-Key was used with another body') };
+    return first.groupId === undefined ? { events: [], refusal: nameTaken() } : { events: [], groupId: first.groupId };
+  }
+  if (groups.holders.has(name)) {
+    const refused: AssetGroupRefused = { type: 'AssetGroupRefused', data: { organization, name, createdAt: now } };
+    return { events: request ? [refused] : [], refusal: nameTaken() };
+  }
+  const groupId = groups.lastGroupId + 1;
+  return {
+    events: [{ type: 'AssetGroupCreated', data: { organization, groupId, name, createdAt: now } }],
+    groupId,
+  };
+};
+
+const missing = (): Error => new NotFound('Asset group not found');
+
+const rename = (
+  groups: AssetGroups,
+  { organization, groupId, name }: CommandOf<'RenameAssetGroup'>,
+  now: number,
+): Decision => {
+  const current = groups.names.get(groupId);
+  if (current === undefined) return { events: [], refusal: missing() };
+  if (current === name) return { events: [], groupId };
+  if (groups.holders.has(name)) return { events: [], refusal: nameTaken() };
+  return { events: [{ type: 'AssetGroupRenamed', data: { organization, groupId, name, updatedAt: now } }], groupId };
+};
+
+const remove = (
+  groups: AssetGroups,
+  { organization, groupId }: CommandOf<'DeleteAssetGroup'>,
+  now: number,
+): Decision => {
+  if (groups.names.get(groupId) === undefined) return { events: [], refusal: missing() };
+  return { events: [{ type: 'AssetGroupDeleted', data: { organization, groupId, deletedAt: now } }], groupId };
+};

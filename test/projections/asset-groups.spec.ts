@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Transaction } from 'kysely';
+import { sql } from 'kysely';
+import fc from 'fast-check';
+import { v5 } from 'uuid';
+import { assetGroups } from '../../projections/asset-groups.js';
+import type { GroupEvent } from '../../projections/asset-groups-newest.js';
+import type { ProjectedEvent } from '../../projections/projection.js';
+import { ANSWER_KEPT } from '../../src/events/asset-groups.js';
+import { createReadModels } from '../../src/read-models/pool.js';
+import type { Tables } from '../../src/read-models/tables.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(async () => {
+  await database.drop();
+});
+beforeEach(async () => {
+  await database.pool.query(`truncate ${assetGroups.tables.map((table) => `read.${table}`).join()}`);
+});
+
+const T0 = 1_790_000_000_000;
+const id = (n: number): string => v5(String(n), v5.URL);
+const KEY = 'a'.repeat(64);
+const BODY = 'b'.repeat(64);
+
+/** Events as the engine hands them over: positions in the order of the list, revisions in the order of the own ones. */
+const recorded = (events: readonly { event: GroupEvent; metadata?: object }[]): ProjectedEvent<GroupEvent>[] => {
+  const revisions = new Map<string, bigint>();
+  return events.map(({ event, metadata = {} }, n) => {
+    const { organization } = event.data;
+    const isOwn = event.type.startsWith('AssetGroup') && event.type !== 'AssetGrouped';
+    const revision = isOwn ? (revisions.get(organization) ?? -1n) + 1n : 0n;
+    if (isOwn) revisions.set(organization, revision);
+    return { event, id: id(n), position: BigInt(n), stream: '', revision, metadata };
+  });
+};
+
+const apply = async (events: readonly ProjectedEvent[]): Promise<void> => {
+  const connection = await database.pool.connect();
+  try {
+    await createReadModels(database.pool)
+      .transaction()
+      .execute(async (tx: Transaction<Tables>) => {
+        await sql`set local search_path = read`.execute(tx);
+        await assetGroups.apply(tx, events, connection);
+      });
+  } finally {
+    connection.release();
+  }
+};
+
+const rows = async (): Promise<Record<string, unknown[]>> => {
+  const all: Record<string, unknown[]> = {};
+  for (const table of assetGroups.tables)
+    all[table] = (await database.pool.query(`select * from read.${table} order by 1, 2`)).rows;
+  return all;
+};
+
+const shown = async (organization = 'acme'): Promise<unknown[]> =>
+  (
+    await database.pool.query(
+      `select group_id as id, name, coalesce(n, 0) as n
+       from read.asset_groups left join read.asset_group_counts using (organization, group_id)
+       where organization = $1 and name is not null order by 1`,
+      [organization],
+    )
+  ).rows;
+
+const created = (groupId: number, name: string, at = T0, organization = 'acme'): { event: GroupEvent } => ({
+  event: { type: 'AssetGroupCreated', data: { organization, groupId, name, createdAt: at } },
+});
+const renamed = (groupId: number, name: string): { event: GroupEvent } => ({
+  event: { type: 'AssetGroupRenamed', data: { organization: 'acme', groupId, name, updatedAt: T0 } },
+});
+const deleted = (groupId: number): { event: GroupEvent } => ({
+  event: { type: 'AssetGroupDeleted', data: { organization: 'acme', groupId, deletedAt: T0 } },
+});
+const grouped = (content: string, groupId: number, updatedAt = T0, organization = 'acme'): { event: GroupEvent } => ({
+  event: { type: 'AssetGrouped', data: { organization, groupId, asset: { type: 'URL', content }, updatedAt } },
+});
+const ungrouped = (content: string, updatedAt = T0): { event: GroupEvent } => ({
+  event: { type: 'AssetUngrouped', data: { organization: 'acme', asset: { type: 'URL', content }, updatedAt } },
+});
+
+describe('the projection of asset groups', () => {
+  it('shows groups by number with the assets that are in them', async () => {
+    await apply(recorded([created(1, 'A'), created(2, 'B'), grouped('a.example', 1), grouped('b.example', 1)]));
+    expect(await shown()).toEqual([
+      { id: 1, name: 'A', n: 2 },
+      { id: 2, name: 'B', n: 0 },
+    ]);
+  });
+
+  it('counts every spelling of an asset as one', async () => {
+    await apply(recorded([created(1, 'A'), grouped('https://A.example/path', 1), grouped('a.example.', 1, T0 + 1)]));
+    expect(await shown()).toEqual([{ id: 1, name: 'A', n: 1 }]);
+  });
+
+  it('moves an asset that is grouped again', async () => {
+    const [a, b, ...events] = recorded([
+      created(1, 'A'),
+      created(2, 'B'),
+      grouped('a.example', 1, T0),
+      grouped('a.example', 2, T0 + 1),
+    ]);
+    await apply([a!, b!, events[0]!]);
+    await apply([events[1]!]);
+    expect(await shown()).toEqual([
+      { id: 1, name: 'A', n: 0 },
+      { id: 2, name: 'B', n: 1 },
+    ]);
+  });
+
+  it('lets the newest event win, whichever arrives first', async () => {
+    const events = recorded([created(1, 'A'), grouped('a.example', 1, T0), ungrouped('a.example', T0 + 1)]);
+    for (const event of events.toReversed()) await apply([event]);
+    expect(await shown()).toEqual([{ id: 1, name: 'A', n: 0 }]);
+  });
+
+  it('lets the greater event id win at one instant', async () => {
+    const events = recorded([created(1, 'A'), created(2, 'B'), grouped('a.example', 1), grouped('a.example', 2)]);
+    const winner = events[2]!.id > events[3]!.id ? 1 : 2;
+    for (const event of events) await apply([event]);
+    expect(await shown()).toEqual([
+      { id: 1, name: 'A', n: winner === 1 ? 1 : 0 },
+      { id: 2, name: 'B', n: winner === 2 ? 1 : 0 },
+    ]);
+  });
+
+  it('counts an asset of a group that did not exist yet once it does', async () => {
+    await apply(recorded([grouped('a.example', 1)]));
+    expect(await shown()).toEqual([]);
+    await apply(recorded([created(1, 'A')]));
+    expect(await shown()).toEqual([{ id: 1, name: 'A', n: 1 }]);
+  });
+
+  it('keeps organizations apart', async () => {
+    await apply(recorded([created(1, 'A'), created(1, 'A', T0, 'other'), grouped('a.example', 1, T0, 'other')]));
+    expect(await shown()).toEqual([{ id: 1, name: 'A', n: 0 }]);
+    expect(await shown('other')).toEqual([{ id: 1, name: 'A', n: 1 }]);
+  });
+
+  it('leaves the assets of a deleted group in none, and no late event brings them back on another', async () => {
+    await apply(recorded([created(1, 'A'), grouped('a.example', 1, T0 + 5), deleted(1), created(2, 'A')]));
+    await apply(recorded([grouped('a.example', 2, T0 + 4)]));
+    expect(await shown()).toEqual([{ id: 2, name: 'A', n: 0 }]);
+    await apply(recorded([grouped('a.example', 2, T0 + 6)]));
+    expect(await shown()).toEqual([{ id: 2, name: 'A', n: 1 }]);
+  });
+
+  it('lets two groups swap their names within one batch', async () => {
+    await apply(recorded([created(1, 'A'), created(2, 'B'), renamed(1, 'C'), renamed(2, 'A'), renamed(1, 'B')]));
+    expect(await shown()).toEqual([
+      { id: 1, name: 'B', n: 0 },
+      { id: 2, name: 'A', n: 0 },
+    ]);
+  });
+
+  it('keeps how far it has got, and the last number even when its group is gone', async () => {
+    await apply(recorded([created(1, 'A'), created(2, 'B'), deleted(2), grouped('a.example', 1)]));
+    expect((await rows())['asset_group_streams']).toEqual([
+      { organization: 'acme', revision: 2, last_group_id: 2, latest_at: T0 },
+    ]);
+  });
+
+  it('gives the row of an organization a new xmin whenever a count changes', async () => {
+    const xmin = async (): Promise<unknown> =>
+      (await database.pool.query(`select xmin::text from read.asset_group_streams`)).rows[0];
+    await apply(recorded([created(1, 'A')]));
+    const before = await xmin();
+    await apply(recorded([grouped('a.example', 1)]));
+    expect(await xmin()).not.toEqual(before);
+  });
+
+  it('keeps the answers to requests with an Idempotency-Key for 24 hours of the stream', async () => {
+    const metadata = { idempotencyKeyHash: KEY, bodyHash: BODY };
+    const refused: GroupEvent = { type: 'AssetGroupRefused', data: { organization: 'acme', name: 'A', createdAt: T0 } };
+    const events = recorded([
+      { ...created(1, 'A'), metadata },
+      { event: refused, metadata: { ...metadata, idempotencyKeyHash: 'c'.repeat(64) } },
+      { ...created(2, 'B'), metadata: { idempotencyKeyHash: 'not a hash', bodyHash: '\0' } },
+      created(3, 'C', T0 + ANSWER_KEPT - 1),
+      created(4, 'D', T0 + ANSWER_KEPT),
+    ]);
+    await apply(events.slice(0, 4));
+    expect((await rows())['asset_group_requests']).toMatchObject([
+      { key_hash: KEY, body_hash: BODY, group_id: 1, answered_at: T0, revision: 0 },
+      { key_hash: 'c'.repeat(64), group_id: null, revision: 1 },
+    ]);
+    await apply(events.slice(4));
+    expect((await rows())['asset_group_requests']).toEqual([]);
+  });
+
+  it('ends in the same rows whatever the order, the cuts and the repetitions, and they are right', async () => {
+    const asset = fc.constantFrom('a.example', 'b.example', 'c.example', 'd.example', 'https://A.example/');
+    const group = fc.integer({ min: 1, max: 4 });
+    const at = fc.integer({ min: T0, max: T0 + 6 });
+    const event = fc.oneof(
+      fc.tuple(asset, group, at).map(([content, groupId, updatedAt]) => grouped(content, groupId, updatedAt)),
+      fc.tuple(asset, at).map(([content, updatedAt]) => ungrouped(content, updatedAt)),
+      fc.tuple(group, fc.constantFrom('A', 'B', 'C')).map(([groupId, name]) => created(groupId, name)),
+      fc.tuple(group, fc.constantFrom('A', 'B', 'C')).map(([groupId, name]) => renamed(groupId, name)),
+      group.map(deleted),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(event, { minLength: 1, maxLength: 40 }),
+        fc.infiniteStream(fc.nat(1_000_000)),
+        async (events, random) => {
+          const log = recorded(events);
+          const next = (limit: number): number => random.next().value! % limit;
+          await database.pool.query(`truncate ${assetGroups.tables.map((table) => `read.${table}`).join()}`);
+          await apply(log);
+          const straight = await rows();
+
+          const deliveries = log
+            .flatMap((one) => Array.from({ length: 1 + next(3) }, () => one))
+            .map((one) => [next(1_000), one] as const)
+            .sort(([a], [b]) => a - b)
+            .map(([, one]) => one);
+          await database.pool.query(`truncate ${assetGroups.tables.map((table) => `read.${table}`).join()}`);
+          while (deliveries.length > 0) await apply(deliveries.splice(0, 1 + next(8)));
+          expect(await rows()).toEqual(straight);
+
+          // The same, recounted by hand.
+          const names = new Map<number, string | undefined>();
+          const newest = new Map<string, { order: string; groupId: number | undefined }>();
+          for (const { event: told, id: eventId } of log) {
+            if (told.type === 'AssetGroupCreated' || told.type === 'AssetGroupRenamed')
+              names.set(told.data.groupId, told.data.name);
+            else if (told.type === 'AssetGroupDeleted') names.set(told.data.groupId, undefined);
+            else if (told.type === 'AssetGrouped' || told.type === 'AssetUngrouped') {
+              const host = told.data.asset.content.toLowerCase().replace(/^https:\/\/|\/$/g, '');
+              const order = `${told.data.updatedAt} ${eventId}`;
+              const groupId = told.type === 'AssetGrouped' ? told.data.groupId : undefined;
+              if (order > (newest.get(host)?.order ?? '')) newest.set(host, { order, groupId });
+            }
+          }
+          expect(await shown()).toEqual(
+            [...names]
+              .filter(([, name]) => name !== undefined)
+              .sort(([a], [b]) => a - b)
+              .map(([groupId, name]) => ({
+                id: groupId,
+                name,
+                n: [...newest.values()].filter((one) => one.groupId === groupId).length,
+              })),
+          );
+        },
+      ),
+      { numRuns: 40, seed: 5 },
+    );
+  });
+});
