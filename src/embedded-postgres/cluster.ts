@@ -1,0 +1,95 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { constants, existsSync } from 'node:fs';
+import { access, appendFile, chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { Binaries } from './binaries.js';
+import { canEnter, giveTo } from './owner.js';
+import { type Place, remember, remembered } from './place.js';
+
+export const SUPERUSER = 'postgres';
+
+/** It is moved to its place when it is whole. */
+export const isCreated = (cluster: string): boolean => existsSync(cluster);
+
+/** @throws Error where a cluster was there and is not any more: an empty one instead would look like lost data */
+const refuseToReplace = (place: Place): void => {
+  if (!remembered(place.home)?.created) return;
+  throw new Error(
+    `The database was in ${place.cluster} and is not there any more. ` +
+      `Put it back, or delete ${place.home} to begin with an empty one.`,
+  );
+};
+
+/**
+ * Makes the cluster where there is none: checksums on, UTF-8, compared by code point, a random password for every
+ * connection. Whole or not at all: it is made beside its place and moved there.
+ */
+export const createCluster = async (place: Place, { initdb }: Binaries): Promise<void> => {
+  const { cluster, owner, passwordFile } = place;
+  if (isCreated(cluster)) return;
+  refuseToReplace(place);
+  const partial = `${cluster}.partial`;
+  const passwordForInitdb = `${cluster}.password`;
+  await rm(partial, { recursive: true, force: true });
+  await mkdir(partial);
+  await chmod(partial, 0o700);
+  await giveTo(owner, partial);
+  const password = randomBytes(24).toString('hex');
+  await writeFile(passwordForInitdb, password, { mode: 0o600 });
+  await giveTo(owner, passwordForInitdb);
+  try {
+    const { stdout, stderr } = await promisify(execFile)(
+      initdb,
+      [
+        `--pgdata=${partial}`,
+        `--pwfile=${passwordForInitdb}`,
+        `--username=${SUPERUSER}`,
+        '--auth=scram-sha-256',
+        '--encoding=UTF8',
+        '--locale-provider=libc',
+        '--locale=C',
+        '--data-checksums',
+        '--no-instructions',
+      ],
+      { ...owner, cwd: '/', env: { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' } },
+    );
+    await appendFile(place.log, stdout + stderr, { mode: 0o600 });
+  } catch (cause) {
+    const { stdout = '', stderr = '', message } = cause as Error & { stdout?: string; stderr?: string };
+    throw new Error(`initdb could not make a database in ${cluster}: ${(stderr || stdout || message).trim()}`, {
+      cause,
+    });
+  } finally {
+    await rm(passwordForInitdb, { force: true });
+  }
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  await rename(partial, cluster);
+  await remember(place.home, { created: true });
+};
+
+/** @throws Error where we, or the server's user, cannot get at the cluster */
+export const refuseUnreachable = async ({ home, cluster, owner }: Place): Promise<void> => {
+  try {
+    await access(cluster, constants.R_OK | constants.X_OK);
+  } catch (cause) {
+    const { uid } = await stat(cluster);
+    throw new Error(
+      `The database in ${cluster} belongs to user ${uid}. Run the service as that user or as root, or set another DATA_DIR.`,
+      { cause },
+    );
+  }
+  if (canEnter(owner, cluster)) return;
+  throw new Error(
+    `The user ${owner?.uid} that PostgreSQL runs as cannot enter ${cluster}. ` +
+      `Let others pass through every folder above ${home}, or move it back.`,
+  );
+};
+
+export const readPassword = async ({ passwordFile, cluster }: Place): Promise<string> => {
+  try {
+    return await readFile(passwordFile, 'utf8');
+  } catch (cause) {
+    throw new Error(`The password of the database in ${cluster} cannot be read from ${passwordFile}`, { cause });
+  }
+};

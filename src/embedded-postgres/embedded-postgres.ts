@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs';
+import type { Config } from '../config.js';
+import { findBinaries } from './binaries.js';
+import { createCluster, isCreated, readPassword, refuseUnreachable } from './cluster.js';
+import { removeEndpoint, type Transport, urlOf } from './endpoint.js';
+import { underLock } from './lock.js';
+import { findPlace, type Place } from './place.js';
+import { findPostmaster, type Postmaster, stopPostmaster } from './postmaster.js';
+import { startServer } from './server.js';
+import { trimLog } from './server-log.js';
+import { addUser, countUsers, removeUser } from './users.js';
+import { dirname } from 'node:path';
+
+/** A PostgreSQL to use. */
+export interface Database {
+  /** With the password in it: not for a log. It stays good when the embedded server crashes and is started again. */
+  readonly url: string;
+  /** Ends this use of it. The last user's end stops the embedded server. */
+  release(): Promise<void>;
+}
+
+type Log = (line: string) => void;
+
+const WATCH_MS = 250;
+const TRIM_MS = 60_000;
+
+const startIn = (place: Place, transport: Transport, log: Log): Promise<Postmaster> =>
+  startServer(place, () => findBinaries(dirname(place.cluster), place.owner), transport, log);
+
+/** Starts the server again where it dies under its users. */
+const watch = (place: Place, transport: Transport, log: Log): (() => Promise<void>) => {
+  let busy: Promise<void> | undefined;
+  const revive = async (): Promise<void> => {
+    // Whoever deletes the data while it is in use gets no new, empty database for it.
+    if (!isCreated(place.cluster) || (await findPostmaster(place.cluster))?.status === 'ready') return;
+    log('PostgreSQL has ended and is started again');
+    await underLock(place.home, () => startIn(place, transport, log));
+  };
+  const attend = (work: () => Promise<void>): void => {
+    busy ??= work()
+      .catch((error: Error) => log(error.message))
+      .finally(() => (busy = undefined));
+  };
+  const timers = [
+    setInterval(() => attend(revive), WATCH_MS),
+    setInterval(() => attend(() => trimLog(place.log)), TRIM_MS),
+  ];
+  for (const timer of timers) timer.unref();
+  return async () => {
+    for (const timer of timers) clearInterval(timer);
+    await busy;
+  };
+};
+
+const leave = (place: Place, user: string): Promise<void> =>
+  underLock(place.home, async () => {
+    await removeUser(user);
+    if ((await countUsers(place.users)) > 0) return;
+    const postmaster = await findPostmaster(place.cluster);
+    if (!postmaster) return;
+    await stopPostmaster(postmaster, place.cluster, () => findBinaries(dirname(place.cluster), place.owner));
+    await removeEndpoint(postmaster);
+  });
+
+/**
+ * Gives the database of the settings, or where none is set the embedded PostgreSQL in the data directory: starts it,
+ * makes it where there is none yet, or joins the one that runs. Processes that use it are counted, the killed ones
+ * not; the last one stops it.
+ * @param log gets a line for what a person waits for, or should know
+ * @throws Error with the place of the server's log and its last lines, where it does not start
+ */
+export const openDatabase = async (
+  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  log: Log,
+  transport: Transport = process.platform === 'win32' ? 'loopback' : 'socket',
+): Promise<Database> => {
+  if (databaseUrl !== undefined) return { url: databaseUrl, release: async () => {} };
+  const place = await findPlace(dataDir);
+  const { user, url } = await underLock(place.home, async () => {
+    if (!isCreated(place.cluster)) {
+      log(`Makes a database in ${place.cluster}`);
+      await createCluster(place, await findBinaries(dirname(place.cluster), place.owner));
+    }
+    await refuseUnreachable(place);
+    const password = await readPassword(place);
+    const file = await addUser(place.users);
+    try {
+      return { user: file, url: urlOf(await startIn(place, transport, log), password) };
+    } catch (error) {
+      await removeUser(file);
+      throw error;
+    }
+  });
+  const unwatch = watch(place, transport, log);
+  let released: Promise<void> | undefined;
+  const release = async (): Promise<void> => {
+    await unwatch();
+    // Deleted while it was in use.
+    if (existsSync(place.home)) await leave(place, user);
+  };
+  return { url, release: () => (released ??= release()) };
+};

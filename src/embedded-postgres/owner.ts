@@ -1,0 +1,42 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { chown } from 'node:fs/promises';
+
+/** The user the server runs as where that is another one than ourselves: PostgreSQL refuses to run as root. */
+export interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const idOf = (user: string): Owner | undefined => {
+  try {
+    const id = (option: string): number =>
+      Number(execFileSync('id', [option, user], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
+    const owner = { uid: id('-u'), gid: id('-g') };
+    return owner.uid > 0 ? owner : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Who the server runs as. A cluster that is there keeps its owner.
+ * @returns undefined where that is whoever we are
+ */
+export const serverOwner = (cluster: string): Owner | undefined => {
+  if (process.getuid?.() !== 0) return undefined;
+  if (existsSync(cluster)) {
+    const { uid, gid } = statSync(cluster);
+    if (uid !== 0) return { uid, gid };
+  }
+  return idOf('postgres') ?? idOf('nobody') ?? { uid: 65_534, gid: 65_534 };
+};
+
+/** Tried and not computed: modes, ACLs and mounts all have a say. */
+export const canEnter = (owner: Owner | undefined, directory: string): boolean =>
+  owner === undefined ||
+  spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', directory], { ...owner, cwd: '/', stdio: 'ignore' }).status === 0;
+
+export const giveTo = async (owner: Owner | undefined, path: string): Promise<void> => {
+  if (owner) await chown(path, owner.uid, owner.gid);
+};

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
+import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { canEnter, type Owner, serverOwner } from './owner.js';
+
+const NAME = 'threat-protection';
+
+/** Root's own, and they outlive a restart of the machine; the second for where the first cannot be written. */
+const OPEN_TO_ALL = ['/var/lib', '/var/tmp'];
+
+/** What is remembered in `DATA_DIR/postgres/place.json`. */
+interface Remembered {
+  /** Relative to the home; absolute where the server's user cannot enter there. */
+  readonly cluster: string;
+  /** A cluster has been made there. */
+  readonly created?: boolean;
+  readonly socketDirectory?: string;
+  readonly port?: number;
+}
+
+/** Where one embedded PostgreSQL keeps what is its own. */
+export interface Place {
+  /** `DATA_DIR/postgres`: lock, users, password, log, and the cluster where the server's user can enter. */
+  readonly home: string;
+  /** The server's user can enter its parent. */
+  readonly cluster: string;
+  readonly owner: Owner | undefined;
+  readonly users: string;
+  readonly passwordFile: string;
+  readonly log: string;
+}
+
+const memoryOf = (home: string): string => join(home, 'place.json');
+
+export const remembered = (home: string): Remembered | undefined =>
+  existsSync(memoryOf(home)) ? (JSON.parse(readFileSync(memoryOf(home), 'utf8')) as Remembered) : undefined;
+
+export const remember = async (home: string, change: Partial<Remembered>): Promise<void> => {
+  const partial = `${memoryOf(home)}.partial`;
+  await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...remembered(home), ...change }));
+  await rename(partial, memoryOf(home));
+};
+
+/** A directory of root's that every user can enter, in one of ours that nobody else could have made. */
+const openDirectory = async (hash: string): Promise<string> => {
+  let reason: unknown;
+  for (const base of OPEN_TO_ALL) {
+    try {
+      let directory = base;
+      for (const name of [NAME, hash]) {
+        directory = join(directory, name);
+        await mkdir(directory, { recursive: true, mode: 0o711 });
+        const found = lstatSync(directory);
+        if (!found.isDirectory() || found.uid !== 0) throw new Error(`${directory} is not root's`);
+        await chmod(directory, 0o711);
+      }
+      return directory;
+    } catch (error) {
+      reason = error;
+    }
+  }
+  throw new Error(`No directory for the database in ${OPEN_TO_ALL.join(' or ')}`, { cause: reason });
+};
+
+/**
+ * Finds the place that belongs to a data directory, or chooses it: in there, unless we are root and the user that the
+ * server runs as cannot enter. Then in a directory that is named after the data directory's path, and remembered.
+ */
+export const findPlace = async (dataDir: string): Promise<Place> => {
+  const home = join(dataDir, 'postgres');
+  // Explicitly, because the mode given to mkdir is narrowed by the umask.
+  if (await mkdir(home, { recursive: true })) await chmod(home, process.getuid?.() === 0 ? 0o711 : 0o700);
+  let known = remembered(home)?.cluster;
+  const owner = serverOwner(resolve(home, known ?? 'cluster'));
+  if (known === undefined) {
+    const hash = createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16);
+    known = canEnter(owner, home) ? 'cluster' : join(await openDirectory(hash), 'cluster');
+    await remember(home, { cluster: known });
+  }
+  return {
+    home,
+    cluster: resolve(home, known),
+    owner,
+    users: join(home, 'users'),
+    passwordFile: join(home, 'password'),
+    log: join(home, 'postgres.log'),
+  };
+};

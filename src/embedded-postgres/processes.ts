@@ -1,0 +1,58 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+const ps = (pid: number, columns: string): string | undefined => {
+  try {
+    const text = execFileSync('ps', ['-ww', '-o', columns, '-p', String(pid)], {
+      encoding: 'utf8',
+      env: { PATH: '/bin:/usr/bin', LC_ALL: 'C' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return text.trim() || undefined;
+  } catch {
+    return undefined; // ps exits with 1 where there is no such process
+  }
+};
+
+const readProc = (path: string): string | undefined => {
+  try {
+    return readFileSync(`/proc/${path}`, 'utf8');
+  } catch {
+    return undefined;
+  }
+};
+
+const boot = (): string => readProc('sys/kernel/random/boot_id')?.slice(0, 8) ?? '';
+
+const answersSignals = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+};
+
+/**
+ * What tells a living process from a later one with the same pid: when it was started.
+ * @returns undefined where no process lives under the pid; a zombie does not live
+ */
+export const processIdentity = (pid: number): string | undefined => {
+  if (process.platform === 'linux') {
+    // The name, in brackets, may hold blanks and brackets itself. After it: state, then the 22nd field, the start.
+    const fields = readProc(`${pid}/stat`)
+      ?.replace(/^.*\)\s/s, '')
+      .split(' ');
+    return fields === undefined || /[ZX]/.test(fields[0]!) ? undefined : `${boot()}-${fields[19]}`;
+  }
+  // Windows has no cheap way to ask, and gives a pid again much later.
+  if (process.platform === 'win32') return answersSignals(pid) ? 'running' : undefined;
+  const line = ps(pid, 'stat=,lstart=');
+  return line === undefined || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
+};
+
+/** How a process was called; undefined where that cannot be seen. */
+export const commandLine = (pid: number): string | undefined => {
+  if (process.platform === 'linux') return readProc(`${pid}/cmdline`)?.replaceAll('\0', ' ');
+  return process.platform === 'win32' ? undefined : ps(pid, 'command=');
+};
