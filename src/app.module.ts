@@ -9,6 +9,7 @@ import { ErrorFilter } from './http/error.filter.js';
 import { HttpModule } from './http/http.module.js';
 import { createServer } from './http/server.js';
 import { createValidationPipe } from './http/validation.js';
+import { IngestionModule } from './ingestion/ingestion.module.js';
 import { ReadModelsModule } from './read-models/read-models.module.js';
 
 /** The composition root. Pipe and filter are providers, so that every test has the ones of production. */
@@ -19,7 +20,7 @@ export class AppModule {
     return {
       module: AppModule,
       global: true,
-      imports: [CqrsModule.forRoot(), EventLogModule, ReadModelsModule, HttpModule, ApiKeysModule],
+      imports: [CqrsModule.forRoot(), EventLogModule, ReadModelsModule, HttpModule, ApiKeysModule, IngestionModule],
       providers: [
         { provide: Config, useValue: config },
         { provide: APP_PIPE, useFactory: createValidationPipe },

@@ -1,0 +1,237 @@
+import { request as httpRequest } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CloudEvent, emitterFor, httpTransport, Mode } from 'cloudevents';
+import { BEGINNING } from '../../src/event-log/event-log.js';
+import { startApp, type TestApp } from '../support/app.js';
+
+const BATCH = 'application/cloudevents-batch+json';
+const STRUCTURED = 'application/cloudevents+json';
+const AT = '2026-03-01T12:00:00.000Z';
+
+let app: TestApp;
+let everyKey: string;
+let acmeKey: string;
+let readKey: string;
+
+beforeAll(async () => {
+  app = await startApp();
+  everyKey = await app.issueKey({ scopes: ['ingest'] });
+  acmeKey = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
+  readKey = await app.issueKey({ organization: 'acme', scopes: ['read', 'write'] });
+});
+afterAll(() => app.close());
+
+const threat = (id: string, data: Record<string, unknown> = {}) => ({
+  specversion: '1.0',
+  id,
+  source: 'https://upstream.example',
+  type: 'ThreatStatusChanged',
+  time: AT,
+  data: {
+    organization: 'acme',
+    threatId: id,
+    asset: { type: 'URL', content: 'phishing.example' },
+    status: 'APPROVED',
+    createdAt: AT,
+    updatedAt: AT,
+    ...data,
+  },
+});
+
+const send = async (
+  body: string | Buffer | undefined,
+  {
+    type = BATCH,
+    key = everyKey,
+    headers = {},
+  }: { type?: string; key?: string; headers?: Record<string, string> } = {},
+): Promise<{ status: number; body: Record<string, unknown> }> => {
+  const response = await fetch(`${app.url}/v2/events`, {
+    method: 'POST',
+    headers: { ...(key && { 'x-api-key': key }), ...(type && { 'content-type': type }), ...headers },
+    body: typeof body === 'string' ? Buffer.from(body) : (body as never),
+  });
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+};
+const sendBatch = (events: unknown[], key?: string) => send(JSON.stringify(events), { key });
+const storedThreats = async (id: string): Promise<unknown[]> =>
+  (await app.log.readStream(`threat-acme:${id}`, 0n, 10)).map(({ data }) => data);
+
+describe('POST /v2/events', () => {
+  it('has an event in the log when it answers', async () => {
+    const event = threat('one');
+    expect(await send(JSON.stringify(event), { type: STRUCTURED })).toEqual({
+      status: 200,
+      body: { accepted: 1, duplicates: 0, rejected: [] },
+    });
+    expect(await storedThreats('one')).toEqual([event.data]);
+  });
+
+  it('takes what the CloudEvents SDK emits, structured and binary', async () => {
+    const send = httpTransport(`${app.url}/v2/events`);
+    for (const mode of [Mode.STRUCTURED, Mode.BINARY]) {
+      const emit = emitterFor(send, { mode });
+      const answer = (await emit(new CloudEvent(threat(`sdk-${mode}`)), {
+        headers: { 'x-api-key': everyKey },
+      } as never)) as { body: string };
+      expect(JSON.parse(answer.body)).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
+      expect(await storedThreats(`sdk-${mode}`)).toHaveLength(1);
+    }
+  });
+
+  it('reads percent-encoded headers in binary mode', async () => {
+    const { specversion, source, type, time, data } = threat('binary');
+    const headers = {
+      'ce-specversion': specversion,
+      'ce-id': '%E2%82%AC%20100%25',
+      'ce-source': source,
+      'ce-type': type,
+      'ce-time': time,
+    };
+    const answer = await send(JSON.stringify(data), { type: 'application/json; charset=utf-8', headers });
+    expect(answer.body).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
+    const [stored] = await app.log.readStream('threat-acme:binary', 0n, 1);
+    expect(stored!.metadata).toMatchObject({ id: '\u20ac 100%' });
+  });
+
+  it('takes an empty batch', async () => {
+    expect(await sendBatch([])).toEqual({ status: 200, body: { accepted: 0, duplicates: 0, rejected: [] } });
+  });
+
+  it('keeps 999 of 1,000 where one is bad, names that one, and knows them all again', async () => {
+    const events = Array.from({ length: 1_000 }, (_, index) => threat(`k-${index}`));
+    events[500] = threat('k-500', { status: 'approved', createdAt: '2026-02-30T00:00:00Z' });
+    const rejected = [
+      {
+        index: 500,
+        id: 'k-500',
+        issues: [
+          { message: 'data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)' },
+          { message: 'data.createdAt must be an RFC 3339 date-time with an offset, in the years 0001 to 9999' },
+        ],
+      },
+    ];
+    expect(await sendBatch(events)).toEqual({ status: 200, body: { accepted: 999, duplicates: 0, rejected } });
+    expect(await sendBatch(events)).toEqual({ status: 200, body: { accepted: 0, duplicates: 999, rejected } });
+    expect(await storedThreats('k-999')).toHaveLength(1);
+    expect(await storedThreats('k-500')).toEqual([]);
+  });
+
+  it('stores an event once, however many senders send it at the same time', async () => {
+    const events = Array.from({ length: 50 }, (_, index) => threat(`race-${index}`));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => sendBatch(events)));
+    const sum = (name: string): number => answers.reduce((total, { body }) => total + Number(body[name]), 0);
+    expect([sum('accepted'), sum('duplicates')]).toEqual([50, 350]);
+    expect(await storedThreats('race-7')).toHaveLength(1);
+  });
+
+  it('answers 400 where all were refused, each issue with its index', async () => {
+    expect(await sendBatch([1, threat('bad', { status: '' })])).toEqual({
+      status: 400,
+      body: {
+        code: 'BAD_REQUEST',
+        message: 'All 2 events were refused',
+        issues: [
+          { message: 'event 0: the event must be a JSON object' },
+          { message: 'event 1: data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)' },
+        ],
+      },
+    });
+  });
+
+  it.each([
+    ['broken JSON', '[{', BATCH, 'The body is not JSON: unexpected character at position 2'],
+    ['no body', undefined, BATCH, 'The body is not JSON'],
+    ['invalid UTF-8', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]), BATCH, 'The body is not UTF-8'],
+    ['an object as a batch', '{}', BATCH, `${BATCH} holds a list of events; send one event as ${STRUCTURED}`],
+    ['a list as one event', '[]', STRUCTURED, `${STRUCTURED} holds one event; send a list as ${BATCH}`],
+    [
+      'application/json without ce- headers',
+      '{}',
+      'application/json',
+      `application/json without ce- headers is no event: send ${STRUCTURED} or ${BATCH}, or add the headers`,
+    ],
+  ])('answers 400 to %s', async (_, body, type, message) => {
+    expect(await send(body, { type })).toEqual({ status: 400, body: { code: 'BAD_REQUEST', message } });
+  });
+
+  it.each(['text/plain', 'application/xml', 'application/cloudevents+avro', `${BATCH}; charset=latin1`])(
+    'answers 415 to %s',
+    async (type) => {
+      const answer = await send('[]', { type });
+      expect(answer).toMatchObject({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE' } });
+    },
+  );
+
+  it('answers 413 to 1,001 events and to a byte more than 8 MiB, and takes 8 MiB', async () => {
+    expect(await sendBatch(Array.from({ length: 1_001 }, () => threat('many')))).toEqual({
+      status: 413,
+      body: { code: 'PAYLOAD_TOO_LARGE', message: 'A batch holds at most 1000 events; this one holds 1001' },
+    });
+    const padded = (length: number) => JSON.stringify([threat('padded')]).padEnd(length);
+    expect(await send(padded(8 * 1024 * 1024))).toMatchObject({ status: 200 });
+    expect(await send(padded(8 * 1024 * 1024 + 1))).toMatchObject({
+      status: 413,
+      body: { code: 'PAYLOAD_TOO_LARGE' },
+    });
+  });
+
+  it('answers 401 and 403 before the body is read', async () => {
+    const status = (key: string | undefined) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        // The body is promised and never sent: an answer cannot have waited for it.
+        const headers = { 'content-type': BATCH, 'content-length': '1000000', ...(key && { 'x-api-key': key }) };
+        const asked = httpRequest(`${app.url}/v2/events`, { method: 'POST', headers }, (response) => {
+          resolve(response.statusCode);
+          asked.destroy();
+        });
+        asked.on('error', reject);
+        asked.flushHeaders();
+      });
+    expect(await status(undefined)).toBe(401);
+    expect(await status('tp_wrong')).toBe(401);
+    expect(await status(readKey)).toBe(403);
+  });
+
+  it('takes from an organization’s key that organization’s events only', async () => {
+    const status = {
+      ...threat('status'),
+      type: 'AssetStatusChanged',
+      data: {
+        changeId: 'c-1',
+        asset: { type: 'URL', content: 'phishing.example' },
+        status: 'BLOCKED',
+        brandReviews: [],
+        createdAt: AT,
+      },
+    };
+    const events = [threat('mine'), threat('theirs', { organization: 'other' }), status];
+    expect((await sendBatch(events, acmeKey)).body).toEqual({
+      accepted: 1,
+      duplicates: 0,
+      rejected: [
+        {
+          index: 1,
+          id: 'theirs',
+          issues: [{ message: "data.organization is not this key's; it takes events of acme only" }],
+        },
+        {
+          index: 2,
+          id: 'status',
+          issues: [{ message: "this key takes no AssetStatusChanged: it is for one organization's events only" }],
+        },
+      ],
+    });
+    expect((await sendBatch([events[1], status])).body).toMatchObject({ accepted: 2 });
+  });
+
+  it('stores nothing of a request it refused', async () => {
+    const before = await app.log.head();
+    await sendBatch([threat('refused', { createdAt: 0 })]);
+    await send(JSON.stringify([threat('refused')]), { key: readKey });
+    await send(JSON.stringify([threat('refused')]), { type: 'text/plain' });
+    expect(await app.log.head()).toBe(before);
+    expect(before > BEGINNING).toBe(true);
+  });
+});
