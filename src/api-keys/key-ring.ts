@@ -41,7 +41,7 @@ export class KeyRing extends KeyCheck implements OnApplicationBootstrap, OnAppli
     readiness: Readiness,
   ) {
     super();
-    readiness.register('keys', () => ({ ready: this.complete, detail: { known: this.byDigest.size } }));
+    readiness.register('keys', () => ({ state: this.complete ? 'ok' : 'away', detail: { known: this.byDigest.size } }));
   }
 
   check(presented: string): Caller | undefined {

@@ -1,13 +1,18 @@
 import { Global, Module } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { Registry } from 'prom-client';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Config } from '../config.js';
 import { NotFound } from '../errors.js';
 import { checkAccess } from './check-access.js';
 import { AllowedMethods } from './allowed-methods.js';
 import { answerError, MethodNotAllowed } from './answer-error.js';
+import { HealthController } from './health.controller.js';
 import { readJsonBodies } from './json-body.js';
 import { KeyCheck } from './key-check.js';
+import { ProjectionLags } from './projection-lag.js';
+import { PrometheusController } from './prometheus.controller.js';
+import { Prometheus } from './prometheus.js';
 import { RateLimit } from './rate-limit.js';
 import { Readiness } from './readiness.js';
 
@@ -18,7 +23,11 @@ const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
  * read; the order is: unknown path or method, address too long, key, rate, scope, then the body.
  */
 @Global()
-@Module({ providers: [Readiness], exports: [Readiness] })
+@Module({
+  controllers: [HealthController, PrometheusController],
+  providers: [Readiness, ProjectionLags, Prometheus, { provide: Registry, useFactory: () => new Registry() }],
+  exports: [Readiness, Registry],
+})
 export class HttpModule {
   private readonly allowed = new AllowedMethods();
 
@@ -26,9 +35,11 @@ export class HttpModule {
     host: HttpAdapterHost,
     private readonly keys: KeyCheck,
     private readonly readiness: Readiness,
+    private readonly prometheus: Prometheus,
     config: Config,
   ) {
     const instance = host.httpAdapter.getInstance<FastifyInstance>();
+    const countUnmatched = prometheus.count('any', 'none');
     const limit = new RateLimit(config.rateLimitPerMinute);
     readJsonBodies(instance);
     instance.addHook('onRoute', (route) => this.prepare(route, limit));
@@ -37,17 +48,17 @@ export class HttpModule {
       if (this.readiness.stopping) void reply.header('connection', 'close');
       if (!request.is404) return done();
       const allow = this.allowed.of(pathOf(request.url));
-      answerError(
-        allow === undefined ? new NotFound('There is nothing at this address') : new MethodNotAllowed(allow),
-        request,
-        reply,
-      );
+      const error =
+        allow === undefined ? new NotFound('There is nothing at this address') : new MethodNotAllowed(allow);
+      answerError(error, request, reply);
+      void countUnmatched.call(instance, request, reply, () => undefined);
     });
   }
 
   private prepare(route: RouteOptions, limit: RateLimit): void {
     const methods = Array.isArray(route.method) ? route.method : [route.method];
     this.allowed.add(route.url, methods);
+    route.onResponse = this.prometheus.count(methods.join(), route.url);
     const access = route.config?.access;
     if (access === undefined) {
       if (route.url.startsWith('/v2'))

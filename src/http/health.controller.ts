@@ -1,0 +1,44 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { EventLog } from '../event-log/event-log.js';
+import { Health, Liveness } from './health.dto.js';
+import { ProjectionLags } from './projection-lag.js';
+import { Readiness } from './readiness.js';
+
+/** A projection further behind than this is worth a look. */
+const DEGRADED_AFTER_SECONDS = 10;
+
+@Controller('health')
+@ApiTags('Operation')
+export class HealthController {
+  constructor(
+    private readonly readiness: Readiness,
+    log: EventLog,
+    lags: ProjectionLags,
+  ) {
+    readiness.register('log', async () => ({ state: 'ok', detail: { head: String(await log.head()) } }));
+    readiness.register('readModels', async () => {
+      const projections = await lags.read();
+      const ill = projections.some(({ parked, lagSeconds }) => parked > 0 || lagSeconds > DEGRADED_AFTER_SECONDS);
+      return { state: ill ? 'degraded' : 'ok', detail: { projections } };
+    });
+  }
+
+  @Get('live')
+  @ApiOperation({ summary: 'Whether the process answers' })
+  @ApiOkResponse({ type: Liveness })
+  live(): Liveness {
+    return { status: 'live' };
+  }
+
+  @Get('ready')
+  @ApiOperation({ summary: 'Whether this process should be sent requests, and how each part does' })
+  @ApiOkResponse({ type: Health, description: 'It should; `degraded` where an operator should look.' })
+  @ApiServiceUnavailableResponse({ type: Health, description: 'A part is away, or the process is stopping.' })
+  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
+    const report = await this.readiness.report();
+    void reply.code(report.status === 'ready' || report.status === 'degraded' ? 200 : 503);
+    return report;
+  }
+}
