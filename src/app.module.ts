@@ -10,7 +10,6 @@ import { HttpModule } from './http/http.module.js';
 import { createServer } from './http/server.js';
 import { createValidationPipe } from './http/validation.js';
 import { IngestionModule } from './ingestion/ingestion.module.js';
-import { IngestionModule } from './ingestion/ingestion.module.js';
 import { ReadModelsModule } from './read-models/read-models.module.js';
 
 /** The composition root. Pipe and filter are providers, so that every test has the ones of production. */
