@@ -1,0 +1,32 @@
+/**
+ * A process that holds an embedded PostgreSQL in a temporary folder for as long as its standard input is open, then
+ * deletes both: so nothing is left behind however the run that wants it ends. Writes the server's URL as its only line.
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
+import { findPlace } from '../../src/embedded-postgres/place.js';
+
+const folder = await mkdtemp(join(tmpdir(), 'threat-protection-test-'));
+// Where we are root the server is another user, who has to pass.
+if (process.getuid?.() === 0) await chmod(folder, 0o711);
+const { cluster } = await findPlace(folder);
+const parents = new Set([dirname(cluster), folder]);
+
+const remove = async (): Promise<void> => {
+  for (const parent of parents) await rm(parent, { recursive: true, force: true, maxRetries: 20 });
+};
+
+const hold = async (): Promise<void> => {
+  // On loopback, so that the faults' proxies can stand between, and so that both ways to listen are used.
+  const database = await openDatabase({ databaseUrl: undefined, dataDir: folder }, () => {}, 'loopback');
+  process.stdout.on('error', () => {});
+  process.stdout.write(`${database.url}\n`);
+  for await (const _ of process.stdin);
+  await database.release();
+};
+
+// Ctrl-C is for the run; this process ends after it.
+process.on('SIGINT', () => {});
+await hold().finally(remove);
