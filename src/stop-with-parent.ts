@@ -1,0 +1,22 @@
+/** How long a process whose supervisor died may take to stop. Its successor waits for the port. */
+const PATIENCE_MS = 3_000;
+
+/**
+ * Stops this process when the supervisor that started it is gone, however it went: `kill -9` too closes the channel
+ * between them. Where there is no supervisor it does nothing.
+ * @param stop what a SIGTERM does
+ */
+export const stopWithParent = (stop: () => void): void => {
+  if (!process.connected) return;
+  process.once('disconnect', () => {
+    stop();
+    setTimeout(() => process.exit(1), PATIENCE_MS).unref();
+  });
+  // The channel alone shall not keep a process alive that has nothing more to do.
+  process.channel?.unref();
+};
+
+/** Tells the supervisor, where there is one, that this process does its work now, and at which address. */
+export const tellParent = (ready: { readonly url?: string }): void => {
+  process.send?.(ready);
+};
