@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely';
+import type { PoolClient } from 'pg';
 import type { DomainEvent, EventType } from '../src/events/event.js';
 import type { Tables } from '../src/read-models/tables.js';
 
@@ -23,7 +24,8 @@ export interface Projection<Types extends EventType = EventType> {
   /**
    * Writes what a batch of events means. Must end in the same rows whatever the order of the events, however often
    * one comes and however the log was cut into batches.
-   * Table names in raw SQL stand without a schema: the transaction's search_path names the live or the rebuilt one.
+   * Table names stand without a schema: the transaction's search_path names the live or the rebuilt one.
+   * @param connection the transaction's own, for statements that are worth a name
    */
-  apply(tx: Transaction<Tables>, events: readonly ProjectedEvent[]): Promise<void>;
+  apply(tx: Transaction<Tables>, events: readonly ProjectedEvent[], connection: PoolClient): Promise<void>;
 }

@@ -7,7 +7,8 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
       projection text collate "C" primary key,
       log_id text not null,
       position bigint not null,
-      as_of bigint not null
+      as_of bigint not null,
+      unknown bigint not null default 0
     ) with (fillfactor = 10)`.execute(db);
   await sql`
     create table read.parked_events (
@@ -15,6 +16,7 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
       event_id uuid not null,
       position bigint not null,
       stream text not null,
+      revision bigint not null,
       type text not null,
       data json not null,
       metadata json not null,
@@ -25,7 +27,7 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
     )`.execute(db);
   await sql`
     create table read.projector_lease (
-      only boolean primary key default true check (only),
+      "only" boolean primary key default true check ("only"),
       owner text not null,
       epoch bigint not null,
       expires_at bigint not null

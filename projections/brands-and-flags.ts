@@ -1,0 +1,81 @@
+import type { UpstreamEvent } from '../src/events/event.js';
+import { isLater } from '../src/events/record.js';
+import type { ProjectedEvent, Projection } from './projection.js';
+
+interface Change {
+  readonly organization: string;
+  readonly slug: string;
+  readonly name: string | null;
+  readonly on: boolean;
+  readonly version: number;
+  readonly eventId: string;
+}
+
+const changeOf = ({ id, event }: ProjectedEvent<UpstreamEvent>): Change | undefined => {
+  const { type, data } = event;
+  if (type === 'FeatureFlagChanged')
+    return {
+      organization: data.organization,
+      slug: data.flag,
+      name: null,
+      on: data.enabled,
+      version: 2 * data.updatedAt,
+      eventId: id,
+    };
+  if (type === 'BrandRegistered' || type === 'BrandRemoved')
+    return {
+      organization: data.organization,
+      slug: data.brand,
+      name: data.name ?? null,
+      on: type === 'BrandRegistered',
+      version: 2 * data.updatedAt,
+      eventId: id,
+    };
+  return undefined;
+};
+
+/** The newest change of each brand, or of each flag, as arrays for a statement. */
+const newest = (changes: readonly Change[]): unknown[] => {
+  const byKey = new Map<string, Change>();
+  for (const change of changes) {
+    const key = `${change.organization}\n${change.slug}`;
+    const known = byKey.get(key);
+    if (!known || isLater(change, known)) byKey.set(key, change);
+  }
+  const rows = [...byKey.values()];
+  return (['organization', 'slug', 'on', 'version', 'eventId', 'name'] as const).map((column) =>
+    rows.map((row) => row[column]),
+  );
+};
+
+const STORE_BRANDS = `
+  insert into brands as b (organization, brand, registered, version, event_id, name)
+  select * from unnest($1::text[], $2::text[], $3::boolean[], $4::bigint[], $5::uuid[], $6::text[])
+  on conflict (organization, brand) do update
+    set registered = excluded.registered, version = excluded.version, event_id = excluded.event_id, name = excluded.name
+    where (excluded.version, excluded.event_id) > (b.version, b.event_id)`;
+
+const STORE_FLAGS = `
+  insert into feature_flags as f (organization, flag, enabled, version, event_id)
+  select organization, flag, enabled, version, event_id
+  from unnest($1::text[], $2::text[], $3::boolean[], $4::bigint[], $5::uuid[], $6::text[])
+    i (organization, flag, enabled, version, event_id, unused)
+  on conflict (organization, flag) do update
+    set enabled = excluded.enabled, version = excluded.version, event_id = excluded.event_id
+    where (excluded.version, excluded.event_id) > (f.version, f.event_id)`;
+
+/** Which brands an organization has, and which features are switched on for it. */
+export const brandsAndFlags: Projection = {
+  name: 'brands-and-flags',
+  tables: ['brands', 'feature_flags'],
+  types: ['BrandRegistered', 'BrandRemoved', 'FeatureFlagChanged'],
+  apply: async (_tx, events, connection) => {
+    const isFlag = ({ event }: ProjectedEvent): boolean => event.type === 'FeatureFlagChanged';
+    const changes = (of: readonly ProjectedEvent[]): Change[] =>
+      (of as readonly ProjectedEvent<UpstreamEvent>[]).flatMap((event) => changeOf(event) ?? []);
+    const flags = changes(events.filter(isFlag));
+    const brands = changes(events.filter((event) => !isFlag(event)));
+    if (brands.length > 0) await connection.query(STORE_BRANDS, newest(brands));
+    if (flags.length > 0) await connection.query(STORE_FLAGS, newest(flags));
+  },
+};

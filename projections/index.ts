@@ -1,0 +1,6 @@
+import { brandsAndFlags } from './brands-and-flags.js';
+import { metrics } from './metrics.js';
+import type { Projection } from './projection.js';
+
+/** Every projection of the service. */
+export const PROJECTIONS: readonly Projection[] = [metrics, brandsAndFlags];

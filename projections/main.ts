@@ -1,0 +1,87 @@
+import { parseArgs } from 'node:util';
+import type { Pool } from 'pg';
+import { readConfig } from '../src/config.js';
+import { openDatabase } from '../src/embedded-postgres/embedded-postgres.js';
+import type { EventLog } from '../src/event-log/event-log.js';
+import { openEventLog } from '../src/event-log/open-event-log.js';
+import { migrate } from '../src/read-models/migrate.js';
+import { createPool } from '../src/read-models/pool.js';
+import { stopWithParent } from '../src/stop-with-parent.js';
+import { PROJECTIONS } from './index.js';
+import { Lease } from './lease.js';
+import { Projector } from './projector.js';
+import { operate } from './verbs.js';
+
+/** A batch may take longer than a request, and a recount as long as it takes. Milliseconds. */
+const PROJECTOR_LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
+const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 };
+
+const say = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+
+/** Works whenever this process holds the lease, until `stop` aborts. */
+const project = async (pool: Pool, log: EventLog, stop: AbortSignal): Promise<void> => {
+  const lease = new Lease(pool);
+  while (!stop.aborted) {
+    await lease.acquire(stop);
+    if (stop.aborted) break;
+    say('The projector works');
+    const turn = new AbortController();
+    const signal = AbortSignal.any([stop, turn.signal]);
+    const held = lease.hold(() => turn.abort(), signal);
+    try {
+      await new Projector(log, pool, PROJECTIONS, (sentence) => say(sentence)).run(signal);
+    } finally {
+      turn.abort();
+      await held;
+    }
+    if (!stop.aborted) say('Another projector has taken over; this one stands by');
+  }
+  await lease.release().catch(() => {});
+};
+
+const main = async (): Promise<number> => {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'boolean' }, why: { type: 'string' } },
+  });
+  const stop = new AbortController();
+  const onSignal = (): void => {
+    if (stop.signal.aborted) process.exit(1);
+    stop.abort();
+  };
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  stopWithParent(onSignal);
+  const config = readConfig();
+  const database = await openDatabase(config, say);
+  const resolved = { ...config, databaseUrl: database.url };
+  const isProjecting = positionals.length === 0;
+  const pool = createPool(
+    database.url,
+    ({ message }) => say(`A connection to the database broke: ${message}`),
+    isProjecting ? PROJECTOR_LIMITS : NO_LIMITS,
+  );
+  try {
+    await migrate(pool);
+    const log = await openEventLog(resolved);
+    try {
+      if (!isProjecting) return await operate({ pool, log }, positionals, values);
+      await project(pool, log, stop.signal);
+      return 0;
+    } finally {
+      await log.close();
+    }
+  } finally {
+    await pool.end();
+    await database.release();
+  }
+};
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    say(`The projector stops: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { Batch, EventLog } from '../src/event-log/event-log.js';
+import { isTransient } from '../src/read-models/unavailable.js';
+import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
+import { applyByHalves, blamesData, park, type Refused, unpark } from './parking.js';
+import type { ProjectedEvent, Projection } from './projection.js';
+import { readEvent } from './read-event.js';
+import { type ProjectorTransaction, transact } from './transaction.js';
+
+/** What a batch is to one projection. */
+interface Share {
+  readonly projection: Projection;
+  readonly move: Move;
+  readonly events: ProjectedEvent[];
+  readonly unreadable: Refused[];
+  readonly dropped: string[];
+}
+
+const LEAST_BACK_OFF_MS = 50;
+const MOST_BACK_OFF_MS = 5_000;
+
+/**
+ * Follows the log and keeps the read models. One transaction a batch holds the rows of every projection and their
+ * checkpoints, so that a crash at any point leaves both where they were or both where they should be.
+ */
+export class Projector {
+  constructor(
+    private readonly log: EventLog,
+    private readonly pool: Pool,
+    private readonly projections: readonly Projection[],
+    /** Told, in a sentence, of everything that keeps the read models from moving on. */
+    private readonly onTrouble: (sentence: string, error: unknown) => void,
+  ) {}
+
+  /**
+   * Works until `signal` aborts; the batch under way is finished first.
+   * @throws ForeignCheckpoint, and whatever neither time nor parking an event can mend
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    let backOff = LEAST_BACK_OFF_MS;
+    while (!signal.aborted) {
+      try {
+        const names = this.projections.map(({ name }) => name);
+        let checkpoints = await readCheckpoints(this.pool, this.log, names);
+        const behind = checkpoints.reduce(
+          (least, { position }) => (position < least ? position : least),
+          checkpoints[0]!.position,
+        );
+        const onBatch = async (batch: Batch): Promise<void> => {
+          checkpoints = await this.apply(checkpoints, batch);
+          backOff = LEAST_BACK_OFF_MS;
+        };
+        await this.log.subscribe(behind, onBatch, signal);
+      } catch (error) {
+        if (error instanceof CheckpointMoved) continue;
+        if (!isTransient(error)) throw error;
+        this.onTrouble(`The read models wait: ${error instanceof Error ? error.message : String(error)}`, error);
+        await sleep(backOff, undefined, { signal }).catch(() => {});
+        backOff = Math.min(backOff * 2, MOST_BACK_OFF_MS);
+      }
+    }
+  }
+
+  /** Applies one batch to every projection that is not beyond it, and gives the checkpoints after it. */
+  private async apply(checkpoints: readonly Checkpoint[], batch: Batch): Promise<Checkpoint[]> {
+    const shares = share(this.projections, checkpoints, batch);
+    try {
+      await this.write(shares, batch.asOf, applyAtOnce);
+    } catch (error) {
+      if (!blamesData(error) || error instanceof CheckpointMoved) throw error;
+      // Once more from the start, slowly: the good events of the batch must not wait for the bad one.
+      await this.write(shares, batch.asOf, applyByHalves);
+    }
+    return shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
+  }
+
+  private async write(
+    shares: readonly Share[],
+    asOf: number,
+    apply: (transaction: ProjectorTransaction, projection: Projection, events: ProjectedEvent[]) => Promise<Refused[]>,
+  ): Promise<void> {
+    const parked = await transact(this.pool, 'read', async (transaction) => {
+      const { connection } = transaction;
+      await moveCheckpoints(
+        connection,
+        shares.map(({ move }) => move),
+        asOf,
+      );
+      const all: Refused[] = [];
+      for (const { projection, events, unreadable, dropped } of shares) {
+        const refused = events.length > 0 ? await apply(transaction, projection, events) : [];
+        refused.push(...unreadable);
+        await park(connection, projection.name, refused);
+        await unpark(connection, projection.name, dropped);
+        all.push(...refused);
+      }
+      return all;
+    });
+    for (const { id, type, stream, reason } of parked)
+      this.onTrouble(`Parked event ${id} (${type} in ${stream}): ${reason}`, undefined);
+  }
+}
+
+const applyAtOnce = async (
+  { connection, tx }: ProjectorTransaction,
+  projection: Projection,
+  events: readonly ProjectedEvent[],
+): Promise<Refused[]> => {
+  await projection.apply(tx, events, connection);
+  return [];
+};
+
+/** Reads a batch once and deals its events out: to each projection those of its types that are after its checkpoint. */
+export const share = (
+  projections: readonly Projection[],
+  checkpoints: readonly Checkpoint[],
+  batch: Pick<Batch, 'events' | 'position'>,
+): Share[] => {
+  const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
+  const read = batch.events.map((recorded) => ({ recorded, result: readEvent(recorded) }));
+  return projections.map((projection) => {
+    const checkpoint = positions.get(projection.name)!;
+    const types: ReadonlySet<string> = new Set(projection.types);
+    const events: ProjectedEvent[] = [];
+    const unreadable: Refused[] = [];
+    const dropped: string[] = [];
+    let unknown = 0;
+    for (const { recorded, result } of read) {
+      if (recorded.position <= checkpoint.position) continue;
+      if (result.kind === 'unknown') unknown += 1;
+      else if (result.kind === 'unreadable') {
+        if (types.has(result.type)) unreadable.push({ ...recorded, reason: result.reason });
+      } else {
+        const { event } = result.projected;
+        if (types.has(event.type)) events.push(result.projected);
+        if (event.type === 'ParkedEventDropped' && event.data.projection === projection.name)
+          dropped.push(event.data.eventId);
+      }
+    }
+    const to = batch.position > checkpoint.position ? batch.position : checkpoint.position;
+    return { projection, move: { checkpoint, to, unknown }, events, unreadable, dropped };
+  });
+};

@@ -1,0 +1,43 @@
+import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import type { Pool, PoolClient } from 'pg';
+import type { Tables } from '../src/read-models/tables.js';
+
+/** A transaction of a projector: the rows and the checkpoint of one batch. */
+export interface ProjectorTransaction {
+  readonly connection: PoolClient;
+  readonly tx: Transaction<Tables>;
+}
+
+/** Kysely over one connection, whose transaction somebody else began. */
+const kyselyOver = (connection: PoolClient): Transaction<Tables> => {
+  const borrowed = Object.create(connection, { release: { value: () => {} } }) as PoolClient;
+  const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }) as unknown as Transaction<Tables>;
+};
+
+/**
+ * Runs `work` in one transaction with `schema` as its search path.
+ * The commit does not wait for the disk: rows and checkpoint fall back together, and the log has the events.
+ */
+export const transact = async <Result>(
+  pool: Pool,
+  schema: string,
+  work: (transaction: ProjectorTransaction) => Promise<Result>,
+): Promise<Result> => {
+  const connection = await pool.connect();
+  let broken: unknown;
+  try {
+    await connection.query(`begin; set local search_path = "${schema}"; set local synchronous_commit = off`);
+    const result = await work({ connection, tx: kyselyOver(connection) });
+    await connection.query('commit');
+    return result;
+  } catch (error) {
+    await connection.query('rollback').catch((rollbackError: unknown) => {
+      broken = rollbackError;
+    });
+    throw error;
+  } finally {
+    // A connection that could not roll back is not given to anybody else.
+    connection.release(broken !== undefined);
+  }
+};

@@ -1,0 +1,79 @@
+import { Invalid } from '../errors.js';
+import {
+  EARLIEST,
+  type CivilTime,
+  instantOf,
+  LATEST,
+  millisecondsOf,
+  MS_PER_DAY,
+  offsetOf,
+} from '../events/instant.js';
+
+/** Inclusive at both ends, in ms. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+const INVALID_DATE = 'Invalid date format, use ISO 8601 format';
+
+const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
+// The blank is a plus that was not escaped in the query.
+const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:[Zz]|([+\- ])(\d\d):(\d\d))?$/;
+
+const MIDNIGHT = { hour: 0, minute: 0, second: 0, millisecond: 0 };
+
+const civilDate = (m: RegExpExecArray): Pick<CivilTime, 'year' | 'month' | 'day'> => ({
+  year: Number(m[1]),
+  month: Number(m[2]),
+  day: Number(m[3]),
+});
+
+const within = (instant: number | undefined): number | undefined =>
+  instant !== undefined && instant >= EARLIEST && instant <= LATEST ? instant : undefined;
+
+/**
+ * The first and the last millisecond that a text of ISO 8601 names: of the day for a date, of the instant for a
+ * date-time. Undefined where the text is neither.
+ */
+const readSpan = (text: string): Range | undefined => {
+  const date = DATE.exec(text);
+  if (date) {
+    const from = within(instantOf({ ...civilDate(date), ...MIDNIGHT }));
+    return from === undefined ? undefined : { from, to: from + MS_PER_DAY - 1 };
+  }
+  const m = DATE_TIME.exec(text);
+  if (!m) return undefined;
+  const offset = offsetOf(m[8], m[9], m[10]);
+  const local = instantOf({
+    ...civilDate(m),
+    hour: Number(m[4]),
+    minute: Number(m[5]),
+    second: Number(m[6] ?? 0),
+    millisecond: millisecondsOf(m[7]),
+  });
+  if (offset === undefined || local === undefined) return undefined;
+  const instant = within(local - offset * 60_000);
+  return instant === undefined ? undefined : { from: instant, to: instant };
+};
+
+const readDate = (name: string, value: unknown): Range | undefined => {
+  if (value === undefined) return undefined;
+  const span = typeof value === 'string' ? readSpan(value) : undefined;
+  if (!span) throw new Invalid(INVALID_DATE, [`${name}: ${INVALID_DATE}`]);
+  return span;
+};
+
+/**
+ * Reads the range that a request names. Neither date: everything, records dated in the future included. No start: from
+ * the beginning. A start without an end: up to now.
+ * @param now ms
+ * @throws Invalid where a date is none, or where the start is after a given end
+ */
+export const readRange = (startDate: unknown, endDate: unknown, now: number): Range => {
+  const start = readDate('startDate', startDate);
+  const end = readDate('endDate', endDate);
+  const range = { from: start?.from ?? EARLIEST, to: end?.to ?? (start ? now : LATEST) };
+  if (end && range.from > range.to) throw new Invalid('startDate must not be after endDate');
+  return range;
+};
