@@ -49,12 +49,13 @@ export const findPostmaster = async (cluster: string): Promise<Postmaster | unde
 };
 
 /**
- * After a crash the pid file may name a process that has the pid by chance, which would keep the server from
- * starting. The rest of the file stays: by it the server sees whether children of the dead one still write.
+ * After a crash the pid file may name a process that has the pid by chance, or a zombie that nobody waits for; either
+ * would keep the server from starting. The rest of the file stays: by it the server sees whether children of the dead
+ * one still hold its memory.
  */
-export const disownStrangersPid = async (cluster: string): Promise<void> => {
+export const disownDeadPid = async (cluster: string): Promise<void> => {
   const [pid, ...rest] = await readLines(cluster);
-  if (!Number(pid) || processIdentity(Number(pid)) === undefined || isPostmaster(Number(pid), cluster)) return;
+  if (!Number(pid) || isPostmaster(Number(pid), cluster)) return;
   await writeFile(pidFileOf(cluster), [NOBODYS_PID, ...rest].join('\n'));
 };
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Binaries } from './binaries.js';
 import { listenSettings, type Transport } from './endpoint.js';
 import type { Place } from './place.js';
-import { disownStrangersPid, findPostmaster, type Postmaster, readyPostmaster } from './postmaster.js';
+import { disownDeadPid, findPostmaster, type Postmaster, readyPostmaster } from './postmaster.js';
 import { lastLines, trimLog } from './server-log.js';
 
 /** For a machine with two cores. An answered append is on the disk: nothing here may weaken that. */
@@ -18,6 +18,8 @@ const SETTINGS: Record<string, string> = {
   work_mem: '16MB',
   maintenance_work_mem: '128MB',
   max_connections: '200',
+  // A statement whose client was killed ends; where the server was killed too, the next one waits for it.
+  ...(process.platform === 'win32' ? {} : { client_connection_check_interval: '500ms' }),
   max_wal_size: '2GB',
   checkpoint_timeout: '15min',
   random_page_cost: '1.1',
@@ -32,8 +34,12 @@ const SETTINGS: Record<string, string> = {
 };
 
 const RECOVERY_MS = 300_000;
-const ATTEMPTS = 40;
 const BETWEEN_ATTEMPTS_MS = 150;
+/** What a start may fail with that passes by itself... */
+const PASSING = /pre-existing shared memory|lock file|could not bind|in use/;
+/** ...as a statement of the dead server does, which runs on until its own time limit; and for everything else. */
+const PASSING_MS = 30_000;
+const OTHER_MS = 1_000;
 
 const spawnServer = async (place: Place, { postgres }: Binaries, transport: Transport): Promise<ChildProcess> => {
   const settings = { ...SETTINGS, ...(await listenSettings(place, transport)) };
@@ -67,7 +73,7 @@ const attempt = async (
   transport: Transport,
   log: (line: string) => void,
 ): Promise<Postmaster | undefined> => {
-  await disownStrangersPid(place.cluster);
+  await disownDeadPid(place.cluster);
   const server = await spawnServer(place, binaries, transport);
   const ended = once(server, 'exit');
   // Until its pid file is there it can only be seen as our child.
@@ -80,8 +86,8 @@ const attempt = async (
 };
 
 /**
- * Adopts the server that runs on the cluster, or starts one. After a crash a start may fail for a while: processes of
- * the dead server still hold its memory, or it is still stopping.
+ * Adopts the server that runs on the cluster, or starts one. After a crash a start may fail for a while, because
+ * processes of the dead server still hold its memory; and it may take a while, to recover.
  * Call it under the lock.
  */
 export const startServer = async (
@@ -95,9 +101,12 @@ export const startServer = async (
   if (running) return running;
   await trimLog(place.log);
   const binaries = await findBinaries();
-  for (let left = ATTEMPTS; left > 0; left--) {
+  const begin = Date.now();
+  for (;;) {
     const postmaster = await attempt(place, binaries, transport, log);
     if (postmaster) return postmaster;
+    const patience = PASSING.test(await lastLines(place.log, 3)) ? PASSING_MS : OTHER_MS;
+    if (Date.now() - begin > patience) break;
     await sleep(BETWEEN_ATTEMPTS_MS);
   }
   throw new Error(
