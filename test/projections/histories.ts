@@ -1,0 +1,109 @@
+import type { Random } from '../support/random.js';
+import { sent, type Sent } from '../support/upstream.js';
+
+export const ORGANIZATIONS = ['acme', 'acme-2', 'b'];
+export const BRANDS = ['wallet', 'wallet-2', 'x'];
+const TYPES = ['URL', 'PAGE', 'ADDRESS', 'TWITTER', 'TELEGRAM', 'DISCORD', 'NEW_KIND'];
+const THREAT_STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED', 'NEWER'];
+const TAKEDOWN_STATUSES = ['TODO', 'IN_PROGRESS', 'COMPLETED', 'CANCELED', 'RETRACTED'];
+
+/** Midnights where calendars go wrong: the year's edges, the leap day and its neighbours, 1970, an ordinary one. */
+const MIDNIGHTS = [
+  '2024-01-01',
+  '2024-02-29',
+  '2024-03-01',
+  '2023-12-31',
+  '2025-01-01',
+  '2025-03-01',
+  '1970-01-01',
+  '2025-06-15',
+  '0099-12-31',
+].map((day) => Date.parse(`${day}T00:00:00Z`));
+
+/** An instant that is likely to be on one side of a midnight by a millisecond. ms */
+export const edgeInstant = (random: Random): number =>
+  random.pick(MIDNIGHTS) +
+  random.pick([-1, 0, 1, -1, 0, 1, 43_200_000, random.int(86_400_000), -random.int(86_400_000)]);
+
+/** The same instant with an offset now and then. */
+const text = (random: Random, instant: number): string => {
+  if (random.chance(0.8)) return new Date(instant).toISOString();
+  return new Date(instant + 5.5 * 3_600_000).toISOString().replace('Z', '+05:30');
+};
+
+/** A record's changes: states, deletions and states after deletions, several at one instant. */
+export const history = (random: Random, size: number): Sent[] => {
+  const events: Sent[] = [];
+  const instant = (): string => text(random, edgeInstant(random));
+  const asset = () => ({ type: random.pick(TYPES), content: `site-${random.int(20)}.example` });
+  for (let index = 0; index < size; index += 1) {
+    const organization = random.pick(ORGANIZATIONS);
+    const id = `r:${random.int(size / 6)}`;
+    const isDeletion = random.chance(0.15);
+    switch (random.int(4)) {
+      case 0:
+        events.push(
+          isDeletion
+            ? sent('ReportDeleted', { organization, reportId: id, deletedAt: instant() })
+            : sent('ReportFiled', {
+                organization,
+                reportId: id,
+                brands: random.chance(0.2) ? undefined : BRANDS.filter(() => random.chance(0.4)),
+                createdAt: instant(),
+                updatedAt: instant(),
+              }),
+        );
+        break;
+      case 1:
+        events.push(
+          isDeletion
+            ? sent('ThreatDeleted', { organization, threatId: id, deletedAt: instant() })
+            : sent('ThreatStatusChanged', {
+                organization,
+                threatId: id,
+                asset: asset(),
+                status: random.pick(THREAT_STATUSES),
+                createdAt: instant(),
+                updatedAt: instant(),
+              }),
+        );
+        break;
+      case 2:
+        events.push(
+          isDeletion
+            ? sent('TakedownDeleted', { organization, takedownId: id, deletedAt: instant() })
+            : sent(random.pick(['TakedownFiled', 'TakedownStatusChanged']), {
+                organization,
+                takedownId: id,
+                brand: random.chance(0.3) ? undefined : random.pick(BRANDS),
+                asset: asset(),
+                status: random.pick(TAKEDOWN_STATUSES),
+                createdAt: instant(),
+                updatedAt: instant(),
+              }),
+        );
+        break;
+      default:
+        events.push(
+          isDeletion
+            ? sent('AssetStatusChangeDeleted', { changeId: id, asset: asset(), deletedAt: instant() })
+            : sent('AssetStatusChanged', {
+                changeId: id,
+                asset: asset(),
+                status: random.pick(['BLOCKED', 'BLOCKED', 'ALLOWED', 'UNKNOWN']),
+                brandReviews: [0, 1, 2]
+                  .filter(() => random.chance(0.6))
+                  .map(() => ({ organization: random.pick(ORGANIZATIONS), brand: random.pick(BRANDS) })),
+                createdAt: instant(),
+              }),
+        );
+    }
+  }
+  return events;
+};
+
+/** What arrives of a history: late, shuffled, some of it again. */
+export const delivered = (random: Random, events: readonly Sent[]): Sent[] => {
+  const again = events.filter(() => random.chance(0.4));
+  return random.shuffled([...events, ...again], random.pick([1, 10, events.length]));
+};

@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { metrics } from '../../projections/metrics.js';
+import { Projector } from '../../projections/projector.js';
+import { verify } from '../../projections/verify.js';
+import { dayOf, EARLIEST, LATEST } from '../../src/events/instant.js';
+import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { ArrayLog } from '../support/array-log.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { Random } from '../support/random.js';
+import { recordedInOrder, type Sent } from '../support/upstream.js';
+import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from './histories.js';
+import { naiveCount, newestStates, type Query } from './naive-count.js';
+
+describe('the metrics projection', () => {
+  let database: TestDatabase;
+
+  beforeEach(async () => {
+    database = await createDatabase();
+    await database.pool.query(
+      `
+      insert into read.feature_flags select o, 'brands-metrics', true, 0, gen_random_uuid() from unnest($1::text[]) o`,
+      [ORGANIZATIONS],
+    );
+    await database.pool.query(
+      `
+      insert into read.brands select o, b, b, true, 0, gen_random_uuid() from unnest($1::text[]) o, unnest($2::text[]) b`,
+      [ORGANIZATIONS, BRANDS],
+    );
+  });
+
+  afterEach(() => database.drop());
+
+  const project = async (log: ArrayLog): Promise<void> => {
+    const stop = new AbortController();
+    const troubles: string[] = [];
+    const projector = new Projector(log, database.pool, [metrics], (sentence) => troubles.push(sentence));
+    const head = await log.head();
+    // The list's end ends the subscription, and the projector would follow it for ever.
+    const subscribe = log.subscribe.bind(log);
+    log.subscribe = async (after, onBatch, signal) => {
+      await subscribe(after, onBatch, signal);
+      if (after <= head) stop.abort();
+    };
+    await projector.run(stop.signal);
+    expect(troubles).toEqual([]);
+  };
+
+  const ask = async ({ organization, brand, from, to }: Query) => {
+    const handler = new GetMetricsHandler(database.pool);
+    return (await handler.execute(new GetMetrics(organization, { from, to }, brand))).metrics;
+  };
+
+  const randomQuery = (random: Random): Query => {
+    const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
+    return {
+      organization: random.pick(ORGANIZATIONS),
+      brand: random.chance(0.5) ? random.pick(BRANDS) : undefined,
+      from: random.chance(0.1) ? EARLIEST : from,
+      to: random.chance(0.1) ? LATEST : to,
+    };
+  };
+
+  const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+
+  it.each(SEEDS)(
+    'counts what a naive recount counts, whatever arrived twice, late or shuffled (seed %d)',
+    async (seed) => {
+      const random = new Random(seed);
+      const events = history(random, 600);
+      const log = new ArrayLog(recordedInOrder(delivered(random, events)), () => random.int(random.pick([2, 30, 400])));
+      await project(log);
+      const states = newestStates(events);
+      let nonZero = 0;
+      for (let round = 0; round < 120; round += 1) {
+        const query = randomQuery(random);
+        const counted = await ask(query);
+        expect({ query, ...counted }).toEqual({ query, ...naiveCount(states, query) });
+        if (counted.metrics.newThreats > 0) nonZero += 1;
+      }
+      expect(nonZero).toBeGreaterThan(30);
+      expect(await verify({ pool: database.pool, log }, metrics)).toEqual([]);
+    },
+  );
+
+  it('counts to the millisecond on both sides of every midnight', async () => {
+    const random = new Random(11);
+    const events = history(random, 400);
+    await project(new ArrayLog(recordedInOrder(events)));
+    const states = newestStates(events);
+    const days = new Set(
+      events.flatMap(({ data }) => (data['createdAt'] ? [dayOf(Date.parse(data['createdAt'] as string))] : [])),
+    );
+    for (const day of days) {
+      const midnight = day * 86_400_000;
+      for (const [from, to] of [
+        [-1, -1],
+        [0, 0],
+        [-1, 0],
+        [0, 86_399_999],
+        [1, 86_399_998],
+        [-86_400_000, 86_399_999],
+      ] as const) {
+        const query = { organization: 'acme', brand: undefined, from: midnight + from, to: midnight + to };
+        expect({ query, ...(await ask(query)) }).toEqual({ query, ...naiveCount(states, query) });
+      }
+    }
+  });
+
+  it('ends in the same rows however the log is cut and however often it is read again', async () => {
+    const random = new Random(12);
+    const events: readonly Sent[] = delivered(random, history(random, 300));
+    const recorded = recordedInOrder(events);
+    const rows = async (): Promise<unknown[]> => {
+      const all = [];
+      for (const table of ['records', 'facts', 'days'])
+        all.push((await database.pool.query(`select * from read.${table} order by 1, 2, 3, 4, 5`)).rows);
+      return all;
+    };
+    await project(new ArrayLog(recorded));
+    const atOnce = await rows();
+    await database.pool.query('truncate read.records, read.facts, read.days, read.checkpoints');
+    await project(new ArrayLog(recorded, () => 1));
+    expect(await rows()).toEqual(atOnce);
+    // The read model was restored from an older backup than its checkpoint's: everything comes again.
+    await database.pool.query('truncate read.checkpoints');
+    await project(new ArrayLog(recorded, () => 7));
+    expect(await rows()).toEqual(atOnce);
+  });
+
+  it('notices a cell that is wrong, missing or too many', async () => {
+    const log = new ArrayLog(recordedInOrder(history(new Random(13), 200)));
+    await project(log);
+    await database.pool.query('update read.days set n = n + 1 where ctid = (select min(ctid) from read.days)');
+    await database.pool.query('delete from read.facts where ctid = (select min(ctid) from read.facts)');
+    const differences = await verify({ pool: database.pool, log }, metrics);
+    expect(differences.map(({ table, side }) => `${table} ${side}`)).toEqual([
+      'facts only in the recount',
+      'days only in the read model',
+      'days only in the recount',
+    ]);
+  });
+});

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { assetHash } from '../../src/assets/asset-key.js';
+import { eventIdOf } from '../../src/event-log/event-id.js';
+import type { NewEvent, RecordedEvent } from '../../src/event-log/event-log.js';
+import { parseEvent, toJson, type UpstreamEvent } from '../../src/events/event.js';
+import { streamOf } from '../../src/events/streams.js';
+
+/** An upstream event as its sender writes it. */
+export interface Sent {
+  readonly id: string;
+  readonly type: UpstreamEvent['type'];
+  readonly data: Record<string, unknown>;
+}
+
+export const SOURCE = 'urn:test:upstream';
+
+export const sent = (type: UpstreamEvent['type'], data: Record<string, unknown>, id: string = randomUUID()): Sent => ({
+  id,
+  type,
+  data,
+});
+
+/** As CloudEvents JSON. */
+export const cloudEvent = ({ id, type, data }: Sent): Record<string, unknown> => ({
+  specversion: '1.0',
+  id,
+  source: SOURCE,
+  type,
+  time: '2026-01-01T00:00:00Z',
+  data,
+});
+
+/** As the door stores it. */
+export const stored = ({ id, type, data }: Sent): { stream: string; event: NewEvent } => {
+  const { event, issues } = parseEvent(type, data);
+  if (!event) throw new Error(`The spec's own event is wrong: ${issues.join('; ')}`);
+  const metadata = { source: SOURCE, id, time: '2026-01-01T00:00:00.000Z' };
+  return {
+    stream: streamOf(event, assetHash),
+    event: { id: eventIdOf(SOURCE, id), type, data: toJson(event), metadata },
+  };
+};
+
+/** As a log that has stored them in this order, one that occurs twice stored twice. */
+export const recordedInOrder = (events: readonly Sent[]): RecordedEvent[] => {
+  const revisions = new Map<string, bigint>();
+  return events.map((one, index) => {
+    const { stream, event } = stored(one);
+    const revision = (revisions.get(stream) ?? -1n) + 1n;
+    revisions.set(stream, revision);
+    return { ...event, stream, revision, position: BigInt(index), recordedAt: 1_767_225_600_000 + index };
+  });
+};
