@@ -1,6 +1,7 @@
+import { assetGroups } from './asset-groups.js';
 import { brandsAndFlags } from './brands-and-flags.js';
 import { metrics } from './metrics.js';
 import type { Projection } from './projection.js';
 
 /** Every projection of the service. */
-export const PROJECTIONS: readonly Projection[] = [metrics, brandsAndFlags];
+export const PROJECTIONS: readonly Projection[] = [metrics, brandsAndFlags, assetGroups];

@@ -3,6 +3,7 @@ import { APP_FILTER, APP_PIPE, NestFactory } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
+import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
 import { Config } from './config.js';
 import { EventLogModule } from './event-log/event-log.module.js';
 import { ErrorFilter } from './http/error.filter.js';
@@ -10,6 +11,7 @@ import { HttpModule } from './http/http.module.js';
 import { createServer } from './http/server.js';
 import { createValidationPipe } from './http/validation.js';
 import { IngestionModule } from './ingestion/ingestion.module.js';
+import { MetricsModule } from './metrics/metrics.module.js';
 import { ReadModelsModule } from './read-models/read-models.module.js';
 
 /** The composition root. Pipe and filter are providers, so that every test has the ones of production. */
@@ -20,7 +22,16 @@ export class AppModule {
     return {
       module: AppModule,
       global: true,
-      imports: [CqrsModule.forRoot(), EventLogModule, ReadModelsModule, HttpModule, ApiKeysModule, IngestionModule],
+      imports: [
+        CqrsModule.forRoot(),
+        EventLogModule,
+        ReadModelsModule,
+        HttpModule,
+        ApiKeysModule,
+        IngestionModule,
+        MetricsModule,
+        AssetGroupsModule,
+      ],
       providers: [
         { provide: Config, useValue: config },
         { provide: APP_PIPE, useFactory: createValidationPipe },
