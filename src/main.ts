@@ -7,6 +7,7 @@ import { Readiness } from './http/readiness.js';
 import { migrate } from './read-models/migrate.js';
 import { createPool } from './read-models/pool.js';
 import { isTransient } from './read-models/unavailable.js';
+import { stopWithParent, tellParent } from './stop-with-parent.js';
 
 const MOST_BACK_OFF_MS = 5_000;
 
@@ -33,7 +34,7 @@ const run = async (settings: Config): Promise<void> => {
   const config: Config = { ...settings, databaseUrl: database.url };
   await prepareTables(database.url, log);
   const app = await createApp(config, logger);
-  stopOnSignal(
+  const stop = stopOnSignal(
     app.get(Readiness),
     async () => {
       await app.close();
@@ -41,8 +42,11 @@ const run = async (settings: Config): Promise<void> => {
     },
     log,
   );
+  stopWithParent(stop);
   await app.listen({ port: config.port, host: config.host });
-  log(`Listening on ${await app.getUrl()}`);
+  const url = await app.getUrl();
+  log(`Listening on ${url}`);
+  tellParent({ url });
 };
 
 try {

@@ -1,11 +1,12 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
+import { Prometheus } from './prometheus.js';
 
 @Controller('metrics')
 @ApiTags('Operation')
 export class PrometheusController {
-  constructor(private readonly registry: Registry) {}
+  constructor(private readonly prometheus: Prometheus) {}
 
   @Get()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
@@ -13,6 +14,6 @@ export class PrometheusController {
   @ApiProduces('text/plain')
   @ApiOkResponse({ schema: { type: 'string' }, description: 'The Prometheus text format' })
   metrics(): Promise<string> {
-    return this.registry.metrics();
+    return this.prometheus.scrape();
   }
 }

@@ -14,10 +14,15 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 @Injectable()
 export class Prometheus {
   private readonly requests: Histogram<'method' | 'route' | 'status'>;
+  private readonly up: Gauge;
+  private readonly position: Gauge;
+  private readonly lag: Gauge;
+  private readonly seconds: Gauge;
+  private readonly parked: Gauge;
 
   constructor(
-    readonly registry: Registry,
-    lags: ProjectionLags,
+    private readonly registry: Registry,
+    private readonly lags: ProjectionLags,
     pool: Pool,
   ) {
     const registers = [registry];
@@ -31,34 +36,15 @@ export class Prometheus {
     });
     const gauge = (name: string, help: string, labelNames: string[] = ['projection']): Gauge =>
       new Gauge({ name, help, labelNames, registers });
-    const position = gauge('projection_position', 'How far each projection has read the log');
-    const lag = gauge('projection_lag', 'Positions between a projection and the end of the log', [
-      'projection',
-      'unit',
-    ]);
-    const seconds = gauge('projection_lag_seconds', 'Age of the newest moment up to which everything is counted');
-    const parked = gauge('parked_events', 'Events a projection could not apply, waiting for an operator');
-    const projectionGauges = [position, lag, seconds, parked];
-    new Gauge({
+    this.up = new Gauge({
       name: 'read_models_up',
       help: 'Whether the log and the read models answered this scrape',
       registers,
-      async collect() {
-        // Old figures of a database that is away would look like new ones.
-        for (const each of projectionGauges) each.reset();
-        try {
-          for (const { projection, unit, ...figures } of await lags.read()) {
-            position.set({ projection }, figures.position);
-            lag.set({ projection, unit }, figures.lag);
-            seconds.set({ projection }, figures.lagSeconds);
-            parked.set({ projection }, figures.parked);
-          }
-          this.set(1);
-        } catch {
-          this.set(0);
-        }
-      },
     });
+    this.position = gauge('projection_position', 'How far each projection has read the log');
+    this.lag = gauge('projection_lag', 'Positions between a projection and the end of the log', ['projection', 'unit']);
+    this.seconds = gauge('projection_lag_seconds', 'Age of the newest moment up to which everything is counted');
+    this.parked = gauge('parked_events', 'Events a projection could not apply, waiting for an operator');
     new Gauge({
       name: 'database_pool_connections',
       help: 'Connections of the read models’ pool, and requests waiting for one',
@@ -70,6 +56,24 @@ export class Prometheus {
         this.set({ state: 'waiting' }, pool.waitingCount);
       },
     });
+  }
+
+  /** Every figure, as of now. */
+  async scrape(): Promise<string> {
+    // Old figures of a database that is away would look like new ones.
+    for (const gauge of [this.position, this.lag, this.seconds, this.parked]) gauge.reset();
+    try {
+      for (const { projection, unit, ...figures } of await this.lags.read()) {
+        this.position.set({ projection }, figures.position);
+        this.lag.set({ projection, unit }, figures.lag);
+        this.seconds.set({ projection }, figures.lagSeconds);
+        this.parked.set({ projection }, figures.parked);
+      }
+      this.up.set(1);
+    } catch {
+      this.up.set(0);
+    }
+    return this.registry.metrics();
   }
 
   /** Counts a route's answers. The label is the route's pattern, never the path that was asked: paths are endless. */

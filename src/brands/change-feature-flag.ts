@@ -1,0 +1,40 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Invalid } from '../errors.js';
+import { EventLog } from '../event-log/event-log.js';
+import { type FeatureFlagChanged, featureFlagChanged } from '../events/brands.js';
+import { toJson } from '../events/event.js';
+import { Fields } from '../events/fields.js';
+import { changeByOperator } from './operator-event.js';
+
+/** Switches a feature on or off for an organization. The result says whether anything changed. */
+export class ChangeFeatureFlag extends Command<boolean> {
+  constructor(
+    readonly organization: string,
+    readonly flag: string,
+    readonly enabled: boolean,
+  ) {
+    super();
+  }
+}
+
+/** @throws Invalid where the door would refuse the event */
+const flagEvent = ({ organization, flag, enabled }: ChangeFeatureFlag, updatedAt: number): FeatureFlagChanged => {
+  const event: FeatureFlagChanged = { type: 'FeatureFlagChanged', data: { organization, flag, enabled, updatedAt } };
+  const fields = new Fields(toJson(event));
+  featureFlagChanged(fields);
+  const issues = fields.issues.map((issue) => issue.replace(/^data\./, ''));
+  if (issues.length > 0) throw new Invalid(issues[0]!, issues);
+  return event;
+};
+
+@CommandHandler(ChangeFeatureFlag)
+export class ChangeFeatureFlagHandler implements ICommandHandler<ChangeFeatureFlag> {
+  constructor(private readonly log: EventLog) {}
+
+  /** @throws Invalid */
+  execute(command: ChangeFeatureFlag): Promise<boolean> {
+    return changeByOperator<FeatureFlagChanged>(this.log, flagEvent(command, 0), (newest, now) =>
+      (newest?.data.enabled ?? false) === command.enabled ? undefined : flagEvent(command, now),
+    );
+  }
+}

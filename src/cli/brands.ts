@@ -1,0 +1,63 @@
+import type { Command } from 'commander';
+import { AddBrand, AddBrandHandler, RemoveBrand, RemoveBrandHandler } from '../brands/change-brand.js';
+import { ListBrandsHandler } from '../brands/list-brands.js';
+import { prints, type Result, table } from './output.js';
+import { withDatabase, withLog } from './session.js';
+
+interface BrandOptions {
+  readonly organization: string;
+  readonly brand: string;
+  readonly name?: string;
+}
+
+const add = ({ organization, brand, name }: BrandOptions): Promise<Result> =>
+  withLog(async ({ log }) => {
+    const changed = await new AddBrandHandler(log).execute(new AddBrand(organization, brand, name));
+    return {
+      lines: [`${organization} ${changed ? 'now has' : 'has had'} the brand ${brand}`],
+      json: { organization, brand, changed },
+    };
+  });
+
+const remove = ({ organization, brand }: BrandOptions): Promise<Result> =>
+  withLog(async ({ log }) => {
+    const changed = await new RemoveBrandHandler(log).execute(new RemoveBrand(organization, brand));
+    return { lines: [`${organization} no longer has the brand ${brand}`], json: { organization, brand, changed } };
+  });
+
+const list = (): Promise<Result> =>
+  withDatabase(async (pool) => {
+    const brands = await new ListBrandsHandler(pool).execute();
+    return {
+      lines: table([
+        ['organization', 'brand', 'name'],
+        ...brands.map(({ organization, brand, name }) => [organization, brand, name ?? '-']),
+      ]),
+      json: brands,
+    };
+  });
+
+const ORGANIZATION = ['--organization <slug>', 'whose brand it is'] as const;
+const BRAND = ['--brand <slug>', 'the brand'] as const;
+
+export const addBrands = (program: Command): void => {
+  const brands = program.command('brands').description('brands of organizations: add, remove, list');
+  prints(
+    brands
+      .command('add')
+      .description('register a brand, or name it anew')
+      .requiredOption(...ORGANIZATION)
+      .requiredOption(...BRAND)
+      .option('--name <text>', 'its name for people'),
+    add,
+  );
+  prints(
+    brands
+      .command('remove')
+      .description('remove a brand; what was counted for it stays in the log')
+      .requiredOption(...ORGANIZATION)
+      .requiredOption(...BRAND),
+    remove,
+  );
+  prints(brands.command('list').description('the registered brands, as far as they are projected'), list);
+};

@@ -1,0 +1,53 @@
+import type { Command } from 'commander';
+import { ChangeFeatureFlag, ChangeFeatureFlagHandler } from '../brands/change-feature-flag.js';
+import { ListFeatureFlagsHandler } from '../brands/list-feature-flags.js';
+import { prints, type Result, table } from './output.js';
+import { withDatabase, withLog } from './session.js';
+
+interface FlagOptions {
+  readonly organization: string;
+  readonly flag: string;
+}
+
+const change =
+  (enabled: boolean) =>
+  ({ organization, flag }: FlagOptions): Promise<Result> =>
+    withLog(async ({ log }) => {
+      const changed = await new ChangeFeatureFlagHandler(log).execute(
+        new ChangeFeatureFlag(organization, flag, enabled),
+      );
+      const state = enabled ? 'enabled' : 'disabled';
+      return {
+        lines: [`${flag} ${changed ? 'is now' : 'was already'} ${state} for ${organization}`],
+        json: { organization, flag, enabled, changed },
+      };
+    });
+
+const list = (): Promise<Result> =>
+  withDatabase(async (pool) => {
+    const flags = await new ListFeatureFlagsHandler(pool).execute();
+    return {
+      lines: table([
+        ['organization', 'flag', 'enabled'],
+        ...flags.map(({ organization, flag, enabled }) => [organization, flag, String(enabled)]),
+      ]),
+      json: flags,
+    };
+  });
+
+export const addFlags = (program: Command): void => {
+  const flags = program.command('flags').description('features switched on for organizations: enable, disable, list');
+  for (const [name, enabled] of [
+    ['enable', true],
+    ['disable', false],
+  ] as const)
+    prints(
+      flags
+        .command(name)
+        .description(`${name} a feature for an organization`)
+        .requiredOption('--organization <slug>', 'for whom')
+        .requiredOption('--flag <flag>', 'the feature, such as brands-metrics'),
+      change(enabled),
+    );
+  prints(flags.command('list').description('every flag that was ever switched, as far as it is projected'), list);
+};

@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
+import { type ApiKey, ListApiKeysHandler } from '../api-keys/list-api-keys.js';
+import { RevokeApiKey, RevokeApiKeyHandler } from '../api-keys/revoke-api-key.js';
+import { Invalid, NotFound } from '../errors.js';
+import { type Scope, SCOPES } from '../events/api-keys.js';
+import { formatInstant, parseInstant } from '../events/instant.js';
+import { prints, type Result, say, table } from './output.js';
+import { withLog } from './session.js';
+
+interface IssueOptions {
+  readonly organization?: string;
+  readonly scope: readonly string[];
+  readonly name?: string;
+  readonly expires?: string;
+}
+
+const scopeOf = (text: string): Scope => {
+  const scope = SCOPES.find((each) => each === text);
+  if (scope === undefined) throw new Invalid(`--scope is "${text}"; it may be ${SCOPES.join(', ')}`);
+  return scope;
+};
+
+const expiryOf = (text: string | undefined): number | undefined => {
+  if (text === undefined) return undefined;
+  const instant = parseInstant(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  if (instant === undefined)
+    throw new Invalid(`--expires is "${text}"; it must be a date or a date-time with an offset (2027-01-31T12:00:00Z)`);
+  return instant;
+};
+
+const text = (instant: number | undefined): string | null => (instant === undefined ? null : formatInstant(instant));
+
+const toJson = ({
+  id,
+  name,
+  organization,
+  scopes,
+  createdAt,
+  expiresAt,
+  revokedAt,
+}: ApiKey): Record<string, unknown> => ({
+  id,
+  name: name ?? null,
+  organization: organization ?? null,
+  scopes,
+  createdAt: text(createdAt),
+  expiresAt: text(expiresAt),
+  revokedAt: text(revokedAt),
+});
+
+const toRow = ({ id, name, organization, scopes, createdAt, expiresAt, revokedAt }: ApiKey): string[] => [
+  id,
+  name ?? '-',
+  organization ?? '-',
+  scopes.join(','),
+  formatInstant(createdAt),
+  text(expiresAt) ?? '-',
+  text(revokedAt) ?? '-',
+];
+
+const HEADINGS = ['id', 'name', 'organization', 'scopes', 'createdAt', 'expiresAt', 'revokedAt'];
+
+const issue = ({ organization, scope, name, expires }: IssueOptions): Promise<Result> => {
+  const command = new IssueApiKey([...new Set(scope.map(scopeOf))], organization, name, expiryOf(expires));
+  return withLog(async ({ log }) => {
+    const { id, key } = await new IssueApiKeyHandler(log).execute(command);
+    say(`The key ${id} works within a second. It is shown this once:`);
+    return { lines: [key], json: { id, key } };
+  });
+};
+
+const list = (): Promise<Result> =>
+  withLog(async ({ log }) => {
+    const keys = await new ListApiKeysHandler(log).execute();
+    return { lines: table([HEADINGS, ...keys.map(toRow)]), json: keys.map(toJson) };
+  });
+
+const revoke = (id: string): Promise<Result> =>
+  withLog(async ({ log }) => {
+    await new RevokeApiKeyHandler(log).execute(new RevokeApiKey(id));
+    const key = (await new ListApiKeysHandler(log).execute()).find((each) => each.id === id);
+    if (!key) throw new NotFound(`There is no key ${id}`);
+    return { lines: table([HEADINGS, toRow(key)]), json: toJson(key) };
+  });
+
+const collect = (value: string, values: readonly string[] = []): string[] => [...values, value];
+
+export const addKeys = (program: Command): void => {
+  const keys = program.command('keys').description('API keys: issue, list, revoke');
+  prints(
+    keys
+      .command('issue')
+      .description('issue a key; it is shown this once')
+      .option('--organization <slug>', 'the organization it is for; only a key for ingest alone may have none')
+      .requiredOption('--scope <scope>', `${SCOPES.join(', ')}; may be given several times`, collect)
+      .option('--name <text>', 'what it is for')
+      .option('--expires <iso>', 'when it ends'),
+    issue,
+  );
+  prints(keys.command('list').description('every key ever issued'), list);
+  prints(keys.command('revoke').argument('<id>').description('end a key, everywhere within a second'), revoke);
+};
