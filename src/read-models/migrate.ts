@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import * as projections from './migrations/0001-projections.js';
 import * as metrics from './migrations/0002-metrics.js';
 import * as brandsAndFlags from './migrations/0003-brands-and-flags.js';
+import * as assetStatuses from './migrations/0004-asset-statuses.js';
 import * as assetGroups from './migrations/0005-asset-groups.js';
 
 /** In order, for ever: a migration that has run anywhere is never changed, only followed by another. */
@@ -10,6 +11,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0001-projections': projections,
   '0002-metrics': metrics,
   '0003-brands-and-flags': brandsAndFlags,
+  '0004-asset-statuses': assetStatuses,
   '0005-asset-groups': assetGroups,
 };
 

@@ -10,6 +10,8 @@ export interface Tables {
   days: DaysTable;
   brands: BrandsTable;
   feature_flags: FeatureFlagsTable;
+  asset_status_entries: AssetStatusEntriesTable;
+  asset_statuses: AssetStatusesTable;
   asset_group_streams: AssetGroupStreamsTable;
   asset_groups: AssetGroupsTable;
   asset_group_requests: AssetGroupRequestsTable;
@@ -46,7 +48,7 @@ export interface ParkedEventsTable {
 
 /** Which projector works. One row. */
 export interface ProjectorLeaseTable {
-  only: Generated<boolean>;
+  singleton: Generated<boolean>;
   owner: string;
   epoch: number;
   /** ms, the database's clock */
@@ -154,4 +156,28 @@ export interface AssetGroupCountsTable {
   organization: string;
   group_id: number;
   n: number;
+}
+
+/** The status history: each entry in its newest state, deleted ones included. */
+export interface AssetStatusEntriesTable {
+  change_id: string;
+  asset_hash: string;
+  /** The normalised key. */
+  asset: string;
+  /** Null: deleted for good. */
+  status: string | null;
+  version: number;
+  event_id: string;
+}
+
+/** What each asset that was ever named is now. Rows are never deleted, so that whoever follows sees every change. */
+export interface AssetStatusesTable {
+  asset_hash: string;
+  /** The normalised key. */
+  asset: string;
+  status: string;
+  /** ms, of the entry that decides; null where none does. */
+  created_at: number | null;
+  /** In the log, of the last event that concerned the asset. */
+  position: number;
 }

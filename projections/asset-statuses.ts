@@ -1,0 +1,110 @@
+import type { PoolClient } from 'pg';
+import { assetHash, assetKey } from '../src/assets/asset-key.js';
+import type { AssetStatusChanged, AssetStatusChangeDeleted } from '../src/events/asset-statuses.js';
+import { isLater, recordOf } from '../src/events/record.js';
+import type { ProjectedEvent, Projection } from './projection.js';
+
+type StatusEvent = AssetStatusChanged | AssetStatusChangeDeleted;
+
+interface Entry {
+  readonly changeId: string;
+  readonly assetHash: string;
+  readonly asset: string;
+  /** Null: deleted for good. */
+  readonly status: string | null;
+  readonly version: number;
+  readonly eventId: string;
+}
+
+const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
+  changeId: event.data.changeId,
+  assetHash: assetHash(event.data.asset),
+  asset: assetKey(event.data.asset),
+  status: event.type === 'AssetStatusChanged' ? event.data.status : null,
+  version: recordOf(event, assetKey).version,
+  eventId: id,
+});
+
+const READ_ENTRIES = `
+  select change_id as "changeId", asset_hash as "assetHash", asset, status, version, event_id as "eventId"
+  from asset_status_entries where change_id = any($1::text[])`;
+
+const STORE_ENTRIES = `
+  insert into asset_status_entries as e (change_id, asset_hash, asset, status, version, event_id)
+  select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::uuid[])
+  on conflict (change_id) do update
+    set asset_hash = excluded.asset_hash, asset = excluded.asset, status = excluded.status,
+        version = excluded.version, event_id = excluded.event_id
+    where (excluded.version, excluded.event_id) > (e.version, e.event_id)`;
+
+const STORE_STATUSES = `
+  insert into asset_statuses as s (asset_hash, asset, status, created_at, position)
+  select t.asset_hash, t.asset, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position
+  from unnest($1::text[], $2::text[], $3::bigint[]) t (asset_hash, asset, position)
+  left join lateral (
+    select e.status, e.version from asset_status_entries e
+    where e.asset_hash = t.asset_hash and e.status is not null
+    order by e.version desc, e.event_id desc limit 1
+  ) newest on true
+  on conflict (asset_hash) do update
+    set status = excluded.status, created_at = excluded.created_at,
+        position = greatest(s.position, excluded.position)`;
+
+/**
+ * What each asset's status is: its newest entry that is not deleted. Also when its last event came, so that whoever
+ * keeps the statuses in memory can ask for the changes alone.
+ */
+export const assetStatuses: Projection<StatusEvent['type']> = {
+  name: 'asset-statuses',
+  tables: ['asset_status_entries', 'asset_statuses'],
+  types: ['AssetStatusChanged', 'AssetStatusChangeDeleted'],
+  apply: async (_tx, events, connection) => {
+    const incoming = (events as readonly ProjectedEvent<StatusEvent>[]).map((event) => ({
+      entry: entryOf(event),
+      position: event.position,
+    }));
+    const entries = await readEntries(connection, [...new Set(incoming.map(({ entry }) => entry.changeId))]);
+    const changed = new Map<string, Entry>();
+    const concerned = new Map<string, { readonly asset: string; readonly position: bigint }>();
+    const concern = ({ assetHash: hash, asset }: Entry, position: bigint): void => {
+      const known = concerned.get(hash);
+      if (!known || known.position < position) concerned.set(hash, { asset, position });
+    };
+    // One at a time and in the log's order, so that the positions are the same however the log is cut into batches.
+    for (const { entry, position } of incoming) {
+      const known = entries.get(entry.changeId);
+      if (known) concern(known, position);
+      concern(entry, position);
+      if (known && !isLater(entry, known)) continue;
+      entries.set(entry.changeId, entry);
+      changed.set(entry.changeId, entry);
+    }
+    if (changed.size > 0) await storeEntries(connection, [...changed.values()]);
+    await connection.query({
+      name: 'store-asset-statuses',
+      text: STORE_STATUSES,
+      values: [
+        [...concerned.keys()],
+        [...concerned.values()].map(({ asset }) => asset),
+        [...concerned.values()].map(({ position }) => String(position)),
+      ],
+    });
+  },
+};
+
+const readEntries = async (connection: PoolClient, changeIds: readonly string[]): Promise<Map<string, Entry>> => {
+  const { rows } = await connection.query<Entry>(READ_ENTRIES, [changeIds]);
+  return new Map(rows.map((row) => [row.changeId, row]));
+};
+
+const storeEntries = async (connection: PoolClient, entries: readonly Entry[]): Promise<void> => {
+  const column = <Name extends keyof Entry>(name: Name): Entry[Name][] => entries.map((entry) => entry[name]);
+  await connection.query(STORE_ENTRIES, [
+    column('changeId'),
+    column('assetHash'),
+    column('asset'),
+    column('status'),
+    column('version'),
+    column('eventId'),
+  ]);
+};

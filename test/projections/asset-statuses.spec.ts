@@ -1,0 +1,141 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { assetStatuses } from '../../projections/asset-statuses.js';
+import { Projector } from '../../projections/projector.js';
+import { rebuild } from '../../projections/rebuild.js';
+import { verify } from '../../projections/verify.js';
+import { eventIdOf } from '../../src/event-log/event-id.js';
+import { ArrayLog } from '../support/array-log.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { Random } from '../support/random.js';
+import { recordedInOrder, sent, type Sent, SOURCE } from '../support/upstream.js';
+import { delivered } from './histories.js';
+
+const BASE = Date.parse('2026-03-01T00:00:00Z');
+
+/** A status history of few entries and assets, in which everything that may happen happens often. */
+const history = (random: Random, size: number): Sent[] =>
+  Array.from({ length: size }, () => {
+    const spelling = random.pick(['site-N.example', 'https://Site-N.example/path', 'hxxp://site-N[.]example.']);
+    const asset = { type: 'URL', content: spelling.replace('N', String(random.int(8))) };
+    const changeId = `change:${random.int(size / 4)}`;
+    const instant = new Date(BASE + random.int(6)).toISOString();
+    return random.chance(0.15)
+      ? sent('AssetStatusChangeDeleted', { changeId, asset, deletedAt: instant })
+      : sent('AssetStatusChanged', {
+          changeId,
+          asset,
+          status: random.pick(['BLOCKED', 'ALLOWED', 'UNKNOWN']),
+          brandReviews: [],
+          createdAt: instant,
+        });
+  });
+
+/** The statuses as the specification words them, with no thought of speed. */
+const naiveStatuses = (events: readonly Sent[]): Record<string, string> => {
+  const keyOf = (event: Sent): string => {
+    const { content } = event.data['asset'] as { content: string };
+    return `URL:site-${/\d+/.exec(content)![0]}.example`;
+  };
+  const order = (event: Sent): string => `${String(event.data['createdAt'])} ${eventIdOf(SOURCE, event.id)}`;
+  const entries = new Map<string, Sent>();
+  const deleted = new Set<string>();
+  for (const event of events) {
+    const id = String(event.data['changeId']);
+    if (event.type === 'AssetStatusChangeDeleted') deleted.add(id);
+    else if (!entries.has(id) || order(entries.get(id)!) < order(event)) entries.set(id, event);
+  }
+  const statuses: Record<string, string> = {};
+  for (const event of events) statuses[keyOf(event)] = 'UNKNOWN';
+  for (const key of Object.keys(statuses)) {
+    const newest = [...entries]
+      .filter(([id, event]) => !deleted.has(id) && keyOf(event) === key)
+      .map(([, event]) => event)
+      .sort((a, b) => (order(a) < order(b) ? -1 : 1))
+      .at(-1);
+    if (newest) statuses[key] = String(newest.data['status']);
+  }
+  return statuses;
+};
+
+describe('the projection of asset statuses', () => {
+  let database: TestDatabase;
+
+  beforeEach(async () => {
+    database = await createDatabase();
+  });
+
+  afterEach(() => database.drop());
+
+  const project = async (log: ArrayLog): Promise<void> => {
+    const stop = new AbortController();
+    const troubles: string[] = [];
+    const projector = new Projector(log, database.pool, [assetStatuses], (sentence) => troubles.push(sentence));
+    const subscribe = log.subscribe.bind(log);
+    log.subscribe = async (after, onBatch, signal) => {
+      await subscribe(after, onBatch, signal);
+      stop.abort();
+    };
+    await projector.run(stop.signal);
+    expect(troubles).toEqual([]);
+  };
+
+  const statuses = async (): Promise<Record<string, string>> => {
+    const { rows } = await database.pool.query<{ asset: string; status: string }>(
+      'select asset, status from read.asset_statuses',
+    );
+    return Object.fromEntries(rows.map(({ asset, status }) => [asset, status]));
+  };
+
+  const entry = (changeId: string, content: string, status: string, createdAt: string): Sent =>
+    sent('AssetStatusChanged', { changeId, asset: { type: 'URL', content }, status, brandReviews: [], createdAt });
+
+  it.each([1, 2, 3, 4, 5, 6])(
+    'ends in the newest undeleted entry of each asset, whatever came twice, late or in what batches (seed %d)',
+    async (seed) => {
+      const random = new Random(seed);
+      const events = history(random, 300);
+      const arrived = delivered(random, events);
+      const log = new ArrayLog(recordedInOrder(arrived), () => 1 + random.int(random.pick([2, 20, 200])));
+      await project(log);
+      expect(await statuses()).toEqual(naiveStatuses(events));
+      // A recount in batches of another size: every cell, the positions included.
+      expect(await verify({ pool: database.pool, log }, assetStatuses)).toEqual([]);
+      await rebuild({ pool: database.pool, log }, assetStatuses);
+      expect(await statuses()).toEqual(naiveStatuses(events));
+    },
+  );
+
+  it('lets an older entry stand again when the newest is deleted, and tells of it by a later position', async () => {
+    const events = [
+      entry('a', 'evil.example', 'BLOCKED', '2026-01-01T00:00:00Z'),
+      entry('b', 'EVIL.example', 'ALLOWED', '2026-01-02T00:00:00Z'),
+      sent('AssetStatusChangeDeleted', {
+        changeId: 'b',
+        asset: { type: 'URL', content: 'evil.example' },
+        deletedAt: '2026-01-03T00:00:00Z',
+      }),
+    ];
+    await project(new ArrayLog(recordedInOrder(events)));
+    const { rows } = await database.pool.query('select asset, status, created_at, position from read.asset_statuses');
+    expect(rows).toEqual([
+      { asset: 'URL:evil.example', status: 'BLOCKED', created_at: Date.parse('2026-01-01T00:00:00Z'), position: 2 },
+    ]);
+  });
+
+  it('never lets a state of an entry come back that was deleted before it came', async () => {
+    const asset = { type: 'URL', content: 'evil.example' };
+    const events = [
+      sent('AssetStatusChangeDeleted', { changeId: 'a', asset, deletedAt: '2026-01-01T00:00:00Z' }),
+      entry('a', 'evil.example', 'BLOCKED', '2026-05-01T00:00:00Z'),
+    ];
+    await project(new ArrayLog(recordedInOrder(events), () => 1));
+    expect(await statuses()).toEqual({ 'URL:evil.example': 'UNKNOWN' });
+  });
+
+  it('keeps an asset whose key is longer than an index takes', async () => {
+    const content = 'ü'.repeat(4_096);
+    const events = [entry('a', content, 'BLOCKED', '2026-01-01T00:00:00Z')];
+    await project(new ArrayLog(recordedInOrder(events)));
+    expect(await statuses()).toEqual({ [`URL:${content}`]: 'BLOCKED' });
+  });
+});
