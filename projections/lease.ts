@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { isTransient } from '../src/read-models/unavailable.js';
 
 /** How long a lease holds without being renewed, and how often its holder renews it. Milliseconds. */
 const HOLDS_MS = 3_000;
@@ -16,11 +17,18 @@ const CLOCK = `floor(extract(epoch from clock_timestamp()) * 1000)`;
 export class Lease {
   private readonly owner = `${hostname()}:${process.pid}:${randomUUID()}`;
 
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    /** Told, in a sentence, of a database that is away. */
+    private readonly onTrouble: (sentence: string) => void,
+  ) {}
 
-  /** Waits until this process holds the lease or `signal` aborts. A database that is away is waited for. */
+  /**
+   * Waits until this process holds the lease or `signal` aborts. A database that is away is waited for.
+   * @throws what waiting cannot mend
+   */
   async acquire(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && !(await this.take().catch(() => false)))
+    while (!signal.aborted && !(await this.tryToTake()))
       await sleep(RENEWED_EVERY_MS / 2, undefined, { signal }).catch(() => {});
   }
 
@@ -30,7 +38,7 @@ export class Lease {
       await sleep(RENEWED_EVERY_MS, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
       // A renewal that failed says nothing about who holds it: whoever can write the rows may go on.
-      if ((await this.take().catch(() => undefined)) === false) return lost();
+      if ((await this.tryToTake()) === false) return lost();
     }
   }
 
@@ -39,12 +47,23 @@ export class Lease {
     await this.pool.query('update read.projector_lease set expires_at = 0 where owner = $1', [this.owner]);
   }
 
+  /** @returns undefined where the database is away */
+  private async tryToTake(): Promise<boolean | undefined> {
+    try {
+      return await this.take();
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      this.onTrouble(`The lease waits for the database: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+
   private async take(): Promise<boolean> {
     const { rowCount } = await this.pool.query({
       name: 'lease-take',
       text: `
         insert into read.projector_lease as l (owner, epoch, expires_at) values ($1, 1, ${CLOCK} + $2)
-        on conflict (only) do update
+        on conflict (singleton) do update
           set owner = $1, expires_at = excluded.expires_at,
             epoch = case when l.owner = $1 then l.epoch else l.epoch + 1 end
           where l.owner = $1 or l.expires_at < ${CLOCK}`,

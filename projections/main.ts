@@ -22,20 +22,19 @@ const say = (line: string): void => {
 
 /** Works whenever this process holds the lease, until `stop` aborts. */
 const project = async (pool: Pool, log: EventLog, stop: AbortSignal): Promise<void> => {
-  const lease = new Lease(pool);
+  const lease = new Lease(pool, say);
   while (!stop.aborted) {
     await lease.acquire(stop);
     if (stop.aborted) break;
     say('The projector works');
     const turn = new AbortController();
     const signal = AbortSignal.any([stop, turn.signal]);
-    const held = lease.hold(() => turn.abort(), signal);
-    try {
-      await new Projector(log, pool, PROJECTIONS, (sentence) => say(sentence)).run(signal);
-    } finally {
-      turn.abort();
-      await held;
-    }
+    const endTurn = (): void => turn.abort();
+    // Whichever ends first, by losing the lease or by an error, ends the other.
+    await Promise.all([
+      lease.hold(endTurn, signal).finally(endTurn),
+      new Projector(log, pool, PROJECTIONS, say).run(signal).finally(endTurn),
+    ]);
     if (!stop.aborted) say('Another projector has taken over; this one stands by');
   }
   await lease.release().catch(() => {});

@@ -10,7 +10,7 @@ export interface ProjectorTransaction {
 
 /** Kysely over one connection, whose transaction somebody else began. */
 const kyselyOver = (connection: PoolClient): Transaction<Tables> => {
-  const borrowed = Object.create(connection, { release: { value: () => {} } }) as PoolClient;
+  const borrowed = { query: connection.query.bind(connection), release: () => {} } as unknown as PoolClient;
   const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }) as unknown as Transaction<Tables>;
 };

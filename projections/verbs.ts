@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { formatInstant } from '../src/events/instant.js';
+import { readCheckpoints } from './checkpoints.js';
 import { PROJECTIONS } from './index.js';
 import { dropParked, listParked, retryParked } from './parked.js';
 import type { Projection } from './projection.js';
@@ -137,6 +138,11 @@ const parked = async (source: Source, verb: string, id: string | undefined, opti
  * @returns the exit code: 0 done, 1 failed, 2 wrong usage
  */
 export const operate = async (source: Source, words: readonly string[], options: Options): Promise<number> => {
+  await readCheckpoints(
+    source.pool,
+    source.log,
+    PROJECTIONS.map(({ name }) => name),
+  );
   const [noun, verb, argument] = words;
   const call = `${noun} ${verb}`;
   if (call === 'projections status') return status(source, options);

@@ -37,6 +37,8 @@ export const createPool = (
 ): Pool => {
   const pool = new Pool({ connectionString, max: 10, keepAlive: true, types, ...LIMITS, ...options });
   pool.on('error', onConnectionLost);
+  // One that breaks while it is lent out, between two statements, would end the process; the next statement says it.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 };
 

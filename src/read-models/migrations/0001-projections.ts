@@ -27,7 +27,7 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
     )`.execute(db);
   await sql`
     create table read.projector_lease (
-      "only" boolean primary key default true check ("only"),
+      singleton boolean primary key default true check (singleton),
       owner text not null,
       epoch bigint not null,
       expires_at bigint not null
