@@ -6,6 +6,7 @@ import { addKeys } from './cli/keys.js';
 import { addMigrate } from './cli/migrate.js';
 import { FAILED, WRONG_USAGE } from './cli/output.js';
 import { addProjections } from './cli/projections.js';
+import { addReplay } from './cli/replay.js';
 
 const program = new Command('threat-protection')
   .description('The operator’s command: results on standard output, words on standard error')
@@ -13,7 +14,7 @@ const program = new Command('threat-protection')
   .exitOverride()
   .showHelpAfterError('(--help says more)');
 
-for (const add of [addKeys, addBrands, addFlags, addProjections, addMigrate]) add(program);
+for (const add of [addKeys, addBrands, addFlags, addProjections, addReplay, addMigrate]) add(program);
 
 try {
   await program.parseAsync();

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
+import { RevokeApiKey, RevokeApiKeyHandler } from '../api-keys/revoke-api-key.js';
+import { readConfig } from '../config.js';
+import { answeredOf, type Door, replay, type Replayed, ReplayStopped } from '../demo/replay.js';
+import { Invalid } from '../errors.js';
+import { MS_PER_DAY } from '../events/instant.js';
+import { EventLines } from './event-lines.js';
+import { prints, type Result, say } from './output.js';
+import { count, Progress } from './progress.js';
+import { withLog } from './session.js';
+
+interface ReplayOptions {
+  readonly url?: string;
+  readonly key?: string;
+  readonly from: string;
+}
+
+const sendFiles = async (files: readonly string[], door: Door, from: number): Promise<Replayed> => {
+  const lines = new EventLines(files, from);
+  const progress = new Progress('events');
+  const stop = new AbortController();
+  const onSignal = (): void => stop.abort();
+  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+  try {
+    const replayed = await replay(lines.events(), door, {
+      signal: stop.signal,
+      onProgress: (soFar) => progress.update(answeredOf(soFar), lines.part),
+      onRetry: (reason) => progress.note(`${reason}; sending again`),
+    });
+    progress.end();
+    return { ...replayed, rejected: [...lines.refused, ...replayed.rejected] };
+  } catch (error) {
+    progress.end();
+    if (!(error instanceof ReplayStopped)) throw error;
+    // Lines that were not sent may lie between the answered ones, so this may be a few too early, never too late.
+    const goOn = from + error.answered;
+    throw new Error(
+      `The replay stopped, ${error.message}. ${count(error.answered)} events were answered; the same call again sends ` +
+        `all of them, which counts nothing twice, and --from ${goOn} goes on behind them.`,
+      { cause: error },
+    );
+  } finally {
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+  }
+};
+
+/** A key of its own for one replay into the service of these settings. */
+const withKey = (work: (key: string) => Promise<Replayed>): Promise<Replayed> =>
+  withLog(async ({ log }) => {
+    const command = new IssueApiKey(['ingest'], undefined, 'replay', Date.now() + MS_PER_DAY);
+    const { id, key } = await new IssueApiKeyHandler(log).execute(command);
+    // A new key works on every instance within a second; until then the door calls it unknown.
+    await sleep(1_000);
+    try {
+      return await work(key);
+    } finally {
+      await new RevokeApiKeyHandler(log).execute(new RevokeApiKey(id));
+    }
+  });
+
+const resultOf = ({ accepted, duplicates, rejected }: Replayed): Result => ({
+  lines: [
+    `accepted ${accepted}`,
+    `duplicates ${duplicates}`,
+    `rejected ${rejected.length}`,
+    ...rejected.map(({ place, id, issues }) => `${place}${id === undefined ? '' : ` ${id}`}: ${issues.join('; ')}`),
+  ],
+  json: { accepted, duplicates, rejected },
+});
+
+const replayFiles = async (files: string[], { url, key, from }: ReplayOptions): Promise<Result> => {
+  if (!/^\d{1,15}$/.test(from)) throw new Invalid(`--from is "${from}"; it must be a whole number of events`);
+  if (url !== undefined && key === undefined)
+    throw new Invalid('--url needs --key: a key of that service with the scope ingest');
+  if (url !== undefined && !/^https?:\/\/./.test(url))
+    throw new Invalid(`--url is "${url}"; it must begin with http:// or https://`);
+  const { host, port } = readConfig();
+  const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const send = (given: string): Promise<Replayed> => sendFiles(files, { url: target, key: given }, Number(from));
+  say(`Sending to ${target}`);
+  return resultOf(await (key === undefined ? withKey(send) : send(key)));
+};
+
+export const addReplay = (program: Command): void => {
+  prints(
+    program
+      .command('replay')
+      .argument('<file...>', 'CloudEvents, one JSON object a line; - for standard input, .gz is unpacked')
+      .description('send events through the door, each until it is answered; sending twice counts once')
+      .option('--url <url>', 'the service, such as http://127.0.0.1:3000; default the one of these settings')
+      .option('--key <key>', 'a key with the scope ingest; default one that is issued for this replay')
+      .option('--from <events>', 'leave out so many events at the beginning', '0'),
+    replayFiles,
+  );
+};

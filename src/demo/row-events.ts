@@ -1,0 +1,174 @@
+import { readContent } from '../assets/read-content.js';
+import type { Asset } from '../events/fields.js';
+import type { UpstreamEvent } from '../events/event.js';
+import { formatInstant, MS_PER_DAY } from '../events/instant.js';
+import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
+
+/**
+ * How a row of the shipped data becomes events; the README says the same in words. The ids come from the file and the
+ * line, so that a second replay is recognised event by event.
+ */
+
+export const ORGANIZATION = 'acme';
+/** A site belongs to the brands whose slug its text holds, whatever the case. */
+export const BRANDS = [
+  { brand: 'metamask', name: 'MetaMask' },
+  { brand: 'polkadot', name: 'Polkadot' },
+  { brand: 'uniswap', name: 'Uniswap' },
+  { brand: 'walletconnect', name: 'WalletConnect' },
+] as const;
+
+/** A listing on a line that is a multiple of these has … */
+const REPORTED = 10;
+const TAKEN_DOWN = 20;
+const COMPLETED = 40;
+
+const SOURCE = 'https://github.com/polkadot-js/phishing';
+
+/** A CloudEvent in its JSON form. */
+export interface DemoEvent {
+  readonly specversion: '1.0';
+  readonly id: string;
+  readonly source: string;
+  readonly type: UpstreamEvent['type'];
+  readonly time: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** A row that became no event. */
+export interface NotTaken {
+  /** File and line. */
+  readonly row: string;
+  readonly text: string;
+  readonly reason: string;
+}
+
+const cloudEvent = (id: string, type: UpstreamEvent['type'], time: number, data: DemoEvent['data']): DemoEvent => ({
+  specversion: '1.0',
+  id,
+  source: SOURCE,
+  type,
+  time: formatInstant(time),
+  data,
+});
+
+const readSite = (site: string): Asset | string => {
+  if (site.includes('*')) return 'a pattern, not a site';
+  const { reading, code } = readContent(site);
+  if (code !== undefined) return `no site: ${code}`;
+  // What was listed is kept as it was written: every spelling of one asset has one key.
+  return { type: reading.type, content: site.trim() };
+};
+
+const setUp = (first: number): DemoEvent[] => [
+  cloudEvent('brands-metrics', 'FeatureFlagChanged', first, {
+    organization: ORGANIZATION,
+    flag: 'brands-metrics',
+    enabled: true,
+    updatedAt: formatInstant(first),
+  }),
+  ...BRANDS.map(({ brand, name }) =>
+    cloudEvent(`brand:${brand}`, 'BrandRegistered', first, {
+      organization: ORGANIZATION,
+      brand,
+      name,
+      updatedAt: formatInstant(first),
+    }),
+  ),
+];
+
+/** What a replay knows of a site from the rows before. */
+interface Threat {
+  readonly id: string;
+  /** The day of its listing; of a site that is delisted first, that day until it is listed. ms */
+  readonly createdAt: number;
+}
+
+const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): DemoEvent[] => {
+  const { line, day, ordinal, change, site } = row;
+  const listed = change === 'listed';
+  const at = day + ordinal;
+  const name = `${SITES_FILE}:${line}`;
+  const id = `line-${line}`;
+  const brands = BRANDS.map(({ brand }) => brand).filter((brand) => site.toLowerCase().includes(brand));
+  const updatedAt = formatInstant(at);
+  const events = [
+    cloudEvent(`${name}:threat`, 'ThreatStatusChanged', at, {
+      organization: ORGANIZATION,
+      threatId: threat.id,
+      asset,
+      status: listed ? 'APPROVED' : 'REJECTED',
+      createdAt: formatInstant(threat.createdAt),
+      updatedAt,
+    }),
+    cloudEvent(`${name}:status`, 'AssetStatusChanged', at, {
+      changeId: id,
+      asset,
+      status: listed ? 'BLOCKED' : 'UNKNOWN',
+      brandReviews: brands.map((brand) => ({ organization: ORGANIZATION, brand })),
+      createdAt: updatedAt,
+    }),
+  ];
+  if (!listed) return events;
+  const common = { organization: ORGANIZATION, createdAt: formatInstant(day), updatedAt };
+  const takedown = { ...common, takedownId: id, brand: brands[0], asset };
+  if (line % REPORTED === 0)
+    events.push(cloudEvent(`${name}:report`, 'ReportFiled', at, { ...common, reportId: id, brands }));
+  if (line % TAKEN_DOWN === 0)
+    events.push(cloudEvent(`${name}:takedown`, 'TakedownFiled', at, { ...takedown, status: 'TODO' }));
+  if (line % COMPLETED === 0) {
+    const completedAt = at + MS_PER_DAY;
+    const completed = { ...takedown, status: 'COMPLETED', updatedAt: formatInstant(completedAt) };
+    events.push(cloudEvent(`${name}:completed`, 'TakedownStatusChanged', completedAt, completed));
+  }
+  return events;
+};
+
+const addressEvent = ({ line, address }: AddressRow, day: number): DemoEvent =>
+  cloudEvent(`${ADDRESSES_FILE}:${line}:threat`, 'ThreatStatusChanged', day + line, {
+    organization: ORGANIZATION,
+    threatId: `address-line-${line}`,
+    asset: { type: 'ADDRESS', content: address },
+    status: 'WATCHLISTED',
+    createdAt: formatInstant(day),
+    updatedAt: formatInstant(day + line),
+  });
+
+/** Every event of the shipped data, in the order of the files, and every row that became none. */
+export const rowEvents = (
+  sites: readonly SiteRow[],
+  addresses: readonly AddressRow[],
+): { readonly events: readonly DemoEvent[]; readonly notTaken: readonly NotTaken[] } => {
+  const events = setUp(sites[0]?.day ?? 0);
+  const notTaken: NotTaken[] = [];
+  const threats = new Map<string, Threat>();
+  const listed = new Set<string>();
+  for (const row of sites) {
+    const { line, day, change, site } = row;
+    const asset = change === 'listed' || change === 'delisted' ? readSite(site) : 'neither listed nor delisted';
+    if (typeof asset === 'string') {
+      notTaken.push({ row: `${SITES_FILE}:${line}`, text: `${change},${site}`, reason: asset });
+      continue;
+    }
+    const id = threats.get(site)?.id ?? `line-${line}`;
+    const isFirstListing = change === 'listed' && !listed.has(site);
+    if (isFirstListing) listed.add(site);
+    if (isFirstListing || !threats.has(site)) threats.set(site, { id, createdAt: day });
+    events.push(...siteEvents(row, asset, threats.get(site)!));
+  }
+  const lastDay = sites.at(-1)?.day ?? 0;
+  const watched = new Map<string, number>();
+  for (const row of addresses) {
+    const { line, site, address } = row;
+    const before = watched.get(address);
+    const isAddress = readContent(address).reading?.type === 'ADDRESS';
+    if (!isAddress || before !== undefined) {
+      const reason = isAddress ? `the address of line ${before} again` : 'no wallet address';
+      notTaken.push({ row: `${ADDRESSES_FILE}:${line}`, text: `${site},${address}`, reason });
+      continue;
+    }
+    watched.set(address, line);
+    events.push(addressEvent(row, threats.get(site)?.createdAt ?? lastDay));
+  }
+  return { events, notTaken };
+};

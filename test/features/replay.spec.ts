@@ -1,0 +1,242 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, request as httpRequest, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Command } from 'commander';
+import { addReplay } from '../../src/cli/replay.js';
+import { replay, type ReplayOptions, ReplayStopped, type Sendable } from '../../src/demo/replay.js';
+import { startApp, type TestApp } from '../support/app.js';
+
+const AT = '2026-03-01T12:00:00.000Z';
+
+let app: TestApp;
+let key: string;
+let folder: string;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  app = await startApp();
+  key = await app.issueKey({ scopes: ['ingest'] });
+  folder = await mkdtemp(join(tmpdir(), 'replay-'));
+});
+afterAll(async () => {
+  for (const server of servers) {
+    server.closeAllConnections();
+    server.close();
+  }
+  await rm(folder, { recursive: true });
+  await app.close();
+});
+
+let eventCount = 0;
+const event = (changes: Record<string, unknown> = {}): Record<string, unknown> => {
+  const id = `replay-${(eventCount += 1)}`;
+  return {
+    specversion: '1.0',
+    id,
+    source: 'https://upstream.example',
+    type: 'ReportFiled',
+    time: AT,
+    data: { organization: 'acme', reportId: id, createdAt: AT, updatedAt: AT },
+    ...changes,
+  };
+};
+const sendables = (count: number): Sendable[] =>
+  Array.from({ length: count }, (_, index) => ({ json: JSON.stringify(event()), place: `line ${index + 1}` }));
+const stored = async (): Promise<bigint> => app.log.head();
+
+/** A way to the door on which something may happen to a request before, or to its answer after. */
+const between = async (handle: (forward: RequestListener, count: number) => RequestListener): Promise<string> => {
+  let requests = 0;
+  const forward: RequestListener = (request, response) => {
+    const onward = httpRequest(app.url + request.url, { method: 'POST', headers: request.headers }, (answer) => {
+      response.writeHead(answer.statusCode!, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(onward);
+  };
+  const server = createServer((request, response) => handle(forward, (requests += 1))(request, response));
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+const send = (events: Iterable<Sendable>, url = app.url, options: ReplayOptions = {}) =>
+  replay(events, { url, key }, options);
+
+describe('A replay', () => {
+  it('sends everything, in batches that the door takes, and says how far it is', async () => {
+    const before = await stored();
+    const progress: number[] = [];
+    const answer = await send(sendables(2_500), app.url, { onProgress: ({ accepted }) => progress.push(accepted) });
+    expect(answer).toEqual({ accepted: 2_500, duplicates: 0, rejected: [] });
+    expect(progress).toEqual([1_000, 2_000, 2_500]);
+    expect((await stored()) - before).toBe(2_500n);
+  });
+
+  it('sends nothing for nothing', async () => {
+    expect(await send([], 'http://127.0.0.1:1')).toEqual({ accepted: 0, duplicates: 0, rejected: [] });
+  });
+
+  it('cuts batches at 8 MiB as well', async () => {
+    const large = Array.from({ length: 5 }, (_, index) => ({
+      json: JSON.stringify(event({ padding: 'é'.repeat(1_500_000) })),
+      place: `line ${index + 1}`,
+    }));
+    expect(await send(large)).toMatchObject({ accepted: 5 });
+  });
+
+  it('names the place of each event that was refused, in a batch of good ones and in one of bad ones', async () => {
+    const bad = { json: JSON.stringify(event({ time: 'never' })), place: 'line 2' };
+    const reason = 'time must be an RFC 3339 date-time with an offset, in the years 0001 to 9999';
+    const [first, last] = sendables(2) as [Sendable, Sendable];
+    expect(await send([first, bad, last])).toEqual({
+      accepted: 2,
+      duplicates: 0,
+      rejected: [{ place: 'line 2', id: expect.any(String), issues: [reason] }],
+    });
+    expect(await send([bad, { json: '1', place: 'line 3' }])).toEqual({
+      accepted: 0,
+      duplicates: 0,
+      rejected: [
+        { place: 'line 2', issues: [reason] },
+        { place: 'line 3', issues: ['the event must be a JSON object'] },
+      ],
+    });
+  });
+
+  it('refuses the one event that no request can hold, and sends the others', async () => {
+    const [first, last] = sendables(2) as [Sendable, Sendable];
+    const huge = { json: JSON.stringify(event({ padding: 'x'.repeat(8 * 1024 * 1024) })), place: 'line 2' };
+    const { accepted, rejected } = await send([first, huge, last]);
+    expect([accepted, rejected.map(({ place }) => place)]).toEqual([2, ['line 2']]);
+  });
+
+  it('counts nothing twice where the answer was lost', async () => {
+    const before = await stored();
+    const url = await between((forward, count) => (request, response) => {
+      if (count !== 1) return forward(request, response);
+      // The door has stored it all; its answer never arrives.
+      const onward = httpRequest(app.url + request.url, { method: 'POST', headers: request.headers }, () =>
+        request.socket.destroy(),
+      );
+      request.pipe(onward);
+    });
+    const retries: string[] = [];
+    const answer = await send(sendables(100), url, { onRetry: (reason) => retries.push(reason) });
+    expect(answer).toEqual({ accepted: 0, duplicates: 100, rejected: [] });
+    expect(retries).toHaveLength(1);
+    expect((await stored()) - before).toBe(100n);
+  });
+
+  it.each([429, 502, 503, 504])('waits and sends again after %i', async (status) => {
+    const url = await between((forward, count) => (request, response) => {
+      if (count > 2) return forward(request, response);
+      request.resume();
+      request.once('end', () => response.writeHead(status, { 'retry-after': '0' }).end('{"message":"busy"}'));
+    });
+    const retries: string[] = [];
+    const answer = await send(sendables(3), url, { onRetry: (reason) => retries.push(reason) });
+    expect(answer).toMatchObject({ accepted: 3, duplicates: 0 });
+    expect(retries).toEqual(Array.from({ length: 2 }, () => `${url} answered ${status}: busy`));
+  });
+
+  it('gives up where the door stays away, and says how much was answered', async () => {
+    const url = await between(
+      (forward, count) => (request, response) =>
+        count === 1 ? forward(request, response) : void request.socket.destroy(),
+    );
+    const stopped = (await send(sendables(2_000), url, { patience: 0 }).catch(
+      (error: unknown) => error,
+    )) as ReplayStopped;
+    expect(stopped).toBeInstanceOf(ReplayStopped);
+    expect(stopped.message).toMatch(/^gave up after 0 s: /);
+    expect(stopped.answered % 1_000).toBe(0);
+    expect(stopped.answered).toBeLessThan(2_000);
+  });
+
+  it('stops at once where sending again would not help', async () => {
+    const answer = replay(sendables(1), { url: app.url, key: 'wrong' });
+    await expect(answer).rejects.toThrow(`${app.url} answered 401: API key with organization access required`);
+  });
+
+  it('goes on where it was interrupted, and ends with the same numbers', async () => {
+    const before = await stored();
+    const events = sendables(5_000);
+    const stop = new AbortController();
+    const interrupted = send(events, app.url, {
+      signal: stop.signal,
+      onProgress: ({ accepted }) => {
+        if (accepted >= 2_000) stop.abort();
+      },
+    });
+    const stopped = (await interrupted.catch((error: unknown) => error)) as ReplayStopped;
+    expect(stopped.message).toBe('interrupted');
+    expect(stopped.answered).toBeGreaterThanOrEqual(2_000);
+    const rest = await send(events.slice(stopped.answered));
+    expect(rest.accepted + rest.duplicates).toBe(5_000 - stopped.answered);
+    expect((await stored()) - before).toBe(5_000n);
+    expect(await send(events)).toEqual({ accepted: 0, duplicates: 5_000, rejected: [] });
+  });
+});
+
+describe('The call replay', () => {
+  const call = async (...given: string[]): Promise<{ lines: string[]; code: number | undefined }> => {
+    const program = new Command().exitOverride();
+    addReplay(program);
+    const written: string[] = [];
+    const stdout = jest.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
+    const stderr = jest.spyOn(process.stderr, 'write').mockImplementation(() => true);
+    try {
+      await program.parseAsync(['replay', ...given], { from: 'user' });
+      return { lines: written.join('').trimEnd().split('\n'), code: process.exitCode as number | undefined };
+    } finally {
+      process.exitCode = undefined;
+      stdout.mockRestore();
+      stderr.mockRestore();
+    }
+  };
+  const write = async (name: string, content: string | Buffer): Promise<string> => {
+    const file = join(folder, name);
+    await writeFile(file, content);
+    return file;
+  };
+  const door = (): string[] => ['--url', app.url, '--key', key];
+
+  it('reads files of lines, packed ones too, and names file and line of what was refused', async () => {
+    const good = Array.from({ length: 5 }, () => JSON.stringify(event()));
+    const bad = JSON.stringify(event({ source: '' }));
+    const plain = await write('plain.ndjson', `${good[0]}\r\n\n${bad}\n{"broken\n${good[1]}`);
+    const packed = await write('packed.ndjson.gz', gzipSync(`${good.slice(2).join('\n')}\n`));
+    const { id } = JSON.parse(bad) as { id: string };
+    expect((await call(plain, packed, ...door())).lines).toEqual([
+      'accepted 5',
+      'duplicates 0',
+      'rejected 2',
+      `${plain}:4: the line is not JSON in UTF-8`,
+      `${plain}:3 ${id}: source must be a text that is not empty`,
+    ]);
+    expect((await call(packed, '--json', ...door())).lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[]}']);
+  });
+
+  it('leaves out what --from says', async () => {
+    const file = await write('from.ndjson', Array.from({ length: 10 }, () => JSON.stringify(event())).join('\n'));
+    expect((await call(file, '--from', '7', ...door())).lines[0]).toBe('accepted 3');
+  });
+
+  it('fails with a sentence where a file is missing or broken, before or after it has begun', async () => {
+    const good = await write('good.ndjson', JSON.stringify(event()));
+    const broken = await write('broken.ndjson.gz', gzipSync('x'.repeat(10_000)).subarray(0, 30));
+    for (const files of [[join(folder, 'none')], [good, join(folder, 'none')], [broken], [folder]])
+      expect((await call(...files, ...door())).code).toBe(1);
+  });
+
+  it.each([[['--from', 'x']], [['--url', 'http://127.0.0.1:1']], [['--url', 'example', '--key', 'k']]])(
+    'is wrong usage with %j',
+    async (options) => {
+      expect((await call('x', ...options)).code).toBe(2);
+    },
+  );
+});
