@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { constants, existsSync } from 'node:fs';
-import { access, appendFile, chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { appendFile, chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Binaries } from './binaries.js';
 import { canEnter, giveTo } from './owner.js';
@@ -52,7 +52,7 @@ export const createCluster = async (place: Place, { initdb }: Binaries): Promise
         '--data-checksums',
         '--no-instructions',
       ],
-      { ...owner, cwd: '/', env: { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' } },
+      { ...owner, cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' } },
     );
     await appendFile(place.log, stdout + stderr, { mode: 0o600 });
   } catch (cause) {
@@ -68,17 +68,8 @@ export const createCluster = async (place: Place, { initdb }: Binaries): Promise
   await remember(place.home, { created: true });
 };
 
-/** @throws Error where we, or the server's user, cannot get at the cluster */
-export const refuseUnreachable = async ({ home, cluster, owner }: Place): Promise<void> => {
-  try {
-    await access(cluster, constants.R_OK | constants.X_OK);
-  } catch (cause) {
-    const { uid } = await stat(cluster);
-    throw new Error(
-      `The database in ${cluster} belongs to user ${uid}. Run the service as that user or as root, or set another DATA_DIR.`,
-      { cause },
-    );
-  }
+/** @throws Error where the server's user cannot get at the cluster, as after a move of the folder */
+export const refuseUnreachable = ({ home, cluster, owner }: Place): void => {
   if (canEnter(owner, cluster)) return;
   throw new Error(
     `The user ${owner?.uid} that PostgreSQL runs as cannot enter ${cluster}. ` +

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Config } from '../config.js';
 import { findBinaries } from './binaries.js';
 import { createCluster, isCreated, readPassword, refuseUnreachable } from './cluster.js';
@@ -9,7 +10,6 @@ import { findPostmaster, type Postmaster, stopPostmaster } from './postmaster.js
 import { startServer } from './server.js';
 import { trimLog } from './server-log.js';
 import { addUser, countUsers, removeUser } from './users.js';
-import { dirname } from 'node:path';
 
 /** A PostgreSQL to use. */
 export interface Database {
@@ -81,7 +81,7 @@ export const openDatabase = async (
       log(`Makes a database in ${place.cluster}`);
       await createCluster(place, await findBinaries(dirname(place.cluster), place.owner));
     }
-    await refuseUnreachable(place);
+    refuseUnreachable(place);
     const password = await readPassword(place);
     const file = await addUser(place.users);
     try {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
-import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
+import { constants, existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
+import { access, chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { canEnter, type Owner, serverOwner } from './owner.js';
 
@@ -69,8 +69,17 @@ const openDirectory = async (hash: string): Promise<string> => {
  */
 export const findPlace = async (dataDir: string): Promise<Place> => {
   const home = join(dataDir, 'postgres');
-  // Explicitly, because the mode given to mkdir is narrowed by the umask.
-  if (await mkdir(home, { recursive: true })) await chmod(home, process.getuid?.() === 0 ? 0o711 : 0o700);
+  try {
+    // Explicitly, because the mode given to mkdir is narrowed by the umask.
+    if (await mkdir(home, { recursive: true })) await chmod(home, process.getuid?.() === 0 ? 0o711 : 0o700);
+    await access(home, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw new Error(
+      `The embedded PostgreSQL cannot keep its files in ${home}: ${(cause as Error).message}. ` +
+        'Run the service as the user that the folder belongs to, or set another DATA_DIR.',
+      { cause },
+    );
+  }
   let known = remembered(home)?.cluster;
   const owner = serverOwner(resolve(home, known ?? 'cluster'));
   if (known === undefined) {

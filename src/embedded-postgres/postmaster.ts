@@ -18,8 +18,8 @@ export interface Postmaster {
 const NOBODYS_PID = 2_147_483_647;
 const POLL_MS = 20;
 /** A fast stop writes what is dirty first; an immediate one recovers at the next start instead. */
-const FAST_MS = 4_000;
-const IMMEDIATE_MS = 3_000;
+const FAST_MS = 2_500;
+const IMMEDIATE_MS = 2_000;
 
 const pidFileOf = (cluster: string): string => join(cluster, 'postmaster.pid');
 
@@ -84,7 +84,7 @@ const ask = async (
   }
 };
 
-/** Stops the server, cutting off who is connected: in good order, or at once where that takes longer than 4 s. */
+/** Stops the server, cutting off who is connected: in good order, or at once where that takes longer than 2.5 s. */
 export const stopPostmaster = async (
   { pid }: Postmaster,
   cluster: string,

@@ -54,7 +54,7 @@ const spawnServer = async (place: Place, { postgres }: Binaries, transport: Tran
         // Out of reach of the terminal: Ctrl-C is for its owner, who stops it last.
         detached: true,
         windowsHide: true,
-        env: { PATH: process.env['PATH'], SystemRoot: process.env['SystemRoot'], LC_ALL: 'C' },
+        env: { LC_ALL: 'C' },
         stdio: ['ignore', log.fd, log.fd],
       },
     );
