@@ -8,6 +8,7 @@ import { Config } from './config.js';
 import { EventLogModule } from './event-log/event-log.module.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { HttpModule } from './http/http.module.js';
+import { serveOpenApi } from './http/open-api.js';
 import { createServer } from './http/server.js';
 import { createValidationPipe } from './http/validation.js';
 import { IngestionModule } from './ingestion/ingestion.module.js';
@@ -45,17 +46,29 @@ export class AppModule {
 const LEVELS = ['error', 'warn', 'log', 'debug'] as const;
 const NEST_LEVEL = { error: 0, warn: 1, info: 2, debug: 3 } as const;
 
+/** What Nest tells of its own start. No operator asked for it. */
+const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
+
+class OperatorsLogger extends ConsoleLogger {
+  override log(message: unknown, ...rest: unknown[]): void {
+    if (!FRAMEWORK.has(String(rest.at(-1)))) super.log(message, ...(rest as []));
+  }
+}
+
 export const createLogger = (config: Config): LoggerService =>
-  new ConsoleLogger({
+  new OperatorsLogger({
     json: config.logFormat === 'json',
     colors: config.logFormat === 'pretty',
     logLevels: [...LEVELS.slice(0, NEST_LEVEL[config.logLevel] + 1)],
   });
 
 /** The whole API, not listening yet. */
-export const createApp = (config: Config, logger: LoggerService | false): Promise<NestFastifyApplication> =>
-  NestFactory.create<NestFastifyApplication>(AppModule.with(config), createServer(config), {
+export const createApp = async (config: Config, logger: LoggerService | false): Promise<NestFastifyApplication> => {
+  const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(config), createServer(config), {
     logger,
     bodyParser: false,
     abortOnError: false,
   });
+  serveOpenApi(app);
+  return app;
+};

@@ -23,6 +23,8 @@ const CODES: Readonly<Record<number, string>> = {
   503: 'SERVICE_UNAVAILABLE',
 };
 
+export const NO_SUCH_ADDRESS = 'There is nothing at this address';
+
 /** What is said of the errors that Fastify and Node find; their own words would be an implementation's. */
 const SENTENCES: Readonly<Record<number, string>> = {
   400: 'The request could not be read',
@@ -102,7 +104,8 @@ const answerTo = (thrown: unknown): Answer => {
   if (isFastifyError(error) && error.statusCode < 500)
     return { status: error.statusCode, message: FASTIFY_SENTENCES[error.code] };
   if (error instanceof HttpException && error.getStatus() < 500)
-    return { status: error.getStatus(), message: error.message };
+    // Nest's own 404 repeats the address; ours are the named errors above.
+    return { status: error.getStatus(), message: error.getStatus() === 404 ? NO_SUCH_ADDRESS : error.message };
   return { status: 500 };
 };
 

@@ -38,7 +38,7 @@ export class HealthController {
   @ApiServiceUnavailableResponse({ type: Health, description: 'A part is away, or the process is stopping.' })
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const report = await this.readiness.report();
-    void reply.code(report.status === 'ready' || report.status === 'degraded' ? 200 : 503);
+    if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
     return report;
   }
 }

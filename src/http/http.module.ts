@@ -6,7 +6,7 @@ import { Config } from '../config.js';
 import { NotFound } from '../errors.js';
 import { checkAccess } from './check-access.js';
 import { AllowedMethods } from './allowed-methods.js';
-import { answerError, MethodNotAllowed } from './answer-error.js';
+import { answerError, MethodNotAllowed, NO_SUCH_ADDRESS } from './answer-error.js';
 import { HealthController } from './health.controller.js';
 import { readJsonBodies } from './json-body.js';
 import { KeyCheck } from './key-check.js';
@@ -48,8 +48,7 @@ export class HttpModule {
       if (this.readiness.stopping) void reply.header('connection', 'close');
       if (!request.is404) return done();
       const allow = this.allowed.of(pathOf(request.url));
-      const error =
-        allow === undefined ? new NotFound('There is nothing at this address') : new MethodNotAllowed(allow);
+      const error = allow === undefined ? new NotFound(NO_SUCH_ADDRESS) : new MethodNotAllowed(allow);
       answerError(error, request, reply);
       void countUnmatched.call(instance, request, reply, () => undefined);
     });

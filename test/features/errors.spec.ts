@@ -1,0 +1,301 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startApp, type TestApp } from '../support/app.js';
+
+const GROUPS = '/v2/organization/asset-groups';
+const METRICS = '/v2/organization/metrics';
+
+let app: TestApp;
+let key: string;
+/** Begun first, because they take as long as the limits they wait for. */
+let late: readonly Promise<string>[];
+
+beforeAll(async () => {
+  app = await startApp();
+  key = await app.issueKey({ organization: 'acme' });
+  late = [
+    `GET ${METRICS} HTTP/1.1\r\nHost: a\r\n`,
+    `POST ${GROUPS} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
+  ].map((bytes) => sendRaw(bytes));
+});
+afterAll(() => app?.close());
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: { readonly code: string; readonly message: string; readonly issues?: { message: string }[] };
+}
+
+const ask = async (method: string, path: string, init: RequestInit = {}): Promise<Answer> => {
+  const response = await fetch(app.url + path, { method, ...init });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Answer['body'] };
+};
+
+const asJson = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): RequestInit => ({
+  headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
+  body,
+});
+
+/** Sends bytes as they are and reads until the server ends the connection. */
+const sendRaw = (bytes: string, { port } = new URL(app.url)): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = connect(Number(port), '127.0.0.1', () => socket.write(bytes));
+    socket.setEncoding('utf8');
+    socket.on('data', (text: string) => (answer += text));
+    socket.on('close', () => resolve(answer));
+    socket.on('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ECONNRESET' ? resolve(answer) : reject(error),
+    );
+  });
+
+const bodyOf = (raw: string): unknown => JSON.parse(raw.slice(raw.indexOf('\r\n\r\n') + 4));
+
+describe('Every error has the flat body', () => {
+  it('404 where there is nothing at the address, key or no key', async () => {
+    for (const path of ['/', '/v2', '/v2/nothing', '/v1/organization/metrics', `${METRICS}/`, '/docs/nothing.js']) {
+      const { status, headers, body } = await ask('GET', path);
+      expect([path, status]).toEqual([path, 404]);
+      expect(headers.get('content-type')).toMatch(/^application\/json/);
+      expect(body).toEqual({ code: 'NOT_FOUND', message: 'There is nothing at this address' });
+    }
+  });
+
+  it('404 before the body is looked at', async () => {
+    expect((await ask('POST', '/v2/nothing', asJson('{'))).status).toBe(404);
+    expect((await ask('POST', '/v2/nothing', asJson('x', { 'content-type': 'text/odd' }))).status).toBe(404);
+  });
+
+  it('405 with Allow where the address exists for other methods, before the key is looked at', async () => {
+    const metrics = await ask('DELETE', METRICS);
+    expect(metrics.status).toBe(405);
+    expect(metrics.headers.get('allow')).toBe('GET, HEAD');
+    expect(metrics.body.code).toBe('METHOD_NOT_ALLOWED');
+    const group = await ask('POST', `${GROUPS}/17`, asJson('{'));
+    expect(group.status).toBe(405);
+    expect(group.headers.get('allow')).toBe('DELETE, PATCH');
+    expect((await ask('OPTIONS', GROUPS)).headers.get('allow')).toBe('GET, HEAD, POST');
+  });
+
+  it('401 with the fixed text, before the body is read', async () => {
+    const unauthorized = { code: 'UNAUTHORIZED', message: 'API key with organization access required' };
+    const keys = [
+      undefined,
+      '',
+      'x',
+      `${key}x`,
+      key.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+      `${key}, ${key}`,
+    ];
+    for (const each of keys) {
+      const headers = { 'content-type': 'application/json', ...(each !== undefined && { 'x-api-key': each }) };
+      const { status, body } = await ask('POST', GROUPS, { headers, body: '{' });
+      expect([each, status, body]).toEqual([each, 401, unauthorized]);
+    }
+    expect((await ask('GET', `${METRICS}?X-API-KEY=${key}`)).status).toBe(401);
+    const ingest = await app.issueKey({ scopes: ['ingest'] });
+    expect(await ask('GET', METRICS, { headers: { 'x-api-key': ingest } })).toMatchObject({
+      status: 401,
+      body: unauthorized,
+    });
+  });
+
+  it('403 where the key lacks the scope, before the body is read', async () => {
+    const reader = await app.issueKey({ organization: 'acme', scopes: ['read'] });
+    const { status, body } = await ask('POST', GROUPS, asJson('{', { 'x-api-key': reader }));
+    expect([status, body]).toEqual([403, { code: 'FORBIDDEN', message: 'The key lacks the scope write' }]);
+  });
+
+  it('415 for a body of another media type, or of none', async () => {
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/cloudevents+json',
+      'nonsense',
+    ]) {
+      const { status, body } = await ask('POST', GROUPS, asJson('{"name":"a"}', { 'content-type': type }));
+      expect([type, status]).toEqual([type, 415]);
+      expect(body).toEqual({
+        code: 'UNSUPPORTED_MEDIA_TYPE',
+        message: 'The body must be sent as Content-Type: application/json',
+      });
+    }
+    const bare = { headers: { 'x-api-key': key }, body: new Uint8Array([123, 125]) };
+    expect((await ask('POST', GROUPS, bare)).status).toBe(415);
+  });
+
+  it('413 for a body over 64 KiB, declared or not', async () => {
+    const body = JSON.stringify({ name: 'n'.repeat(64 * 1024) });
+    const declared = await ask('POST', GROUPS, asJson(body));
+    expect([declared.status, declared.body]).toEqual([
+      413,
+      { code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' },
+    ]);
+    const chunked = await ask('POST', GROUPS, {
+      ...asJson(''),
+      body: new Blob([body]).stream(),
+      duplex: 'half',
+    } as RequestInit);
+    expect(chunked.status).toBe(413);
+  });
+
+  it('400 for a body that is no JSON, empty, or not UTF-8', async () => {
+    const notUtf8 = new Uint8Array([0x22, 0xff, 0x22]);
+    const bodies = [
+      ['{"name":', 'The body is not valid JSON'],
+      ['{"name":"a"} more', 'The body is not valid JSON'],
+      [notUtf8, 'The body is not valid JSON'],
+      ['', 'The body is empty; it must be JSON'],
+    ] as const;
+    for (const [sent, message] of bodies) {
+      const { status, body } = await ask('POST', GROUPS, asJson(sent));
+      expect([status, body]).toEqual([400, { code: 'BAD_REQUEST', message }]);
+    }
+  });
+
+  it('400 with the DTO’s text for JSON that is no object', async () => {
+    for (const sent of ['[]', '"name"', '5', 'null', 'true', '{}', '[{"name":"a"}]']) {
+      const { status, body } = await ask('POST', GROUPS, asJson(sent));
+      expect([sent, status, body.message]).toEqual([sent, 400, 'Group name is required']);
+    }
+  });
+
+  it('lets __proto__ and unknown fields pass without effect', async () => {
+    const { status, body } = await ask(
+      'POST',
+      GROUPS,
+      asJson('{"__proto__":{"name":"b"},"odd":1,"constructor":{"prototype":{"x":1}}}'),
+    );
+    expect([status, body.message]).toEqual([400, 'Group name is required']);
+    expect(({} as { x?: number }).x).toBeUndefined();
+  });
+
+  it('400 for an address that cannot be decoded', async () => {
+    const { status, body, headers } = await ask('GET', '/v2/%zz');
+    expect([status, body.code]).toEqual([400, 'BAD_REQUEST']);
+    expect(headers.get('x-request-id')).toMatch(/./);
+  });
+
+  it('414 for an address over 8 KiB, with a good key and with none', async () => {
+    const tooLong = { code: 'URI_TOO_LONG', message: 'The address is longer than 8,192 bytes' };
+    const { status, body } = await ask('GET', `${METRICS}?x=${'a'.repeat(9_000)}`, { headers: { 'x-api-key': key } });
+    expect([status, body]).toEqual([414, tooLong]);
+    expect((await ask('GET', `${METRICS}?x=${'a'.repeat(9_000)}`)).status).toBe(414);
+    const raw = await sendRaw(`GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect(raw).toMatch(/^HTTP\/1\.1 414 /);
+    expect(bodyOf(raw)).toEqual(tooLong);
+  });
+
+  it('431 for headers over 16 KiB', async () => {
+    const raw = await sendRaw(`GET ${METRICS} HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`);
+    expect(raw).toMatch(/^HTTP\/1\.1 431 .*\r\n(.*\r\n)*content-type: application\/json/i);
+    expect(bodyOf(raw)).toEqual({
+      code: 'REQUEST_HEADER_FIELDS_TOO_LARGE',
+      message: 'The headers are larger than 16 KiB',
+    });
+  });
+
+  it('400 and the end of the connection for what is no HTTP, or framed twice', async () => {
+    const post = `POST ${GROUPS} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\n`;
+    for (const bytes of [
+      'nonsense\r\n\r\n',
+      `${post}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}`,
+      `${post}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`,
+      `${post}Content-Length: -1\r\n\r\n`,
+      `${post}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+      `GET ${METRICS} HTTP/1.1\nHost: a\n X: folded\n\n`,
+    ]) {
+      const raw = await sendRaw(bytes);
+      expect(raw).toMatch(/^HTTP\/1\.1 400 /);
+      expect(bodyOf(raw)).toEqual({ code: 'BAD_REQUEST', message: 'The request could not be read' });
+    }
+  });
+
+  it('405 for CONNECT', async () => {
+    const raw = await sendRaw('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n');
+    expect(raw).toMatch(/^HTTP\/1\.1 405 /);
+    expect(bodyOf(raw)).toMatchObject({ code: 'METHOD_NOT_ALLOWED' });
+  });
+
+  it('keeps a sane request id and replaces any other', async () => {
+    const idOf = async (sent: string): Promise<string | null> =>
+      (await ask('GET', '/v2/nothing', { headers: { 'x-request-id': sent } })).headers.get('x-request-id');
+    expect(await idOf('trace-17:a.b_c')).toBe('trace-17:a.b_c');
+    for (const odd of ['a b', 'a"b', 'x'.repeat(129), '<script>']) expect(await idOf(odd)).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('tells nothing of what answers', async () => {
+    const { headers } = await ask('GET', '/v2/nothing');
+    expect([...headers.keys()].sort()).toEqual([
+      'connection',
+      'content-length',
+      'content-type',
+      'date',
+      'keep-alive',
+      'x-request-id',
+    ]);
+  });
+});
+
+describe('A limit on the requests of a key', () => {
+  it('answers 429 with Retry-After once it is used up, for that key alone, and says beforehand what is left', async () => {
+    const limited = await startApp({ env: { RATE_LIMIT_PER_MINUTE: '3' } });
+    try {
+      const [one, other] = [
+        await limited.issueKey({ organization: 'acme' }),
+        await limited.issueKey({ organization: 'acme' }),
+      ];
+      const get = (with_: string): Promise<Response> =>
+        fetch(limited.url + GROUPS, { headers: { 'x-api-key': with_ } });
+      const remaining = [];
+      for (let i = 0; i < 3; i++) {
+        const response = await get(one);
+        expect(response.status).toBe(200);
+        expect(response.headers.get('ratelimit-limit')).toBe('3');
+        remaining.push(response.headers.get('ratelimit-remaining'));
+      }
+      expect(remaining).toEqual(['2', '1', '0']);
+      const refused = await get(one);
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(refused.headers.get('retry-after')).toBe(refused.headers.get('ratelimit-reset'));
+      expect(await refused.json()).toMatchObject({ code: 'TOO_MANY_REQUESTS' });
+      expect((await get(other)).status).toBe(200);
+    } finally {
+      await limited.close();
+    }
+  });
+});
+
+describe('Where the database is away', () => {
+  it('answers 503 with Retry-After, goes on living, and says so', async () => {
+    const lonely = await startApp();
+    try {
+      const good = await lonely.issueKey({ organization: 'acme' });
+      await lonely.pool.end();
+      const response = await fetch(lonely.url + METRICS, { headers: { 'x-api-key': good } });
+      expect(response.status).toBe(503);
+      expect(response.headers.get('retry-after')).toBe('1');
+      expect(await response.json()).toEqual({
+        code: 'SERVICE_UNAVAILABLE',
+        message: 'The database did not answer; try again',
+      });
+      expect((await fetch(`${lonely.url}/health/live`)).status).toBe(200);
+      const ready = await fetch(`${lonely.url}/health/ready`);
+      expect(ready.status).toBe(503);
+      expect(await ready.json()).toMatchObject({ status: 'not-ready', parts: { readModels: { state: 'away' } } });
+      expect((await fetch(`${lonely.url}/metrics`)).status).toBe(200);
+    } finally {
+      await lonely.close().catch(() => undefined);
+    }
+  });
+});
+
+describe('What does not come in time', () => {
+  it('408 for headers and bodies that do not come in time', async () => {
+    for (const raw of await Promise.all(late)) {
+      expect(raw).toMatch(/^HTTP\/1\.1 408 /);
+      expect(bodyOf(raw)).toEqual({ code: 'REQUEST_TIMEOUT', message: 'The request did not arrive in time' });
+    }
+  });
+});
