@@ -1,0 +1,188 @@
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import type { UUID } from '@eventstore/db-client/generated/shared_pb.js';
+import statusPb from '@eventstore/db-client/generated/status_pb.js';
+import type { Status } from '@eventstore/db-client/generated/status_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
+import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
+import type { Message } from 'google-protobuf';
+import type { Expected, ProposedRecord, StoredRecord } from './store.js';
+
+/** Between what is on the wire and what the store keeps. */
+
+const UUID_TEXT = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const TICKS_PER_MILLISECOND = 10_000n;
+
+export const expectedOf = (options: BatchAppendReq.Options): Expected => {
+  if (options.hasNoStream()) return 'no-stream';
+  if (options.hasAny()) return 'any';
+  if (options.hasStreamExists()) return 'stream-exists';
+  return Number(options.getStreamPosition());
+};
+
+/** @throws what a server answers to a message it cannot read */
+export const proposedOf = (message: BatchAppendReq.ProposedMessage): ProposedRecord => {
+  const id = message.getId()?.getString() ?? '';
+  if (!UUID_TEXT.test(id)) throw new Error('Guid should contain 32 digits with 4 dashes');
+  const metadata = message.getMetadataMap();
+  const type = metadata.get('type');
+  if (!type) throw new Error('Argument eventType should not be empty');
+  return {
+    id: id.toLowerCase(),
+    type,
+    isJson: metadata.get('content-type') === 'application/json',
+    data: message.getData_asU8(),
+    metadata: message.getCustomMetadata_asU8(),
+  };
+};
+
+export const streamNameOf = (name: Uint8Array): string => Buffer.from(name).toString('utf8');
+
+const allPosition = (position: bigint) => {
+  const message = new sharedPb.AllStreamPosition();
+  message.setCommitPosition(String(position));
+  message.setPreparePosition(String(position));
+  return message;
+};
+
+const streamIdentifier = (stream: string) => {
+  const identifier = new sharedPb.StreamIdentifier();
+  identifier.setStreamName(Buffer.from(stream, 'utf8'));
+  return identifier;
+};
+
+const answerTo = (correlation: UUID, stream: string): BatchAppendResp => {
+  const answer = new streamsPb.BatchAppendResp();
+  answer.setCorrelationId(correlation);
+  answer.setStreamIdentifier(streamIdentifier(stream));
+  return answer;
+};
+
+export const appended = (
+  correlation: UUID,
+  stream: string,
+  { revision, position }: { revision: number; position: bigint },
+): BatchAppendResp => {
+  const success = new streamsPb.BatchAppendResp.Success();
+  success.setCurrentRevision(String(revision));
+  success.setPosition(allPosition(position));
+  const answer = answerTo(correlation, stream);
+  answer.setSuccess(success);
+  return answer;
+};
+
+const failed = (correlation: UUID, stream: string, message: string, details: Message, type: string) => {
+  const any = new anyPb.Any();
+  any.pack(details.serializeBinary(), type);
+  const status: Status = new statusPb.Status();
+  status.setMessage(message);
+  status.setDetails(any);
+  const answer = answerTo(correlation, stream);
+  answer.setError(status);
+  return answer;
+};
+
+export const wrongVersion = (
+  correlation: UUID,
+  stream: string,
+  expected: Expected,
+  current: number,
+): BatchAppendResp => {
+  const details = new sharedPb.WrongExpectedVersion();
+  if (current < 0) details.setCurrentNoStream(new emptyPb.Empty());
+  else details.setCurrentStreamRevision(String(current));
+  if (expected === 'no-stream') details.setExpectedNoStream(new emptyPb.Empty());
+  else if (expected === 'any') details.setExpectedAny(new emptyPb.Empty());
+  else if (expected === 'stream-exists') details.setExpectedStreamExists(new emptyPb.Empty());
+  else details.setExpectedStreamPosition(String(expected));
+  return failed(correlation, stream, 'WrongExpectedVersion', details, 'event_store.client.WrongExpectedVersion');
+};
+
+export const tooLarge = (correlation: UUID, stream: string, most: number): BatchAppendResp => {
+  const details = new sharedPb.MaximumAppendSizeExceeded();
+  details.setMaxappendsize(most);
+  return failed(
+    correlation,
+    stream,
+    'Maximum Append Size Exceeded',
+    details,
+    'event_store.client.MaximumAppendSizeExceeded',
+  );
+};
+
+export const timedOut = (correlation: UUID, stream: string): BatchAppendResp =>
+  failed(correlation, stream, 'Timeout', new sharedPb.Timeout(), 'event_store.client.Timeout');
+
+/** Also how a server says that it is busy or not ready yet. */
+export const badRequest = (correlation: UUID, stream: string, message = 'BadRequest'): BatchAppendResp =>
+  failed(correlation, stream, message, new sharedPb.BadRequest(), 'event_store.client.BadRequest');
+
+export const accessDenied = (correlation: UUID, stream: string): BatchAppendResp =>
+  failed(correlation, stream, 'Access Denied', new sharedPb.AccessDenied(), 'event_store.client.AccessDenied');
+
+export const eventMessage = (record: StoredRecord): ReadResp => {
+  const event = new streamsPb.ReadResp.ReadEvent.RecordedEvent();
+  const id = new sharedPb.UUID();
+  id.setString(record.id);
+  event.setId(id);
+  event.setStreamIdentifier(streamIdentifier(record.stream));
+  event.setStreamRevision(String(record.revision));
+  event.setCommitPosition(String(record.position));
+  event.setPreparePosition(String(record.transaction));
+  event.getMetadataMap().set('type', record.type);
+  event.getMetadataMap().set('content-type', record.isJson ? 'application/json' : 'application/octet-stream');
+  event.getMetadataMap().set('created', String(BigInt(record.createdAt) * TICKS_PER_MILLISECOND));
+  event.setData(record.data);
+  event.setCustomMetadata(record.metadata);
+  const read = new streamsPb.ReadResp.ReadEvent();
+  read.setEvent(event);
+  read.setCommitPosition(String(record.position));
+  const message = new streamsPb.ReadResp();
+  message.setEvent(read);
+  return message;
+};
+
+export const confirmation = (subscription: string): ReadResp => {
+  const message = new streamsPb.ReadResp();
+  const confirmed = new streamsPb.ReadResp.SubscriptionConfirmation();
+  confirmed.setSubscriptionId(subscription);
+  message.setConfirmation(confirmed);
+  return message;
+};
+
+export const caughtUp = (): ReadResp => {
+  const message = new streamsPb.ReadResp();
+  message.setCaughtUp(new streamsPb.ReadResp.CaughtUp());
+  return message;
+};
+
+export const checkpoint = (position: bigint): ReadResp => {
+  const message = new streamsPb.ReadResp();
+  const reached = new streamsPb.ReadResp.Checkpoint();
+  reached.setCommitPosition(String(position));
+  reached.setPreparePosition(String(position));
+  message.setCheckpoint(reached);
+  return message;
+};
+
+export const streamNotFound = (stream: string): ReadResp => {
+  const message = new streamsPb.ReadResp();
+  const missing = new streamsPb.ReadResp.StreamNotFound();
+  missing.setStreamIdentifier(streamIdentifier(stream));
+  message.setStreamNotFound(missing);
+  return message;
+};
+
+/** What a subscription's filter lets through. */
+export const filterOf = (options: ReadReq.Options): ((record: StoredRecord) => boolean) => {
+  const filter = options.getFilter();
+  if (filter === undefined) return () => true;
+  const byStream = filter.getStreamIdentifier();
+  const expression = byStream ?? filter.getEventType()!;
+  const subject = (record: StoredRecord): string => (byStream ? record.stream : record.type);
+  const prefixes = expression.getPrefixList();
+  if (prefixes.length > 0) return (record) => prefixes.some((prefix) => subject(record).startsWith(prefix));
+  const pattern = new RegExp(expression.getRegex());
+  return (record) => pattern.test(subject(record));
+};

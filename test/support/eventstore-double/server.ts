@@ -1,0 +1,376 @@
+import { randomUUID } from 'node:crypto';
+import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
+import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import featuresPb from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { UUID } from '@eventstore/db-client/generated/shared_pb.js';
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServerWritableStream,
+  status,
+  type StatusObject,
+} from '@grpc/grpc-js';
+import { Gate } from './gate.js';
+import {
+  accessDenied,
+  appended,
+  badRequest,
+  caughtUp,
+  checkpoint,
+  confirmation,
+  eventMessage,
+  expectedOf,
+  filterOf,
+  proposedOf,
+  streamNameOf,
+  streamNotFound,
+  timedOut,
+  tooLarge,
+  wrongVersion,
+} from './messages.js';
+import { type ProposedRecord, Store, type StoredRecord } from './store.js';
+
+type Reader = ServerWritableStream<ReadReq, ReadResp>;
+type Appender = ServerDuplexStream<BatchAppendReq, BatchAppendResp>;
+type Failure = Partial<StatusObject>;
+
+/** What a read comes upon: records, no such stream, or a reason why not. */
+interface Found {
+  readonly records?: readonly StoredRecord[];
+  readonly missing?: string;
+  readonly failure?: Failure;
+}
+
+const MOST_APPEND_BYTES = 1_048_576;
+/** After this a server gives up on an append it has not seen the end of, and says so. */
+const WRITE_TIMEOUT_MS = 2_000;
+/** A filtered subscription says how far it has come each 32 records, times what the client asks for. */
+const CHECKPOINT_WINDOW = 32;
+
+const failure = (code: status, details: string, metadata: Record<string, string> = {}): Failure => {
+  const trailer = new Metadata();
+  for (const [name, value] of Object.entries(metadata)) trailer.set(name, value);
+  return { code, details, metadata: trailer };
+};
+const ACCESS_DENIED = failure(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
+const TOO_SLOW = failure(
+  status.ABORTED,
+  'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
+);
+const invalidPosition = (): Failure => failure(status.UNKNOWN, 'Unexpected ReadAllResult: InvalidPosition');
+
+/**
+ * An EventStoreDB as a client sees one, over the wire: the service definitions the client package ships, a store in
+ * memory behind them, and a gate before them that can break the connection in every way we know. It behaves as a
+ * real single node (24.2) was observed to, oddities included.
+ */
+export class EventStoreDouble {
+  /** Refuses every call, as a server does that does not know the caller. */
+  refusesCallers = false;
+  /** Is a follower: appends are turned down with the leader's address. */
+  leader: { readonly host: string; readonly port: number } | undefined;
+  /** Answers this many calls for its features with an internal error, which the client never asks for again. */
+  failingFeatureCalls = 0;
+  /** Says "Server Is Busy" to this many appends. */
+  busyAppends = 0;
+  /** Takes this many appends and never answers them, although the connection is alive. */
+  unansweredAppends = 0;
+  /** How many times each kind of call came in. */
+  readonly calls = { append: 0, read: 0, subscribe: 0 };
+
+  private readonly server: Server;
+  private gate: Gate | undefined;
+  private readonly subscriptions = new Set<Reader>();
+  private readonly appenders = new Set<Appender>();
+
+  private constructor(readonly store: Store) {
+    this.server = new Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
+    this.server.addService(streamsGrpc.StreamsService, {
+      read: (call: Reader) => this.read(call),
+      batchAppend: (call: Appender) => this.batchAppend(call),
+      append: unimplemented,
+      delete: unimplemented,
+      tombstone: unimplemented,
+    });
+    this.server.addService(featuresGrpc.ServerFeaturesService, {
+      getSupportedMethods: (_call: unknown, answer: (error: Failure | null, methods?: unknown) => void) => {
+        if (this.refusesCallers) answer(ACCESS_DENIED);
+        else if (this.failingFeatureCalls-- > 0) answer(failure(status.INTERNAL, 'Received RST_STREAM with code 2'));
+        else answer(null, supportedMethods());
+      },
+    });
+    this.server.addService(gossipGrpc.GossipService, {
+      read: (_call: unknown, answer: (error: null, cluster: unknown) => void) => answer(null, this.cluster()),
+    });
+  }
+
+  /** @param store that of another double, for two nodes of one cluster */
+  static async start(store = new Store()): Promise<EventStoreDouble> {
+    const double = new EventStoreDouble(store);
+    const port = await new Promise<number>((resolve, reject) => {
+      double.server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+        error ? reject(error) : resolve(bound),
+      );
+    });
+    double.gate = new Gate(port);
+    await double.gate.open();
+    return double;
+  }
+
+  get address(): { host: string; port: number } {
+    const [host, port] = this.gate!.address.split(':');
+    return { host: host!, port: Number(port) };
+  }
+
+  get url(): string {
+    return `esdb://${this.gate!.address}?tls=false`;
+  }
+
+  /** Stays connected and says nothing, until told to speak. */
+  silence(): void {
+    this.gate!.silence();
+  }
+
+  speak(): void {
+    this.gate!.speak();
+  }
+
+  /** Breaks every connection in mid-stream. */
+  drop(): void {
+    this.gate!.drop();
+  }
+
+  /** As killed: connections break, the port is closed, ids of recent writes are forgotten. */
+  async kill(): Promise<void> {
+    await this.gate!.close();
+    this.store.forgetRecentWrites();
+  }
+
+  /** Starts again on the same port after `kill`. */
+  async restart(): Promise<void> {
+    await this.gate!.open();
+  }
+
+  /** Ends every subscription with an error, as a server does whose client does not keep up. */
+  callConsumersTooSlow(): void {
+    for (const subscription of this.subscriptions) subscription.emit('error', TOO_SLOW);
+  }
+
+  /** Ends every subscription as if all were well. */
+  endSubscriptions(): void {
+    for (const subscription of this.subscriptions) subscription.end();
+  }
+
+  /** Leaves every subscription open and sends nothing more to those that are open now. */
+  forgetSubscriptions(): void {
+    this.subscriptions.clear();
+  }
+
+  async stop(): Promise<void> {
+    await this.gate!.close();
+    this.server.forceShutdown();
+  }
+
+  private read(call: Reader): void {
+    const options = call.request.getOptions()!;
+    if (this.refusesCallers) return void call.emit('error', ACCESS_DENIED);
+    if (options.hasSubscription()) return this.subscribe(call, options);
+    this.calls.read++;
+    const found = options.hasStream() ? this.streamRecords(options) : this.allRecords(options);
+    if (found.failure !== undefined) return void call.emit('error', found.failure);
+    if (found.missing !== undefined) call.write(streamNotFound(found.missing));
+    void send(call, (found.records ?? []).map(eventMessage)).then(() => call.end());
+  }
+
+  private streamRecords(options: ReadReq.Options): Found {
+    const stream = options.getStream()!;
+    const name = streamNameOf(stream.getStreamIdentifier()!.getStreamName_asU8());
+    const records = this.store.stream(name);
+    if (records === undefined) return { missing: name };
+    const count = Number(options.getCount());
+    const isBackwards = options.getReadDirection() === 1;
+    const from = stream.hasStart() ? 0 : stream.hasEnd() ? records.length - 1 : Number(stream.getRevision());
+    if (!isBackwards) return { records: records.slice(from, from + count) };
+    const last = Math.min(from, records.length - 1);
+    return { records: records.slice(Math.max(0, last + 1 - count), last + 1).reverse() };
+  }
+
+  /** Forwards from a position that is read too; backwards from one that is not. */
+  private allRecords(options: ReadReq.Options): Found {
+    const all = options.getAll()!;
+    const count = Number(options.getCount());
+    const { records } = this.store;
+    const position = BigInt(all.getPosition()?.getCommitPosition() ?? 0);
+    if (all.hasPosition() && !this.store.isReadable(position)) return { failure: invalidPosition() };
+    if (options.getReadDirection() === 1) {
+      const end = all.hasEnd() ? records.length : this.store.indexFrom(position);
+      return { records: records.slice(Math.max(0, end - count), end).reverse() };
+    }
+    if (all.hasEnd()) return { records: [] };
+    const start = all.hasStart() ? 0 : this.store.indexFrom(position);
+    return { records: records.slice(start, start + count) };
+  }
+
+  private subscribe(call: Reader, options: ReadReq.Options): void {
+    this.calls.subscribe++;
+    const all = options.getAll()!;
+    const { records } = this.store;
+    const position = BigInt(all.getPosition()?.getCommitPosition() ?? 0);
+    if (all.hasPosition() && !this.store.isReadable(position)) return void call.emit('error', invalidPosition());
+    let next = all.hasStart() ? 0 : all.hasEnd() ? records.length : this.store.indexFrom(position + 1n);
+    // Past the end: it stays there, whatever is written before it.
+    const isPastTheEnd = all.hasPosition() && position > (records.at(-1)?.position ?? 0n);
+    const isWanted = filterOf(options);
+    const interval = (options.getFilter()?.getCheckpointintervalmultiplier() ?? 0) * CHECKPOINT_WINDOW;
+    let scanned = 0;
+    let isRunning = false;
+    let isCaughtUp = false;
+    this.subscriptions.add(call);
+    const isOpen = (): boolean => this.subscriptions.has(call) && !call.cancelled && !call.destroyed;
+    const run = async (): Promise<void> => {
+      if (isRunning) return;
+      isRunning = true;
+      while (isOpen() && !isPastTheEnd && next < records.length) {
+        const record = records[next++]!;
+        if (isWanted(record)) await send(call, [eventMessage(record)]);
+        if (interval > 0 && ++scanned % interval === 0) await send(call, [checkpoint(record.position)]);
+      }
+      isRunning = false;
+      if (!isCaughtUp && isOpen()) {
+        isCaughtUp = true;
+        call.write(caughtUp());
+      }
+    };
+    const stopListening = this.store.onAppended(() => void run());
+    const end = (): void => {
+      stopListening();
+      this.subscriptions.delete(call);
+    };
+    call.on('cancelled', end).on('close', end).on('error', end).on('finish', end);
+    call.write(confirmation(randomUUID()));
+    void run();
+  }
+
+  private batchAppend(call: Appender): void {
+    if (this.refusesCallers) return void call.emit('error', ACCESS_DENIED);
+    this.appenders.add(call);
+    const open = new Map<string, { stream: string; options: BatchAppendReq.Options; events: ProposedRecord[] }>();
+    call.on('close', () => this.appenders.delete(call));
+    call.on('end', () => call.end());
+    call.on('error', () => {});
+    call.on('data', (request: BatchAppendReq) => {
+      const correlation = request.getCorrelationId()!;
+      const key = correlation.getString();
+      const options = request.getOptions();
+      if (options !== undefined) {
+        const stream = streamNameOf(options.getStreamIdentifier()!.getStreamName_asU8());
+        open.set(key, { stream, options, events: [] });
+        setTimeout(() => {
+          if (open.delete(key) && !call.destroyed && !call.cancelled) call.write(timedOut(correlation, stream));
+        }, WRITE_TIMEOUT_MS).unref();
+      }
+      const append = open.get(key);
+      if (append === undefined) return;
+      try {
+        append.events.push(...request.getProposedMessagesList().map(proposedOf));
+      } catch {
+        // The append stays open, and gets a second answer when its time is over. So does a real server's.
+        return void call.write(badRequest(correlation, append.stream));
+      }
+      if (append.events.reduce((bytes, { data }) => bytes + data.length, 0) > MOST_APPEND_BYTES) {
+        open.delete(key);
+        return void call.write(tooLarge(correlation, append.stream, MOST_APPEND_BYTES));
+      }
+      if (!request.getIsFinal()) return;
+      open.delete(key);
+      this.append(call, correlation, append);
+    });
+  }
+
+  private append(
+    call: Appender,
+    correlation: UUID,
+    { stream, options, events }: { stream: string; options: BatchAppendReq.Options; events: ProposedRecord[] },
+  ): void {
+    this.calls.append++;
+    if (this.leader !== undefined) {
+      const { host, port } = this.leader;
+      return void call.emit(
+        'error',
+        failure(status.NOT_FOUND, 'Leader info available', {
+          exception: 'not-leader',
+          'leader-endpoint-host': host,
+          'leader-endpoint-port': String(port),
+        }),
+      );
+    }
+    if (this.busyAppends > 0) {
+      this.busyAppends--;
+      return void call.write(badRequest(correlation, stream, 'Server Is Busy'));
+    }
+    if (stream.startsWith('$')) return void call.write(accessDenied(correlation, stream));
+    const expected = expectedOf(options);
+    const outcome = this.store.append(stream, expected, events);
+    if (this.unansweredAppends > 0) {
+      this.unansweredAppends--;
+      return;
+    }
+    call.write(
+      'wrongVersion' in outcome
+        ? wrongVersion(correlation, stream, expected, outcome.wrongVersion)
+        : appended(correlation, stream, outcome),
+    );
+  }
+
+  private cluster(): unknown {
+    const member = new gossipPb.MemberInfo();
+    const endpoint = new gossipPb.EndPoint();
+    const { host, port } = this.leader ?? this.address;
+    endpoint.setAddress(host);
+    endpoint.setPort(port);
+    member.setHttpEndPoint(endpoint);
+    member.setState(gossipPb.MemberInfo.VNodeState.LEADER);
+    member.setIsAlive(true);
+    member.setTimeStamp('0');
+    const cluster = new gossipPb.ClusterInfo();
+    cluster.setMembersList([member]);
+    return cluster;
+  }
+}
+
+const unimplemented = (_call: unknown, answer: (error: Failure) => void): void =>
+  answer(failure(status.UNIMPLEMENTED, 'The double does not do this'));
+
+const supportedMethods = () => {
+  const methods = new featuresPb.SupportedMethods();
+  methods.setEventStoreServerVersion('24.2.0.0');
+  methods.setMethodsList(
+    ['append', 'batchappend', 'read', 'delete', 'tombstone'].map((name) => {
+      const method = new featuresPb.SupportedMethod();
+      method.setServiceName('event_store.client.streams.streams');
+      method.setMethodName(name);
+      return method;
+    }),
+  );
+  return methods;
+};
+
+/** Writes as fast as the client reads. */
+const send = async (call: Reader, messages: readonly ReadResp[]): Promise<void> => {
+  for (const message of messages) {
+    if (call.cancelled || call.destroyed) return;
+    if (!call.write(message))
+      await new Promise<void>((resolve) => {
+        const go = (): void => {
+          call.off('drain', go).off('cancelled', go).off('close', go);
+          resolve();
+        };
+        call.on('drain', go).on('cancelled', go).on('close', go);
+      });
+  }
+};
