@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { IssueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { createKey, isWellFormed } from '../../src/api-keys/key-format.js';
+import { ListApiKeys } from '../../src/api-keys/list-api-keys.js';
+import { RevokeApiKey } from '../../src/api-keys/revoke-api-key.js';
+import { Conflict, Invalid, NotFound } from '../../src/errors.js';
+import type { Scope } from '../../src/events/api-keys.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const GROUPS = '/v2/organization/asset-groups';
+
+describe('An API key', () => {
+  it('is a prefix, 178 random bits and a checksum', () => {
+    const keys = new Set(Array.from({ length: 1_000 }, createKey));
+    expect(keys.size).toBe(1_000);
+    for (const key of keys) {
+      expect(key).toMatch(/^tp_[0-9A-Za-z]{36}$/);
+      expect(isWellFormed(key)).toBe(true);
+    }
+  });
+
+  it('is recognised as no key where a character was mistyped, lost, added or swapped', () => {
+    const digit = fc.constantFrom(...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 38 }), digit, (at, character) => {
+        const key = createKey();
+        const mistyped = key.slice(0, at) + character + key.slice(at + 1);
+        expect(isWellFormed(mistyped)).toBe(mistyped === key);
+        expect(isWellFormed(key.slice(0, at) + key.slice(at + 1))).toBe(false);
+        expect(isWellFormed(key.slice(0, at) + character + key.slice(at))).toBe(false);
+      }),
+    );
+    expect(isWellFormed('')).toBe(false);
+    expect(isWellFormed('tp_'.padEnd(39, '0'))).toBe(false);
+  });
+});
+
+describe('Keys of a service of two instances', () => {
+  let database: TestDatabase;
+  let one: TestApp;
+  let other: TestApp;
+  beforeAll(async () => {
+    database = await createDatabase();
+    one = await startApp({ databaseUrl: database.url });
+    other = await startApp({ databaseUrl: database.url });
+  });
+  afterAll(async () => {
+    await one?.close();
+    await other?.close();
+    await database?.drop();
+  });
+
+  const status = async (app: TestApp, key: string): Promise<number> =>
+    (await fetch(app.url + GROUPS, { headers: { 'x-api-key': key } })).status;
+
+  /** Asks until the answer is the wanted one; how long that took is no matter of a test, only that it comes. */
+  const becomes = async (app: TestApp, key: string, wanted: number): Promise<number> => {
+    const begun = Date.now();
+    while ((await status(app, key)) !== wanted && Date.now() - begun < 10_000) await sleep(20);
+    expect(await status(app, key)).toBe(wanted);
+    return Date.now() - begun;
+  };
+
+  const issue = (scopes: readonly Scope[], organization?: string, expiresAt?: number) =>
+    one.app.get(CommandBus).execute(new IssueApiKey(scopes, organization, 'a name', expiresAt));
+
+  it('begin and end everywhere soon after they are issued and revoked', async () => {
+    const { id, key } = await issue(['read'], 'acme');
+    await becomes(one, key, 200);
+    await becomes(other, key, 200);
+    await one.app.get(CommandBus).execute(new RevokeApiKey(id));
+    await becomes(one, key, 401);
+    await becomes(other, key, 401);
+  });
+
+  it('end when they expire', async () => {
+    const { key } = await issue(['read'], 'acme', Date.now() + 1_500);
+    await becomes(one, key, 200);
+    await becomes(one, key, 401);
+  });
+
+  it('live beside one another, each ended alone', async () => {
+    const [first, second] = [await issue(['read'], 'acme'), await issue(['read'], 'acme')];
+    await becomes(one, first.key, 200);
+    await becomes(one, second.key, 200);
+    await one.app.get(CommandBus).execute(new RevokeApiKey(first.id));
+    await becomes(one, first.key, 401);
+    expect(await status(one, second.key)).toBe(200);
+  });
+
+  it('are stored as a digest only', async () => {
+    const { id, key } = await issue(['read', 'write'], 'acme');
+    const { rows } = await one.pool.query<{ event: string }>('select to_jsonb(e)::text as event from log.events e');
+    const events = rows.map(({ event }) => event).join('\n');
+    expect(events).toContain(id);
+    expect(events).not.toContain(key.slice(3, 33));
+  });
+
+  it('are listed with everything but themselves', async () => {
+    const { id, key } = await issue(['write', 'read'], 'acme');
+    const listed = await other.app.get(QueryBus).execute(new ListApiKeys());
+    const found = listed.find((each) => each.id === id);
+    expect(found).toMatchObject({
+      name: 'a name',
+      organization: 'acme',
+      scopes: ['read', 'write'],
+      revokedAt: undefined,
+    });
+    expect(JSON.stringify(listed)).not.toContain(key.slice(3, 33));
+  });
+
+  it('are refused where they would be good for nothing, or for too much', async () => {
+    await expect(issue(['read'])).rejects.toBeInstanceOf(Invalid);
+    await expect(issue(['ingest', 'read'])).rejects.toBeInstanceOf(Invalid);
+    await expect(issue([], 'acme')).rejects.toBeInstanceOf(Invalid);
+    await expect(issue(['read'], 'Acme Inc')).rejects.toBeInstanceOf(Invalid);
+    await expect(issue(['read'], 'acme', Date.now() - 1)).rejects.toBeInstanceOf(Invalid);
+  });
+
+  it('cannot be revoked twice, nor where there is none', async () => {
+    const { id } = await issue(['read'], 'acme');
+    const commands = one.app.get(CommandBus);
+    await commands.execute(new RevokeApiKey(id));
+    await expect(commands.execute(new RevokeApiKey(id))).rejects.toBeInstanceOf(Conflict);
+    await expect(commands.execute(new RevokeApiKey('key_none'))).rejects.toBeInstanceOf(NotFound);
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import { Readiness } from '../../src/http/readiness.js';
+
+describe('Readiness', () => {
+  it('is the worst of its parts', async () => {
+    const readiness = new Readiness();
+    readiness.register('a', () => ({ state: 'ok' }));
+    expect((await readiness.report()).status).toBe('ready');
+    readiness.register('b', () => ({ state: 'degraded', detail: 'one event is parked' }));
+    expect(await readiness.report()).toEqual({
+      status: 'degraded',
+      parts: { a: { state: 'ok' }, b: { state: 'degraded', detail: 'one event is parked' } },
+    });
+    readiness.register('c', () => Promise.reject(new Error('no connection')));
+    expect(await readiness.report()).toMatchObject({
+      status: 'not-ready',
+      parts: { c: { state: 'away', detail: 'no connection' } },
+    });
+  });
+
+  it('waits for no part for ever', async () => {
+    const readiness = new Readiness();
+    readiness.register('silent', () => new Promise(() => {}));
+    expect(await readiness.report()).toMatchObject({ status: 'not-ready', parts: { silent: { state: 'away' } } });
+  });
+
+  it('asks the parts once, however many ask at once', async () => {
+    const readiness = new Readiness();
+    let asked = 0;
+    readiness.register('a', () => {
+      asked++;
+      return { state: 'ok' };
+    });
+    await Promise.all([readiness.report(), readiness.report(), readiness.report()]);
+    expect(asked).toBe(1);
+    await readiness.report();
+    expect(asked).toBe(2);
+  });
+
+  it('is over while stopping', async () => {
+    const readiness = new Readiness();
+    readiness.stopping = true;
+    expect((await readiness.report()).status).toBe('stopping');
+  });
+});
