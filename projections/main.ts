@@ -6,7 +6,7 @@ import type { EventLog } from '../src/event-log/event-log.js';
 import { openEventLog } from '../src/event-log/open-event-log.js';
 import { migrate } from '../src/read-models/migrate.js';
 import { createPool } from '../src/read-models/pool.js';
-import { stopWithParent } from '../src/stop-with-parent.js';
+import { stopWithParent, tellParent } from '../src/stop-with-parent.js';
 import { PROJECTIONS } from './index.js';
 import { Lease } from './lease.js';
 import { Projector } from './projector.js';
@@ -66,6 +66,7 @@ const main = async (): Promise<number> => {
     const log = await openEventLog(resolved);
     try {
       if (!isProjecting) return await operate({ pool, log }, positionals, values);
+      tellParent({});
       await project(pool, log, stop.signal);
       return 0;
     } finally {

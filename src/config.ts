@@ -79,3 +79,22 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
       .filter((address) => address !== ''),
   });
 };
+
+/** The environment of a process that is to have these settings, some of them decided since: ours, with them in it. */
+export const environmentOf = (
+  config: Config,
+  decided: Partial<Pick<Config, 'port' | 'databaseUrl'>> = {},
+  env: NodeJS.ProcessEnv = process.env,
+): NodeJS.ProcessEnv => ({
+  ...env,
+  HOST: config.host,
+  PORT: String(decided.port ?? config.port),
+  DATABASE_URL: decided.databaseUrl ?? config.databaseUrl ?? '',
+  DATA_DIR: config.dataDir,
+  EVENTSTORE_URL: config.eventStoreUrl ?? '',
+  SOURCES_FILE: config.sourcesFile ?? '',
+  LOG_LEVEL: config.logLevel,
+  LOG_FORMAT: config.logFormat,
+  RATE_LIMIT_PER_MINUTE: String(config.rateLimitPerMinute),
+  TRUST_PROXY: config.trustProxy.join(','),
+});

@@ -1,0 +1,123 @@
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Config, environmentOf } from '../config.js';
+import { type Database, openDatabase } from '../embedded-postgres/embedded-postgres.js';
+import { Child } from './child.js';
+
+/** Together with the database's own limits less than 10 s. */
+const API_STOPS_WITHIN_MS = 4_500;
+const PROJECTOR_STOPS_WITHIN_MS = 2_000;
+/** What the database gets after a second signal. */
+const AT_ONCE_MS = 500;
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+/** The whole service on this machine: the database where none is set, the API and the projector. */
+export class Service {
+  #database: Promise<Database> | undefined;
+  #stopped: Promise<void> | undefined;
+  #url: string | undefined;
+  #databaseUrl: string | undefined;
+  readonly #api: Child;
+  readonly #projector: Child;
+
+  constructor(
+    private readonly config: Config,
+    private readonly log: (line: string) => void,
+  ) {
+    this.#api = new Child('API', built('src/main.js'), () => this.#environment(), log);
+    this.#projector = new Child('projector', built('projections/main.js'), () => this.#environment(), log);
+  }
+
+  /**
+   * @returns where the API listens
+   * @throws Error where a part does not start; what has started is still to be stopped
+   */
+  async start(): Promise<{ readonly url: string; readonly databaseUrl: string }> {
+    this.#database = openDatabase(this.config, this.log);
+    const { url: databaseUrl } = await this.#database;
+    this.#databaseUrl = databaseUrl;
+    const [{ url }] = await Promise.all([this.#api.start(), this.#projector.start()]);
+    if (url === undefined) throw new Error('The API did not say where it listens');
+    this.#url = url;
+    return { url, databaseUrl };
+  }
+
+  /** Who may ask first, then who answers, then where it is kept. Within 10 s. */
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stopInOrder());
+  }
+
+  /** Everything now. Nothing answered is lost by it. */
+  async kill(): Promise<void> {
+    this.#api.kill();
+    this.#projector.kill();
+    const database = await this.#database?.catch(() => undefined);
+    await Promise.race([database?.release(), sleep(AT_ONCE_MS)]);
+  }
+
+  async #stopInOrder(): Promise<void> {
+    await this.#api.stop(API_STOPS_WITHIN_MS);
+    await this.#projector.stop(PROJECTOR_STOPS_WITHIN_MS);
+    const database = await this.#database?.catch(() => undefined);
+    await database?.release();
+  }
+
+  #environment(): NodeJS.ProcessEnv {
+    return environmentOf(this.config, {
+      databaseUrl: this.#databaseUrl,
+      // An API that is started again takes the port that its clients know, also where the first one took any.
+      port: this.#url === undefined ? this.config.port : Number(new URL(this.#url).port || 80),
+    });
+  }
+}
+
+/**
+ * Stops the service on the first signal, and kills it on the second.
+ * @returns the exit code, after the first has done its work; the second ends this process itself
+ */
+export const stopOnSignals = (service: Service, log: (line: string) => void): Promise<number> =>
+  new Promise((resolve) => {
+    let signalled = false;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      if (signalled) {
+        log(`${signal} again: ends at once`);
+        void service.kill().finally(() => process.exit(1));
+        return;
+      }
+      signalled = true;
+      log(`${signal}: stops the API, the projector, the database`);
+      service.stop().then(
+        () => resolve(0),
+        (error: Error) => {
+          log(error.message);
+          resolve(1);
+        },
+      );
+    };
+    for (const signal of SIGNALS) process.on(signal, onSignal);
+  });
+
+const say = (line: string): void => {
+  process.stderr.write(`${line}\n`);
+};
+
+/**
+ * Runs the service until a signal stops it.
+ * @returns the exit code
+ */
+export const start = async (config: Config): Promise<number> => {
+  const service = new Service(config, say);
+  const stopped = stopOnSignals(service, say);
+  const failed = service.start().then(
+    () => new Promise<never>(() => {}),
+    async (error: Error) => {
+      say(error.message);
+      await service.stop();
+      return 1;
+    },
+  );
+  return Promise.race([stopped, failed]);
+};
