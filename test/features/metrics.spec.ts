@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PROJECTIONS } from '../../projections/index.js';
+import { Projector } from '../../projections/projector.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { cloudEvent, type Sent, sent } from '../support/upstream.js';
+
+let app: TestApp;
+let ingest: string;
+const stop = new AbortController();
+let running: Promise<void>;
+
+beforeAll(async () => {
+  app = await startApp();
+  ingest = await app.issueKey({ scopes: ['ingest'] });
+  running = new Projector(app.log, app.pool, PROJECTIONS, () => {}).run(stop.signal);
+});
+afterAll(async () => {
+  stop.abort();
+  await running;
+  await app.close();
+});
+
+/** Sends events through the door and waits, as a client can, until the answer says that they are counted. */
+const report = async (...events: Sent[]): Promise<void> => {
+  const response = await fetch(`${app.url}/v2/events`, {
+    method: 'POST',
+    headers: { 'x-api-key': ingest, 'content-type': 'application/cloudevents-batch+json' },
+    body: JSON.stringify(events.map(cloudEvent)),
+  });
+  expect(await response.json()).toMatchObject({ accepted: events.length });
+  const answered = Date.now();
+  const key = await app.issueKey({ organization: 'nobody' });
+  for (;;) {
+    const { headers } = await ask(key);
+    if (Date.parse(headers.get('x-as-of')!) > answered) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
+
+const ask = async (key: string, query = '') => {
+  const response = await fetch(`${app.url}/v2/organization/metrics${query}`, { headers: { 'x-api-key': key } });
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  return { status: response.status, headers: response.headers, body: (await response.json()) as any };
+};
+
+const asset = (type: string) => ({ type, content: 'evil.example' });
+const threat = (organization: string, threatId: string, status: string, type: string, createdAt: string): Sent =>
+  sent('ThreatStatusChanged', { organization, threatId, asset: asset(type), status, createdAt, updatedAt: createdAt });
+
+const NOTHING = {
+  reports: 0,
+  newThreats: 0,
+  threatsWatchlisted: 0,
+  takedownsFiled: 0,
+  takedownsCompleted: 0,
+  domainThreats: 0,
+  twitterThreats: 0,
+  telegramThreats: 0,
+  otherThreats: 0,
+};
+
+describe('GET /v2/organization/metrics', () => {
+  it('counts the organization’s own records, by type and day, each by its creation', async () => {
+    const key = await app.issueKey({ organization: 'acme' });
+    await report(
+      threat('acme', 't1', 'BLOCKED', 'URL', '2026-03-01T23:59:59.999Z'),
+      threat('acme', 't2', 'APPROVED', 'PAGE', '2026-03-02T00:00:00.000Z'),
+      threat('acme', 't3', 'AUTO_APPROVED', 'TWITTER', '2026-03-02T12:00:00Z'),
+      threat('acme', 't4', 'BLOCKED', 'TELEGRAM', '2026-03-02T12:00:00Z'),
+      threat('acme', 't5', 'BLOCKED', 'ADDRESS', '2026-03-03T00:00:00Z'),
+      threat('acme', 't6', 'BLOCKED', 'ADDRESS', '2026-03-03T00:00:00Z'),
+      threat('acme', 't7', 'WATCHLISTED', 'URL', '2026-03-02T00:00:00Z'),
+      threat('acme', 't8', 'PENDING', 'URL', '2026-03-02T00:00:00Z'),
+      threat('acme-2', 't1', 'BLOCKED', 'URL', '2026-03-02T00:00:00Z'),
+      sent('ReportFiled', {
+        organization: 'acme',
+        reportId: 'r1',
+        brands: ['x'],
+        createdAt: '2026-03-02T00:00:00Z',
+        updatedAt: '2026-03-02T00:00:00Z',
+      }),
+      sent('TakedownFiled', {
+        organization: 'acme',
+        takedownId: 'k1',
+        brand: 'x',
+        asset: asset('URL'),
+        status: 'TODO',
+        createdAt: '2026-03-02T00:00:00Z',
+        updatedAt: '2026-03-05T00:00:00Z',
+      }),
+      sent('TakedownStatusChanged', {
+        organization: 'acme',
+        takedownId: 'k2',
+        asset: asset('URL'),
+        status: 'COMPLETED',
+        createdAt: '2026-03-02T00:00:00Z',
+        updatedAt: '2026-03-05T00:00:00Z',
+      }),
+    );
+    const all = await ask(key);
+    expect(all.status).toBe(200);
+    expect(all.body).toEqual({
+      metrics: {
+        reports: 1,
+        newThreats: 6,
+        threatsWatchlisted: 1,
+        takedownsFiled: 2,
+        takedownsCompleted: 1,
+        domainThreats: 2,
+        twitterThreats: 1,
+        telegramThreats: 1,
+        otherThreats: 2,
+      },
+      blockedByType: [
+        { type: 'ADDRESS', count: 2 },
+        { type: 'PAGE', count: 1 },
+        { type: 'TELEGRAM', count: 1 },
+        { type: 'TWITTER', count: 1 },
+        { type: 'URL', count: 1 },
+      ],
+      blockedByDay: [
+        { date: '2026-03-01', count: 1 },
+        { date: '2026-03-02', count: 3 },
+        { date: '2026-03-03', count: 2 },
+      ],
+    });
+    const day = await ask(key, '?startDate=2026-03-02&endDate=2026-03-02');
+    expect(day.body.metrics).toMatchObject({ newThreats: 3, reports: 1, takedownsFiled: 2, threatsWatchlisted: 1 });
+    const edge = await ask(key, '?startDate=2026-03-01T23:59:59.999Z&endDate=2026-03-02T00:00:00.000Z');
+    expect(edge.body.blockedByDay).toEqual([
+      { date: '2026-03-01', count: 1 },
+      { date: '2026-03-02', count: 1 },
+    ]);
+    const offset = await ask(key, '?startDate=2026-03-02T01:00:00+01:00&endDate=2026-03-02T00:00:00');
+    expect(offset.body.metrics.newThreats).toBe(1);
+  });
+
+  it('counts nothing where there is nothing, and knows no other organization', async () => {
+    const { body } = await ask(await app.issueKey({ organization: 'empty' }));
+    expect(body).toEqual({ metrics: NOTHING, blockedByType: [], blockedByDay: [] });
+  });
+
+  it('shows a brand what concerns the brand: entries that name it, reports that name it, takedowns by their change', async () => {
+    const organization = 'brandy';
+    const key = await app.issueKey({ organization });
+    const entry = (changeId: string, status: string, createdAt: string, brand = 'wallet'): Sent =>
+      sent('AssetStatusChanged', {
+        changeId,
+        asset: asset('URL'),
+        status,
+        brandReviews: [{ organization, brand }],
+        createdAt,
+      });
+    await report(
+      sent('FeatureFlagChanged', {
+        organization,
+        flag: 'brands-metrics',
+        enabled: true,
+        updatedAt: '2026-01-01T00:00:00Z',
+      }),
+      sent('BrandRegistered', { organization, brand: 'wallet', updatedAt: '2026-01-01T00:00:00Z' }),
+      entry('c1', 'BLOCKED', '2026-03-01T00:00:00Z'),
+      entry('c2', 'UNKNOWN', '2026-03-02T00:00:00Z'),
+      entry('c3', 'BLOCKED', '2026-03-03T00:00:00Z'),
+      entry('c4', 'BLOCKED', '2026-03-03T00:00:00Z', 'other'),
+      threat(organization, 't1', 'BLOCKED', 'URL', '2026-03-01T00:00:00Z'),
+      threat(organization, 't2', 'WATCHLISTED', 'URL', '2026-03-01T00:00:00Z'),
+      sent('ReportFiled', {
+        organization,
+        reportId: 'r1',
+        brands: ['wallet', 'wallet'],
+        createdAt: '2026-03-01T00:00:00Z',
+        updatedAt: '2026-03-01T00:00:00Z',
+      }),
+      sent('TakedownFiled', {
+        organization,
+        takedownId: 'k1',
+        brand: 'wallet',
+        asset: asset('URL'),
+        status: 'COMPLETED',
+        createdAt: '2026-03-01T00:00:00Z',
+        updatedAt: '2026-03-09T00:00:00Z',
+      }),
+    );
+    const all = await ask(key, '?brandSlug=wallet');
+    expect(all.body.metrics).toEqual({
+      ...NOTHING,
+      reports: 1,
+      newThreats: 2,
+      domainThreats: 2,
+      takedownsFiled: 1,
+      takedownsCompleted: 1,
+    });
+    expect(all.body.blockedByDay.map(({ date }: { date: string }) => date)).toEqual(['2026-03-01', '2026-03-03']);
+    const early = await ask(key, '?brandSlug=wallet&endDate=2026-03-08');
+    expect(early.body.metrics).toMatchObject({ takedownsFiled: 0, takedownsCompleted: 0, reports: 1 });
+    await report(
+      sent('AssetStatusChangeDeleted', { changeId: 'c1', asset: asset('URL'), deletedAt: '2026-03-01T00:00:00Z' }),
+    );
+    expect((await ask(key, '?brandSlug=wallet')).body.metrics.newThreats).toBe(1);
+  });
+
+  it('refuses a brand without the flag with 403, an unknown one with 404, and says 400 before both', async () => {
+    const organization = 'flagged';
+    const key = await app.issueKey({ organization });
+    expect(await ask(key, '?brandSlug=wallet')).toMatchObject({
+      status: 403,
+      body: { code: 'FORBIDDEN', message: 'Brand metrics are not enabled for this organization' },
+    });
+    expect((await ask(key, '?brandSlug=wallet&startDate=x')).status).toBe(400);
+    const flag = (enabled: boolean, updatedAt: string): Sent =>
+      sent('FeatureFlagChanged', { organization, flag: 'brands-metrics', enabled, updatedAt });
+    await report(
+      flag(true, '2026-01-01T00:00:00Z'),
+      sent('BrandRegistered', { organization: 'brandy', brand: 'theirs', updatedAt: '2026-01-01T00:00:00Z' }),
+      sent('BrandRegistered', { organization, brand: 'gone', updatedAt: '2026-01-01T00:00:00Z' }),
+      sent('BrandRemoved', { organization, brand: 'gone', updatedAt: '2026-01-02T00:00:00Z' }),
+    );
+    for (const brand of ['theirs', 'gone', 'never', 'Not A Slug', '%00', '%F0%9F%A6%8A'])
+      expect(await ask(key, `?brandSlug=${brand}`)).toMatchObject({
+        status: 404,
+        body: { code: 'NOT_FOUND', message: 'Brand not found' },
+      });
+    await report(flag(false, '2026-01-03T00:00:00Z'));
+    expect((await ask(key, '?brandSlug=never')).status).toBe(403);
+  });
+
+  it.each([
+    '?startDate=2026-02-30',
+    '?endDate=',
+    '?startDate',
+    '?startDate=2026-01-01&startDate=2026-01-02',
+    '?endDate=1767225600000',
+  ])('answers %s with 400 and the date text', async (query) => {
+    const { status, body } = await ask(await app.issueKey({ organization: 'acme' }), query);
+    expect([status, body.code, body.message]).toEqual([400, 'BAD_REQUEST', 'Invalid date format, use ISO 8601 format']);
+  });
+
+  it.each(['?brandSlug=', '?brandSlug=a&brandSlug=b', '?startDate=2026-01-02&endDate=2026-01-01'])(
+    'answers %s with 400',
+    async (query) => {
+      const { status, body } = await ask(await app.issueKey({ organization: 'acme' }), query);
+      expect([status, body.code]).toEqual([400, 'BAD_REQUEST']);
+    },
+  );
+
+  it('ignores parameters that it does not know', async () => {
+    expect((await ask(await app.issueKey({ organization: 'acme' }), '?page=2&x=1&x=2')).status).toBe(200);
+  });
+
+  it('counts what the future holds only where no date is given', async () => {
+    const key = await app.issueKey({ organization: 'future' });
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    await report(threat('future', 't1', 'BLOCKED', 'URL', soon));
+    expect((await ask(key)).body.metrics.newThreats).toBe(1);
+    expect((await ask(key, '?startDate=2026-01-01')).body.metrics.newThreats).toBe(0);
+    expect((await ask(key, '?startDate=2999-01-01')).body.metrics.newThreats).toBe(0);
+  });
+});
