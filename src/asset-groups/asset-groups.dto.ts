@@ -1,0 +1,70 @@
+import { ValidateBy } from 'class-validator';
+import { isUnstorable } from '../events/fields.js';
+
+const LONGEST_NAME = 255;
+
+const wrongWith = (name: unknown): string | undefined => {
+  if (typeof name !== 'string') return 'Group name is required';
+  // Code points are counted only where the cheaper count of UTF-16 units does not settle it.
+  const isTooLong = name.length > LONGEST_NAME && [...name].length > LONGEST_NAME;
+  if (name === '' || isTooLong) return `Group name must be between 1 and ${LONGEST_NAME} characters`;
+  return isUnstorable(name) ? 'Group name must hold no U+0000 and no lone surrogate' : undefined;
+};
+
+const IsGroupName = (): PropertyDecorator =>
+  ValidateBy({
+    name: 'isGroupName',
+    validator: {
+      validate: (value) => wrongWith(value) === undefined,
+      defaultMessage: (wrong) => wrongWith(wrong?.value) ?? '',
+    },
+  });
+
+export class AssetGroupNameDto {
+  /**
+   * 1 to 255 Unicode code points, kept as sent: nothing is trimmed or folded. Unique within the organization, letter
+   * case included.
+   * @example "Landing pages"
+   */
+  @IsGroupName()
+  name!: string;
+}
+
+export class NamedAssetGroupDto {
+  /**
+   * Counts 1, 2, 3 … within the organization; no number is given twice.
+   * @example 1
+   */
+  id!: number;
+  /** @example "Landing pages" */
+  name!: string;
+}
+
+export class ListedAssetGroupDto {
+  /** @example 1 */
+  id!: number;
+  /** @example "Landing pages" */
+  name!: string;
+  /**
+   * How many assets are in the group.
+   * @example 12
+   */
+  assetCount!: number;
+}
+
+export class AssetGroupListDto {
+  /** All groups of the organization, in order of `id`. */
+  groups!: ListedAssetGroupDto[];
+}
+
+export class DeletedAssetGroupDto {
+  /** @example true */
+  success!: boolean;
+  /** @example 1 */
+  id!: number;
+  /**
+   * How many assets were in the group and are in none now.
+   * @example 12
+   */
+  unassignedAssetCount!: number;
+}

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Unavailable } from '../errors.js';
+import { EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from '../event-log/event-log.js';
+import { toJson } from '../events/event.js';
+import { assetGroupsStream } from '../events/streams.js';
+import { asUnavailable } from '../read-models/unavailable.js';
+import { type AssetGroupCommand, type AssetGroups, decide, type Decision, evolve } from './asset-group.js';
+import { groupsFor, readKnownGroups } from './known-groups.js';
+import { Tails } from './tail.js';
+
+/** What became of a command. */
+export interface Done {
+  readonly groupId: number;
+  /** How many assets the group had when it was decided, by the read model; counted for groups named by number. */
+  readonly assets: number;
+}
+
+interface Waiting {
+  readonly command: AssetGroupCommand;
+  readonly resolve: (done: Done) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One append holds the events of this many commands at most: with the longest names, a third of what a log takes. */
+const MOST_COMMANDS = 200;
+/** After this long in vain the commands are answered that the service is busy or away. Milliseconds. */
+const PATIENCE = 4_000;
+/** An append whose outcome is unknown is asked for again until this long after the first try. Milliseconds. */
+const RETRY_WITHIN = 1_500;
+
+/**
+ * Where commands become events: load, decide, append. Each organization has a queue here, and all that waits in it
+ * becomes one append, so that commands of one process never contend with each other; those of other processes are
+ * found by the stream's expected revision, and then everything is decided again.
+ */
+@Injectable()
+export class CommandQueue {
+  /** The organizations whose commands are being worked on, with those that wait. */
+  private readonly waiting = new Map<string, Waiting[]>();
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly pool: Pool,
+    private readonly tails: Tails,
+  ) {}
+
+  /**
+   * @throws Conflict, NotFound or Unprocessable where the command is refused
+   * @throws Unavailable where its outcome is unknown or nothing was done
+   */
+  execute(command: AssetGroupCommand): Promise<Done> {
+    return new Promise((resolve, reject) => {
+      const waiting = this.waiting.get(command.organization);
+      if (waiting) {
+        waiting.push({ command, resolve, reject });
+        return;
+      }
+      const queue = [{ command, resolve, reject }];
+      this.waiting.set(command.organization, queue);
+      void this.work(command.organization, queue);
+    });
+  }
+
+  private async work(organization: string, queue: Waiting[]): Promise<void> {
+    while (queue.length > 0) {
+      const batch = queue.splice(0, MOST_COMMANDS);
+      try {
+        await this.carryOut(organization, batch);
+      } catch (caught) {
+        const error = asUnavailable(caught);
+        // Those that waited behind a log that is away have waited long enough.
+        const failed = error instanceof Unavailable ? [...batch, ...queue.splice(0)] : batch;
+        for (const { reject } of failed) reject(error);
+      }
+    }
+    this.waiting.delete(organization);
+  }
+
+  private async carryOut(organization: string, batch: readonly Waiting[]): Promise<void> {
+    const commands = batch.map(({ command }) => command);
+    const giveUp = performance.now() + PATIENCE;
+    for (;;) {
+      const { decisions, events, expected, assets } = await this.tails.read(
+        organization,
+        () => readKnownGroups(this.pool, organization, commands),
+        (model, tail) => ({
+          ...decideAll(commands, groupsFor(commands, model, tail.said)),
+          expected: tail.revision,
+          assets: model.assets,
+        }),
+      );
+      try {
+        if (events.length > 0) await this.append(organization, expected, events);
+      } catch (error) {
+        if (!(error instanceof WrongExpectedRevision)) throw error;
+        if (performance.now() < giveUp) continue;
+        throw new Unavailable('Too many others are changing the groups of this organization; try again', 1, {
+          cause: error,
+        });
+      }
+      batch.forEach(({ resolve, reject }, index) => {
+        const decision = decisions[index]!;
+        if (decision.refusal) reject(decision.refusal);
+        else resolve({ groupId: decision.groupId, assets: assets.get(decision.groupId) ?? 0 });
+      });
+      return;
+    }
+  }
+
+  /** The same ids and the same expected revision again are exact, so an unknown outcome is settled by asking again. */
+  private async append(organization: string, revision: bigint, events: readonly NewEvent[]): Promise<void> {
+    const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
+    const retryUntil = performance.now() + RETRY_WITHIN;
+    for (;;) {
+      try {
+        await this.log.append(assetGroupsStream(organization), expected, events);
+        return;
+      } catch (error) {
+        if (!(error instanceof Unavailable) || performance.now() > retryUntil) throw error;
+        await sleep(100);
+      }
+    }
+  }
+}
+
+/** Decides one command after the other, each by what the ones before it have changed. */
+const decideAll = (
+  commands: readonly AssetGroupCommand[],
+  groups: AssetGroups,
+): { decisions: readonly Decision[]; events: readonly NewEvent[] } => {
+  const now = Date.now();
+  const events: NewEvent[] = [];
+  const decisions = commands.map((command) => {
+    const decision = decide(groups, command, now);
+    const request = command.type === 'CreateAssetGroup' ? command.request : undefined;
+    for (const event of decision.events) {
+      evolve(groups, event, request);
+      events.push({ id: randomUUID(), type: event.type, data: toJson(event), metadata: request ?? {} });
+    }
+    return decision;
+  });
+  return { decisions, events };
+};

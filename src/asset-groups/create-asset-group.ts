@@ -1,0 +1,42 @@
+import { hash } from 'node:crypto';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Invalid } from '../errors.js';
+import type { IdempotentRequest } from '../events/asset-groups.js';
+import { CommandQueue } from './command-queue.js';
+
+export interface NamedAssetGroup {
+  readonly id: number;
+  readonly name: string;
+}
+
+export class CreateAssetGroup extends Command<NamedAssetGroup> {
+  constructor(
+    readonly organization: string,
+    readonly name: string,
+    /** As the client sent it; absent where it sent none. */
+    readonly idempotencyKey: string | undefined,
+  ) {
+    super();
+  }
+}
+
+const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
+
+/** The body counts as what is read of it, so that blanks and unknown fields make no other body. */
+const requestOf = ({ name, idempotencyKey }: CreateAssetGroup): IdempotentRequest | undefined => {
+  if (idempotencyKey === undefined) return undefined;
+  if (!PRINTABLE.test(idempotencyKey)) throw new Invalid('Idempotency-Key must be 1 to 255 printable characters');
+  return { idempotencyKeyHash: hash('sha256', idempotencyKey), bodyHash: hash('sha256', name) };
+};
+
+@CommandHandler(CreateAssetGroup)
+export class CreateAssetGroupHandler implements ICommandHandler<CreateAssetGroup> {
+  constructor(private readonly queue: CommandQueue) {}
+
+  async execute(command: CreateAssetGroup): Promise<NamedAssetGroup> {
+    const { organization, name } = command;
+    const request = requestOf(command);
+    const { groupId } = await this.queue.execute({ type: 'CreateAssetGroup', organization, name, request });
+    return { id: groupId, name };
+  }
+}

@@ -1,0 +1,27 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandQueue } from './command-queue.js';
+
+export interface DeletedAssetGroup {
+  readonly id: number;
+  /** How many assets were in it, by the read model at that moment. */
+  readonly unassignedAssetCount: number;
+}
+
+export class DeleteAssetGroup extends Command<DeletedAssetGroup> {
+  constructor(
+    readonly organization: string,
+    readonly groupId: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(DeleteAssetGroup)
+export class DeleteAssetGroupHandler implements ICommandHandler<DeleteAssetGroup> {
+  constructor(private readonly queue: CommandQueue) {}
+
+  async execute({ organization, groupId }: DeleteAssetGroup): Promise<DeletedAssetGroup> {
+    const { assets } = await this.queue.execute({ type: 'DeleteAssetGroup', organization, groupId });
+    return { id: groupId, unassignedAssetCount: assets };
+  }
+}

@@ -1,0 +1,101 @@
+import type { Pool } from 'pg';
+import { type AssetGroupCommand, type AssetGroups, giveName, noGroups } from './asset-group.js';
+
+/** What the read model knows of the groups, names and requests that some commands name, in one snapshot. */
+export interface KnownGroups {
+  readonly revision: bigint;
+  readonly lastGroupId: number;
+  readonly groups: readonly { readonly id: number; readonly name: string }[];
+  readonly answers: readonly {
+    readonly keyHash: string;
+    readonly bodyHash: string;
+    readonly groupId: number | null;
+    readonly answeredAt: number;
+  }[];
+  /** How many assets are in the groups that are named by number. */
+  readonly assets: ReadonlyMap<number, number>;
+}
+
+interface Row {
+  revision: number | null;
+  last_group_id: number | null;
+  groups: KnownGroups['groups'] | null;
+  answers: KnownGroups['answers'] | null;
+  assets: [id: number, n: number][] | null;
+}
+
+// Each part is a look-up in an index, so that a decision costs the same among 100,000 groups as among none.
+const KNOWN_GROUPS = {
+  name: 'asset-groups-known',
+  text: `
+    select s.revision, s.last_group_id,
+      (select json_agg(json_build_object('id', g.group_id, 'name', g.name))
+       from (
+         select group_id, name from read.asset_groups
+         where organization = $1 and name = any($2::text[]) and name is not null
+         union
+         select group_id, name from read.asset_groups
+         where organization = $1 and group_id = any($3::bigint[]) and name is not null
+       ) g) as groups,
+      (select json_agg(json_build_object(
+         'keyHash', key_hash, 'bodyHash', body_hash, 'groupId', group_id, 'answeredAt', answered_at))
+       from read.asset_group_requests
+       where organization = $1 and key_hash = any($4::text[])) as answers,
+      (select json_agg(json_build_array(group_id, n))
+       from read.asset_group_counts
+       where organization = $1 and group_id = any($3::bigint[])) as assets
+    from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)`,
+};
+
+/** Milliseconds. */
+const TIME_LIMIT = 2_500;
+
+const namesOf = (commands: readonly AssetGroupCommand[]): string[] =>
+  commands.flatMap((command) => (command.type === 'DeleteAssetGroup' ? [] : [command.name]));
+const numbersOf = (commands: readonly AssetGroupCommand[]): number[] =>
+  commands.flatMap((command) => (command.type === 'CreateAssetGroup' ? [] : [command.groupId]));
+const keysOf = (commands: readonly AssetGroupCommand[]): string[] =>
+  commands.flatMap((command) =>
+    command.type === 'CreateAssetGroup' && command.request ? [command.request.idempotencyKeyHash] : [],
+  );
+
+export const readKnownGroups = async (
+  pool: Pool,
+  organization: string,
+  commands: readonly AssetGroupCommand[],
+): Promise<KnownGroups> => {
+  const values = [organization, namesOf(commands), numbersOf(commands), keysOf(commands)];
+  const query = { ...KNOWN_GROUPS, values, query_timeout: TIME_LIMIT };
+  const row = (await pool.query<Row>(query)).rows[0]!;
+  return {
+    revision: BigInt(row.revision ?? -1),
+    lastGroupId: row.last_group_id ?? 0,
+    groups: row.groups ?? [],
+    answers: row.answers ?? [],
+    assets: new Map(row.assets),
+  };
+};
+
+/** Everything that these commands are decided by: what the model knows, overruled by what the tail after it said. */
+export const groupsFor = (
+  commands: readonly AssetGroupCommand[],
+  model: KnownGroups,
+  tail: Readonly<AssetGroups>,
+): AssetGroups => {
+  const groups = noGroups();
+  for (const { id, name } of model.groups) if (!tail.names.has(id)) giveName(groups, id, name);
+  for (const { keyHash, bodyHash, groupId, answeredAt } of model.answers)
+    groups.answers.set(keyHash, { bodyHash, groupId: groupId ?? undefined, answeredAt });
+
+  for (const id of numbersOf(commands)) if (tail.names.has(id)) giveName(groups, id, tail.names.get(id));
+  for (const name of namesOf(commands)) {
+    const holder = tail.holders.get(name);
+    if (holder !== undefined) giveName(groups, holder, name);
+  }
+  for (const key of keysOf(commands)) {
+    const answer = tail.answers.get(key);
+    if (answer) groups.answers.set(key, answer);
+  }
+  groups.lastGroupId = Math.max(model.lastGroupId, tail.lastGroupId);
+  return groups;
+};
