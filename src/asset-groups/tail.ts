@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Unavailable } from '../errors.js';
 import { EventLog, type RecordedEvent } from '../event-log/event-log.js';
 import { type IdempotentRequest, idempotentRequestOf } from '../events/asset-groups.js';
-import { isKnownType, parseEvent } from '../events/event.js';
+import { parseEvent } from '../events/event.js';
 import { assetGroupsStream } from '../events/streams.js';
 import { type AssetGroupEvent, type AssetGroups, evolve, noGroups } from './asset-group.js';
 import { oneAtATime } from './one-at-a-time.js';
@@ -30,11 +30,12 @@ const TYPES: ReadonlySet<string> = new Set<AssetGroupEvent['type']>([
   'AssetGroupRefused',
 ]);
 
-/** What the projection would park is no event here either. */
-const readTailEvent = ({ type, data, metadata, revision }: RecordedEvent): TailEvent | undefined => {
-  if (!TYPES.has(type) || !isKnownType(type)) return undefined;
+/** What the projector would park is no event here either. */
+const readTailEvent = ({ stream, type, data, metadata, revision }: RecordedEvent): TailEvent | undefined => {
+  if (!TYPES.has(type)) return undefined;
   const { event } = parseEvent(type as AssetGroupEvent['type'], data);
-  return event && { revision, event, request: idempotentRequestOf(metadata) };
+  if (!event || assetGroupsStream(event.data.organization) !== stream) return undefined;
+  return { revision, event, request: idempotentRequestOf(metadata) };
 };
 
 /** The end of an organization's stream: everything after `base`, part of which the read model may have as well. */

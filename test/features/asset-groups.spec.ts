@@ -1,0 +1,397 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assetGroups } from '../../projections/asset-groups.js';
+import { readCheckpoints } from '../../projections/checkpoints.js';
+import { Projector } from '../../projections/projector.js';
+import { assetGroupsStream } from '../../src/events/streams.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { sent, stored } from '../support/upstream.js';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(async () => {
+  await app.close();
+});
+
+interface Answer {
+  status: number;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  body: any;
+  headers: Headers;
+}
+
+/** A caller with an organization of its own. */
+const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write']) => {
+  const organization = `org-${randomUUID().slice(0, 8)}`;
+  const key = await app.issueKey({ organization, scopes });
+  const call = async (method: string, path = '', body?: unknown, headers = {}): Promise<Answer> => {
+    const response = await fetch(`${app.url}/v2/organization/asset-groups${path}`, {
+      method,
+      headers: { 'x-api-key': key, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json(), headers: response.headers };
+  };
+  return {
+    organization,
+    call,
+    create: (name: unknown, idempotencyKey?: string) =>
+      call('POST', '', { name }, idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+    rename: (id: unknown, name: unknown) => call('PATCH', `/${String(id)}`, { name }),
+    remove: (id: unknown) => call('DELETE', `/${String(id)}`),
+    list: async () => (await call('GET')).body as { groups: { id: number; name: string; assetCount: number }[] },
+  };
+};
+
+/** Lets the projection catch up with the log, and stops it again. */
+const project = async (): Promise<void> => {
+  const head = await app.log.head();
+  const stop = new AbortController();
+  const running = new Projector(app.log, app.pool, [assetGroups], () => {}).run(stop.signal);
+  const isBehind = async (): Promise<boolean> => {
+    const [checkpoint] = await readCheckpoints(app.pool, app.log, [assetGroups.name]);
+    return checkpoint!.position < head;
+  };
+  while (await isBehind()) await sleep(5);
+  stop.abort();
+  await running;
+};
+
+let minute = 0;
+/** Reports at the log that an asset is in a group now, or in none. */
+const group = async (organization: string, content: string, groupId: number | undefined): Promise<void> => {
+  const updatedAt = new Date(1_790_000_000_000 + 60_000 * minute++).toISOString();
+  const data = { organization, asset: { type: 'URL', content }, updatedAt };
+  const event = groupId ? sent('AssetGrouped', { ...data, groupId }) : sent('AssetUngrouped', data);
+  await app.log.appendAll([stored(event)]);
+};
+
+const conflict = { code: 'CONFLICT', message: 'A group with this name already exists' };
+const missing = { code: 'NOT_FOUND', message: 'Asset group not found' };
+
+describe('POST /v2/organization/asset-groups', () => {
+  it('answers 201 with the number and the name, and counts from 1', async () => {
+    const { create } = await newCaller();
+    expect(await create('Sites')).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
+    expect(await create('Pages')).toMatchObject({ status: 201, body: { id: 2, name: 'Pages' } });
+  });
+
+  it('keeps the name as it was sent and tells letter case apart', async () => {
+    const { create, list } = await newCaller();
+    const names = [' Sites ', 'sites', 'SITES', 'Caf\u00e9', 'Cafe\u0301', '"\\\n\u2028<>', '\u{1f600}'];
+    for (const name of names) expect((await create(name)).body.name).toBe(name);
+    expect((await list()).groups.map(({ name }) => name)).toEqual(names);
+    await project();
+    expect((await list()).groups.map(({ name }) => name)).toEqual(names);
+  });
+
+  it.each([
+    ['absent', {}],
+    ['null', { name: null }],
+    ['a number', { name: 1 }],
+    ['a list', { name: ['a'] }],
+    ['an object', { name: {} }],
+  ])('says that the name is required where it is %s', async (_, body) => {
+    const { call } = await newCaller();
+    const { status, body: answer } = await call('POST', '', body);
+    expect({ status, code: answer.code, message: answer.message }).toEqual({
+      status: 400,
+      code: 'BAD_REQUEST',
+      message: 'Group name is required',
+    });
+  });
+
+  it.each(['null', '"Sites"', '1', '[]', '[{"name":"Sites"}]', '{"name":"Sites"', ''])(
+    'is a 400 where the body is %j',
+    async (body) => {
+      const { call, list } = await newCaller();
+      const { status, body: answer } = await call('POST', '', body, { 'content-type': 'application/json' });
+      expect({ status, code: answer.code }).toEqual({ status: 400, code: 'BAD_REQUEST' });
+      expect(await list()).toEqual({ groups: [] });
+    },
+  );
+
+  it('counts the characters of a name in code points', async () => {
+    const { create } = await newCaller();
+    const message = 'Group name must be between 1 and 255 characters';
+    expect(await create('')).toMatchObject({ status: 400, body: { code: 'BAD_REQUEST', message } });
+    expect(await create('a'.repeat(256))).toMatchObject({ status: 400, body: { message } });
+    expect(await create('\u{1f600}'.repeat(256))).toMatchObject({ status: 400, body: { message } });
+    expect((await create('a'.repeat(255))).status).toBe(201);
+    expect((await create('\u{1f600}'.repeat(255))).status).toBe(201);
+  });
+
+  it('refuses U+0000 and a lone surrogate', async () => {
+    const { call } = await newCaller();
+    for (const name of ['a\\u0000b', '\\ud800', 'a\\udc00'])
+      expect(await call('POST', '', `{"name":"${name}"}`)).toMatchObject({
+        status: 400,
+        body: { message: 'Group name must hold no U+0000 and no lone surrogate' },
+      });
+  });
+
+  it('answers 409 while the name is in use', async () => {
+    const { create, rename, remove } = await newCaller();
+    await create('Sites');
+    expect(await create('Sites')).toMatchObject({ status: 409, body: conflict });
+    await rename(1, 'Pages');
+    expect(await create('Pages')).toMatchObject({ status: 409, body: conflict });
+    expect(await create('Sites')).toMatchObject({ status: 201, body: { id: 2 } });
+    await remove(1);
+    expect(await create('Pages')).toMatchObject({ status: 201, body: { id: 3 } });
+  });
+
+  it('accepts and ignores unknown fields', async () => {
+    const { call } = await newCaller();
+    expect(await call('POST', '', { name: 'Sites', id: 7, colour: 'red' })).toMatchObject({
+      status: 201,
+      body: { id: 1, name: 'Sites' },
+    });
+  });
+
+  it('asks for a key with the scope write', async () => {
+    const { create } = await newCaller(['read']);
+    expect(await create('Sites')).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  // Once by the tail of the stream, once by the read model.
+  describe.each([
+    ['with the projector stopped', async () => {}],
+    ['with the projector caught up', project],
+  ])('%s', (_, catchUp) => {
+    it('gives the first answer again to the same body, also after a rename and a deletion', async () => {
+      const { create, call, rename, remove, list } = await newCaller();
+      const key = randomUUID();
+      expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
+      await catchUp();
+      expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
+      const sameBody = await call('POST', '', '{ "name" : "Sites", "extra": 1 }', { 'idempotency-key': key });
+      expect(sameBody).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
+      await rename(1, 'Pages');
+      await catchUp();
+      expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
+      await remove(1);
+      await catchUp();
+      expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
+      expect(await list()).toEqual({ groups: [] });
+    });
+
+    it('gives a 409 again, also when the name is free by now', async () => {
+      const { create, remove } = await newCaller();
+      const key = randomUUID();
+      await create('Sites');
+      expect(await create('Sites', key)).toMatchObject({ status: 409, body: conflict });
+      await remove(1);
+      await catchUp();
+      expect(await create('Sites', key)).toMatchObject({ status: 409, body: conflict });
+      expect(await create('Sites')).toMatchObject({ status: 201, body: { id: 2 } });
+    });
+
+    it('answers 422 to another body', async () => {
+      const { create, list } = await newCaller();
+      await create('Sites', 'k');
+      await catchUp();
+      expect(await create('Pages', 'k')).toMatchObject({
+        status: 422,
+        body: { code: 'UNPROCESSABLE_CONTENT', message: 'This Idempotency-Key was used with another body' },
+      });
+      expect((await list()).groups).toHaveLength(1);
+    });
+  });
+
+  it('belongs to its organization', async () => {
+    const [a, b] = [await newCaller(), await newCaller()];
+    expect((await a.create('Sites', 'k')).status).toBe(201);
+    expect((await b.create('Pages', 'k')).status).toBe(201);
+  });
+
+  it('lets one of many requests at once create, and all get its answer', async () => {
+    const { create, list } = await newCaller();
+    const answers = await Promise.all(Array.from({ length: 50 }, () => create('Sites', 'k')));
+    expect(new Set(answers.map(({ status, body }) => JSON.stringify({ status, body })))).toEqual(
+      new Set(['{"status":201,"body":{"id":1,"name":"Sites"}}']),
+    );
+    expect((await list()).groups).toHaveLength(1);
+  });
+
+  it('is never stored as it was sent', async () => {
+    const { create, organization } = await newCaller();
+    await create('Sites', 'canary-7f3a');
+    const stored = await app.log.readStream(assetGroupsStream(organization), 0n, 10);
+    expect(JSON.stringify(stored.map(({ data, metadata }) => [data, metadata]))).not.toContain('canary-7f3a');
+    expect(stored[0]!.metadata).toHaveProperty('idempotencyKeyHash');
+  });
+
+  it.each(['', 'a'.repeat(256), 'caf\u00e9', 'tab\there'])('is a 400 where it is %j', async (key) => {
+    const { create } = await newCaller();
+    expect(await create('Sites', key)).toMatchObject({
+      status: 400,
+      body: { code: 'BAD_REQUEST', message: 'Idempotency-Key must be 1 to 255 printable characters' },
+    });
+  });
+});
+
+describe('GET /v2/organization/asset-groups', () => {
+  it('is an empty list before the first group', async () => {
+    const { call } = await newCaller();
+    const { status, body, headers } = await call('GET');
+    expect({ status, body, type: headers.get('content-type') }).toEqual({
+      status: 200,
+      body: { groups: [] },
+      type: 'application/json; charset=utf-8',
+    });
+  });
+
+  it('has each group right after it was answered, with the projector stopped, behind and caught up', async () => {
+    const { create, list } = await newCaller();
+    const expected: unknown[] = [];
+    for (let n = 1; n <= 60; n += 1) {
+      expect((await create(`Group ${n}`)).status).toBe(201);
+      expected.push({ id: n, name: `Group ${n}`, assetCount: 0 });
+      expect(await list()).toEqual({ groups: expected });
+      if (n % 20 === 0) await project();
+    }
+  });
+
+  it('follows renames and deletions, in order of number', async () => {
+    const { create, rename, remove, list } = await newCaller();
+    for (const name of ['A', 'B', 'C']) await create(name);
+    const expected = [
+      { id: 1, name: 'Z', assetCount: 0 },
+      { id: 3, name: 'C', assetCount: 0 },
+    ];
+    await rename(1, 'Z');
+    await remove(2);
+    expect(await list()).toEqual({ groups: expected });
+    await project();
+    expect(await list()).toEqual({ groups: expected });
+  });
+
+  it('counts the assets by what was reported', async () => {
+    const { create, list, organization } = await newCaller();
+    const counts = async () => (await list()).groups.map(({ assetCount }) => assetCount);
+    await group(organization, 'early.example', 2);
+    await project();
+    await create('A');
+    await create('B');
+    expect(await counts()).toEqual([0, 1]);
+    await group(organization, 'a.example', 1);
+    await group(organization, 'b.example', 1);
+    await project();
+    expect(await counts()).toEqual([2, 1]);
+    await group(organization, 'a.example', 2);
+    await group(organization, 'b.example', undefined);
+    await project();
+    expect(await counts()).toEqual([0, 2]);
+  });
+
+  it('keeps organizations apart', async () => {
+    const [a, b] = [await newCaller(), await newCaller()];
+    await a.create('Sites');
+    expect(await b.list()).toEqual({ groups: [] });
+  });
+
+  it('asks for a key with the scope read', async () => {
+    const { call } = await newCaller(['write']);
+    expect((await call('GET')).status).toBe(403);
+  });
+});
+
+describe('PATCH /v2/organization/asset-groups/{id}', () => {
+  it('gives the group another name, and the old one is free at once', async () => {
+    const { create, rename } = await newCaller();
+    await create('A');
+    expect(await rename(1, 'B')).toMatchObject({ status: 200, body: { id: 1, name: 'B' } });
+    expect(await create('A')).toMatchObject({ status: 201, body: { id: 2 } });
+  });
+
+  it('to its own name is fine', async () => {
+    const { create, rename } = await newCaller();
+    await create('A');
+    expect(await rename(1, 'A')).toMatchObject({ status: 200, body: { id: 1, name: 'A' } });
+  });
+
+  it('answers 409 where another group has the name', async () => {
+    const { create, rename } = await newCaller();
+    await create('A');
+    await create('B');
+    expect(await rename(2, 'A')).toMatchObject({ status: 409, body: conflict });
+    await project();
+    expect(await rename(2, 'A')).toMatchObject({ status: 409, body: conflict });
+  });
+
+  it('checks the name as a create does', async () => {
+    const { create, rename, call } = await newCaller();
+    await create('A');
+    expect(await call('PATCH', '/1', {})).toMatchObject({ status: 400, body: { message: 'Group name is required' } });
+    expect(await rename(1, '')).toMatchObject({
+      status: 400,
+      body: { message: 'Group name must be between 1 and 255 characters' },
+    });
+  });
+
+  it.each([2, 0, -1, 'one', '1e0', '01', '1.0', ' 1', '99999999999999999999', '%00'])(
+    'finds no group %j',
+    async (id) => {
+      const { create, rename, remove } = await newCaller();
+      await create('A');
+      expect(await rename(id, 'B')).toMatchObject({ status: 404, body: missing });
+      expect(await remove(id)).toMatchObject({ status: 404, body: missing });
+    },
+  );
+
+  it('finds no group of another organization', async () => {
+    const [a, b] = [await newCaller(), await newCaller()];
+    await a.create('A');
+    expect(await b.rename(1, 'B')).toMatchObject({ status: 404, body: missing });
+    expect(await b.remove(1)).toMatchObject({ status: 404, body: missing });
+    expect((await a.list()).groups).toEqual([{ id: 1, name: 'A', assetCount: 0 }]);
+  });
+
+  it('asks for a key with the scope write', async () => {
+    const { rename, remove } = await newCaller(['read']);
+    expect((await rename(1, 'A')).status).toBe(403);
+    expect((await remove(1)).status).toBe(403);
+  });
+});
+
+describe('DELETE /v2/organization/asset-groups/{id}', () => {
+  it('says how many assets are in no group now, and does it once', async () => {
+    const { create, remove, list, organization } = await newCaller();
+    await create('A');
+    await create('B');
+    await group(organization, 'a.example', 1);
+    await group(organization, 'b.example', 1);
+    await project();
+    expect(await remove(1)).toMatchObject({
+      status: 200,
+      body: { success: true, id: 1, unassignedAssetCount: 2 },
+    });
+    expect(await remove(1)).toMatchObject({ status: 404, body: missing });
+    await project();
+    expect(await remove(1)).toMatchObject({ status: 404, body: missing });
+    expect((await list()).groups).toEqual([{ id: 2, name: 'B', assetCount: 0 }]);
+  });
+
+  it('never gives the number again, and no late event finds another group under it', async () => {
+    const { create, remove, list, organization } = await newCaller();
+    await create('A');
+    await remove(1);
+    await project();
+    expect(await create('A')).toMatchObject({ status: 201, body: { id: 2 } });
+    await group(organization, 'a.example', 1);
+    await project();
+    expect((await list()).groups).toEqual([{ id: 2, name: 'A', assetCount: 0 }]);
+  });
+
+  it('takes a JSON content type without a body', async () => {
+    const { create, call } = await newCaller();
+    await create('A');
+    expect((await call('DELETE', '/1', undefined, { 'content-type': 'application/json' })).status).toBe(200);
+  });
+});
