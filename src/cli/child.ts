@@ -7,7 +7,7 @@ const LONGEST_WAIT_MS = 5_000;
 /** Who lived this long did not die of the same thing again. */
 const HEALTHY_MS = 10_000;
 /** A process that has never worked and failed this often will not. */
-const ATTEMPTS = 6;
+const ATTEMPTS = 5;
 
 /** What a process tells with `tellParent`. */
 interface Told {
