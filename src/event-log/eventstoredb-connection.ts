@@ -18,8 +18,10 @@ import { BEGINNING, type ExpectedRevision, type RecordedEvent, WrongExpectedRevi
 
 /** Everything the client package is known by ends in this file. */
 
-/** How long a call may take before its outcome counts as unknown. */
+/** How long nothing may be heard of a call before its outcome counts as unknown. */
 export const CALL_LIMIT_MS = 1_700;
+/** However lively the store is otherwise. */
+const SLOWEST_CALL_MS = 5_000;
 /** The client tells a silent server by its missing answer to a ping: this long after it fell silent, twice. */
 const KEEP_ALIVE_MS = 1_000;
 /** One HTTP/2 connection carries 100 streams; what comes after waits for ever, appends included. */
@@ -206,6 +208,7 @@ export class EventStoreConnection {
   private readonly appends = new Turnstile(MOST_APPENDS);
   private readonly reads = new Turnstile(MOST_READS);
   private readonly subscriptions = new Set<{ lose: (reason: string) => void }>();
+  private readonly answeredAt = { append: 0, read: 0 };
   private failingSince: number | undefined;
   private pending = 0;
   private renewal: Promise<void> | undefined;
@@ -262,6 +265,7 @@ export class EventStoreConnection {
   ): Promise<{ revision: bigint; position: bigint }> {
     try {
       const result = await this.call(
+        'append',
         (client) =>
           client.appendToStream(
             stream,
@@ -353,6 +357,7 @@ export class EventStoreConnection {
       let reading: Reading | undefined;
       try {
         return await this.call(
+          'read',
           (client, touched) =>
             new Promise<RecordedEvent[]>((resolve, reject) => {
               const events: RecordedEvent[] = [];
@@ -379,24 +384,40 @@ export class EventStoreConnection {
     });
   }
 
-  /** Runs a call with a limit to how long nothing may be heard of it. */
+  /**
+   * Runs a call with a limit to how long nothing may be heard: of itself, or of its kind, since a store that answers
+   * others is only slow. In the end there is a limit to that too.
+   */
   private async call<T>(
+    kind: 'append' | 'read',
     run: (client: EventStoreDBClient, touched: () => void) => Promise<T>,
     limitMs = CALL_LIMIT_MS,
   ): Promise<T> {
     await this.renewal;
     this.pending++;
+    const startedAt = performance.now();
+    let heardAt = startedAt;
     let timer: NodeJS.Timeout | undefined;
     try {
       const result = await new Promise<T>((resolve, reject) => {
-        timer = setTimeout(() => reject(timedOut(limitMs)), limitMs);
-        run(this.client, () => timer?.refresh()).then(resolve, reject);
+        const wait = (ms: number): void => {
+          // Answers that have arrived already are read before the call is given up.
+          timer = setTimeout(() => setImmediate(giveUpOrWait), ms);
+        };
+        const giveUpOrWait = (): void => {
+          const now = performance.now();
+          const left = limitMs - (now - Math.max(heardAt, this.answeredAt[kind]));
+          if (left > 0 && now - startedAt < SLOWEST_CALL_MS) wait(left);
+          else reject(timedOut(now - startedAt));
+        };
+        wait(limitMs);
+        run(this.client, () => (heardAt = performance.now())).then(resolve, reject);
       });
-      this.failingSince = undefined;
+      this.answered(kind);
       return result;
     } catch (error) {
       const { type } = error as FailedCall;
-      if (type === 'wrong-expected-version' || type === 'stream-not-found') this.failingSince = undefined;
+      if (type === 'wrong-expected-version' || type === 'stream-not-found') this.answered(kind);
       else this.failingSince ??= performance.now();
       throw error;
     } finally {
@@ -404,6 +425,11 @@ export class EventStoreConnection {
       this.pending--;
       if (this.failingSince !== undefined && performance.now() - this.failingSince > SUSPECT_AFTER_MS) this.renew();
     }
+  }
+
+  private answered(kind: 'append' | 'read'): void {
+    this.answeredAt[kind] = performance.now();
+    this.failingSince = undefined;
   }
 
   /**

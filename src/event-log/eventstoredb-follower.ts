@@ -1,8 +1,7 @@
-import { STREAM_PREFIXES } from '../events/streams.js';
 import { Unavailable } from '../errors.js';
 import type { Batch, RecordedEvent } from './event-log.js';
 import type { EventStoreConnection, Subscription } from './eventstoredb-connection.js';
-import { isOurs } from './eventstoredb-ours.js';
+import type { OurStreams } from './eventstoredb-streams.js';
 
 /** How many events are handed over at once at the most, and fetched ahead. */
 const PAGE = 1_000;
@@ -43,6 +42,7 @@ export class Follower {
 
   constructor(
     private readonly connection: EventStoreConnection,
+    private readonly streams: OurStreams,
     private readonly head: () => Promise<bigint>,
     private readonly onBatch: (batch: Batch) => Promise<void>,
     private readonly signal: AbortSignal,
@@ -122,7 +122,7 @@ export class Follower {
     };
     this.heardAt = performance.now();
     this.isPaused = false;
-    const subscription: Subscription = this.connection.subscribe(this.fetched, STREAM_PREFIXES, {
+    const subscription: Subscription = this.connection.subscribe(this.fetched, this.streams.prefixes, {
       onEvent: (event) => {
         if (this.subscription === subscription) this.take(event);
       },
@@ -140,8 +140,9 @@ export class Follower {
     if (event.position <= this.fetched) return;
     this.fetched = event.position;
     this.failures = 0;
-    if (!isOurs(event.stream)) return;
-    this.arrived.push(event);
+    const ours = this.streams.pick(event);
+    if (ours === undefined) return;
+    this.arrived.push(ours);
     if (this.arrived.length >= PAGE && !this.isPaused) {
       this.isPaused = true;
       this.subscription?.pause();

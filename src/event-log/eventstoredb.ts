@@ -15,7 +15,7 @@ import {
 } from './event-log.js';
 import { EventStoreConnection, RefusedByStore } from './eventstoredb-connection.js';
 import { Follower } from './eventstoredb-follower.js';
-import { isOurs } from './eventstoredb-ours.js';
+import { OurStreams, readStreamPrefix } from './eventstoredb-streams.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** What the server takes in one append, which it counts generously. */
@@ -45,8 +45,7 @@ const distinct = (events: readonly NewEvent[]): readonly NewEvent[] => {
  * Looks at events before the client sees them: one it cannot write would break the appends of everyone else.
  * @throws Invalid, or TypeError for what is no JSON
  */
-const check = (stream: string, events: readonly NewEvent[]): void => {
-  if (!isOurs(stream)) throw new Invalid(`Stream "${stream}" is none of this service's`);
+const checkEvents = (stream: string, events: readonly NewEvent[]): void => {
   if (events.length === 0) throw new RangeError(`Nothing to append to ${stream}`);
   let bytes = 0;
   for (const { id, type, data, metadata } of events) {
@@ -80,13 +79,16 @@ export class EventStoreDbLog extends EventLog {
   private readonly sent = new Set<string>();
   private isClosed = false;
 
-  constructor(private readonly connection: EventStoreConnection) {
+  constructor(
+    private readonly connection: EventStoreConnection,
+    private readonly streams: OurStreams,
+  ) {
     super();
   }
 
   async append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
     const once = distinct(events);
-    check(stream, once);
+    this.check(stream, once);
     const isRepeated = once.every(({ id }) => this.sent.has(id));
     const stored = isRepeated ? await this.find(stream, once) : undefined;
     if (stored !== undefined) return stored;
@@ -103,7 +105,7 @@ export class EventStoreDbLog extends EventLog {
   }
 
   async appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]> {
-    for (const { stream, event } of entries) check(stream, [event]);
+    for (const { stream, event } of entries) this.check(stream, [event]);
     const duplicates = entries.map(() => true);
     const known = new Set<string>();
     const streams = new Map<string, { event: NewEvent; index: number }[]>();
@@ -135,7 +137,7 @@ export class EventStoreDbLog extends EventLog {
   }
 
   async readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
-    return this.connection.readStream(stream, from, limit);
+    return this.readOwn(stream, from, limit);
   }
 
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
@@ -144,7 +146,10 @@ export class EventStoreDbLog extends EventLog {
     // The client has no filter for this, so what is not ours is read and left out.
     for (let wanted = Math.max(limit, LEAST_PAGE); ; wanted = Math.max(wanted, READ_PAGE)) {
       const page = await this.connection.readAll(from, wanted);
-      for (const event of page) if (isOurs(event.stream) && events.length < limit) events.push(event);
+      for (const event of page) {
+        const ours = events.length < limit ? this.streams.pick(event) : undefined;
+        if (ours !== undefined) events.push(ours);
+      }
       const last = page.at(-1);
       if (events.length === limit || page.length < wanted || last === undefined) return events;
       from = last.position;
@@ -152,7 +157,7 @@ export class EventStoreDbLog extends EventLog {
   }
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
-    return new Follower(this.connection, () => this.head(), onBatch, signal, after).run();
+    return new Follower(this.connection, this.streams, () => this.head(), onBatch, signal, after).run();
   }
 
   async head(): Promise<bigint> {
@@ -163,10 +168,11 @@ export class EventStoreDbLog extends EventLog {
       const newest = events[0]?.position ?? BEGINNING;
       // A store that ends before where it ended is another one, or an older copy.
       const known = newest >= before.scanned ? before : { scanned: BEGINNING, last: BEGINNING };
-      const last = events.find(({ stream, position }) => isOurs(stream) || position <= known.scanned);
+      const isOurs = (event: RecordedEvent): boolean => this.streams.pick(event) !== undefined;
+      const last = events.find((event) => isOurs(event) || event.position <= known.scanned);
       if (last === undefined && events.length === limit) continue;
       this.know(newest, startedAt);
-      const position = last === undefined ? BEGINNING : isOurs(last.stream) ? last.position : known.last;
+      const position = last === undefined ? BEGINNING : isOurs(last) ? last.position : known.last;
       if (newest >= this.ours.scanned || known !== before) this.ours = { scanned: newest, last: position };
       return position;
     }
@@ -225,7 +231,7 @@ export class EventStoreDbLog extends EventLog {
     const data = toJson({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
     const opened: NewEvent = { id: randomUUID(), type: 'LogOpened', data, metadata: {} };
     try {
-      await this.connection.append(OPERATIONS_STREAM, 'no-stream', [opened]);
+      await this.connection.append(this.streams.nameInStore(OPERATIONS_STREAM), 'no-stream', [opened]);
     } catch (error) {
       // Another process opened it at the same moment; the first one's id counts.
       if (!(error instanceof WrongExpectedRevision)) throw error;
@@ -234,7 +240,7 @@ export class EventStoreDbLog extends EventLog {
   }
 
   private async readId(): Promise<string | undefined> {
-    const [first] = await this.connection.readStream(OPERATIONS_STREAM, 0n, 1);
+    const [first] = await this.readOwn(OPERATIONS_STREAM, 0n, 1);
     return first?.type === 'LogOpened' ? (first.data as { logId?: string }).logId : undefined;
   }
 
@@ -242,16 +248,18 @@ export class EventStoreDbLog extends EventLog {
   private async send(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
     return this.connection.inTurn(async () => {
       const giveUp = performance.now() + APPEND_LIMIT_MS;
+      const name = this.streams.nameInStore(stream);
       await this.lookAtEnd();
       const end = this.end.position;
       for (;;) {
         const sentAt = performance.now();
         try {
-          const { revision, position } = await this.connection.append(stream, expected, events, giveUp - sentAt);
+          const { revision, position } = await this.connection.append(name, expected, events, giveUp - sentAt);
           this.know(position, sentAt);
           // What an attempt stored whose answer was lost is no duplicate: it is after the end as it was before.
           return { revision, position, duplicate: position <= end };
         } catch (error) {
+          if (error instanceof WrongExpectedRevision) throw new WrongExpectedRevision(stream, expected, error.actual);
           const pause = RETRY_MS * (0.5 + Math.random());
           const isWorthIt = error instanceof Unavailable && !(error.cause instanceof RefusedByStore);
           if (!isWorthIt || performance.now() + pause + RETRY_MS > giveUp) throw error;
@@ -276,7 +284,7 @@ export class EventStoreDbLog extends EventLog {
     const missing = new Set(events.map(({ id }) => id));
     let last: RecordedEvent | undefined;
     for (let from: bigint | 'end' = 'end', read = 0; read < LOOK_BACK;) {
-      const page: RecordedEvent[] = await this.connection.readStream(stream, from, READ_PAGE, 'backwards');
+      const page: RecordedEvent[] = await this.readOwn(stream, from, READ_PAGE, 'backwards');
       for (const event of page) {
         if (!missing.delete(event.id)) continue;
         if (last === undefined) last = event;
@@ -288,6 +296,21 @@ export class EventStoreDbLog extends EventLog {
       from = oldest.revision - 1n;
     }
     return undefined;
+  }
+
+  private check(stream: string, events: readonly NewEvent[]): void {
+    if (!this.streams.includes(stream)) throw new Invalid(`Stream "${stream}" is none of this service's`);
+    checkEvents(stream, events);
+  }
+
+  private async readOwn(
+    stream: string,
+    from: bigint | 'end',
+    limit: number,
+    direction?: 'backwards',
+  ): Promise<RecordedEvent[]> {
+    const events = await this.connection.readStream(this.streams.nameInStore(stream), from, limit, direction);
+    return events.map((event) => ({ ...event, stream }));
   }
 
   private know(position: bigint, at: number): void {
@@ -318,12 +341,13 @@ export class EventStoreDbLog extends EventLog {
 
 /**
  * Opens the log in an EventStoreDB, making its first event where it is missing.
- * @param url a connection string, scheme `esdb`
+ * @param url a connection string, scheme `esdb`; the option `streamPrefix` keeps several logs apart in one store
  * @throws ConfigError where the string cannot be used, or the store refuses it
  * @throws Unavailable where no store answers within 20 s
  */
 export const createEventStoreDbLog = async (url: string): Promise<EventLog> => {
-  const log = new EventStoreDbLog(EventStoreConnection.to(url));
+  const { url: storeUrl, prefix } = readStreamPrefix(url);
+  const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix));
   try {
     await log.begin();
   } catch (error) {

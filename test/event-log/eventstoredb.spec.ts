@@ -1,37 +1,16 @@
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
-import { EventStoreDouble } from '../support/eventstore-double/server.js';
+import { eventStores } from '../support/event-store.js';
 import { describeEventLog } from './event-log.contract.js';
 
-describeEventLog({
-  name: 'in EventStoreDB, as a double speaks for it',
-  open: async () => {
-    const double = await EventStoreDouble.start();
-    const instances: EventLog[] = [];
-    const another = async (): Promise<EventLog> => {
-      const instance = await createEventStoreDbLog(double.url);
-      instances.push(instance);
-      return instance;
-    };
-    return {
-      log: await another(),
-      another,
-      close: async () => {
-        for (const instance of instances) await instance.close();
-        await double.stop();
-      },
-    };
-  },
-});
-
-const serverUrl = process.env['EVENTSTORE_TEST_URL'];
-if (serverUrl) {
+for (const { name, open } of eventStores)
   describeEventLog({
-    name: `in EventStoreDB at ${new URL(serverUrl).host}`,
+    name: `in ${name}`,
     open: async () => {
+      const store = await open();
       const instances: EventLog[] = [];
       const another = async (): Promise<EventLog> => {
-        const instance = await createEventStoreDbLog(serverUrl);
+        const instance = await createEventStoreDbLog(store.url);
         instances.push(instance);
         return instance;
       };
@@ -40,8 +19,8 @@ if (serverUrl) {
         another,
         close: async () => {
           for (const instance of instances) await instance.close();
+          await store.release();
         },
       };
     },
   });
-}

@@ -1,0 +1,51 @@
+import { ConfigError } from '../config.js';
+import { API_KEYS_STREAM, CATEGORIES, OPERATIONS_STREAM, STREAM_PREFIXES } from '../events/streams.js';
+import type { RecordedEvent } from './event-log.js';
+
+const WHOLE_NAMES: ReadonlySet<string> = new Set([API_KEYS_STREAM, OPERATIONS_STREAM]);
+const OUR_CATEGORIES: ReadonlySet<string> = new Set(CATEGORIES);
+const PREFIX_OPTION = /([?&])streamPrefix=([^&]*)(&|$)/;
+
+/**
+ * What of an event store is this log: the streams named by `src/events/streams.ts`, behind a prefix where several
+ * logs share the store.
+ */
+export class OurStreams {
+  /** What the server is asked to filter by. It lets `operations-of-others` through, so `pick` decides. */
+  readonly prefixes: readonly string[];
+
+  constructor(private readonly prefix: string) {
+    this.prefixes = STREAM_PREFIXES.map((name) => prefix + name);
+  }
+
+  /** The name a stream of ours has in the store. */
+  nameInStore(stream: string): string {
+    return this.prefix + stream;
+  }
+
+  includes(stream: string): boolean {
+    const dash = stream.indexOf('-');
+    return dash < 0 ? WHOLE_NAMES.has(stream) : OUR_CATEGORIES.has(stream.slice(0, dash));
+  }
+
+  /** An event of the store as the log has it; nothing where it is none of ours. */
+  pick(event: RecordedEvent): RecordedEvent | undefined {
+    if (!event.stream.startsWith(this.prefix)) return undefined;
+    const stream = event.stream.slice(this.prefix.length);
+    if (!this.includes(stream)) return undefined;
+    return this.prefix === '' ? event : { ...event, stream };
+  }
+}
+
+/**
+ * Takes the option `streamPrefix` out of a connection string: the client does not know it.
+ * @throws ConfigError where it is not 1 to 32 of A-Z a-z 0-9 . _
+ */
+export const readStreamPrefix = (url: string): { url: string; prefix: string } => {
+  const found = PREFIX_OPTION.exec(url);
+  if (found === null) return { url, prefix: '' };
+  const [option, before, prefix, after] = found as unknown as [string, string, string, string];
+  if (!/^[A-Za-z0-9._]{1,32}$/.test(prefix))
+    throw new ConfigError('EVENTSTORE_URL has a streamPrefix that is not 1 to 32 of A-Z a-z 0-9 . _');
+  return { url: url.replace(option, after === '&' ? before : ''), prefix };
+};

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { EventStoreDouble } from './eventstore-double/server.js';
+
+/** An event store for one spec. */
+export interface TestEventStore {
+  /** What to call it in the name of a test. */
+  readonly name: string;
+  /** A connection string to streams no one else has. */
+  readonly url: string;
+  release(): Promise<void>;
+}
+
+/** Specs that use a server side by side hold this lock shared; one that kills the server holds it alone. */
+const LOCK = 2113_0001;
+
+/** Holds the run's server, on the run's PostgreSQL because specs are processes of their own. */
+export const holdServer = async (how: 'shared' | 'alone'): Promise<() => Promise<void>> => {
+  const client = new Client({ connectionString: process.env['TEST_DATABASE_URL'] });
+  await client.connect();
+  await client.query(`select pg_advisory_lock${how === 'shared' ? '_shared' : ''}(${LOCK})`);
+  return () => client.end();
+};
+
+/** Streams that are one spec's own: others write to the same server. */
+export const ownStreams = (url: string): string =>
+  `${url}${url.includes('?') ? '&' : '?'}streamPrefix=test.${randomBytes(6).toString('hex')}.`;
+
+const double = {
+  name: 'a double of EventStoreDB',
+  open: async (): Promise<TestEventStore> => {
+    const server = await EventStoreDouble.start();
+    return { name: double.name, url: server.url, release: () => server.stop() };
+  },
+};
+
+const server = (url: string) => ({
+  name: 'EventStoreDB',
+  open: async (): Promise<TestEventStore> => {
+    const release = await holdServer('shared');
+    return { name: 'EventStoreDB', url: ownStreams(url), release };
+  },
+});
+
+const serverUrl = process.env['EVENTSTORE_TEST_URL'];
+
+/** The double, and a real server where the run is told of one (`EVENTSTORE_TEST_URL`). */
+export const eventStores: readonly { readonly name: string; readonly open: () => Promise<TestEventStore> }[] = serverUrl
+  ? [double, server(serverUrl)]
+  : [double];
