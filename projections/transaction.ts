@@ -1,5 +1,6 @@
-import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
+import { readModelsOver } from '../src/read-models/pool.js';
 import type { Tables } from '../src/read-models/tables.js';
 
 /** A transaction of a projector: the rows and the checkpoint of one batch. */
@@ -7,13 +8,6 @@ export interface ProjectorTransaction {
   readonly connection: PoolClient;
   readonly tx: Transaction<Tables>;
 }
-
-/** Kysely over one connection, whose transaction somebody else began. */
-const kyselyOver = (connection: PoolClient): Transaction<Tables> => {
-  const borrowed = { query: connection.query.bind(connection), release: () => {} } as unknown as PoolClient;
-  const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }) as unknown as Transaction<Tables>;
-};
 
 /**
  * Runs `work` in one transaction with `schema` as its search path.
@@ -28,7 +22,7 @@ export const transact = async <Result>(
   let broken: unknown;
   try {
     await connection.query(`begin; set local search_path = "${schema}"; set local synchronous_commit = off`);
-    const result = await work({ connection, tx: kyselyOver(connection) });
+    const result = await work({ connection, tx: readModelsOver(connection) });
     await connection.query('commit');
     return result;
   } catch (error) {

@@ -1,12 +1,15 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { addBrands } from './cli/brands.js';
+import { addDemo } from './cli/demo.js';
 import { addFlags } from './cli/flags.js';
 import { addKeys } from './cli/keys.js';
 import { addMigrate } from './cli/migrate.js';
 import { FAILED, WRONG_USAGE } from './cli/output.js';
 import { addProjections } from './cli/projections.js';
 import { addReplay } from './cli/replay.js';
+import { start } from './cli/start.js';
+import { ConfigError, readConfig } from './config.js';
 
 const program = new Command('threat-protection')
   .description('The operator’s command: results on standard output, words on standard error')
@@ -14,7 +17,11 @@ const program = new Command('threat-protection')
   .exitOverride()
   .showHelpAfterError('(--help says more)');
 
-for (const add of [addKeys, addBrands, addFlags, addProjections, addReplay, addMigrate]) add(program);
+program
+  .command('start')
+  .description('the database where none is set, the API and the projector, until a signal stops them')
+  .action(async () => process.exit(await start(readConfig())));
+for (const add of [addKeys, addBrands, addFlags, addProjections, addReplay, addDemo, addMigrate]) add(program);
 
 try {
   await program.parseAsync();
@@ -23,7 +30,7 @@ try {
     // Asking for help is no mistake; anything else that commander says is one.
     process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
   } else {
-    console.error(error);
+    console.error(error instanceof ConfigError ? error.message : error);
     process.exitCode = FAILED;
   }
 }

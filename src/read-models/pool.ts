@@ -1,5 +1,5 @@
-import { Kysely, PostgresDialect } from 'kysely';
-import { Pool, type PoolConfig, TypeOverrides } from 'pg';
+import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import { Pool, type PoolClient, type PoolConfig, TypeOverrides } from 'pg';
 import type { Tables } from './tables.js';
 
 const INT8 = 20;
@@ -45,3 +45,10 @@ export const createPool = (
 /** The read models, by the names in `tables.ts`; `schema` is another one while a rebuild fills it. */
 export const createReadModels = (pool: Pool, schema = 'read'): Kysely<Tables> =>
   new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }).withSchema(schema);
+
+/** The read models over one connection, whose transaction and search path somebody else set. */
+export const readModelsOver = (connection: PoolClient): Transaction<Tables> => {
+  const borrowed = { query: connection.query.bind(connection), release: () => {} } as unknown as PoolClient;
+  const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }) as unknown as Transaction<Tables>;
+};

@@ -1,0 +1,200 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+/** The rooms, and which other rooms each may import. A room is a folder, or one file. */
+const FEATURE = ['events', 'assets', 'errors', 'config', 'event-log', 'read-models', 'http'];
+const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
+  events: [],
+  assets: ['events'],
+  config: [],
+  errors: [],
+  'stop-with-parent': [],
+  'event-log': ['events', 'config', 'errors', 'read-models'],
+  'read-models': ['config', 'errors'],
+  'embedded-postgres': ['config', 'errors'],
+  http: ['config', 'errors', 'events', 'event-log', 'read-models'],
+  ingestion: FEATURE,
+  metrics: FEATURE,
+  'asset-check': FEATURE,
+  'asset-groups': FEATURE,
+  'api-keys': FEATURE,
+  brands: FEATURE,
+  demo: FEATURE,
+  'app.module': 'all of src',
+  main: 'all of src',
+  cli: 'all of src',
+};
+const PROJECTIONS = ['events', 'assets', 'event-log', 'read-models', 'config', 'errors'];
+/** What the projector's program may import beside; it is a process of its own. */
+const PROJECTIONS_MAIN = [...PROJECTIONS, 'embedded-postgres', 'stop-with-parent'];
+
+/** Rooms whose meaning is their own: no library, not even Node's, decides anything in them. */
+const ALONE = new Set(['events', 'errors']);
+const OWNERS: Readonly<Record<string, string>> = { '@eventstore/db-client': 'event-log' };
+/** What everybody may name of pg: the injection token and types. Making connections is for the read models. */
+const PG_NAMES = new Set(['Pool', 'PoolClient', 'QueryResult', 'QueryConfig', 'QueryResultRow']);
+
+const IMPORT = /(?:import|export)\s+(?:type\s+)?(?:([^'";]*?)\s+from\s+)?'([^']+)'|import\(\s*'([^']+)'\s*\)/g;
+const namesOf = (clause: string): string[] =>
+  (/\{([^}]*)\}/.exec(clause)?.[1] ?? '')
+    .split(',')
+    .map(
+      (name) =>
+        name
+          .replace(/^\s*type\s+/, '')
+          .trim()
+          .split(/\s+as\s+/)[0]!,
+    )
+    .filter((name) => name !== '');
+
+/** `src/http/access.ts` → `http`; `src/main.ts` → `main`; undefined outside src. */
+const roomOf = (path: string): string | undefined => /^src\/([^/]+?)(?:\/|\.ts$)/.exec(path)?.[1];
+
+const withoutComments = (source: string): string =>
+  source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+
+const packageOf = (specifier: string): string =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+
+const mayImport = (path: string): readonly string[] | 'all of src' => {
+  if (path === 'projections/main.ts') return PROJECTIONS_MAIN;
+  return path.startsWith('projections/') ? PROJECTIONS : (ROOMS[roomOf(path)!] ?? []);
+};
+
+const importFault = (path: string, specifier: string, clause: string): string | undefined => {
+  const room = roomOf(path);
+  if (!specifier.startsWith('.')) {
+    const name = packageOf(specifier);
+    if (room !== undefined && ALONE.has(room)) return `imports ${specifier}: this room imports nothing`;
+    if (OWNERS[name] !== undefined && OWNERS[name] !== room) return `imports ${name}, which ${OWNERS[name]} owns`;
+    if (name === 'pg' && room !== 'read-models') {
+      const foreign = namesOf(clause).find((each) => !PG_NAMES.has(each));
+      if (foreign !== undefined) return `imports ${foreign} of pg, which read-models owns`;
+    }
+    if (name === 'kysely' && namesOf(clause).includes('PostgresDialect') && room !== 'read-models')
+      return 'imports the dialect of kysely, which read-models owns';
+    if (name === '@nestjs/cqrs' && namesOf(clause).includes('EventBus'))
+      return 'imports EventBus: it runs handlers concurrently and swallows their errors';
+    return undefined;
+  }
+  if (!specifier.endsWith('.js') && !specifier.endsWith('.json')) return `imports ${specifier} without .js`;
+  const target = posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts');
+  if (target.startsWith('projections/'))
+    return path.startsWith('projections/')
+      ? undefined
+      : `imports ${target}: src starts projections, it never imports them`;
+  const targetRoom = roomOf(target);
+  if (targetRoom === undefined) return `imports ${target}, which is outside src and projections`;
+  const allowed = mayImport(path);
+  if (allowed === 'all of src' || targetRoom === room || allowed.includes(targetRoom)) return undefined;
+  return `imports ${target}, but may import ${allowed.join(', ') || 'nothing'}`;
+};
+
+const WRITES_READ_MODELS = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate(?:\s+table)?)\s+read\.(\w+)/i;
+const NAMES_NOTHING = /(?:^|[-.])(?:manager|helpers?|utils?|base|common|service|impl)(?:[-.]|$)/;
+
+const faultsOf = (path: string, source: string): string[] => {
+  const code = withoutComments(source);
+  const faults = [...code.matchAll(IMPORT)].flatMap(([, clause = '', specifier, dynamic]) => {
+    const fault = importFault(path, (specifier ?? dynamic)!, clause);
+    return fault === undefined ? [] : [fault];
+  });
+  const room = roomOf(path);
+  if (path.startsWith('src/') && ROOMS[room!] === undefined) faults.push('is in no room of the table');
+  if (/\bprocess\.env\b/.test(code) && path !== 'src/config.ts') faults.push('reads process.env, which config.ts owns');
+  if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && room !== 'read-models' && room !== 'event-log')
+    faults.push('opens connections of its own');
+  const written = WRITES_READ_MODELS.exec(code)?.[1];
+  if (written !== undefined && path.startsWith('src/') && room !== 'read-models')
+    faults.push(`writes read.${written}, which only projections write`);
+  if (/@QueryHandler\b/.test(code) && /\.append(?:All)?\(/.test(code)) faults.push('appends to the log in a query');
+  const file = posix.basename(path);
+  if (NAMES_NOTHING.test(file)) faults.push('has a name that says nothing');
+  if (file === 'index.ts' && path !== 'projections/index.ts') faults.push('is a barrel');
+  return faults.map((fault) => `${path} ${fault}`);
+};
+
+const root = join(import.meta.dirname, '..');
+const sourcesIn = (folder: string): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => posix.join(folder, name.replaceAll('\\', '/')));
+
+describe('The architecture', () => {
+  const paths = [...sourcesIn('src'), ...sourcesIn('projections')];
+
+  it('has files to look at', () => {
+    expect(paths).toContain('src/events/event.ts');
+    expect(paths.length).toBeGreaterThan(60);
+  });
+
+  it('lets each room import what the table says, and nothing else', () => {
+    expect(paths.flatMap((path) => faultsOf(path, readFileSync(join(root, path), 'utf8')))).toEqual([]);
+  });
+});
+
+describe('The rules of the architecture', () => {
+  const forbidden: readonly (readonly [path: string, source: string, fault: RegExp])[] = [
+    ['src/events/threats.ts', "import { v5 } from 'uuid';", /imports nothing/],
+    ['src/events/threats.ts', "import { Invalid } from '../errors.js';", /may import nothing/],
+    [
+      'src/metrics/range.ts',
+      "import { evolve } from '../asset-groups/asset-group.js';",
+      /src\/asset-groups\/asset-group\.ts/,
+    ],
+    [
+      'src/metrics/range.ts',
+      "import type { Verdict } from '../asset-check/verdict.js';",
+      /src\/asset-check\/verdict\.ts/,
+    ],
+    ['src/metrics/range.ts', "import {\n  a,\n  b,\n} from '../ingestion/cloud-event.js';", /src\/ingestion/],
+    ['src/metrics/range.ts', "const later = await import('../brands/list-brands.js');", /src\/brands/],
+    ['src/metrics/range.ts', "export { x } from '../demo/chart.js';", /src\/demo/],
+    ['src/metrics/range.ts', "import '../cli/output.js';", /src\/cli/],
+    ['src/http/access.ts', "import { KeyRing } from '../api-keys/key-ring.js';", /src\/api-keys/],
+    ['src/read-models/pool.ts', "import { EventLog } from '../event-log/event-log.js';", /src\/event-log/],
+    ['src/metrics/get-metrics.ts', "import { metrics } from '../../projections/metrics.js';", /never imports them/],
+    ['src/cli/projections.ts', "import { PROJECTIONS } from '../../projections/index.js';", /never imports them/],
+    ['projections/metrics.ts', "import { GetMetrics } from '../src/metrics/get-metrics.js';", /src\/metrics/],
+    ['projections/metrics.ts', "import { Readiness } from '../src/http/readiness.js';", /src\/http/],
+    [
+      'projections/lease.ts',
+      "import { openDatabase } from '../src/embedded-postgres/embedded-postgres.js';",
+      /embedded/,
+    ],
+    ['src/http/server.ts', "import { startApp } from '../../test/support/app.js';", /outside src/],
+    ['src/ingestion/a.ts', "import { jsonEvent } from '@eventstore/db-client';", /event-log owns/],
+    ['src/metrics/a.ts', "import { Client } from 'pg';", /read-models owns/],
+    ['src/metrics/a.ts', "import { PostgresDialect, sql } from 'kysely';", /read-models owns/],
+    ['src/metrics/a.ts', "import { EventBus } from '@nestjs/cqrs';", /swallows/],
+    ['src/metrics/a.ts', "import { b } from './b';", /without \.js/],
+    ['src/metrics/a.ts', "const zone = process.env['TZ'];", /config\.ts owns/],
+    ['src/metrics/a.ts', 'const pool = new Pool({ max: 1 });', /connections of its own/],
+    ['src/metrics/a.ts', 'await pool.query(`insert into read.days values (1)`);', /only projections write/],
+    ['src/metrics/a.ts', '@QueryHandler(A) class B { async execute() { await this.log.append(x); } }', /in a query/],
+    ['src/metrics/metrics.service.ts', '', /says nothing/],
+    ['src/metrics/date-utils.ts', '', /says nothing/],
+    ['src/metrics/index.ts', '', /barrel/],
+    ['src/reports/file-report.ts', '', /no room/],
+  ];
+
+  it.each(forbidden)('forbid that %s holds %j', (path, source, fault) => {
+    expect(faultsOf(path, source)).toEqual([expect.stringMatching(fault)]);
+  });
+
+  it('allow what the rooms need', () => {
+    const allowed: readonly (readonly [string, string])[] = [
+      ['src/metrics/a.ts', "import { Pool } from 'pg';\nimport { Access } from '../http/access.js';"],
+      ['src/metrics/a.ts', "// import { evolve } from '../asset-groups/asset-group.js';"],
+      ['src/cli/keys.ts', "import { IssueApiKey } from '../api-keys/issue-api-key.js';"],
+      ['src/event-log/eventstoredb.ts', "import { EventStoreDBClient } from '@eventstore/db-client';"],
+      ['projections/main.ts', "import { openDatabase } from '../src/embedded-postgres/embedded-postgres.js';"],
+      ['src/metrics/a.ts', 'await pool.query(`select n from read.days`);'],
+    ];
+    expect(allowed.flatMap(([path, source]) => faultsOf(path, source))).toEqual([]);
+  });
+});
