@@ -37,9 +37,8 @@ export interface DemoEvent {
 
 /** A row that became no event. */
 export interface NotTaken {
-  /** File and line. */
-  readonly row: string;
-  readonly text: string;
+  readonly file: string;
+  readonly line: number;
   readonly reason: string;
 }
 
@@ -53,9 +52,9 @@ const cloudEvent = (id: string, type: UpstreamEvent['type'], time: number, data:
 });
 
 const readSite = (site: string): Asset | string => {
-  if (site.includes('*')) return 'a pattern, not a site';
-  const { reading, code } = readContent(site);
-  if (code !== undefined) return `no site: ${code}`;
+  if (site.includes('*')) return 'a pattern, no site';
+  const { reading } = readContent(site);
+  if (reading === undefined) return 'no site that could exist';
   // What was listed is kept as it was written: every spelling of one asset has one key.
   return { type: reading.type, content: site.trim() };
 };
@@ -147,7 +146,7 @@ export const rowEvents = (
     const { line, day, change, site } = row;
     const asset = change === 'listed' || change === 'delisted' ? readSite(site) : 'neither listed nor delisted';
     if (typeof asset === 'string') {
-      notTaken.push({ row: `${SITES_FILE}:${line}`, text: `${change},${site}`, reason: asset });
+      notTaken.push({ file: SITES_FILE, line, reason: asset });
       continue;
     }
     const id = threats.get(site)?.id ?? `line-${line}`;
@@ -157,17 +156,17 @@ export const rowEvents = (
     events.push(...siteEvents(row, asset, threats.get(site)!));
   }
   const lastDay = sites.at(-1)?.day ?? 0;
-  const watched = new Map<string, number>();
+  const watched = new Set<string>();
   for (const row of addresses) {
     const { line, site, address } = row;
-    const before = watched.get(address);
+    const before = watched.has(address);
     const isAddress = readContent(address).reading?.type === 'ADDRESS';
-    if (!isAddress || before !== undefined) {
-      const reason = isAddress ? `the address of line ${before} again` : 'no wallet address';
-      notTaken.push({ row: `${ADDRESSES_FILE}:${line}`, text: `${site},${address}`, reason });
+    if (!isAddress || before) {
+      const reason = isAddress ? 'a wallet address that an earlier line has' : 'no wallet address';
+      notTaken.push({ file: ADDRESSES_FILE, line, reason });
       continue;
     }
-    watched.set(address, line);
+    watched.add(address);
     events.push(addressEvent(row, threats.get(site)?.createdAt ?? lastDay));
   }
   return { events, notTaken };

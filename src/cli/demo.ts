@@ -1,0 +1,222 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
+import { type Config, readConfig } from '../config.js';
+import { drawBrands, drawMetrics, type DrawnMetrics } from '../demo/chart.js';
+import { answeredOf, replay } from '../demo/replay.js';
+import { BRANDS, ORGANIZATION, rowEvents } from '../demo/row-events.js';
+import { readAddressRows, readSiteRows } from '../demo/shipped-rows.js';
+import { openEventLog } from '../event-log/open-event-log.js';
+import { MS_PER_DAY } from '../events/instant.js';
+import { FAILED, say } from './output.js';
+import { count, Progress } from './progress.js';
+import { Service, stopOnSignals } from './start.js';
+
+interface Keys {
+  /** Sends events of every organization. */
+  readonly ingest: string;
+  /** Reads and writes for the demo's organization. */
+  readonly organization: string;
+}
+
+const KEYS_LAST_MS = 30 * MS_PER_DAY;
+/** How long the projector may stand still before the demo calls it broken. */
+const PATIENCE_MS = 60_000;
+const POLL_MS = 100;
+
+const print = (lines: readonly string[]): void => {
+  process.stdout.write(`${lines.join('\n')}\n`);
+};
+
+/** The port of the settings, or any where another program has it, so that two demos run beside one another. */
+const freePort = async ({ host, port }: Config): Promise<number> => {
+  const probe = createServer();
+  try {
+    probe.listen(port, host);
+    await once(probe, 'listening');
+    return port;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    say(`Port ${port} is taken by another program; any free one will do`);
+    return 0;
+  } finally {
+    probe.close();
+  }
+};
+
+const issueKeys = async (config: Config): Promise<Keys> => {
+  const log = await openEventLog(config);
+  try {
+    const handler = new IssueApiKeyHandler(log);
+    const expiresAt = Date.now() + KEYS_LAST_MS;
+    const ingest = await handler.execute(new IssueApiKey(['ingest'], undefined, 'demo', expiresAt));
+    const organization = await handler.execute(new IssueApiKey(['read', 'write'], ORGANIZATION, 'demo', expiresAt));
+    return { ingest: ingest.key, organization: organization.key };
+  } finally {
+    await log.close();
+  }
+};
+
+const sendShippedData = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
+  const sites = readSiteRows();
+  const addresses = readAddressRows();
+  const { events, notTaken } = rowEvents(sites, addresses);
+  say(`Sending ${count(events.length)} events of ${count(sites.length + addresses.length)} rows of real threat data`);
+  const progress = new Progress('events');
+  const sendables = function* () {
+    for (const event of events) yield { json: JSON.stringify(event), place: event.id };
+  };
+  const { accepted, duplicates, rejected } = await replay(
+    sendables(),
+    { url, key },
+    {
+      signal,
+      onProgress: (soFar) => progress.update(answeredOf(soFar), answeredOf(soFar) / events.length),
+      onRetry: (reason) => progress.note(`${reason}; sending again`),
+    },
+  );
+  progress.end();
+  say(`${count(accepted)} accepted, ${count(duplicates)} known already, ${count(rejected.length)} rejected`);
+  for (const { place, issues } of rejected) say(`  ${place}: ${issues.join('; ')}`);
+  const reasons = new Map<string, string[]>();
+  for (const { file, line, reason } of notTaken)
+    reasons.set(reason, [...(reasons.get(reason) ?? []), `${file}:${line}`]);
+  say(`${notTaken.length} rows became no event:`);
+  for (const [reason, rows] of reasons) say(`  ${reason}: ${rows.join(' ')}`);
+};
+
+interface Answered {
+  readonly metrics: DrawnMetrics;
+  /** ms */
+  readonly asOf: number;
+}
+
+const askMetrics = async (url: string, key: string, query: string, signal: AbortSignal): Promise<Answered> => {
+  const response = await fetch(`${url}/v2/organization/metrics${query}`, { headers: { 'x-api-key': key }, signal });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+  const metrics = (await response.json()) as DrawnMetrics;
+  return { metrics, asOf: Date.parse(response.headers.get('x-as-of') ?? '') };
+};
+
+/** Waits until everything that was answered before this call is counted. */
+const counted = async (url: string, key: string, signal: AbortSignal): Promise<Answered> => {
+  const sent = Date.now();
+  let last = { asOf: -Infinity, seen: sent };
+  for (;;) {
+    const answered = await askMetrics(url, key, '', signal);
+    if (answered.asOf >= sent) return answered;
+    if (answered.asOf > last.asOf) last = { asOf: answered.asOf, seen: Date.now() };
+    if (Date.now() - last.seen > PATIENCE_MS)
+      throw new Error(`The projector has stood still for ${PATIENCE_MS / 1_000} s; its words stand above`);
+    await sleep(POLL_MS, undefined, { signal });
+  }
+};
+
+/** A key works on every instance within a second of its issue; until then it is unknown. */
+const worksAtOnce = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
+  for (let tries = 0; tries < 50; tries++) {
+    const { status } = await fetch(`${url}/v2/organization/metrics`, { headers: { 'x-api-key': key }, signal });
+    if (status !== 401) return;
+    await sleep(POLL_MS, undefined, { signal });
+  }
+  throw new Error('The key that was just issued is not known to the API');
+};
+
+const curlLines = (url: string, { ingest, organization }: Keys): string[] => {
+  const key = `-H 'X-API-KEY: ${organization}'`;
+  const json = "-H 'Content-Type: application/json'";
+  const report = {
+    specversion: '1.0',
+    id: 'by-hand-1',
+    source: 'https://example.com/by-hand',
+    type: 'ReportFiled',
+    time: '2026-02-03T12:00:00Z',
+    data: {
+      organization: ORGANIZATION,
+      reportId: 'by-hand-1',
+      brands: ['metamask'],
+      createdAt: '2026-02-03T12:00:00Z',
+      updatedAt: '2026-02-03T12:00:00Z',
+    },
+  };
+  return [
+    'Try it:',
+    '',
+    `curl -i '${url}/v2/organization/metrics?startDate=2025-01-01&endDate=2025-12-31' ${key}`,
+    '',
+    `curl '${url}/v2/organization/metrics?brandSlug=metamask' ${key}`,
+    '',
+    `curl '${url}/v2/asset/check' ${key} ${json} -d '{"content":"https://polkadot-dot.info/login"}'`,
+    '',
+    `curl '${url}/v2/asset/check/bulk' ${key} ${json} -d '{"contents":["polkadot-dot.info","example.com"]}'`,
+    '',
+    `curl '${url}/v2/organization/asset-groups' ${key} ${json} -d '{"name":"Wallets"}'`,
+    '',
+    `curl '${url}/v2/organization/asset-groups' ${key}`,
+    '',
+    `curl '${url}/v2/events' -H 'X-API-KEY: ${ingest}' -H 'Content-Type: application/cloudevents+json' \\`,
+    `  -d '${JSON.stringify(report)}'`,
+    '',
+    `The API reference: ${url}/docs`,
+  ];
+};
+
+const show = async (service: Service, config: Config, signal: AbortSignal): Promise<void> => {
+  const { url, databaseUrl } = await service.start();
+  say(`The service runs at ${url}`);
+  const keys = await issueKeys({ ...config, databaseUrl });
+  await worksAtOnce(url, keys.organization, signal);
+  await sendShippedData(url, keys.ingest, signal);
+  say('Counting');
+  const { metrics, asOf } = await counted(url, keys.organization, signal);
+  const brands: [string, DrawnMetrics][] = [];
+  for (const { brand, name } of BRANDS)
+    brands.push([name, (await askMetrics(url, keys.organization, `?brandSlug=${brand}`, signal)).metrics]);
+  print([
+    '',
+    `The metrics of ${ORGANIZATION}, everything answered before ${new Date(asOf).toISOString()}`,
+    '',
+    ...drawMetrics(metrics),
+    '',
+    ...drawBrands(brands),
+    '',
+    ...curlLines(url, keys),
+    '',
+  ]);
+  say('The service stays up until Ctrl-C');
+};
+
+const demo = async (): Promise<number> => {
+  const settings = readConfig();
+  // A person reads this terminal; the API's own words are for when something is wrong.
+  const config = { ...settings, port: await freePort(settings), logLevel: 'warn' } as const;
+  const service = new Service(config, say);
+  const stop = new AbortController();
+  const stopped = stopOnSignals(service, say);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());
+  const failed = show(service, config, stop.signal).then(
+    () => new Promise<never>(() => {}),
+    async (error: Error) => {
+      if (stop.signal.aborted) return stopped;
+      say(error.message);
+      await service.stop();
+      return FAILED;
+    },
+  );
+  return Promise.race([stopped, failed]);
+};
+
+export const addDemo = (program: Command): void => {
+  program
+    .command('demo')
+    .description('run everything here, fill it with the shipped real data and show the metrics; Ctrl-C ends it')
+    .action(async () => {
+      const code = await demo().catch((error: Error) => {
+        say(error.message);
+        return FAILED;
+      });
+      process.exit(code);
+    });
+};

@@ -1,0 +1,108 @@
+import { dayOf, formatDay, parseInstant } from '../events/instant.js';
+
+/** The answer of the metrics endpoint, as far as it is drawn. */
+export interface DrawnMetrics {
+  readonly metrics: {
+    readonly reports: number;
+    readonly newThreats: number;
+    readonly threatsWatchlisted: number;
+    readonly takedownsFiled: number;
+    readonly takedownsCompleted: number;
+  };
+  readonly blockedByType: readonly { readonly type: string; readonly count: number }[];
+  readonly blockedByDay: readonly { readonly date: string; readonly count: number }[];
+}
+
+const BAR = 40;
+const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+const LEVELS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const MONTHS = 12;
+
+const whole = new Intl.NumberFormat('en-US');
+
+const bar = (count: number, most: number): string => {
+  // Whoever has one at least is seen.
+  const eighths = Math.max(count > 0 ? 1 : 0, Math.round((count / most) * BAR * 8));
+  return '█'.repeat(eighths >> 3) + EIGHTHS[eighths & 7]!;
+};
+
+/** A bar for each, as long as its count. */
+const bars = (counts: readonly (readonly [string, number])[]): string[] => {
+  const most = Math.max(...counts.map(([, count]) => count));
+  const widest = Math.max(...counts.map(([name]) => name.length));
+  const digits = whole.format(most).length;
+  return counts.map(
+    ([name, count]) => `  ${name.padEnd(widest)}  ${whole.format(count).padStart(digits)}  ${bar(count, most)}`,
+  );
+};
+
+const sumBy = (days: DrawnMetrics['blockedByDay'], length: number): [string, number][] => {
+  const sums = new Map<string, number>();
+  for (const { date, count } of days) {
+    const period = date.slice(0, length);
+    sums.set(period, (sums.get(period) ?? 0) + count);
+  }
+  return [...sums];
+};
+
+/** A line for each of the last months that have a threat, and in it a column for each day. */
+const monthLines = (days: DrawnMetrics['blockedByDay']): string[] => {
+  const months = sumBy(days, 7).slice(-MONTHS);
+  const counts = new Map(days.map(({ date, count }) => [date, count]));
+  const shown = days.filter(({ date }) => months.some(([month]) => date.startsWith(month)));
+  const most = Math.max(...shown.map(({ count }) => count));
+  // Few days are far above all others; by the square root the others stay visible.
+  const column = (count: number): string =>
+    count === 0 ? ' ' : LEVELS[Math.min(7, Math.floor(Math.sqrt(count / most) * 8))]!;
+  const lines = months.map(([month, sum]) => {
+    const first = dayOf(parseInstant(`${month}-01T00:00:00Z`)!);
+    const inMonth = Array.from({ length: 31 }, (_, index) => formatDay(first + index)).filter((date) =>
+      date.startsWith(month),
+    );
+    const columns = inMonth.map((date) => column(counts.get(date) ?? 0)).join('');
+    return `  ${month}  ${whole.format(sum).padStart(6)}  ${columns}`.trimEnd();
+  });
+  return [`By day, the last ${months.length} months (height: square root; highest: ${whole.format(most)})`, ...lines];
+};
+
+const title = (name: string, value: number): string => `  ${name.padEnd(20)}${whole.format(value).padStart(9)}`;
+
+/** The metrics of an organization as a person would like to see them, in lines of at most 80 columns. */
+export const drawMetrics = ({ metrics, blockedByType, blockedByDay }: DrawnMetrics): string[] => {
+  const totals = [
+    title('New threats', metrics.newThreats),
+    title('Watchlisted', metrics.threatsWatchlisted),
+    title('Reports', metrics.reports),
+    title('Takedowns filed', metrics.takedownsFiled),
+    title('Takedowns completed', metrics.takedownsCompleted),
+  ];
+  if (blockedByDay.length === 0) return totals;
+  return [
+    ...totals,
+    '',
+    'By type',
+    ...bars(blockedByType.map(({ type, count }) => [type, count] as const)),
+    '',
+    'By year',
+    ...bars(sumBy(blockedByDay, 4)),
+    '',
+    ...monthLines(blockedByDay),
+  ];
+};
+
+/** One line for each brand: its threats, reports and takedowns. */
+export const drawBrands = (brands: readonly (readonly [string, DrawnMetrics])[]): string[] => {
+  const row = (...cells: string[]): string =>
+    `  ${cells.map((cell, column) => (column === 0 ? cell.padEnd(14) : cell.padStart(11))).join('')}`;
+  return [
+    row('By brand', 'threats', 'reports', 'takedowns', 'completed'),
+    ...brands.map(([name, { metrics }]) =>
+      row(
+        name,
+        ...[metrics.newThreats, metrics.reports, metrics.takedownsFiled, metrics.takedownsCompleted].map((value) =>
+          whole.format(value),
+        ),
+      ),
+    ),
+  ];
+};
