@@ -6,7 +6,7 @@ const LONGEST_NAME = 255;
 const wrongWith = (name: unknown): string | undefined => {
   if (typeof name !== 'string') return 'Group name is required';
   // Code points are counted only where the cheaper count of UTF-16 units does not settle it.
-  const isTooLong = name.length > LONGEST_NAME && [...name].length > LONGEST_NAME;
+  const isTooLong = name.length > LONGEST_NAME && Array.from(name).length > LONGEST_NAME;
   if (name === '' || isTooLong) return `Group name must be between 1 and ${LONGEST_NAME} characters`;
   return isUnstorable(name) ? 'Group name must hold no U+0000 and no lone surrogate' : undefined;
 };
