@@ -3,6 +3,7 @@ import { assetKey } from '../src/assets/asset-key.js';
 import type { UpstreamEvent } from '../src/events/event.js';
 import { dayOf } from '../src/events/instant.js';
 import { isLater, recordOf, type RecordState } from '../src/events/record.js';
+import { DAYS_PER_BLOCK, MEASURE } from '../src/read-models/measure.js';
 import { type Fact, factsOf } from './metrics-facts.js';
 import type { ProjectedEvent, Projection } from './projection.js';
 
@@ -71,20 +72,29 @@ const INSERT_FACTS = {
     select * from unnest($1::text[], $2::text[], $3::bigint[], $4::smallint[], $5::text[], $6::text[])`,
 };
 
-/** An upsert would fail the table's check on a difference below zero before it looked for the row. */
-const ADD_TO_DAYS = {
-  name: 'metrics-add-to-days',
-  text: `
-    merge into days d
-    using unnest($1::text[], $2::text[], $3::int[], $4::smallint[], $5::text[], $6::bigint[])
-      s (organization, brand, day, measure, type, n)
-    on d.organization = s.organization and d.brand = s.brand and d.day = s.day and d.measure = s.measure
-      and d.type = s.type
-    when matched and d.n + s.n = 0 then delete
-    when matched then update set n = d.n + s.n
-    when not matched then insert (organization, brand, day, measure, type, n)
-      values (s.organization, s.brand, s.day, s.measure, s.type, s.n)`,
+/**
+ * Adds differences to the counts of a table, by its key. A merge, because an upsert would fail the table's check on a
+ * difference below zero before it looked for the row.
+ */
+const addTo = (table: string, key: Readonly<Record<string, string>>): { name: string; text: string } => {
+  const columns = Object.keys(key);
+  const parameters = [...Object.values(key), 'bigint'].map((type, index) => `$${index + 1}::${type}[]`);
+  return {
+    name: `metrics-add-to-${table}`,
+    text: `
+      merge into ${table} t using unnest(${parameters.join(', ')}) s (${columns.join(', ')}, n)
+      on ${columns.map((column) => `t.${column} = s.${column}`).join(' and ')}
+      when matched and t.n + s.n = 0 then delete
+      when matched then update set n = t.n + s.n
+      when not matched then insert (${columns.join(', ')}, n)
+        values (${columns.map((column) => `s.${column}`).join(', ')}, s.n)`,
+  };
 };
+
+const OWNER = { organization: 'text', brand: 'text' };
+const ADD_TO_DAYS = addTo('days', { ...OWNER, measure: 'smallint', day: 'int' });
+const ADD_TO_TYPE_DAYS = addTo('type_days', { ...OWNER, day: 'int', type: 'text' });
+const ADD_TO_TYPE_BLOCKS = addTo('type_blocks', { ...OWNER, block: 'int', type: 'text' });
 
 /** Facts as arrays, one a column. */
 class FactColumns {
@@ -109,12 +119,11 @@ class FactColumns {
   }
 }
 
-/** Differences by day, netted, so that a busy day's row is touched once a batch. */
-class DayDifferences {
-  private readonly cells = new Map<string, { key: Fact; n: number }>();
+/** Differences of counts, netted by key, so that a busy day's row is touched once a batch. */
+class Differences {
+  private readonly cells = new Map<string, { readonly key: readonly (string | number)[]; n: number }>();
 
-  add([organization, brand, at, measure, type]: Fact, n: number): void {
-    const key: Fact = [organization, brand, dayOf(at), measure, type];
+  add(key: readonly (string | number)[], n: number): void {
     const text = key.join('\n');
     const cell = this.cells.get(text);
     if (cell) cell.n += n;
@@ -126,7 +135,33 @@ class DayDifferences {
     const changed = [...this.cells].filter(([, { n }]) => n !== 0).sort(([a], [b]) => (a < b ? -1 : 1));
     if (changed.length === 0) return undefined;
     const cells = changed.map(([, cell]) => cell);
-    return [...[0, 1, 2, 3, 4].map((column) => cells.map(({ key }) => key[column])), cells.map(({ n }) => n)];
+    return [...cells[0]!.key.map((_, column) => cells.map(({ key }) => key[column])), cells.map(({ n }) => n)];
+  }
+}
+
+/** What a batch changes in all that is counted of the facts. */
+class CountDifferences {
+  private readonly days = new Differences();
+  private readonly typeDays = new Differences();
+  private readonly typeBlocks = new Differences();
+
+  add([organization, brand, at, measure, type]: Fact, n: number): void {
+    const day = dayOf(at);
+    this.days.add([organization, brand, measure, day], n);
+    if (measure !== MEASURE.threat) return;
+    this.typeDays.add([organization, brand, day, type], n);
+    this.typeBlocks.add([organization, brand, Math.floor(day / DAYS_PER_BLOCK), type], n);
+  }
+
+  async write(connection: PoolClient): Promise<void> {
+    for (const [statement, differences] of [
+      [ADD_TO_DAYS, this.days],
+      [ADD_TO_TYPE_DAYS, this.typeDays],
+      [ADD_TO_TYPE_BLOCKS, this.typeBlocks],
+    ] as const) {
+      const values = differences.values();
+      if (values) await connection.query({ ...statement, values });
+    }
   }
 }
 
@@ -152,7 +187,7 @@ const apply = async (events: readonly ProjectedEvent[], connection: PoolClient):
   });
   const gone = new FactColumns();
   const come = new FactColumns();
-  const differences = new DayDifferences();
+  const differences = new CountDifferences();
   for (const { ordinal, counts: before } of rows) {
     const { facts: now, id } = states[ordinal - 1]!;
     for (const fact of without(before ?? [], now)) {
@@ -166,14 +201,13 @@ const apply = async (events: readonly ProjectedEvent[], connection: PoolClient):
   }
   if (gone.length > 0) await connection.query({ ...DELETE_FACTS, values: gone.values });
   if (come.length > 0) await connection.query({ ...INSERT_FACTS, values: come.values });
-  const days = differences.values();
-  if (days) await connection.query({ ...ADD_TO_DAYS, values: days });
+  await differences.write(connection);
 };
 
-/** Reports, threats, watchlist and takedowns, for organizations and brands, as facts and by day. */
+/** Reports, threats, watchlist and takedowns, for organizations and brands, as facts and as counts of them. */
 export const metrics: Projection = {
   name: 'metrics',
-  tables: ['records', 'facts', 'days'],
+  tables: ['records', 'facts', 'days', 'type_days', 'type_blocks'],
   types: [
     'ReportFiled',
     'ReportDeleted',

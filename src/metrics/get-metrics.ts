@@ -2,10 +2,10 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Forbidden, NotFound } from '../errors.js';
 import { SLUG } from '../events/fields.js';
-import { dayOf, formatDay, MS_PER_DAY } from '../events/instant.js';
+import { formatDay } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
 import { asUnavailable } from '../read-models/unavailable.js';
-import { COUNT, type Counted } from './count-sql.js';
+import { COUNT, type Counted, countValues, edgeDays } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
 import type { Range } from './range.js';
 
@@ -33,24 +33,40 @@ const FIND_BRAND = {
       exists (select from read.brands where organization = $1 and brand = $2 and registered) as registered`,
 };
 
-/** A range in ms as whole days and the two broken days at its edges; an empty part begins after its end. */
-const cut = ({ from, to }: Range): number[] => {
-  const firstWhole = Math.ceil(from / MS_PER_DAY);
-  const lastWhole = dayOf(to + 1) - 1;
-  if (firstWhole > lastWhole) return [1, 0, from, to, 1, 0];
-  return [firstWhole, lastWhole, from, firstWhole * MS_PER_DAY - 1, (lastWhole + 1) * MS_PER_DAY, to];
-};
-
 const byCountThenName = ([a, m]: readonly [string, number], [b, n]: readonly [string, number]): number =>
   n - m || (a < b ? -1 : 1);
 
-const toMetrics = ({ totals, types, days }: Counted): Metrics => {
-  const total = (measure: number): number => totals?.[measure] ?? 0;
-  const blocked: Record<string, number> = Object.fromEntries(types ?? []);
-  const newThreats = (types ?? []).reduce((sum, [, n]) => sum + n, 0);
-  const domainThreats = (blocked['URL'] ?? 0) + (blocked['PAGE'] ?? 0);
-  const twitterThreats = blocked['TWITTER'] ?? 0;
-  const telegramThreats = blocked['TELEGRAM'] ?? 0;
+const add = <Key>(sums: Map<Key, number>, key: Key, n: number): void => {
+  sums.set(key, (sums.get(key) ?? 0) + n);
+};
+
+/** Adds the parts up. The first day comes before the whole ones and the last one after them, so the days stay in order. */
+const toMetrics = (counted: Counted, range: Range): Metrics => {
+  const totals = new Map(counted.totals);
+  const types = new Map(counted.types);
+  const days = new Map<number, number>();
+  const addFacts = (facts: Counted['firstFacts'], day: number): void => {
+    for (const [measure, type, n] of facts ?? []) {
+      if (measure !== MEASURE.threat) {
+        add(totals, measure, n);
+        continue;
+      }
+      add(types, type, n);
+      add(days, day, n);
+    }
+  };
+  const [firstDay, lastDay] = edgeDays(range);
+  addFacts(counted.firstFacts, firstDay);
+  counted.days?.forEach((day, index) => days.set(day, counted.counts![index]!));
+  addFacts(counted.lastFacts, lastDay);
+
+  const total = (measure: number): number => totals.get(measure) ?? 0;
+  const ofType = (type: string): number => types.get(type) ?? 0;
+  const blockedByType = [...types].sort(byCountThenName).map(([type, count]) => ({ type, count }));
+  const newThreats = blockedByType.reduce((sum, { count }) => sum + count, 0);
+  const domainThreats = ofType('URL') + ofType('PAGE');
+  const twitterThreats = ofType('TWITTER');
+  const telegramThreats = ofType('TELEGRAM');
   return {
     metrics: {
       reports: total(MEASURE.report),
@@ -63,8 +79,8 @@ const toMetrics = ({ totals, types, days }: Counted): Metrics => {
       telegramThreats,
       otherThreats: newThreats - domainThreats - twitterThreats - telegramThreats,
     },
-    blockedByType: [...(types ?? [])].sort(byCountThenName).map(([type, count]) => ({ type, count })),
-    blockedByDay: (days ?? []).map(([day, count]) => ({ date: formatDay(day), count })),
+    blockedByType,
+    blockedByDay: [...days].map(([day, count]) => ({ date: formatDay(day), count })),
   };
 };
 
@@ -79,9 +95,9 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
   async execute({ organization, range, brand }: GetMetrics): Promise<MetricsAsOf> {
     try {
       if (brand !== undefined) await this.checkBrand(organization, brand);
-      const values = [organization, brand ?? '', ...cut(range)];
+      const values = countValues(organization, brand ?? '', range);
       const [counted] = (await this.pool.query<Counted>({ ...COUNT, values })).rows;
-      return { metrics: toMetrics(counted!), asOf: counted!.asOf ?? 0 };
+      return { metrics: toMetrics(counted!, range), asOf: counted!.asOf ?? 0 };
     } catch (error) {
       throw asUnavailable(error);
     }

@@ -8,6 +8,8 @@ export interface Tables {
   records: RecordsTable;
   facts: FactsTable;
   days: DaysTable;
+  type_days: TypeDaysTable;
+  type_blocks: TypeBlocksTable;
   brands: BrandsTable;
   feature_flags: FeatureFlagsTable;
   asset_status_entries: AssetStatusEntriesTable;
@@ -81,8 +83,25 @@ export interface FactsTable {
 export interface DaysTable {
   organization: string;
   brand: string;
-  day: number;
   measure: number;
+  day: number;
+  n: number;
+}
+
+/** Threats by asset type and UTC day. */
+export interface TypeDaysTable {
+  organization: string;
+  brand: string;
+  day: number;
+  type: string;
+  n: number;
+}
+
+/** Threats by asset type and block of `DAYS_PER_BLOCK` days, so that a long range is a sum of few rows. */
+export interface TypeBlocksTable {
+  organization: string;
+  brand: string;
+  block: number;
   type: string;
   n: number;
 }

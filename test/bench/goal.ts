@@ -1,0 +1,70 @@
+import type { Database } from './database.js';
+import { type Dose, measurePaired, type Pair, type Paired } from './paired.js';
+import type { Quartiles } from './statistics.js';
+
+/** One line of the table at the end. */
+export interface Line {
+  readonly goal: string;
+  readonly what: string;
+  readonly against: string;
+  readonly measured: Quartiles;
+  /** `×`, `ms`, `s`, `MB` … */
+  readonly unit: string;
+  readonly must: number;
+  /** Absent where there is nothing beyond the must. */
+  readonly aim?: number;
+  /** Whether a greater figure is better. Default true. */
+  readonly more?: boolean;
+  /** The figures behind a ratio, and what a reader has to know of them. */
+  readonly note?: string;
+}
+
+/** How something grows: one table. */
+export interface Growth {
+  readonly what: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | number)[])[];
+}
+
+export interface Report {
+  readonly lines: readonly Line[];
+  readonly growths?: readonly Growth[];
+}
+
+export interface Sizes {
+  /** A smoke dose: everything runs, no figure means anything. */
+  readonly quick: boolean;
+  /** Facts of the large data set. */
+  readonly facts: number;
+  readonly dose: Dose;
+}
+
+/** What a goal is given to work with. */
+export interface Bench {
+  readonly sizes: Sizes;
+  /** A fresh, migrated database on the run's PostgreSQL, dropped at the end. */
+  database(): Promise<Database>;
+  /** Made once a run, for those who share it. */
+  shared<T>(name: string, make: () => Promise<T>): Promise<T>;
+  /** Done at the end of the run, the last first. */
+  onEnd(end: () => Promise<unknown>): void;
+  say(line: string): void;
+}
+
+export interface Goal {
+  readonly name: string;
+  run(bench: Bench): Promise<Report>;
+}
+
+/** Measures a pair and says how it goes. */
+export const measure = (bench: Bench, what: string, pair: Pair, dose: Dose = bench.sizes.dose): Promise<Paired> =>
+  measurePaired(pair, dose, (ratios) =>
+    bench.say(`${what}: round ${ratios.length} of ${dose.rounds}, ratio ${ratios.at(-1)!.toPrecision(3)}`),
+  );
+
+/** The two rates behind a ratio, for a line's note. */
+export const rates = ({ base, target }: Paired, unit: string): string =>
+  `${amount(target.median)} against ${amount(base.median)} ${unit}`;
+
+export const amount = (value: number): string =>
+  value >= 1000 ? Math.round(value).toLocaleString('en-US') : value.toPrecision(3);

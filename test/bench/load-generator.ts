@@ -1,0 +1,117 @@
+/**
+ * A process that asks a server as fast as it answers, over connections that are kept: the same one for every server
+ * that is compared. It does as little as can be done for a request, so that the server is what is measured.
+ */
+import { connect, type Socket } from 'node:net';
+import { quantile } from './statistics.js';
+
+export interface Volley {
+  readonly host: string;
+  readonly port: number;
+  /** Whole requests, headers and body, asked in turn. */
+  readonly requests: readonly string[];
+  readonly connections: number;
+  readonly ms: number;
+}
+
+export interface Answers {
+  readonly perSecond: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Of one core, by this process. Where it nears 1, the generator and not the server is measured. */
+  readonly busy: number;
+}
+
+const HEADERS_END = Buffer.from('\r\n\r\n');
+const CONTENT_LENGTH = /\r\ncontent-length: (\d+)/i;
+
+/** Cuts what comes on a connection into answers. */
+class AnswerReader {
+  private rest: Buffer = Buffer.alloc(0);
+  /** Bytes of the body under way that are still to come. */
+  private open = 0;
+
+  /** @returns how many answers ended in this chunk */
+  read(chunk: Buffer): number {
+    let ended = 0;
+    let from = 0;
+    const bytes = this.rest.length > 0 ? Buffer.concat([this.rest, chunk]) : chunk;
+    while (from < bytes.length) {
+      if (this.open > 0) {
+        const taken = Math.min(this.open, bytes.length - from);
+        this.open -= taken;
+        from += taken;
+        if (this.open === 0) ended += 1;
+        continue;
+      }
+      const end = bytes.indexOf(HEADERS_END, from);
+      if (end === -1) break;
+      const head = bytes.toString('latin1', from, end);
+      const length = CONTENT_LENGTH.exec(head)?.[1];
+      if (!head.startsWith('HTTP/1.1 20') || length === undefined) throw new Error(`Not a good answer: ${head}`);
+      this.open = Number(length);
+      from = end + HEADERS_END.length;
+      if (this.open === 0) ended += 1;
+    }
+    this.rest = bytes.subarray(from);
+    return ended;
+  }
+}
+
+const fire = async ({ host, port, requests, connections, ms }: Volley): Promise<Answers> => {
+  const raw = requests.map((request) => Buffer.from(request));
+  const latencies: number[] = [];
+  const used = process.cpuUsage();
+  const from = performance.now();
+  let next = 0;
+  const ask = (socket: Socket): void => {
+    socket.write(raw[next++ % raw.length]!);
+  };
+  await Promise.all(
+    Array.from(
+      { length: connections },
+      () =>
+        new Promise<void>((resolve, reject) => {
+          const reader = new AnswerReader();
+          let asked = 0;
+          const socket = connect({ host, port, noDelay: true }, () => {
+            asked = performance.now();
+            ask(socket);
+          });
+          socket.on('error', reject).on('close', () => resolve());
+          socket.on('data', (chunk: Buffer) => {
+            try {
+              if (reader.read(chunk) === 0) return;
+            } catch (error) {
+              reject(error as Error);
+              socket.destroy();
+              return;
+            }
+            const now = performance.now();
+            latencies.push(now - asked);
+            if (now - from >= ms) return void socket.destroy();
+            asked = now;
+            ask(socket);
+          });
+        }),
+    ),
+  );
+  const elapsed = performance.now() - from;
+  const { user, system } = process.cpuUsage(used);
+  return {
+    perSecond: (latencies.length * 1000) / elapsed,
+    p50: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99),
+    busy: (user + system) / 1000 / elapsed,
+  };
+};
+
+process.on('message', (volley: Volley) => {
+  fire(volley).then(
+    (answers) => process.send!({ answers }),
+    (error: Error) => process.send!({ error: error.message }),
+  );
+});
+process.on('disconnect', () => process.exit());
+process.send!('ready');

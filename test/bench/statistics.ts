@@ -1,0 +1,22 @@
+/** Where the middle half of some measurements lies. */
+export interface Quartiles {
+  readonly lower: number;
+  readonly median: number;
+  readonly upper: number;
+}
+
+/** The value below which a fraction of the values lies, between two values by the straight line. */
+export const quantile = (values: readonly number[], fraction: number): number => {
+  if (values.length === 0) throw new RangeError('There is no quantile of nothing');
+  const sorted = [...values].sort((a, b) => a - b);
+  const place = (sorted.length - 1) * fraction;
+  const below = sorted[Math.floor(place)]!;
+  const above = sorted[Math.ceil(place)]!;
+  return below + (above - below) * (place - Math.floor(place));
+};
+
+export const quartilesOf = (values: readonly number[]): Quartiles => ({
+  lower: quantile(values, 0.25),
+  median: quantile(values, 0.5),
+  upper: quantile(values, 0.75),
+});
