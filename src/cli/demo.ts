@@ -80,11 +80,11 @@ const sendShippedData = async (url: string, key: string, signal: AbortSignal): P
   progress.end();
   say(`${count(accepted)} accepted, ${count(duplicates)} known already, ${count(rejected.length)} rejected`);
   for (const { place, issues } of rejected) say(`  ${place}: ${issues.join('; ')}`);
-  const reasons = new Map<string, string[]>();
+  const reasons = new Map<string, number[]>();
   for (const { file, line, reason } of notTaken)
-    reasons.set(reason, [...(reasons.get(reason) ?? []), `${file}:${line}`]);
+    reasons.set(`${file}, ${reason}`, [...(reasons.get(`${file}, ${reason}`) ?? []), line]);
   say(`${notTaken.length} rows became no event:`);
-  for (const [reason, rows] of reasons) say(`  ${reason}: ${rows.join(' ')}`);
+  for (const [reason, lines] of reasons) say(`  ${reason}: line ${lines.join(', ')}`);
 };
 
 interface Answered {
