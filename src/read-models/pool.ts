@@ -17,11 +17,11 @@ const types = new TypeOverrides();
 types.setTypeParser(INT8, safeInteger);
 types.setTypeParser(NUMERIC, safeInteger);
 
-/** What a process may spend on the database before it says so. Milliseconds. */
+/** What a process may spend on the database before it says so: a request is answered within 5 s. Milliseconds. */
 const LIMITS = {
   connectionTimeoutMillis: 2_000,
-  query_timeout: 6_000,
-  statement_timeout: 5_000,
+  query_timeout: 4_500,
+  statement_timeout: 4_000,
   lock_timeout: 2_000,
   idle_in_transaction_session_timeout: 10_000,
 } satisfies PoolConfig;

@@ -1,0 +1,237 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createDatabase } from '../support/postgres.js';
+import { cloudEvent, sent } from '../support/upstream.js';
+import type { Fault, Outcome } from './fault.js';
+import { percentile } from './rig/ask.js';
+import { checkLog, checkMetrics, checkVerify, counted, type Keys, sentOf, wholeLog } from './rig/check.js';
+import { issueKeys, keysKnown, openLog } from './rig/keys.js';
+import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { OwnPostgres } from './rig/own-postgres.js';
+import { between, type Probe, Prober, type Probed } from './rig/probe.js';
+import { type Environment, Process } from './rig/processes.js';
+import { Proxy } from './rig/proxy.js';
+import type { Scene } from './rig/scene.js';
+import { Service } from './rig/service.js';
+
+/** What is probed: a read, a write, and whether the process lives. */
+const probes = (url: () => string, keys: Keys | undefined, everyMs: number): Probe[] => [
+  { what: 'metrics', url: () => `${url()}/v2/organization/metrics`, key: keys?.read['acme'], everyMs },
+  {
+    what: 'events',
+    method: 'POST',
+    url: () => `${url()}/v2/events`,
+    key: keys?.ingest,
+    type: 'application/cloudevents-batch+json',
+    bodyOf: (n) =>
+      JSON.stringify([
+        cloudEvent(
+          sent(
+            'ReportFiled',
+            {
+              organization: 'acme',
+              reportId: `p-${n}`,
+              createdAt: '2026-01-01T00:00:00Z',
+              updatedAt: '2026-01-01T00:00:00Z',
+            },
+            `probe-${n}`,
+          ),
+        ),
+      ]),
+    everyMs,
+  },
+  { what: 'live', url: () => `${url()}/health/live`, everyMs },
+];
+
+const describeProbed = ({ what, ms, status, error }: Probed): string =>
+  `${what} ended after ${Math.round(ms)} ms with ${status === 0 ? error : status}`;
+
+/** At most three of a kind are told in full. */
+const first = (kind: string, found: readonly string[]): string[] =>
+  found.length === 0 ? [] : [`${found.length} ${kind}: ${found.slice(0, 3).join('; ')}`];
+
+/** How requests must fare while the database is away. */
+const judgeAway = (results: readonly Probed[], answerMs: number, liveMs: number): string[] => {
+  const asked = results.filter(({ what }) => what !== 'live');
+  return [
+    ...first('requests were not answered in time', asked.filter(({ ms }) => ms > answerMs).map(describeProbed)),
+    ...first(
+      'requests got neither a good answer nor a 503',
+      asked.filter(({ status }) => status !== 200 && status !== 503).map(describeProbed),
+    ),
+    ...first(
+      'answers 503 have no Retry-After',
+      asked.filter(({ status, answer }) => status === 503 && !answer?.headers['retry-after']).map(describeProbed),
+    ),
+    ...first(
+      'looks at liveness failed or took long',
+      results.filter(({ what, ms, status }) => what === 'live' && (ms > liveMs || status !== 200)).map(describeProbed),
+    ),
+  ];
+};
+
+/** From when on every request was answered well. ms after `from`. */
+const goodAfter = (results: readonly Probed[], from: number): number =>
+  Math.max(0, ...results.filter(({ at, status }) => at >= from && status !== 200).map(({ at }) => at - from));
+
+const died = (processes: readonly Process[]): string[] =>
+  processes.filter(({ isRunning }) => !isRunning).map(({ program, exitCode }) => `${program} ended with ${exitCode}`);
+
+interface KilledDose {
+  readonly rounds: number;
+  readonly awayMs: number;
+  readonly answerMs: number;
+  readonly goodMs: number;
+}
+
+/** A process that answers reads and writes, on the naive side without a word to the log. */
+const naive = async (scene: Scene, env: Environment): Promise<Process> => {
+  const api = Process.start(scene, 'test/faults/rig/naive-api', env);
+  while (api.url === undefined && api.isRunning) await sleep(20);
+  return api;
+};
+
+const killPostgres = async (
+  scene: Scene,
+  { rounds, awayMs, answerMs, goodMs }: KilledDose,
+  isNaive = false,
+): Promise<Outcome> => {
+  const postgres = await OwnPostgres.create(scene);
+  const env = { DATABASE_URL: await postgres.start() };
+  const service = isNaive ? undefined : (await Service.start(scene, { env })).service;
+  const api = service?.api ?? (await naive(scene, env));
+  const log = await openLog(scene, env.DATABASE_URL);
+  const keys = await issueKeys(log);
+  if (service) await keysKnown(service.url, keys);
+  const history = new History(scene);
+  const sender = new Sender(() => api.url!, keys.ingest, history, 2);
+  const stop = new AbortController();
+  const delivering = isNaive
+    ? undefined
+    : sender.deliver(inBatches([...brandsAndFlags(), ...upstream(scene.random, 20_000)], 50), stop.signal);
+  const findings: string[] = [];
+  const answers: number[] = [];
+  const recoveries: number[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    scene.tell(`round ${round} of ${rounds}, ${history.acknowledged.length} acknowledged`);
+    const prober = new Prober(probes(() => api.url!, keys, 40));
+    await sleep(500);
+    const killedAt = Date.now();
+    await postgres.kill();
+    await sleep(awayMs);
+    await postgres.start();
+    const backAt = Date.now();
+    await sleep(goodMs + 500);
+    const results = await prober.stop();
+    const away = between(results, killedAt - 100, backAt);
+    findings.push(...judgeAway(away, answerMs, answerMs));
+    if (!away.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
+    const good = goodAfter(results, backAt);
+    if (good > goodMs) findings.push(`Not good ${good} ms after the database was back`);
+    answers.push(...away.map(({ ms }) => ms));
+    recoveries.push(good);
+    findings.push(...died(service?.processes ?? [api]));
+    if (findings.length > 0) break;
+  }
+  stop.abort();
+  await delivering;
+  sender.close();
+  if (service && findings.length === 0) {
+    await counted(service.url);
+    const stored = await wholeLog(log);
+    findings.push(...history.wrong, ...checkLog(stored, history.acknowledged), ...(await checkVerify(scene, env)));
+    findings.push(...(await checkMetrics(service.url, keys, sentOf(stored), scene.seed)));
+    await service.stop();
+  }
+  return {
+    dose: `${rounds} × killed for ${awayMs / 1000} s, ${history.acknowledged.length} acknowledged`,
+    seen: `slowest answer ${Math.round(Math.max(...answers))} ms, good again after ${Math.max(...recoveries)} ms`,
+    findings,
+  };
+};
+
+export const killedPostgres: Fault<KilledDose> = {
+  name: 'F4',
+  what: 'PostgreSQL killed and started again under load',
+  doses: {
+    short: { rounds: 1, awayMs: 1_500, answerMs: 8_000, goodMs: 4_000 },
+    full: { rounds: 10, awayMs: 3_000, answerMs: 2_000, goodMs: 1_000 },
+  },
+  run: (scene, dose) => killPostgres(scene, dose),
+  guard: 'a listener for connections that break, and 503 where they do',
+  without: (scene) => killPostgres(scene, { ...killedPostgres.doses.short, awayMs: 500, goodMs: 500 }, true),
+};
+
+interface SilentDose {
+  readonly rounds: number;
+  readonly silentMs: number;
+  readonly answerMs: number;
+  readonly liveMs: number;
+  readonly goodMs: number;
+}
+
+const silencePostgres = async (
+  scene: Scene,
+  { rounds, silentMs, answerMs, liveMs, goodMs }: SilentDose,
+  isNaive = false,
+): Promise<Outcome> => {
+  const database = await createDatabase({ migrated: false });
+  scene.later(() => database.drop());
+  const { proxy, url } = await Proxy.start(scene, database.url);
+  const env = { DATABASE_URL: url };
+  const service = isNaive ? undefined : (await Service.start(scene, { env })).service;
+  const api = service?.api ?? (await naive(scene, { ...env, LISTENS: 'yes' }));
+  const log = await openLog(scene, database.url);
+  const keys = await issueKeys(log);
+  if (service) await keysKnown(service.url, keys);
+  const findings: string[] = [];
+  const answers: number[] = [];
+  const lives: number[] = [];
+  const recoveries: number[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    const prober = new Prober(probes(() => api.url!, keys, 100));
+    await sleep(500);
+    const silentAt = Date.now();
+    proxy.silence();
+    for (let left = silentMs; left > 0; left -= 1_000) {
+      scene.tell(`round ${round} of ${rounds}, silent for ${left / 1000} s more`);
+      await sleep(Math.min(left, 1_000));
+    }
+    proxy.forward();
+    const backAt = Date.now();
+    await sleep(goodMs + 500);
+    const results = await prober.stop();
+    const away = between(results, silentAt - 50, backAt);
+    findings.push(...judgeAway(away, answerMs, liveMs));
+    if (!away.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
+    const good = goodAfter(results, backAt);
+    if (good > goodMs) findings.push(`Not good ${good} ms after the database was back`);
+    for (const { what, ms } of away) (what === 'live' ? lives : answers).push(ms);
+    recoveries.push(good);
+    findings.push(...died(service?.processes ?? [api]));
+    if (findings.length > 0) break;
+  }
+  if (service && findings.length === 0) {
+    await counted(service.url);
+    findings.push(...(await checkVerify(scene, env)));
+    await service.stop();
+  }
+  return {
+    dose: `${rounds} × ${silentMs / 1000} s of silence, 20 requests a second`,
+    seen:
+      `slowest answer ${Math.round(Math.max(...answers))} ms, liveness at most ${Math.round(Math.max(...lives))} ms ` +
+      `(p99 ${percentile(lives, 0.99).toFixed(1)} ms), good again after ${Math.max(...recoveries)} ms`,
+    findings,
+  };
+};
+
+export const silentPostgres: Fault<SilentDose> = {
+  name: 'F5',
+  what: 'PostgreSQL goes silent',
+  doses: {
+    short: { rounds: 1, silentMs: 5_500, answerMs: 5_500, liveMs: 1_500, goodMs: 3_000 },
+    full: { rounds: 3, silentMs: 30_000, answerMs: 5_000, liveMs: 50, goodMs: 3_000 },
+  },
+  run: (scene, dose) => silencePostgres(scene, dose),
+  guard: 'time limits of our own round the database',
+  without: (scene) => silencePostgres(scene, { ...silentPostgres.doses.short, goodMs: 100 }, true),
+};

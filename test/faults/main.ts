@@ -1,0 +1,101 @@
+/**
+ * Puts the built service through faults: `npm run test:faults -- [F1 F4 …] [--dose short|full] [--seed N] [--without]`.
+ * Prints how far it is on standard error and a table on standard output; ends with 1 where something was found.
+ */
+import { parseArgs } from 'node:util';
+import setUp from '../support/global-setup.js';
+import tearDown from '../support/global-teardown.js';
+import type { DoseName, Fault, Outcome } from './fault.js';
+import { FAULTS } from './index.js';
+import { Scene } from './rig/scene.js';
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    dose: { type: 'string', default: 'full' },
+    seed: { type: 'string', default: '1' },
+    'no-counter': { type: 'boolean', default: false },
+  },
+});
+const dose = values.dose as DoseName;
+const seed = Number(values.seed);
+const chosen = FAULTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+if ((dose !== 'short' && dose !== 'full') || !Number.isInteger(seed) || chosen.length === 0) {
+  console.error('Usage: npm run test:faults -- [F1 F4 ...] [--dose short|full] [--seed NUMBER] [--no-counter]');
+  process.exit(2);
+}
+
+const begin = Date.now();
+const say = (line: string): void => {
+  const text = `${String(Math.round((Date.now() - begin) / 1000)).padStart(5)} s  ${line}`;
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text}`);
+  else process.stderr.write(`${text}\n`);
+};
+
+/** Words come often; on no terminal one every ten seconds is enough. */
+const teller = (name: string): ((progress: string) => void) => {
+  let saidAt = 0;
+  return (progress) => {
+    if (Date.now() - saidAt < (process.stderr.isTTY ? 100 : 10_000)) return;
+    saidAt = Date.now();
+    say(`${name}: ${progress}`);
+  };
+};
+
+const attempt = async (fault: Fault, how: string, work: (scene: Scene) => Promise<Outcome>): Promise<Outcome> => {
+  const scene = new Scene(seed, teller(`${fault.name}${how}`));
+  try {
+    const outcome = await work(scene);
+    if (outcome.findings.length > 0 && how === '') say(`${fault.name}: the history is kept in ${await scene.save()}`);
+    return outcome;
+  } catch (error) {
+    say(`${fault.name}: the history is kept in ${await scene.save()}`);
+    return { dose: '-', seen: '-', findings: [`The run itself failed: ${(error as Error).stack}`] };
+  } finally {
+    await scene.end();
+  }
+};
+
+const rows: string[][] = [['fault', 'dose', 'result', 'counter-test']];
+let failed = 0;
+await setUp();
+try {
+  for (const fault of chosen) {
+    const { name, what } = fault;
+    say(`${name}: ${what}`);
+    const unfit = await fault.unfit?.();
+    if (unfit !== undefined) {
+      rows.push([`${name} ${what}`, '-', `skipped: ${unfit}`, '-']);
+      continue;
+    }
+    const outcome = await attempt(fault, '', (scene) => fault.run(scene, fault.doses[dose]));
+    for (const finding of outcome.findings.slice(0, 20)) console.error(`\n${name}: ${finding}`);
+    const result =
+      outcome.findings.length === 0
+        ? `stood: ${outcome.seen}`
+        : `FELL (${outcome.findings.length}): ${outcome.findings[0]}`;
+    let counter = '-';
+    if (!values['no-counter']) {
+      const without = await attempt(fault, ' without its guard', (scene) => fault.without(scene));
+      const [first] = without.findings;
+      const failedItself = first?.startsWith('The run itself failed');
+      if (first === undefined || failedItself) failed += 1;
+      counter =
+        first === undefined
+          ? `NOTHING FOUND without: ${fault.guard}`
+          : failedItself
+            ? first
+            : `without "${fault.guard}": ${first}`;
+    }
+    if (outcome.findings.length > 0) failed += 1;
+    rows.push([`${name} ${what}`, outcome.dose, result, counter]);
+    say(`${name}: ${result}`);
+    say(`${name}: ${counter}`);
+  }
+} finally {
+  await tearDown();
+}
+process.stderr.write('\n');
+for (const row of rows)
+  console.log(`| ${row.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`);
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,66 @@
+import { Agent, request } from 'node:http';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: any;
+  /** From the first byte sent to the last one received. */
+  readonly ms: number;
+}
+
+export interface Question {
+  readonly method?: 'GET' | 'POST';
+  readonly key?: string;
+  readonly type?: string;
+  readonly body?: string;
+  readonly agent?: Agent;
+  /** ms */
+  readonly patience?: number;
+}
+
+const shared = new Agent({ keepAlive: true, maxSockets: 64 });
+
+/** One request. @throws what the socket said, or after the patience has ended */
+export const ask = (
+  url: string,
+  { method = 'GET', key, type, body, agent = shared, patience = 20_000 }: Question = {},
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const begin = performance.now();
+    const asked = request(url, {
+      method,
+      agent,
+      headers: {
+        ...(key !== undefined && { 'x-api-key': key }),
+        ...(body !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
+      },
+    });
+    const timer = setTimeout(() => asked.destroy(new Error(`No answer within ${patience} ms`)), patience);
+    const fail = (error: Error): void => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    asked.on('error', fail);
+    asked.on('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('error', fail);
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        clearTimeout(timer);
+        const text = Buffer.concat(chunks).toString('utf8');
+        const isJson = String(response.headers['content-type']).includes('json');
+        resolve({
+          status: response.statusCode!,
+          headers: response.headers,
+          body: isJson && text !== '' ? JSON.parse(text) : text,
+          ms: performance.now() - begin,
+        });
+      });
+    });
+    asked.end(body);
+  });
+
+export const percentile = (values: readonly number[], share: number): number => {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+};

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventIdOf } from '../../../src/event-log/event-id.js';
+import { BEGINNING, type EventLog, type RecordedEvent } from '../../../src/event-log/event-log.js';
+import { EARLIEST, LATEST } from '../../../src/events/instant.js';
+import { BRANDS, edgeInstant, ORGANIZATIONS } from '../../projections/histories.js';
+import { naiveCount, newestStates, type Query } from '../../projections/naive-count.js';
+import { Random } from '../../support/random.js';
+import { SOURCE, type Sent } from '../../support/upstream.js';
+import { ask } from './ask.js';
+import { call, type Environment } from './processes.js';
+import type { Scene } from './scene.js';
+
+/** Everything the log holds. */
+export const wholeLog = async (log: EventLog): Promise<RecordedEvent[]> => {
+  const events: RecordedEvent[] = [];
+  for (let after = BEGINNING; ; after = events.at(-1)!.position) {
+    const page = await log.readAll(after, 5_000);
+    events.push(...page);
+    if (page.length < 5_000) return events;
+  }
+};
+
+/** What was acknowledged must be in the log, each event once, in the order that positions promise. */
+export const checkLog = (stored: readonly RecordedEvent[], acknowledged: readonly Sent[]): string[] => {
+  const findings: string[] = [];
+  const times = new Map<string, number>();
+  const revisions = new Map<string, bigint>();
+  let last = BEGINNING;
+  for (const { id, position, stream, revision } of stored) {
+    times.set(id, (times.get(id) ?? 0) + 1);
+    if (position <= last) findings.push(`Position ${position} comes after ${last}`);
+    last = position;
+    const due = (revisions.get(stream) ?? -1n) + 1n;
+    if (revision !== due) findings.push(`${stream} has revision ${revision} where ${due} was due`);
+    revisions.set(stream, revision);
+  }
+  const ids = acknowledged.map(({ id }) => eventIdOf(SOURCE, id));
+  const lost = ids.filter((id) => !times.has(id)).length;
+  const doubled = [...times.values()].filter((n) => n > 1).length;
+  if (lost > 0) findings.push(`${lost} acknowledged events are not in the log`);
+  if (doubled > 0) findings.push(`${doubled} events are in the log more than once`);
+  return findings;
+};
+
+/** The upstream events of a log, as they were sent. */
+export const sentOf = (stored: readonly RecordedEvent[]): Sent[] =>
+  stored.flatMap(({ type, data, metadata }) => {
+    const { source, id } = metadata as { source?: string; id?: string };
+    return source === SOURCE ? [{ id: id!, type: type as Sent['type'], data: data as Sent['data'] }] : [];
+  });
+
+/** Waits until everything that is in the log now is counted. @returns how long that took, ms */
+export const counted = async (url: string, patience = 60_000): Promise<number> => {
+  const begin = Date.now();
+  for (;;) {
+    const { body } = await ask(`${url}/health/ready`).catch(() => ({ body: undefined }));
+    const projections: { lag: number }[] | undefined = body?.parts?.readModels?.detail?.projections;
+    if (projections && projections.length > 0 && projections.every(({ lag }) => lag === 0)) return Date.now() - begin;
+    if (Date.now() - begin > patience) throw new Error(`Not counted within ${patience} ms: ${JSON.stringify(body)}`);
+    await sleep(20);
+  }
+};
+
+/** The operator's own recount. */
+export const checkVerify = async (scene: Scene, env: Environment): Promise<string[]> => {
+  const { code, output } = await call(scene, 'projections/main', env, ['projections', 'verify', '--json']);
+  return code === 0 ? [] : [`projections verify ended with ${code}: ${output.slice(0, 500)}`];
+};
+
+const isCounted = ({ type }: Sent): boolean => /^(Report|Threat|Takedown|AssetStatus)/.test(type);
+
+export const randomQuery = (random: Random): Query => {
+  const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
+  return {
+    organization: random.pick(ORGANIZATIONS),
+    brand: random.chance(0.4) ? random.pick(BRANDS) : undefined,
+    from: random.chance(0.2) ? EARLIEST : from,
+    to: random.chance(0.2) ? LATEST : to,
+  };
+};
+
+export const askMetrics = async (
+  url: string,
+  keys: Keys,
+  { organization, brand, from, to }: Query,
+): Promise<unknown> => {
+  const parameters = new URLSearchParams({
+    startDate: new Date(from).toISOString(),
+    endDate: new Date(to).toISOString(),
+    ...(brand !== undefined && { brandSlug: brand }),
+  });
+  const { status, body } = await ask(`${url}/v2/organization/metrics?${parameters.toString()}`, { key: keys.read[organization]! });
+  return status === 200 ? body : { status, body };
+};
+
+/** A key for the events, and one for each organization's metrics. */
+export interface Keys {
+  readonly ingest: string;
+  readonly read: Readonly<Record<string, string>>;
+}
+
+/** Asks the service for metrics and counts the same from the log, the slow way. */
+export const checkMetrics = async (
+  url: string,
+  keys: Keys,
+  events: readonly Sent[],
+  seed: number,
+  queries = 40,
+): Promise<string[]> => {
+  const random = new Random(seed);
+  const states = newestStates(events.filter(isCounted));
+  const findings: string[] = [];
+  for (let n = 0; n < queries; n += 1) {
+    const query = randomQuery(random);
+    const [answered, due] = [await askMetrics(url, keys, query), naiveCount(states, query)];
+    if (JSON.stringify(answered) !== JSON.stringify(due))
+      findings.push(
+        `${JSON.stringify(query)} was answered ${JSON.stringify(answered)}, a recount says ${JSON.stringify(due)}`,
+      );
+  }
+  return findings;
+};

@@ -1,0 +1,29 @@
+/**
+ * An API as it is written in an afternoon: a pool as the driver makes it, with no time limits, and with a listener for
+ * broken connections only where LISTENS is set. What the guards of the service are measured against.
+ */
+import { createServer } from 'node:http';
+import { Pool } from 'pg';
+
+const pool = new Pool({ connectionString: process.env['DATABASE_URL'] });
+if (process.env['LISTENS']) pool.on('error', () => {});
+
+const answer = async (url: string): Promise<number> => {
+  if (url === '/health/live') return 200;
+  try {
+    await pool.query('select 1');
+    return 200;
+  } catch {
+    return 500;
+  }
+};
+
+const server = createServer((request, response) => {
+  request.resume();
+  void answer(request.url!).then((status) => response.writeHead(status).end());
+});
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  console.log(`Listening on http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
+});
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,65 @@
+import { dirname } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { type Binaries, findBinaries } from '../../../src/embedded-postgres/binaries.js';
+import { createCluster, readPassword } from '../../../src/embedded-postgres/cluster.js';
+import { urlOf } from '../../../src/embedded-postgres/endpoint.js';
+import { findPlace, type Place } from '../../../src/embedded-postgres/place.js';
+import { findPostmaster, stopPostmaster } from '../../../src/embedded-postgres/postmaster.js';
+import { startServer } from '../../../src/embedded-postgres/server.js';
+import type { Scene } from './scene.js';
+
+/** A PostgreSQL that the fault alone starts and kills; nobody revives it. */
+export class OwnPostgres {
+  private constructor(
+    private readonly place: Place,
+    private readonly password: string,
+  ) {}
+
+  static async create(scene: Scene, folder?: string): Promise<OwnPostgres> {
+    const place = await findPlace(folder ?? (await scene.folder()));
+    scene.later(() => rm(dirname(place.cluster), { recursive: true, force: true, maxRetries: 20 }));
+    await createCluster(place, await findBinaries(dirname(place.cluster), place.owner));
+    const postgres = new OwnPostgres(place, await readPassword(place));
+    scene.later(() => postgres.kill());
+    return postgres;
+  }
+
+  /** On loopback, and on the same port every time. @returns its URL */
+  async start(): Promise<string> {
+    return urlOf(await startServer(this.place, this.binaries, 'loopback', () => {}), this.password);
+  }
+
+  /** kill -9 of the postmaster; its children see it and end. */
+  async kill(): Promise<void> {
+    const postmaster = await findPostmaster(this.place.cluster);
+    if (postmaster) process.kill(postmaster.pid, 'SIGKILL');
+  }
+
+  async stop(): Promise<void> {
+    const postmaster = await findPostmaster(this.place.cluster);
+    if (postmaster) await stopPostmaster(postmaster, this.place.cluster, this.binaries);
+  }
+
+  private readonly binaries = (): Promise<Binaries> => findBinaries(dirname(this.place.cluster), this.place.owner);
+}
+
+/** The embedded server of a data directory, seen from outside: looking does not count as using. */
+export const embeddedServer = async (dataDir: string): Promise<{ pid: number; url: string } | undefined> => {
+  const place = await findPlace(dataDir);
+  const postmaster = await findPostmaster(place.cluster);
+  return postmaster?.status === 'ready'
+    ? { pid: postmaster.pid, url: urlOf(postmaster, await readPassword(place)) }
+    : undefined;
+};
+
+/** Takes away what the embedded server of a data directory keeps, also outside of it. */
+export const removeEmbedded = async (dataDir: string): Promise<void> => {
+  const place = await findPlace(dataDir);
+  const postmaster = await findPostmaster(place.cluster);
+  if (postmaster) {
+    process.kill(postmaster.pid, 'SIGKILL');
+    if (postmaster.socketDirectory !== '') await rm(postmaster.socketDirectory, { recursive: true, force: true });
+  }
+  if (!place.cluster.startsWith(place.home))
+    await rm(dirname(place.cluster), { recursive: true, force: true, maxRetries: 20 });
+};

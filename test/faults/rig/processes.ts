@@ -1,0 +1,122 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Scene } from './scene.js';
+
+/** The built service. The specs and `npm run test:faults` both run in the project's folder. */
+const built = (path: string): string => join(process.cwd(), 'dist', `${path}.js`);
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** A process of the built service. It ends with us, because it watches the channel between us. */
+export class Process {
+  readonly lines: string[] = [];
+  readonly ended: Promise<void>;
+  /** Where it listens, once it says so. */
+  url: string | undefined;
+
+  private constructor(
+    readonly program: string,
+    private readonly child: ChildProcess,
+  ) {
+    this.ended = once(child, 'exit').then(() => undefined);
+    for (const stream of [child.stdout!, child.stderr!])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.lines.push(...text.trimEnd().split('\n'));
+        this.url = /Listening on (http:[^"\s]+)/.exec(text)?.[1] ?? this.url;
+      });
+  }
+
+  static start(
+    scene: Scene,
+    program: string,
+    env: Environment,
+    { words = [], preload }: { words?: readonly string[]; preload?: string } = {},
+  ): Process {
+    const loads = preload === undefined ? [] : ['--import', preload];
+    const { PATH, HOME } = process.env;
+    const child = spawn(process.execPath, [...loads, built(program), ...words], {
+      env: { PATH, HOME, LOG_FORMAT: 'json', PORT: '0', RATE_LIMIT_PER_MINUTE: '0', ...env },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    const started = new Process(program, child);
+    scene.later(() => started.kill());
+    scene.keep(`${program.replace('/', '-')}-${child.pid}.log`, () => started.lines.join('\n'));
+    return started;
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  get isRunning(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  get exitCode(): number | null {
+    return this.child.exitCode;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** kill -9 */
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  /** SIGTERM, and after 15 seconds SIGKILL. @returns how long it took, ms */
+  async stop(): Promise<number> {
+    const begin = Date.now();
+    this.child.kill('SIGTERM');
+    await Promise.race([this.ended, sleep(15_000, undefined, { ref: false })]);
+    const took = Date.now() - begin;
+    await this.kill();
+    return took;
+  }
+}
+
+/** The service's own processes that these started, and those that they started. */
+export const descendants = (
+  processes: readonly Process[],
+): { readonly kill: () => void; readonly isRunning: () => boolean }[] => {
+  const all = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line)?.slice(1) ?? [])
+    .map(([pid, parent, words = '']) => ({ pid: Number(pid), parent: Number(parent), words }));
+  const found = new Set(processes.map(({ pid }) => pid));
+  for (let grown = true; grown;) {
+    const children = all.filter(
+      ({ pid, parent, words }) => found.has(parent) && !found.has(pid) && words.includes('dist/'),
+    );
+    for (const { pid } of children) found.add(pid);
+    grown = children.length > 0;
+  }
+  const signal = (pid: number, name: NodeJS.Signals | 0): boolean => {
+    try {
+      return process.kill(pid, name);
+    } catch {
+      return false;
+    }
+  };
+  return [...found]
+    .filter((pid) => !processes.some((one) => one.pid === pid))
+    .map((pid) => ({ kill: () => void signal(pid, 'SIGKILL'), isRunning: () => signal(pid, 0) }));
+};
+
+/** Runs an operator's call to its end. */
+export const call = async (
+  scene: Scene,
+  program: 'src/cli' | 'projections/main',
+  env: Environment,
+  words: readonly string[],
+): Promise<{ code: number | null; output: string; process: Process }> => {
+  const process = Process.start(scene, program, env, { words });
+  await process.ended;
+  // What was written last arrives after the end.
+  await sleep(10);
+  return { code: process.exitCode, output: process.lines.join('\n'), process };
+};

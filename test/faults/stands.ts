@@ -1,0 +1,41 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Fault, Outcome } from './fault.js';
+import { Scene } from './rig/scene.js';
+
+const LONGEST_MS = 120_000;
+
+const within = async (work: (scene: Scene) => Promise<Outcome>): Promise<Outcome> => {
+  const scene = new Scene(1);
+  try {
+    const outcome = await work(scene);
+    if (outcome.findings.length > 0) scene.keep('outcome.json', () => JSON.stringify(outcome, undefined, 2));
+    return outcome;
+  } catch (error) {
+    throw new Error(`The history is kept in ${await scene.save()}`, { cause: error });
+  } finally {
+    await scene.end();
+  }
+};
+
+/** The short dose of a fault, and the proof that it would be noticed if the service did not stand it. */
+export const stands = async (fault: Fault): Promise<void> => {
+  const unfit = await fault.unfit?.();
+  const run = unfit === undefined ? it : it.skip;
+  describe(`${fault.name}: ${fault.what}`, () => {
+    run(
+      unfit === undefined ? 'is survived' : `is not tried: ${unfit}`,
+      async () => {
+        expect((await within((scene) => fault.run(scene, fault.doses.short))).findings).toEqual([]);
+      },
+      LONGEST_MS,
+    );
+
+    run(
+      `would be noticed without this: ${fault.guard}`,
+      async () => {
+        expect((await within((scene) => fault.without(scene))).findings).not.toEqual([]);
+      },
+      LONGEST_MS,
+    );
+  });
+};
