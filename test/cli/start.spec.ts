@@ -1,0 +1,116 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { processIdentity } from '../../src/embedded-postgres/processes.js';
+import { eventually, removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+
+const PATIENCE_MS = 60_000;
+
+const childrenOf = (pid: number): number[] =>
+  execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .filter(([, parent]) => parent === pid)
+    .map(([child]) => child!);
+
+const lives = (pid: number): boolean => processIdentity(pid) !== undefined;
+
+describe('npm start', () => {
+  let dataDir: string;
+  let folder: string;
+  let supervisor: ChildProcess;
+  let said: string;
+
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    dataDir = join(folder, 'data');
+  });
+
+  const start = (port = 0): void => {
+    said = '';
+    supervisor = spawn(process.execPath, [resolve('dist/src/cli.js'), 'start'], {
+      env: { ...process.env, DATA_DIR: dataDir, DATABASE_URL: '', PORT: String(port), LOG_FORMAT: 'json' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [supervisor.stdout!, supervisor.stderr!])
+      stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  };
+
+  const answers = async (): Promise<boolean> => {
+    const url = [...said.matchAll(/Listening on (http:\/\/[\d.:]+)/g)].at(-1)?.[1];
+    if (url === undefined) return false;
+    return fetch(`${url}/health/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  };
+
+  const ended = async (): Promise<unknown> => {
+    if (supervisor.exitCode === null && supervisor.signalCode === null) await once(supervisor, 'exit');
+    return supervisor.exitCode;
+  };
+
+  afterEach(() => void supervisor.kill('SIGKILL'));
+  afterAll(() => removeFolder(folder));
+
+  it(
+    'runs everything, starts again what dies at the address it had, and stops all of it on a signal',
+    async () => {
+      start();
+      await eventually(answers);
+      const database = (await serverOf(dataDir))!;
+      const before = childrenOf(supervisor.pid!).filter((pid) => pid !== database);
+      expect(before).toHaveLength(2);
+      for (const pid of before) process.kill(pid, 'SIGKILL');
+      await eventually(async () => said.split('Listening on').length === 3 && (await answers()));
+      const [first, second] = [...said.matchAll(/Listening on (http:\/\/[\d.:]+)/g)].map(([, url]) => url);
+      expect(second).toBe(first);
+      const after = childrenOf(supervisor.pid!);
+      expect(after).toHaveLength(3);
+      const begin = Date.now();
+      supervisor.kill('SIGTERM');
+      expect(await ended()).toBe(0);
+      expect(Date.now() - begin).toBeLessThan(10_000);
+      expect(after.filter(lives)).toEqual([]);
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'leaves no process that works without it when it is killed, and the next one takes over; a second signal ends it at once',
+    async () => {
+      start();
+      await eventually(answers);
+      const database = await serverOf(dataDir);
+      const children = childrenOf(supervisor.pid!).filter((pid) => pid !== database);
+      supervisor.kill('SIGKILL');
+      await eventually(() => Promise.resolve(!children.some(lives)));
+      start();
+      await eventually(answers);
+      expect(await serverOf(dataDir)).toBe(database);
+      supervisor.kill('SIGTERM');
+      await eventually(() => Promise.resolve(said.includes('SIGTERM: stops')));
+      supervisor.kill('SIGTERM');
+      expect(await ended()).toBe(1);
+      await eventually(async () => (await serverOf(dataDir)) === undefined);
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'gives up with a sentence where the API cannot start',
+    async () => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      start((other.address() as { port: number }).port);
+      expect(await ended()).toBe(1);
+      expect(said).toContain('The API does not start');
+      expect(await serverOf(dataDir)).toBeUndefined();
+      other.close();
+    },
+    PATIENCE_MS,
+  );
+});
