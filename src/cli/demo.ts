@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
-import { type Config, readConfig } from '../config.js';
+import { type Config, environmentOf, readConfig } from '../config.js';
 import { drawBrands, drawMetrics, type DrawnMetrics } from '../demo/chart.js';
 import { answeredOf, replay } from '../demo/replay.js';
 import { BRANDS, ORGANIZATION, rowEvents } from '../demo/row-events.js';
@@ -166,7 +166,7 @@ const curlLines = (url: string, { ingest, organization }: Keys): string[] => {
 const show = async (service: Service, config: Config, signal: AbortSignal): Promise<void> => {
   const { url, databaseUrl } = await service.start();
   say(`The service runs at ${url}`);
-  const keys = await issueKeys({ ...config, databaseUrl });
+  const keys = await issueKeys(readConfig(environmentOf(config, { databaseUrl })));
   await worksAtOnce(url, keys.organization, signal);
   await sendShippedData(url, keys.ingest, signal);
   say('Counting');
@@ -191,7 +191,8 @@ const show = async (service: Service, config: Config, signal: AbortSignal): Prom
 const demo = async (): Promise<number> => {
   const settings = readConfig();
   // A person reads this terminal; the API's own words are for when something is wrong.
-  const config = { ...settings, port: await freePort(settings), logLevel: 'warn' } as const;
+  const environment = environmentOf(settings, { port: await freePort(settings) });
+  const config = readConfig({ ...environment, LOG_LEVEL: 'warn' });
   const service = new Service(config, say);
   const stop = new AbortController();
   const stopped = stopOnSignals(service, say);
