@@ -7,6 +7,7 @@ import { isKnownType, isUpstreamType, parseEvent, toJson, type UpstreamEvent } f
 import { formatInstant } from '../events/instant.js';
 import { streamOf } from '../events/streams.js';
 import type { CloudEvent } from './cloud-event.js';
+import { Pace, tally } from './pace.js';
 
 export interface Rejection {
   /** The event's place in the request, from 0. */
@@ -95,9 +96,15 @@ export const decide = ({ events, latest, organization }: RecordEvents): Decision
 
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
-  constructor(private readonly log: EventLog) {}
+  constructor(
+    private readonly log: EventLog,
+    private readonly pace: Pace,
+  ) {}
 
-  /** @throws Invalid where every event is refused; Unavailable where the log cannot be reached */
+  /**
+   * @throws Invalid where every event is refused; Unavailable where the log cannot be reached
+   * @throws TooManyRequests where the organization has more waiting to be counted than the others should wait for
+   */
   async execute(command: RecordEvents): Promise<RecordedEvents> {
     const { entries, repeated, rejected } = decide(command);
     if (rejected.length > 0 && rejected.length === command.events.length)
@@ -105,8 +112,15 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         rejected.length === 1 ? 'The event was refused' : `All ${rejected.length} events were refused`,
         rejected.flatMap(({ index, issues }) => issues.map(({ message }) => `event ${index}: ${message}`)),
       );
-    const known = entries.length > 0 ? await this.log.appendAll(entries) : [];
+    const known = entries.length > 0 ? await this.append(entries) : [];
     const stored = known.filter((duplicate) => !duplicate).length;
     return { accepted: stored, duplicates: repeated + entries.length - stored, rejected };
+  }
+  private async append(entries: readonly Entry[]): Promise<boolean[]> {
+    const organizations = tally(entries);
+    await this.pace.admit(organizations);
+    const known = await this.log.appendAll(entries);
+    this.pace.stored(organizations);
+    return known;
   }
 }

@@ -8,6 +8,7 @@ import { createPostgresLog } from '../../src/event-log/postgres.js';
 import { OWN_TYPES } from '../../src/events/event.js';
 import { readCloudEvent } from '../../src/ingestion/cloud-event.js';
 import { decide, type RecordedEvents, RecordEvents, RecordEventsHandler } from '../../src/ingestion/record-events.js';
+import { Pace } from '../../src/ingestion/pace.js';
 import { createPool } from '../../src/read-models/pool.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -85,7 +86,9 @@ const record = async (
   organization?: string,
 ): Promise<RecordedEvents & { stored: RecordedEvent[] }> => {
   position = await log.head();
-  const answer = await new RecordEventsHandler(log).execute(new RecordEvents(events, LATEST, organization));
+  const answer = await new RecordEventsHandler(log, new Pace(database.pool)).execute(
+    new RecordEvents(events, LATEST, organization),
+  );
   return { ...answer, stored: await log.readAll(position, 10_000) };
 };
 const refusalOf = async (
@@ -334,6 +337,6 @@ describe('Whatever is sent', () => {
 it('A request fails where the log does, so that nobody takes it for stored', async () => {
   const closed = await createPostgresLog(createPool(database.url, () => {}));
   await closed.close();
-  const handler = new RecordEventsHandler(closed);
+  const handler = new RecordEventsHandler(closed, new Pace(database.pool));
   await expect(handler.execute(new RecordEvents([threat('lost')], LATEST, undefined))).rejects.toThrow();
 });

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TooManyRequests } from '../../src/http/answer-error.js';
+import { Pace } from '../../src/ingestion/pace.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(() => database.drop());
+
+/** The projector, as far as the door can see it: how far it says it has counted. */
+const countedUpTo = (asOf: number): Promise<unknown> =>
+  database.pool.query(
+    `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', 0, $1)
+     on conflict (projection) do update set as_of = $1`,
+    [asOf],
+  );
+
+/** Counts on, a little every 100 ms, always this far behind. */
+const counting = async (behindMs: number): Promise<() => Promise<void>> => {
+  const stop = new AbortController();
+  const run = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      await countedUpTo(Date.now() - behindMs);
+      await sleep(100);
+    }
+  };
+  const running = run();
+  await sleep(150);
+  return () => (stop.abort(), running);
+};
+
+const big = new Map([['big', 1_000]]);
+const small = new Map([['small', 1]]);
+
+let pace: Pace;
+beforeEach(async () => {
+  await countedUpTo(0);
+  pace = new Pace(database.pool);
+});
+
+it('lets everybody in while everything is counted in time', async () => {
+  const stop = await counting(0);
+  for (let round = 0; round < 20; round += 1) {
+    await pace.admit(big);
+    pace.stored(big);
+    await sleep(20);
+  }
+  await stop();
+});
+
+it('sends away the one that the others would wait for, and nobody else', async () => {
+  const stop = await counting(60_000);
+  pace.stored(big);
+  pace.stored(small);
+  await sleep(300);
+  await expect(pace.admit(big)).rejects.toThrow(TooManyRequests);
+  await pace.admit(small);
+  await pace.admit(new Map([['third', 1_000]]));
+  await pace.admit(new Map([...small, ['third', 2], ['big', 1]]));
+  await stop();
+});
+
+it('holds it only until what it sent has been counted', async () => {
+  const stop = await counting(60_000);
+  pace.stored(big);
+  await sleep(300);
+  const admitted = pace.admit(big);
+  const first = await Promise.race([admitted.then(() => 'admitted'), sleep(300, 'held')]);
+  expect(first).toBe('held');
+  await stop();
+  await countedUpTo(Date.now());
+  await admitted;
+});
+
+it('holds nobody where the projector stands still: the log takes everything', async () => {
+  await countedUpTo(Date.now() - 60_000);
+  pace.stored(big);
+  await sleep(200);
+  await pace.admit(big).catch(() => {});
+  await sleep(2_100);
+  await pace.admit(big);
+});
+
+it('holds nobody where the database does not say how far the projector is', async () => {
+  const away = await createDatabase();
+  const blind = new Pace(away.pool);
+  blind.stored(big);
+  await away.drop();
+  await sleep(300);
+  await blind.admit(big);
+});
