@@ -30,6 +30,7 @@ const MOST_COMMANDS = 200;
 const PATIENCE = 4_000;
 /** An append whose outcome is unknown is asked for again until this long after the first try. Milliseconds. */
 const RETRY_WITHIN = 1_500;
+const LEAST_WAIT = 25;
 
 /**
  * Where commands become events: load, decide, append. Each organization has a queue here, and all that waits in it
@@ -114,13 +115,13 @@ export class CommandQueue {
   private async append(organization: string, revision: bigint, events: readonly NewEvent[]): Promise<void> {
     const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
     const retryUntil = performance.now() + RETRY_WITHIN;
-    for (;;) {
+    for (let wait = LEAST_WAIT; ; wait *= 2) {
       try {
         await this.log.append(assetGroupsStream(organization), expected, events);
         return;
       } catch (error) {
-        if (!(error instanceof Unavailable) || performance.now() > retryUntil) throw error;
-        await sleep(100);
+        if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) throw error;
+        await sleep(wait);
       }
     }
   }

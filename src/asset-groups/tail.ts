@@ -126,17 +126,16 @@ export class Tails {
   ): Promise<Result> {
     let tail = this.tails.get(organization);
     const [model] = await Promise.all([readModel(), tail?.readOn()]);
-    // The model can be behind where this process has seen it: its last transactions fall back when PostgreSQL dies.
+    for (let reads = 1; tail && tail.revision < model.revision; reads += 1) {
+      if (reads > MOST_READS) throw new Unavailable('The log has not reached what was already read from it; try again');
+      await tail.readOn();
+    }
+    // The model can be behind where the tail begins: another reader with a newer one has let go of the events between,
+    // or the model's last transactions fell back when PostgreSQL died.
     if (!tail || model.revision < tail.after) {
       tail = new Tail(this.log, organization, model.revision);
       await tail.readOn();
     }
-    for (let reads = 1; tail.revision < model.revision; reads += 1) {
-      if (reads > MOST_READS) throw new Unavailable('The log has not reached what was already read from it; try again');
-      await tail.readOn();
-    }
-    // Another reader with a newer model may have let go of what this one needs.
-    if (model.revision < tail.after) return this.read(organization, readModel, use);
     tail.forget(model.revision);
     this.tails.set(organization, tail, { size: Math.min(tail.size, MOST_EVENTS) });
     return use(model, tail);

@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import fc from 'fast-check';
+import { assetGroups } from '../../projections/asset-groups.js';
+import { readEvent } from '../../projections/read-event.js';
+import { transact } from '../../projections/transaction.js';
+import {
+  type AssetGroupCommand,
+  type AssetGroups,
+  type Decision,
+  decide,
+  evolve,
+  noGroups,
+} from '../../src/asset-groups/asset-group.js';
+import { CommandQueue } from '../../src/asset-groups/command-queue.js';
+import { Tails } from '../../src/asset-groups/tail.js';
+import { Unavailable } from '../../src/errors.js';
+import type { RecordedEvent } from '../../src/event-log/event-log.js';
+import { idempotentRequestOf } from '../../src/events/asset-groups.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { type Fate, MemoryLog } from './memory-log.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(async () => {
+  await database.drop();
+});
+
+const WRITERS = 3;
+type Draft =
+  | { readonly type: 'CreateAssetGroup'; readonly name: string; readonly key: string | undefined }
+  | { readonly type: 'RenameAssetGroup'; readonly groupId: number; readonly name: string }
+  | { readonly type: 'DeleteAssetGroup'; readonly groupId: number };
+
+const name = fc.constantFrom('A', 'B', 'C', 'D');
+const groupId = fc.integer({ min: 1, max: 5 });
+const draft: fc.Arbitrary<Draft> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant('CreateAssetGroup' as const),
+      name,
+      key: fc.option(fc.constantFrom('1', '2'), { nil: undefined }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('RenameAssetGroup' as const), groupId, name }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('DeleteAssetGroup' as const), groupId }) },
+);
+
+const commandOf = (organization: string, from: Draft): AssetGroupCommand => {
+  if (from.type !== 'CreateAssetGroup') return { ...from, organization };
+  const { type, key } = from;
+  const request = key && {
+    idempotencyKeyHash: key.repeat(64),
+    bodyHash: Buffer.from(from.name).toString('hex').repeat(32),
+  };
+  return { type, organization, name: from.name, request: request || undefined };
+};
+
+/** What a client saw of a command, and between which lengths of the stream. */
+interface Seen {
+  readonly command: AssetGroupCommand;
+  readonly asked: number;
+  answered: number;
+  /** Absent: the outcome stayed unknown. */
+  groupId?: number;
+  refusal?: Error;
+  isUnknown?: boolean;
+}
+
+const agrees = (seen: Seen, decision: Decision): boolean =>
+  decision.refusal
+    ? seen.refusal?.message === decision.refusal.message
+    : seen.refusal === undefined && seen.groupId === decision.groupId;
+
+const after = (events: readonly RecordedEvent[], length: number): AssetGroups => {
+  const groups = noGroups();
+  for (const recorded of events.slice(0, length)) {
+    const read = readEvent(recorded);
+    if (read.kind !== 'read') throw new Error(JSON.stringify(read));
+    evolve(groups, read.projected.event as never, idempotentRequestOf(recorded.metadata));
+  }
+  return groups;
+};
+
+/** Whether one writer alone, in some order that keeps who came before whom, would have seen the same. */
+const findings = (events: readonly RecordedEvent[], all: readonly Seen[]): string[] => {
+  const found: string[] = [];
+  const left = new Set(all);
+  const now = Date.now();
+  events.forEach((recorded, index) => {
+    const groups = after(events, index);
+    const explains = (seen: Seen): boolean => {
+      if (seen.asked > index || seen.answered <= index) return false;
+      const decision = decide(groups, seen.command, now);
+      const [event] = decision.events;
+      if (event?.type !== recorded.type || !(seen.isUnknown || agrees(seen, decision))) return false;
+      const { groupId: numbered, name: named } = recorded.data as Record<string, unknown>;
+      const data = event.data as Record<string, unknown>;
+      return data['groupId'] === numbered && data['name'] === named;
+    };
+    const candidates = [...left].filter(explains).sort((a, b) => a.answered - b.answered);
+    if (candidates.length === 0) found.push(`Nobody asked for event ${index}, ${recorded.type}`);
+    else left.delete(candidates[0]!);
+  });
+  for (const seen of left) {
+    if (seen.isUnknown) continue;
+    const isExplained = Array.from({ length: seen.answered - seen.asked + 1 }, (_, n) => seen.asked + n).some(
+      (length) => {
+        const decision = decide(after(events, length), seen.command, now);
+        return decision.events.length === 0 && agrees(seen, decision);
+      },
+    );
+    if (!isExplained) found.push(`No moment explains ${JSON.stringify(seen)}`);
+  }
+  return found;
+};
+
+describe('several writers', () => {
+  it('end as one writer would, in some order, whatever is lost on the way', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(draft, fc.nat(WRITERS - 1), fc.nat(3)), { minLength: 5, maxLength: 40 }),
+        fc.infiniteStream(fc.nat(1_000_000)),
+        async (drafts, random) => {
+          const next = (limit: number): number => random.next().value! % limit;
+          const organization = `org-${randomUUID().slice(0, 13)}`;
+          const fates: Fate[] = ['unanswered', 'lost'];
+          const log = new MemoryLog(
+            () => (next(8) === 0 ? fates[next(2)]! : 'answered'),
+            () => next(4),
+          );
+          const queues = Array.from({ length: WRITERS }, () => new CommandQueue(log, database.pool, new Tails(log)));
+          const all: Seen[] = [];
+          const pending: Promise<void>[] = [];
+          let projected = 0;
+          for (const [from, writer, pause] of drafts) {
+            const command = commandOf(organization, from);
+            const seen: Seen = { command, asked: log.events.length, answered: Number.POSITIVE_INFINITY };
+            all.push(seen);
+            pending.push(
+              queues[writer]!.execute(command)
+                .then((done) => {
+                  seen.groupId = done.groupId;
+                })
+                .catch((error: Error) => {
+                  if (error instanceof Unavailable) seen.isUnknown = true;
+                  else seen.refusal = error;
+                })
+                .then(() => {
+                  seen.answered = log.events.length;
+                }),
+            );
+            for (let turn = 0; turn < pause; turn += 1) await setImmediate();
+            if (pause === 3) {
+              // The projection catches up with a part of the stream.
+              const events = log.events.slice(projected, projected + 1 + next(10));
+              projected += events.length;
+              const read = events
+                .map((event) => readEvent(event))
+                .flatMap((one) => (one.kind === 'read' ? [one.projected] : []));
+              await transact(database.pool, 'read', ({ tx, connection }) => assetGroups.apply(tx, read, connection));
+            }
+          }
+          await Promise.all(pending);
+          expect(findings(log.events, all)).toEqual([]);
+        },
+      ),
+      { numRuns: Number(process.env['GROUPS_RUNS'] ?? 40), seed: 5 },
+    );
+  });
+
+  it('answer the ones behind a log that is away at once, and go on when it is back', async () => {
+    let fate: Fate = 'lost';
+    const log = new MemoryLog(() => fate);
+    const queue = new CommandQueue(log, database.pool, new Tails(log));
+    const organization = `org-${randomUUID().slice(0, 13)}`;
+    const create = (named: string): Promise<unknown> =>
+      queue.execute({ type: 'CreateAssetGroup', organization, name: named, request: undefined });
+    const [first, ...behind] = ['A', 'B', 'C'].map(create);
+    let answered = 0;
+    for (const one of behind) one.catch(() => (answered += 1));
+    await expect(first).rejects.toBeInstanceOf(Unavailable);
+    await setImmediate();
+    expect(answered).toBe(2);
+    for (const one of behind) await expect(one).rejects.toBeInstanceOf(Unavailable);
+    fate = 'answered';
+    expect(await create('A')).toEqual({ groupId: 1, assets: 0 });
+  });
+});
