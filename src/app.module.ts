@@ -3,6 +3,7 @@ import { APP_FILTER, APP_PIPE, NestFactory } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
+import { AssetCheckModule } from './asset-check/asset-check.module.js';
 import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
 import { Config } from './config.js';
 import { EventLogModule } from './event-log/event-log.module.js';
@@ -31,6 +32,7 @@ export class AppModule {
         ApiKeysModule,
         IngestionModule,
         MetricsModule,
+        AssetCheckModule,
         AssetGroupsModule,
       ],
       providers: [

@@ -21,6 +21,8 @@ export abstract class Config {
   abstract readonly rateLimitPerMinute: number;
   /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
   abstract readonly trustProxy: readonly string[];
+  /** A variable of the environment that the sources file names; undefined where it is absent or empty. */
+  abstract readonly variable: (name: string) => string | undefined;
 }
 
 /** A setting that cannot be used. The message names the variable, what it holds and what it may hold. */
@@ -77,6 +79,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
       .split(',')
       .map((address) => address.trim())
       .filter((address) => address !== ''),
+    variable: read,
   });
 };
 

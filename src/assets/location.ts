@@ -19,7 +19,9 @@ const DEFANGED = /[[({]|\\\.|^h(?!tt)/i;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
 /** A host that is already as this service writes hosts: anything else goes through the URL parser. */
-const PLAIN = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.[a-z][a-z0-9-]*)(?=\/|$)/;
+const PLAIN = /^(?:(https?):\/\/)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.[a-z][a-z0-9-]*)(?=\/|$)/;
+/** A path in its only form: no dot segments, nothing to escape. The slashes at its end are few, so cutting is cheap. */
+const PLAIN_PATH = /^(?:\/[A-Za-z0-9\-_~@]+)+\/?$/;
 const LABELS = /^(?!-)[^.]{1,63}(?:\.[^.]{1,63})*$/;
 
 /** Text written so that nobody clicks it by accident, as it was meant: `hxxps[:]//evil[.]example`. */
@@ -34,17 +36,27 @@ export const refang = (text: string): string => {
 
 const SIGNS: Record<string, string> = { dot: '.', at: '@' };
 
+/**
+ * Reads what is already written as hosts are written here, which most content is, without a look at anything else.
+ * @returns undefined where `locate` has to look
+ */
+export const locatePlain = (text: string): Location | undefined => {
+  const found = PLAIN.exec(text);
+  if (found === null) return undefined;
+  const host = found[2]!;
+  if (host.length > LONGEST_NAME || host.includes('--') || !LABELS.test(host)) return undefined;
+  return { host, isName: true, scheme: found[1] ?? '', rest: text.slice(found[0].length) };
+};
+
 /** @returns undefined where the text names no host that could exist */
 export const locate = (text: string): Location | undefined => {
+  const plain = locatePlain(text);
+  if (plain !== undefined) return plain;
   const web = WEB_SCHEME.exec(text) ?? SCHEME.exec(text);
   const scheme = web ? web[1]!.toLowerCase() : '';
   let from = web ? web[0].length : 0;
   if (!web && (text.startsWith('//') || text.startsWith('\\\\'))) from = 2;
   const address = from === 0 ? text : text.slice(from);
-
-  const plain = PLAIN.exec(address)?.[1];
-  if (plain !== undefined && plain.length <= LONGEST_NAME && !plain.includes('--') && LABELS.test(plain))
-    return { host: plain, isName: true, scheme, rest: address.slice(plain.length) };
 
   const end = address.search(/[/\\?#]/);
   const authority = end === -1 ? address : address.slice(0, end);
@@ -77,6 +89,7 @@ const hostOf = (authority: string): string | undefined => {
  */
 export const pathOf = (rest: string): string => {
   if (rest === '' || rest === '/') return '';
+  if (PLAIN_PATH.test(rest)) return rest.replace(/\/+$/, '');
   const { pathname } = new URL(/^[/\\]/.test(rest) ? `http://h${rest}` : `http://h/${rest}`);
   const path = pathname.includes('%') ? pathname.replace(/%[0-9a-f]{2}/gi, normalEscape) : pathname;
   let end = path.length;

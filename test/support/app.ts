@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
@@ -34,6 +35,8 @@ export const startApp = async ({
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
     LOG_FORMAT: 'json',
+    // No spec talks to the lists of the world.
+    SOURCES_FILE: fileURLToPath(new URL('./own-only.json', import.meta.url)),
     DATABASE_URL: databaseUrl ?? database!.url,
     ...env,
   });

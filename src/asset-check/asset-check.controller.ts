@@ -1,0 +1,42 @@
+import { Body, Controller, HttpCode, Post } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { Access } from '../http/access.js';
+import { ErrorBody } from '../http/error-body.dto.js';
+import { AssetCheckAnswer, AssetCheckRequest, BulkAssetCheckAnswer, BulkAssetCheckRequest } from './asset-check.dto.js';
+import { CheckAsset } from './check-asset.js';
+import { CheckAssets } from './check-assets.js';
+
+/** 1,000 contents of 4,096 characters, four bytes each, with their quotes. */
+const LARGEST_BULK = 16 * 1_024 * 1_024 + 65_536;
+
+const failure = (status: number, description: string): MethodDecorator =>
+  ApiResponse({ status, description, type: ErrorBody });
+
+@ApiTags('Asset check')
+@Controller('v2/asset/check')
+export class AssetCheckController {
+  constructor(private readonly queries: QueryBus) {}
+
+  @Post()
+  @HttpCode(200)
+  @Access({ scope: 'read' })
+  @ApiOperation({ summary: 'Check one asset: known bad, known good or unknown, who says so and why' })
+  @ApiOkResponse({ type: AssetCheckAnswer })
+  @failure(413, 'The body is larger than 65,536 bytes.')
+  @failure(415, 'The body is not sent as `application/json`.')
+  check(@Body() { content }: AssetCheckRequest): Promise<AssetCheckAnswer> {
+    return this.queries.execute(new CheckAsset(content));
+  }
+
+  @Post('bulk')
+  @HttpCode(200)
+  @Access({ scope: 'read', bodyLimit: LARGEST_BULK })
+  @ApiOperation({ summary: 'Check up to 1,000 assets at once' })
+  @ApiOkResponse({ type: BulkAssetCheckAnswer })
+  @failure(413, `The body is larger than ${LARGEST_BULK} bytes.`)
+  @failure(415, 'The body is not sent as `application/json`.')
+  checkBulk(@Body() { contents }: BulkAssetCheckRequest): Promise<BulkAssetCheckAnswer> {
+    return this.queries.execute(new CheckAssets(contents));
+  }
+}

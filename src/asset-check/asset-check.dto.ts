@@ -1,0 +1,110 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
+import { ASSET_STATUSES, type AssetStatus } from '../events/asset-statuses.js';
+import { type Code, CODES } from './asset-check.js';
+import { IsContent } from './content.js';
+import { type Mode, MODES, type Reason, REASONS } from './opinion.js';
+
+const MOST_CONTENTS = 1_000;
+const CONTENTS = `Contents must be an array of 1 to ${MOST_CONTENTS} strings`;
+
+export class AssetCheckRequest {
+  /**
+   * A URL, a host, an IP address, a wallet address, a profile link or `@handle`, an e-mail address or content on
+   * IPFS; defanged text is read as meant. 1 to 4,096 characters.
+   * @example "https://polkadot-dot.info/claim"
+   */
+  @IsContent()
+  @ApiProperty({ type: String, minLength: 1, maxLength: 4_096 })
+  content!: string;
+}
+
+export class BulkAssetCheckRequest {
+  /**
+   * What could not be asked alone is answered with the code `parse-error`.
+   * @example ["https://polkadot-dot.info/claim", "hxxps://evil[.]example"]
+   */
+  @IsArray({ message: CONTENTS })
+  @ArrayMinSize(1, { message: CONTENTS })
+  @ArrayMaxSize(MOST_CONTENTS, { message: CONTENTS })
+  @ApiProperty({ type: [String], minItems: 1, maxItems: MOST_CONTENTS })
+  contents!: unknown[];
+}
+
+export class SourceAnswerDto {
+  /**
+   * The id of the source.
+   * @example "metamask"
+   */
+  source!: string;
+  @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
+  status!: AssetStatus;
+  /** A disabled source is listed, not asked. */
+  @ApiProperty({ enum: MODES, example: 'ENABLED' })
+  mode!: Mode;
+  /**
+   * Why the source says so: `not-found` it does not list the asset; `unsupported-type` it knows nothing of assets of
+   * this type; `source-error` it failed; `timeout` it did not answer in time; `parent-domain` a domain above the asset
+   * is listed and decides; `hosting-domain` a domain above it is listed, but anybody can host there.
+   */
+  @ApiProperty({ enum: REASONS, required: false })
+  reason?: Reason;
+  /**
+   * The listed entry that hit.
+   * @example "polkadot-dot.info"
+   */
+  match?: string;
+}
+
+export class AssetCheckAnswer {
+  /** UNKNOWN means that no source lists the asset; nothing is said for or against it. */
+  @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
+  status!: AssetStatus;
+  /**
+   * The source that decided, the own one where none did.
+   * @example "metamask"
+   */
+  source!: string;
+  /**
+   * Why. Absent where our own status of exactly this asset decides; `external-source` where another source's exact
+   * entry does; `parent-domain` where an entry of a domain above it does.
+   */
+  @ApiProperty({ enum: REASONS, required: false, example: 'external-source' })
+  reason?: Reason;
+  /** One item for every configured source, in configured order. */
+  @ApiProperty({ type: [SourceAnswerDto] })
+  sources!: readonly SourceAnswerDto[];
+  /**
+   * One sentence for a person: who lists the asset, since when if known, where to appeal if that is known.
+   * @example "\"polkadot-dot.info\" is blocked: the source polkadot-js has it on its blocklist."
+   */
+  message!: string;
+  /**
+   * Why nothing was asked: `parse-error` the content is no asset; `internal-scheme` it is an address of the browser,
+   * the machine or a private network; `internal-error` the check itself failed.
+   */
+  @ApiProperty({ enum: CODES, required: false })
+  code?: Code;
+}
+
+export class BulkSummary {
+  /** @example 1 */
+  blocked!: number;
+  /** @example 0 */
+  allowed!: number;
+  /** @example 1 */
+  unknown!: number;
+  /**
+   * Those with a `code`.
+   * @example 0
+   */
+  errored!: number;
+}
+
+export class BulkAssetCheckAnswer {
+  /** In the order of the contents. */
+  @ApiProperty({ type: [AssetCheckAnswer] })
+  results!: readonly AssetCheckAnswer[];
+  /** The four add up to the number of contents. */
+  summary!: BulkSummary;
+}

@@ -1,0 +1,51 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type Answer, AssetCheck } from './asset-check.js';
+import { wrongWith } from './content.js';
+import { Turns } from './sources/turns.js';
+
+export interface Answers {
+  /** In the order of the contents. */
+  readonly results: readonly Answer[];
+  /** The four add up to the number of contents. */
+  readonly summary: {
+    readonly blocked: number;
+    readonly allowed: number;
+    readonly unknown: number;
+    /** Those with a code. */
+    readonly errored: number;
+  };
+}
+
+export class CheckAssets extends Query<Answers> {
+  constructor(readonly contents: readonly unknown[]) {
+    super();
+  }
+}
+
+@QueryHandler(CheckAssets)
+export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
+  constructor(private readonly assetCheck: AssetCheck) {}
+
+  /** All of them share one budget. */
+  async execute({ contents }: CheckAssets): Promise<Answers> {
+    const deadline = performance.now() + this.assetCheck.budgetMs;
+    const turns = new Turns();
+    const asked: Promise<Answer>[] = [];
+    for (const content of contents) {
+      if (turns.isOver()) await turns.pass();
+      const { assetCheck } = this;
+      const answer =
+        wrongWith(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.unreadable;
+      asked.push(Promise.resolve(answer));
+    }
+    const results = await Promise.all(asked);
+    const summary = { blocked: 0, allowed: 0, unknown: 0, errored: 0 };
+    for (const { status, code } of results) {
+      if (code !== undefined) summary.errored += 1;
+      else if (status === 'BLOCKED') summary.blocked += 1;
+      else if (status === 'ALLOWED') summary.allowed += 1;
+      else summary.unknown += 1;
+    }
+    return { results, summary };
+  }
+}

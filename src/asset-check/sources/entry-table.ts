@@ -1,0 +1,121 @@
+import { hashOf } from './suffix-hashes.js';
+import { Turns } from './turns.js';
+
+export const BLOCKED = 1;
+export const ALLOWED = 2;
+
+/** Longer texts are no host and no address. */
+export const LONGEST_ENTRY = 255;
+const HEADER = 2;
+/** Three slots for two entries: shorter walks cost more memory than they save time. */
+const SLOTS_PER_ENTRY = 1.5;
+const TWO_TO_32 = 4_294_967_296;
+const CHECK_EVERY = 256;
+
+/**
+ * Hosts and addresses with their flags, in about 30 bytes each: the texts one behind the other, and a table of where
+ * they stand, open addressing, with a byte of each hash so that few walks look at a text. What is found was compared
+ * letter by letter, so no two entries are ever taken for each other.
+ */
+export class EntryTable {
+  private readonly scale: number;
+
+  constructor(
+    /** Length, flags, text; the first byte is not used, so that 0 can mean an empty slot. */
+    private readonly texts: Uint8Array,
+    private readonly slots: Uint32Array,
+    private readonly prints: Uint8Array,
+    /** Distinct entries. */
+    readonly size: number,
+  ) {
+    this.scale = slots.length / TWO_TO_32;
+  }
+
+  get bytes(): number {
+    return this.texts.byteLength + this.slots.byteLength + this.prints.byteLength;
+  }
+
+  /**
+   * The flags of the text from `start` on; 0 where it is not listed.
+   * @param hash of that part of the text
+   */
+  find(text: string, start: number, hash: number): number {
+    const { slots, prints } = this;
+    const print = hash & 0xff;
+    let slot = Math.floor(hash * this.scale);
+    for (let at = slots[slot]!; at !== 0; at = slots[slot]!) {
+      if (prints[slot] === print && this.isAt(at, text, start)) return this.texts[at + 1]!;
+      slot += 1;
+      if (slot === slots.length) slot = 0;
+    }
+    return 0;
+  }
+
+  private isAt(at: number, text: string, start: number): boolean {
+    const { texts } = this;
+    const length = texts[at]!;
+    if (length !== text.length - start) return false;
+    for (let index = 0, from = at + HEADER; index < length; index += 1)
+      if (texts[from + index] !== text.charCodeAt(start + index)) return false;
+    return true;
+  }
+}
+
+/** Collects entries; ASCII of at most 255 characters each. */
+export class EntryTableBuilder {
+  private texts = new Uint8Array(1 << 14);
+  private end = 1;
+  private entries = 0;
+
+  add(text: string, flags: number): void {
+    const needed = this.end + HEADER + text.length;
+    if (needed > this.texts.length) {
+      const larger = new Uint8Array(Math.max(needed, Math.ceil(this.texts.length * 1.6)));
+      larger.set(this.texts);
+      this.texts = larger;
+    }
+    const { texts, end } = this;
+    texts[end] = text.length;
+    texts[end + 1] = flags;
+    for (let index = 0; index < text.length; index += 1) texts[end + HEADER + index] = text.charCodeAt(index);
+    this.end = needed;
+    this.entries += 1;
+  }
+
+  /** What was added twice is one entry with the flags of both. */
+  async build(turns = new Turns()): Promise<EntryTable> {
+    const texts = this.texts.slice(0, this.end);
+    this.texts = new Uint8Array(0);
+    const capacity = Math.max(16, Math.ceil(this.entries * SLOTS_PER_ENTRY));
+    const slots = new Uint32Array(capacity);
+    const prints = new Uint8Array(capacity);
+    const scale = capacity / TWO_TO_32;
+    let distinct = 0;
+    let added = 0;
+    for (let at = 1; at < this.end; at += HEADER + texts[at]!) {
+      const hash = hashOf(texts, at + HEADER, at + HEADER + texts[at]!);
+      const print = hash & 0xff;
+      let slot = Math.floor(hash * scale);
+      while (slots[slot] !== 0 && !(prints[slot] === print && isSame(texts, slots[slot]!, at)))
+        slot = slot + 1 === capacity ? 0 : slot + 1;
+      if (slots[slot] === 0) {
+        slots[slot] = at;
+        prints[slot] = print;
+        distinct += 1;
+      } else {
+        texts[slots[slot]! + 1]! |= texts[at + 1]!;
+      }
+      added += 1;
+      if (added % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
+    }
+    return new EntryTable(texts, slots, prints, distinct);
+  }
+}
+
+const isSame = (texts: Uint8Array, one: number, other: number): boolean => {
+  const length = texts[one]!;
+  if (length !== texts[other]) return false;
+  for (let index = HEADER; index < HEADER + length; index += 1)
+    if (texts[one + index] !== texts[other + index]) return false;
+  return true;
+};

@@ -1,0 +1,137 @@
+import { lookup as lookUpName } from 'node:dns';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { isPrivateAddress } from '../../assets/internal-host.js';
+import { ListRefused } from './list-format.js';
+
+/** What lets the server answer "not modified". */
+export interface Validators {
+  readonly etag?: string;
+  readonly lastModified?: string;
+}
+
+export interface FetchedList {
+  /** Undefined: not modified. */
+  readonly body?: readonly Buffer[];
+  readonly validators: Validators;
+}
+
+const MOST_REDIRECTS = 5;
+const AGENT = 'threat-protection/2.0 (+list refresh)';
+
+/** Name resolution that finds no private address, so that a name cannot lead where an address may not. */
+const publicLookUp: LookupFunction = (hostname, options, callback) => {
+  lookUpName(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error) return callback(error, '', 0);
+    const found = addresses.filter(({ address }) => !isPrivateAddress(address));
+    if (found.length === 0)
+      return callback(new ListRefused(`${hostname} leads to a private address`) as NodeJS.ErrnoException, '', 0);
+    if (options.all === true) callback(null, found);
+    else callback(null, found[0]!.address, found[0]!.family);
+  });
+};
+
+/**
+ * Gets a list from the address an operator configured, which may be private. What it redirects to may not: the other
+ * server does not decide whom this one talks to.
+ * @param timeoutMs for all of it, redirects and body included
+ * @throws ListRefused, or the error of the connection
+ */
+export const fetchList = async (
+  url: string,
+  { timeoutMs, maxBytes, validators }: { timeoutMs: number; maxBytes: number; validators: Validators },
+  stop: AbortSignal,
+): Promise<FetchedList> => {
+  const late = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.any([late, stop]);
+  let at = new URL(url);
+  try {
+    for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
+      const response = await get(at, redirects > 0, validators, signal);
+      const location = response.headers.location;
+      if (response.statusCode! >= 300 && response.statusCode! < 400 && response.statusCode !== 304) {
+        response.destroy();
+        if (location === undefined) throw new ListRefused(`It answered ${response.statusCode} without a new address`);
+        at = redirectTarget(location, at);
+        continue;
+      }
+      return await read(response, maxBytes);
+    }
+  } catch (error) {
+    if (late.aborted) throw new ListRefused(`It was not all here after ${timeoutMs} ms`);
+    throw error;
+  }
+  throw new ListRefused(`It redirected more than ${MOST_REDIRECTS} times`);
+};
+
+const redirectTarget = (location: string, from: URL): URL => {
+  let target: URL;
+  try {
+    target = new URL(location, from);
+  } catch {
+    throw new ListRefused('It redirected to what is no address');
+  }
+  if (target.protocol !== 'https:' && target.protocol !== 'http:')
+    throw new ListRefused(`It redirected to ${target.protocol}, which is not the web`);
+  if (from.protocol === 'https:' && target.protocol === 'http:')
+    throw new ListRefused('It redirected to an address without encryption');
+  const literal = target.hostname.replace(/^\[|\]$/g, '');
+  if (isIP(literal) !== 0 && isPrivateAddress(literal)) throw new ListRefused('It redirected to a private address');
+  return target;
+};
+
+const get = (
+  url: URL,
+  isRedirected: boolean,
+  { etag, lastModified }: Validators,
+  signal: AbortSignal,
+): Promise<http.IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const { request } = url.protocol === 'https:' ? https : http;
+    const outgoing = request(
+      url,
+      {
+        agent: false,
+        signal,
+        headers: {
+          'user-agent': AGENT,
+          accept: 'application/json, text/plain, */*;q=0.1',
+          'accept-encoding': 'identity',
+          ...(etag === undefined ? {} : { 'if-none-match': etag }),
+          ...(lastModified === undefined ? {} : { 'if-modified-since': lastModified }),
+        },
+        ...(isRedirected ? { lookup: publicLookUp } : {}),
+      },
+      resolve,
+    );
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+
+const read = async (response: http.IncomingMessage, maxBytes: number): Promise<FetchedList> => {
+  const { statusCode, headers } = response;
+  const validators = { etag: headers.etag, lastModified: headers['last-modified'] };
+  try {
+    if (statusCode === 304) return { validators };
+    if (statusCode !== 200) throw new ListRefused(`It answered ${statusCode}`);
+    const type = headers['content-type'] ?? '';
+    if (/^\s*(?:text\/html|application\/xhtml|image\/|audio\/|video\/|font\/)/i.test(type))
+      throw new ListRefused(`It is of the type ${type.slice(0, 100)}`);
+    const encoding = headers['content-encoding'] ?? 'identity';
+    if (encoding !== 'identity') throw new ListRefused(`It is encoded as ${encoding.slice(0, 100)}, unasked`);
+    if (Number(headers['content-length'] ?? 0) > maxBytes) throw new ListRefused(tooLarge(maxBytes));
+    const body: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
+      body.push(chunk);
+    }
+    return { body, validators };
+  } finally {
+    response.destroy();
+  }
+};
+
+export const tooLarge = (maxBytes: number): string => `It is larger than ${maxBytes} bytes`;

@@ -1,0 +1,207 @@
+import { isIP } from 'node:net';
+import { JSONParser } from '@streamparser/json';
+import { locate } from '../../assets/location.js';
+import { ALLOWED, BLOCKED, type EntryTable, EntryTableBuilder } from './entry-table.js';
+import { FuzzyList } from './fuzzy-list.js';
+import type { HostingSuffixes } from './hosting-suffixes.js';
+import { readEntry } from './list-entry.js';
+import { Turns } from './turns.js';
+
+export const FORMATS = ['plain', 'hosts', 'json', 'metamask', 'polkadot'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** A list as it is asked. */
+export interface ListContent {
+  readonly table: EntryTable;
+  readonly fuzzy?: FuzzyList;
+  /** Entries that were left out: no host, or a public suffix itself. */
+  readonly refused: number;
+}
+
+/** What was sent is no list of the format. The message says why. */
+export class ListRefused extends Error {}
+
+/** Whether lists of the format name wallet addresses beside hosts. */
+export const namesAddresses = (format: Format): boolean => format === 'plain' || format === 'json';
+
+const SLICE = 16_384;
+const LONGEST_LINE = 4_096;
+const LINE_FEED = 0x0a;
+const MOST_FUZZY = 1_000;
+/** Beyond, short names are all within reach of one another, and the list would block what it never meant. */
+const MOST_TOLERANCE = 5;
+const DEFAULT_TOLERANCE = 3;
+
+/** Takes entries one by one and counts those it refuses. */
+class Collector {
+  readonly builder = new EntryTableBuilder();
+  readonly turns = new Turns();
+  refused = 0;
+
+  constructor(
+    private readonly suffixes: HostingSuffixes,
+    private readonly addresses: boolean,
+  ) {}
+
+  take(entry: unknown, flags: number): void {
+    const text = typeof entry === 'string' ? readEntry(entry, this.suffixes, this.addresses) : undefined;
+    if (text === undefined) this.refused += 1;
+    else this.builder.add(text, flags);
+  }
+}
+
+/**
+ * Reads a list, a little at a time, so that requests pass meanwhile.
+ * @param verdict what being listed means, in the formats that do not say it themselves
+ * @throws ListRefused
+ */
+export const readList = async (
+  body: readonly Uint8Array[],
+  format: Format,
+  verdict: 'ALLOWED' | 'BLOCKED',
+  suffixes: HostingSuffixes,
+): Promise<ListContent> => {
+  const collector = new Collector(suffixes, namesAddresses(format));
+  const flags = verdict === 'ALLOWED' ? ALLOWED : BLOCKED;
+  let fuzzy: FuzzyList | undefined;
+  if (format === 'plain') await eachLine(body, collector, (line) => takePlain(line, collector, flags));
+  else if (format === 'hosts') await eachLine(body, collector, (line) => takeHosts(line, collector, flags));
+  else if (format === 'json') await readArray(body, collector, flags);
+  else if (format === 'metamask') fuzzy = await readMetamask(body, collector);
+  else await readSections(body, collector, { deny: BLOCKED, allow: ALLOWED }, ['deny']);
+  const table = await collector.builder.build(collector.turns);
+  if (table.size === 0) throw new ListRefused('It holds no entry that could be used');
+  return { table, fuzzy, refused: collector.refused };
+};
+
+const takePlain = (line: string, collector: Collector, flags: number): void => {
+  const entry = line.replace(/(?:^|\s)#.*$/, '').trim();
+  if (entry !== '') collector.take(entry, flags);
+};
+
+const takeHosts = (line: string, collector: Collector, flags: number): void => {
+  const [address, ...names] = line.replace(/#.*$/, '').trim().split(/\s+/);
+  if (address === undefined || address === '') return;
+  if (isIP(address) === 0) collector.take(undefined, flags);
+  else for (const name of names) collector.take(name, flags);
+};
+
+/** Hands over each line without its end; a line too long to be an entry is refused. */
+const eachLine = async (
+  body: readonly Uint8Array[],
+  collector: Collector,
+  onLine: (line: string) => void,
+): Promise<void> => {
+  const decoder = new TextDecoder();
+  let rest = '';
+  let tooLong = false;
+  let first = true;
+  const line = (text: string): void => {
+    const whole = rest + text;
+    rest = '';
+    if (first && /^\s*<(?:!doctype|html|\?xml)/i.test(whole)) throw new ListRefused('It is a web page, not a list');
+    if (whole.trim() !== '') first = false;
+    if (tooLong || whole.length > LONGEST_LINE) collector.refused += 1;
+    else onLine(whole);
+    tooLong = false;
+  };
+  for (const chunk of body) {
+    for (let start = 0; start < chunk.length;) {
+      const end = chunk.indexOf(LINE_FEED, start);
+      const stop = end === -1 ? chunk.length : end;
+      const isLong = stop - start > LONGEST_LINE * 4;
+      const text = isLong ? '' : decoder.decode(chunk.subarray(start, stop), { stream: true });
+      tooLong ||= isLong;
+      if (end !== -1) line(text);
+      else if (rest.length <= LONGEST_LINE) rest += text;
+      start = stop + 1;
+      if (collector.turns.isOver()) await collector.turns.pass();
+    }
+  }
+  if (rest !== '' || tooLong) line('');
+};
+
+const hasByteOrderMark = (chunk: Uint8Array): boolean => chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf;
+
+type OnValue = (value: unknown, path: readonly (string | number)[], parent: unknown) => void;
+
+/** Parses JSON as it goes, one slice a turn, handing over what is at most two levels deep. */
+const parseJson = async (
+  body: readonly Uint8Array[],
+  root: '[' | '{',
+  collector: Collector,
+  onValue: OnValue,
+): Promise<void> => {
+  const first = Buffer.from(body[0]?.subarray(0, 64) ?? []).toString();
+  if (!first.trimStart().startsWith(root)) throw new ListRefused(`It must be JSON that begins with ${root}`);
+  const parser = new JSONParser({
+    paths: root === '[' ? ['$.*'] : ['$.*', '$.*.*'],
+    keepStack: false,
+    stringBufferSize: SLICE,
+  });
+  parser.onValue = ({ value, key, parent, stack }) => {
+    onValue(value, [...stack.slice(1).map((level) => level.key!), key!], parent);
+    // What was handed over need not be kept until the end of its array.
+    if (Array.isArray(parent)) (parent as unknown[])[key as number] = undefined;
+  };
+  try {
+    let isFirst = true;
+    for (const chunk of body) {
+      const begin = isFirst && hasByteOrderMark(chunk) ? 3 : 0;
+      isFirst = false;
+      for (let start = begin; start < chunk.length; start += SLICE) {
+        parser.write(chunk.subarray(start, start + SLICE));
+        if (collector.turns.isOver()) await collector.turns.pass();
+      }
+    }
+  } catch (error) {
+    if (error instanceof ListRefused) throw error;
+    throw new ListRefused(`It is broken JSON: ${(error as Error).message.slice(0, 200)}`);
+  }
+  if (!parser.isEnded) throw new ListRefused('It is broken JSON: it ends too early');
+};
+
+const readArray = (body: readonly Uint8Array[], collector: Collector, flags: number): Promise<void> =>
+  parseJson(body, '[', collector, (value) => collector.take(value, flags));
+
+/** Reads an object of lists. Fields that nobody asked for are ignored. */
+const readSections = async (
+  body: readonly Uint8Array[],
+  collector: Collector,
+  sections: Readonly<Record<string, number>>,
+  oneOf: readonly string[],
+  onOther: OnValue = () => undefined,
+): Promise<void> => {
+  const seen = new Set<string>();
+  await parseJson(body, '{', collector, (value, path, parent) => {
+    const [name] = path as [string];
+    const flags = Object.hasOwn(sections, name) ? sections[name] : undefined;
+    if (flags === undefined) return onOther(value, path, parent);
+    if (path.length === 1) {
+      if (!Array.isArray(value)) throw new ListRefused(`"${name}" must be an array`);
+      seen.add(name);
+    } else if (Array.isArray(parent)) collector.take(value, flags);
+  });
+  if (!oneOf.some((name) => seen.has(name))) throw new ListRefused(`It must have the array "${oneOf.join('" or "')}"`);
+};
+
+const readMetamask = async (body: readonly Uint8Array[], collector: Collector): Promise<FuzzyList | undefined> => {
+  const hosts: string[] = [];
+  let tolerance = DEFAULT_TOLERANCE;
+  const sections = { blacklist: BLOCKED, blocklist: BLOCKED, whitelist: ALLOWED, allowlist: ALLOWED };
+  await readSections(body, collector, sections, ['blacklist', 'blocklist'], (value, path, parent) => {
+    if (path[0] === 'tolerance' && path.length === 1) {
+      if (typeof value !== 'number' || !(value >= 0 && value <= MOST_TOLERANCE))
+        throw new ListRefused(`"tolerance" must be a number from 0 to ${MOST_TOLERANCE}`);
+      tolerance = value;
+    }
+    if (path[0] !== 'fuzzylist') return;
+    if (path.length === 1 && !Array.isArray(value)) throw new ListRefused('"fuzzylist" must be an array');
+    if (path.length !== 2 || !Array.isArray(parent)) return;
+    const location = typeof value === 'string' ? locate(value.trim()) : undefined;
+    if (!location?.isName || location.rest !== '' || !location.host.includes('.')) collector.refused += 1;
+    else if (hosts.push(location.host) > MOST_FUZZY)
+      throw new ListRefused(`"fuzzylist" holds more than ${MOST_FUZZY} hosts`);
+  });
+  return hosts.length > 0 && tolerance > 0 ? new FuzzyList(hosts, tolerance) : undefined;
+};

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { urlKey } from '../../assets/asset-key.js';
+import type { Reading } from '../../assets/read-content.js';
+import { FAILED, NOT_FOUND, type Opinion } from '../opinion.js';
+import type { HostingSuffixes } from './hosting-suffixes.js';
+
+const POLL_MS = 250;
+const MOST_BACK_OFF_MS = 2_000;
+const PAGE = 5_000;
+
+interface Row {
+  /** Which table answered, and how many of its events are parked: where either changes, positions mean nothing new. */
+  readonly generation: string | null;
+  readonly asset: string | null;
+  readonly assetHash: string | null;
+  readonly status: 'UNKNOWN' | 'ALLOWED' | 'BLOCKED' | null;
+  readonly createdAt: number | null;
+  readonly position: number | null;
+}
+
+/**
+ * The rows that changed since, and the table's generation with or without any. A rebuild puts another table in its
+ * place, and an operator who retries a parked event changes rows at a position that was passed long ago: after either
+ * everything is read again.
+ */
+const CHANGES = `
+  select g.generation, s.asset, s.asset_hash as "assetHash", s.status, s.created_at as "createdAt", s.position
+  from (
+    select to_regclass('read.asset_statuses')::oid::text || ' '
+      || (select count(*) from read.parked_events where projection = 'asset-statuses') as generation
+  ) g
+  left join lateral (
+    select * from read.asset_statuses
+    where (position, asset_hash) > ($1::bigint, $2::text)
+    order by position, asset_hash limit ${PAGE}
+  ) s on true
+  order by s.position, s.asset_hash`;
+
+const START = { position: -1, assetHash: '' };
+
+/**
+ * This service's own asset statuses in memory, as the projection has them: read whole at the start, followed four
+ * times a second. While the database is away what was known goes on being said.
+ */
+export class OwnStatuses {
+  private statuses = new Map<string, Opinion>();
+  private generation: string | null | undefined;
+  private reached = START;
+  private current: number | undefined;
+  private isFailing = false;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly suffixes: HostingSuffixes,
+    /** Told, in a sentence, when the statuses can no longer be followed, and when they can again. */
+    private readonly onNews: (sentence: string, isBad: boolean) => void,
+  ) {}
+
+  /** Assets with a status. */
+  get known(): number {
+    return this.statuses.size;
+  }
+
+  /** ms since everything was last read; undefined where it never was. */
+  get age(): number | undefined {
+    return this.current === undefined ? undefined : performance.now() - this.current;
+  }
+
+  ask({ keys, host, hostIsName, hostCarriesOthers }: Reading): Opinion {
+    if (this.current === undefined) return FAILED;
+    const { statuses } = this;
+    for (const key of keys) {
+      const status = statuses.get(key);
+      if (status !== undefined) return status;
+    }
+    if (host === undefined) return NOT_FOUND;
+    if (hostCarriesOthers) {
+      const carrier = statuses.get(urlKey(host)) ?? this.above(host);
+      return carrier === undefined ? NOT_FOUND : hosted(carrier);
+    }
+    if (!hostIsName) return NOT_FOUND;
+    const parent = this.above(host);
+    if (parent === undefined) return NOT_FOUND;
+    const boundary = this.suffixes.boundaryOf(host);
+    if (parent.match!.length > boundary.suffix.length) {
+      const { status, match, since } = parent;
+      return { status, reason: 'parent-domain', match, since };
+    }
+    // What a registry sells is nobody's; what is under a hosting suffix is somebody else's.
+    return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(parent.match!) ? hosted(parent) : NOT_FOUND;
+  }
+
+  /** Follows until `signal` aborts. */
+  async follow(signal: AbortSignal): Promise<void> {
+    let wait = POLL_MS;
+    while (!signal.aborted) {
+      wait = (await this.refresh()) ? POLL_MS : Math.min(wait * 2, MOST_BACK_OFF_MS);
+      await sleep(wait, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Reads what is new. Never rejects. */
+  async refresh(): Promise<boolean> {
+    try {
+      await this.read();
+      if (this.isFailing) this.onNews('The asset statuses are followed again', false);
+      this.isFailing = false;
+      return true;
+    } catch (error) {
+      if (!this.isFailing)
+        this.onNews(`The asset statuses cannot be followed: ${(error as Error).message}; trying again`, true);
+      this.isFailing = true;
+      return false;
+    }
+  }
+
+  private async read(): Promise<void> {
+    let { statuses, reached, generation } = this;
+    for (;;) {
+      const { rows } = await this.pool.query<Row>({
+        name: 'follow-asset-statuses',
+        text: CHANGES,
+        values: [reached.position, reached.assetHash],
+      });
+      const found = rows[0]!.generation;
+      if (found !== generation) {
+        // Filled beside the ones in use, so that no answer comes from half of them.
+        generation = found;
+        statuses = new Map();
+        if (reached.position !== START.position) {
+          reached = START;
+          continue;
+        }
+      }
+      for (const row of rows) apply(statuses, row);
+      const last = rows.at(-1)!;
+      if (last.position !== null) reached = { position: last.position, assetHash: last.assetHash! };
+      if (rows.length < PAGE) break;
+    }
+    this.statuses = statuses;
+    this.reached = reached;
+    this.generation = generation;
+    this.current = performance.now();
+  }
+
+  /** The nearest domain above the host that has a status. */
+  private above(host: string): Opinion | undefined {
+    let dot = host.indexOf('.');
+    for (let next = host.indexOf('.', dot + 1); next !== -1; next = host.indexOf('.', next + 1)) {
+      const status = this.statuses.get(urlKey(host.slice(dot + 1)));
+      if (status !== undefined) return status;
+      dot = next;
+    }
+    return undefined;
+  }
+}
+
+const hosted = ({ match }: Opinion): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
+
+const apply = (statuses: Map<string, Opinion>, { asset, status, createdAt }: Row): void => {
+  if (asset === null) return;
+  // A status of UNKNOWN is no opinion.
+  if (status === 'UNKNOWN' || status === null) statuses.delete(asset);
+  else statuses.set(asset, { status, match: asset.slice(asset.indexOf(':') + 1), since: createdAt ?? undefined });
+};

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Gauge, Registry } from 'prom-client';
+import { Config } from '../../config.js';
+import { Readiness } from '../../http/readiness.js';
+import { HostingSuffixes, shippedSuffixes } from './hosting-suffixes.js';
+import { ListSource } from './list-source.js';
+import { LookUpSource } from './look-up-source.js';
+import { OwnStatuses } from './own-statuses.js';
+import type { Source } from './sources.js';
+import { readSourcesFile, type SourceSettings } from './sources-file.js';
+
+/** How long the start waits for what is near: statuses, files, copies on disk. ms */
+const NEAR_MS = 2_000;
+/** How long it waits for what is far; a list that comes later is used when it comes. ms */
+const FAR_MS = 150;
+/** Our own statuses this old are told to whoever watches. ms */
+const STALE_MS = 5_000;
+
+/** Keeps every source current as long as the process lives. */
+@Injectable()
+export class SourceWatch implements OnModuleInit, OnApplicationShutdown {
+  readonly sources: readonly Source[];
+  readonly budgetMs: number;
+  private readonly logger = new Logger('sources');
+  private readonly stop = new AbortController();
+  private readonly lists: readonly ListSource[];
+  private readonly own: OwnStatuses;
+  private following: Promise<unknown> | undefined;
+
+  constructor(config: Config, pool: Pool, registry: Registry, readiness: Readiness) {
+    const { budgetMs, hostingSuffixes, sources } = readSourcesFile(config);
+    const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
+    const onNews = (sentence: string, isBad: boolean): void =>
+      isBad ? this.logger.warn(sentence) : this.logger.log(sentence);
+    const own = new OwnStatuses(pool, suffixes, onNews);
+    const of = (settings: SourceSettings): Source['of'] => {
+      if (settings.kind === 'own') return { kind: 'own', statuses: own };
+      if (settings.kind === 'http') return { kind: 'http', lookUp: new LookUpSource(settings) };
+      return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, onNews) };
+    };
+    this.own = own;
+    this.budgetMs = budgetMs;
+    this.sources = sources.map((settings) => ({
+      id: settings.id,
+      mode: settings.mode,
+      appeal: settings.appeal,
+      of: of(settings),
+    }));
+    this.lists = this.sources.flatMap(({ of: source, mode }) =>
+      source.kind === 'list' && mode === 'ENABLED' ? [source.list] : [],
+    );
+    this.register(registry, readiness);
+  }
+
+  /** Waits a little, so that the first answers are not worse than they need be; never for a network. */
+  async onModuleInit(): Promise<void> {
+    const { signal } = this.stop;
+    const near = this.lists.map(async (list) => {
+      await list.load();
+      if (list.settings.file !== undefined) await list.refresh(signal);
+    });
+    const isOwnEnabled = this.sources.some(({ of, mode }) => of.kind === 'own' && mode === 'ENABLED');
+    const loaded = Promise.all([...near, isOwnEnabled ? this.own.refresh() : undefined]);
+    await Promise.race([loaded, sleep(NEAR_MS, undefined, { ref: false })]);
+    const far = this.lists.map(async (list, index) => {
+      await near[index];
+      if (list.settings.file === undefined) await list.refresh(signal);
+    });
+    await Promise.race([Promise.all(far), sleep(FAR_MS, undefined, { ref: false })]);
+    this.following = Promise.all([
+      ...this.lists.map(async (list, index) => {
+        await far[index];
+        await list.follow(signal);
+      }),
+      isOwnEnabled ? this.own.follow(signal) : undefined,
+    ]);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.stop.abort();
+    await this.following;
+  }
+
+  private register(registry: Registry, readiness: Readiness): void {
+    const { own, lists } = this;
+    readiness.register('asset-statuses', () => {
+      const { age, known } = own;
+      if (age === undefined) return { state: 'away', detail: 'The asset statuses have not been read yet' };
+      return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, ageMs: Math.round(age) } };
+    });
+    // A list that fails is no reason to send requests elsewhere: every instance asks the same one.
+    readiness.register('lists', () => ({
+      state: 'ok',
+      detail: Object.fromEntries(lists.map(({ state: { id, entries, lastError } }) => [id, { entries, lastError }])),
+    }));
+    const gauge = (name: string, help: string, value: (list: ListSource) => number | undefined): Gauge =>
+      new Gauge({
+        name,
+        help,
+        labelNames: ['source'],
+        registers: [registry],
+        collect() {
+          this.reset();
+          for (const list of lists) {
+            const measured = value(list);
+            if (measured !== undefined) this.set({ source: list.settings.id }, measured);
+          }
+        },
+      });
+    gauge('asset_check_list_entries', 'Entries in use of each list', ({ state }) => state.entries);
+    gauge('asset_check_list_refused_entries', 'Entries of each list that were left out', ({ state }) => state.refused);
+    gauge('asset_check_list_bytes', 'Memory that each list takes', ({ bytes }) => bytes);
+    gauge('asset_check_list_age_seconds', 'Since each list was last known to be current', ({ state: { checkedAt } }) =>
+      checkedAt === undefined ? undefined : (Date.now() - checkedAt) / 1_000,
+    );
+    gauge('asset_check_list_failing', '1 while the last refresh of a list failed', ({ state: { lastError } }) =>
+      lastError === undefined ? 0 : 1,
+    );
+  }
+}

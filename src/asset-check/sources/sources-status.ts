@@ -1,0 +1,40 @@
+import type { Config } from '../../config.js';
+import type { Mode } from '../opinion.js';
+import { ListCopy } from './list-copy.js';
+import { readSourcesFile } from './sources-file.js';
+
+/** How one list does, for an operator. */
+export interface ListStatus {
+  readonly id: string;
+  readonly mode: Mode;
+  readonly from: string;
+  /** In use; 0 where the list was never read. */
+  readonly entries: number;
+  /** Left out: no host, or a public suffix itself. */
+  readonly refused: number;
+  /** Since the list was last known to be current; absent where it was never read. */
+  readonly ageSeconds?: number;
+  readonly lastError?: string;
+  /** ms */
+  readonly lastErrorAt?: number;
+}
+
+/**
+ * What the API's instances last wrote down of each list, in configured order. Works whether they run or not.
+ * @throws ConfigError where the sources file is wrong
+ */
+export const readSourcesStatus = async (
+  config: Pick<Config, 'sourcesFile' | 'variable' | 'dataDir'>,
+  now = Date.now(),
+): Promise<ListStatus[]> => {
+  const { sources } = readSourcesFile(config);
+  const lists = sources.filter((source) => source.kind === 'list');
+  return Promise.all(
+    lists.map(async ({ id, mode, url, file }) => {
+      const state = await new ListCopy(config.dataDir, id).readState();
+      const { entries = 0, refused = 0, checkedAt, lastError, lastErrorAt } = state ?? {};
+      const ageSeconds = checkedAt === undefined ? undefined : Math.round((now - checkedAt) / 1_000);
+      return { id, mode, from: url ?? file!, entries, refused, ageSeconds, lastError, lastErrorAt };
+    }),
+  );
+};

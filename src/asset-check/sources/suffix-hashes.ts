@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+
+/** Of this process alone, so that nobody can write entries or ask for hosts that meet in one slot. */
+const SEED = randomBytes(4).readUInt32LE();
+const DOT = 0x2e;
+/** A name of DNS has at most 127 labels. */
+const MOST = 128;
+
+const finish = (hash: number): number => {
+  let h = hash ^ (hash >>> 16);
+  h = Math.imul(h, 0x85ebca6b);
+  h ^= h >>> 13;
+  h = Math.imul(h, 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+};
+
+const step = (hash: number, character: number): number =>
+  Math.imul(((hash << 13) | (hash >>> 19)) ^ character, 0x9e3779b1) + 0x52dce729;
+
+/** The hash of one whole text in a pool of bytes. */
+export const hashOf = (bytes: Uint8Array, start: number, end: number): number => {
+  let hash = SEED;
+  for (let index = end - 1; index >= start; index -= 1) hash = step(hash, bytes[index]!);
+  return finish(hash);
+};
+
+/**
+ * The hashes of a text and of every domain above it down to two labels, made in one pass from the right. Overwritten
+ * by the next `read`, so that a check makes no garbage: use them before anything is awaited.
+ */
+export class SuffixHashes {
+  /** The shortest suffix first; the last is the text itself. */
+  count = 0;
+  readonly starts = new Uint16Array(MOST);
+  readonly hashes = new Uint32Array(MOST);
+
+  read(text: string, withParents: boolean): void {
+    let hash = SEED;
+    let count = 0;
+    let dots = withParents ? 0 : -MOST;
+    for (let index = text.length - 1; index >= 0; index -= 1) {
+      const character = text.charCodeAt(index);
+      if (character === DOT) {
+        dots += 1;
+        // The last label alone is a top-level domain, which no list may hold.
+        if (dots > 1 && count < MOST - 1) {
+          this.starts[count] = index + 1;
+          this.hashes[count] = finish(hash);
+          count += 1;
+        }
+      }
+      hash = step(hash, character);
+    }
+    this.starts[count] = 0;
+    this.hashes[count] = finish(hash);
+    this.count = count + 1;
+  }
+}

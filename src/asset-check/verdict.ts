@@ -1,0 +1,59 @@
+import type { AssetStatus } from '../events/asset-statuses.js';
+import { isInherited, type Mode, type Opinion, type Reason } from './opinion.js';
+
+/** What a source said, and how much it is to be heard. */
+export interface Voice {
+  readonly source: string;
+  readonly isOwn: boolean;
+  readonly mode: Mode;
+  readonly opinion: Opinion;
+}
+
+export interface Verdict {
+  readonly status: AssetStatus;
+  /** The source that decided, the own one where none did. */
+  readonly source: string;
+  readonly reason?: Reason;
+}
+
+/**
+ * Who decides; the lowest rank of all that exist. A status of UNKNOWN is no opinion, whoever has it.
+ * 0 our own exact status, 1 another source's exact BLOCKED, 2 our own inherited status, 3 another source's exact
+ * ALLOWED, 4 another source's inherited BLOCKED, 5 another source's inherited ALLOWED.
+ */
+const rankOf = ({ isOwn, opinion }: Voice): number => {
+  if (opinion.status === 'UNKNOWN') return Number.POSITIVE_INFINITY;
+  const inherited = isInherited(opinion);
+  if (isOwn) return inherited ? 2 : 0;
+  if (opinion.status === 'BLOCKED') return inherited ? 4 : 1;
+  return inherited ? 5 : 3;
+};
+
+/** @param voices every configured source in configured order, which decides among equals */
+export const decide = (voices: readonly Voice[]): Verdict => {
+  let decider: Voice | undefined;
+  let lowest = Number.POSITIVE_INFINITY;
+  let enabled = 0;
+  let unsupported = 0;
+  let hosted = false;
+  let own = '';
+  for (const voice of voices) {
+    if (voice.isOwn) own = voice.source;
+    if (voice.mode === 'DISABLED') continue;
+    enabled += 1;
+    if (voice.opinion.reason === 'unsupported-type') unsupported += 1;
+    if (voice.opinion.reason === 'hosting-domain') hosted = true;
+    const rank = rankOf(voice);
+    if (rank < lowest) {
+      lowest = rank;
+      decider = voice;
+    }
+  }
+  if (decider !== undefined) {
+    const { source, opinion, isOwn } = decider;
+    if (isInherited(opinion)) return { status: opinion.status, source, reason: 'parent-domain' };
+    return isOwn ? { status: opinion.status, source } : { status: opinion.status, source, reason: 'external-source' };
+  }
+  if (enabled > 0 && unsupported === enabled) return { status: 'UNKNOWN', source: own, reason: 'unsupported-type' };
+  return { status: 'UNKNOWN', source: own, reason: hosted ? 'hosting-domain' : 'not-found' };
+};

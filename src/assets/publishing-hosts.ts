@@ -1,0 +1,24 @@
+/**
+ * Hosts on which many people publish pages under paths, so that a page there is an asset of its own. Hosts that give
+ * each person a name of their own (`NAME.github.io`) are hosting suffixes instead.
+ */
+const HOSTS: ReadonlySet<string> = new Set(
+  `
+  sites.google.com docs.google.com drive.google.com forms.gle script.google.com storage.googleapis.com
+  telegra.ph graph.org te.legra.ph linktr.ee beacons.ai bio.link linkin.bio carrd.co
+  notion.so www.notion.so coda.io pastebin.com hackmd.io rentry.co justpaste.it write.as
+  gist.github.com gist.githubusercontent.com raw.githubusercontent.com gitlab.com bitbucket.org codepen.io jsfiddle.net
+  medium.com mirror.xyz paragraph.xyz substack.com tumblr.com steemit.com hive.blog publish0x.com
+  bit.ly tinyurl.com t.co is.gd rb.gy cutt.ly goo.su shorturl.at ow.ly rebrand.ly s.id
+  ipfs.io dweb.link cloudflare-ipfs.com gateway.pinata.cloud nftstorage.link w3s.link 4everland.io gateway.ipfs.io
+  arweave.net s3.amazonaws.com forms.office.com 1drv.ms dropbox.com www.dropbox.com figma.com www.figma.com
+  canva.com www.canva.com jotform.com form.jotform.com typeform.com zealy.io galxe.com app.galxe.com
+  discord.com pinterest.com www.pinterest.com vk.com m.vk.com ok.ru quora.com www.quora.com patreon.com www.patreon.com
+  gitbook.com app.gitbook.com change.org www.change.org gofundme.com www.gofundme.com
+  snapshot.org snapshot.box etherscan.io bscscan.com polygonscan.com solscan.io dexscreener.com
+  `
+    .trim()
+    .split(/\s+/),
+);
+
+export const carriesPages = (host: string): boolean => HOSTS.has(host);

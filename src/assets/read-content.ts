@@ -1,0 +1,140 @@
+import { readAddress } from './address.js';
+import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
+import { isInternalHost } from './internal-host.js';
+import { readCid, readIpfs } from './ipfs.js';
+import { locate, locatePlain, type Location, pathOf, refang } from './location.js';
+import { carriesProfiles, profileName, readProfileLink } from './profile.js';
+import { carriesPages } from './publishing-hosts.js';
+
+/** What a text that was sent for checking stands for. */
+export interface Reading {
+  readonly type: string;
+  /** How a person would call the asset: a host, an account, a profile. */
+  readonly name: string;
+  /** Keys under which exactly this asset may be known, the most particular first. */
+  readonly keys: readonly string[];
+  /** The host whose listing concerns the asset. */
+  readonly host?: string;
+  /** Whether anybody can publish on the host, so that its listing says nothing about this asset. */
+  readonly hostCarriesOthers: boolean;
+  /** Whether domains above the host can be asked for. */
+  readonly hostIsName: boolean;
+  /** The account, written as `readAddress` writes it. */
+  readonly account?: string;
+}
+
+export type Content =
+  | { readonly reading: Reading; readonly code?: undefined }
+  | { readonly reading?: undefined; readonly code: 'parse-error' | 'internal-scheme' };
+
+const PARSE_ERROR: Content = { code: 'parse-error' };
+const INTERNAL: Content = { code: 'internal-scheme' };
+
+/** Addresses of the browser or the machine. With `view-source` and `blob` what follows is the browser's as well. */
+const INTERNAL_SCHEME =
+  /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;
+const HANDLE = /^@[A-Za-z0-9_]{1,15}$/;
+const BLUESKY_HANDLE = /^@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i;
+
+/** Links that open an app, as the web links they stand for. */
+const APP_LINKS: readonly [RegExp, string][] = [
+  [/^tg:(?:\/\/)?resolve\?/i, 'https://t.me/resolve?'],
+  [/^tg:(?:\/\/)?join\?invite=/i, 'https://t.me/+'],
+  [/^(?:twitter|x):\/\/user\?screen_name=/i, 'https://x.com/'],
+  [/^whatsapp:\/\/send\/?\?/i, 'https://api.whatsapp.com/send?'],
+];
+
+const webLink = (text: string): string => {
+  for (const [pattern, link] of APP_LINKS) if (pattern.test(text)) return text.replace(pattern, link);
+  return text;
+};
+
+/**
+ * Reads what was sent for checking: a URL, a host, an IP address, a wallet address, a profile link or handle, an
+ * e-mail address or content on IPFS, however it is written. Never takes longer than its length deserves.
+ */
+export const readContent = (content: string): Content => {
+  const plain = locatePlain(content);
+  if (plain !== undefined) return isInternalHost(plain.host, true) ? INTERNAL : { reading: locationReading(plain) };
+  const text = refang(content.trim());
+  if (text === '') return PARSE_ERROR;
+  if (INTERNAL_SCHEME.test(text)) return INTERNAL;
+  if (!/[.@]/.test(text) || /^[a-z0-9-]+:/i.test(text)) {
+    const address = readAddress(text);
+    if (address) return { reading: accountReading(address.key) };
+  }
+  if (text.startsWith('@')) return handle(text);
+  const email = text.includes('@') ? readEmail(text) : undefined;
+  if (email !== undefined) return { reading: plainReading('EMAIL', email) };
+  if (/^ipfs:/i.test(text) || !/[.:]/.test(text)) {
+    const cid = readIpfs(text);
+    if (cid !== undefined) return { reading: plainReading('IPFS', cid) };
+  }
+  const location = locate(webLink(text));
+  if (location === undefined) return PARSE_ERROR;
+  if (isInternalHost(location.host, location.isName)) return INTERNAL;
+  if (location.isName && !location.host.includes('.')) return location.scheme === '' ? PARSE_ERROR : INTERNAL;
+  return { reading: locationReading(location) };
+};
+
+const handle = (text: string): Content => {
+  if (HANDLE.test(text)) return { reading: plainReading('TWITTER', profileName('TWITTER', text)) };
+  if (BLUESKY_HANDLE.test(text)) return { reading: plainReading('BLUESKY', profileName('BLUESKY', text)) };
+  return PARSE_ERROR;
+};
+
+/** What has no host. */
+const plainReading = (type: string, name: string): Reading => ({
+  type,
+  name,
+  keys: [`${type}:${name}`],
+  host: undefined,
+  hostCarriesOthers: false,
+  hostIsName: false,
+  account: undefined,
+});
+
+const accountReading = (account: string): Reading => ({
+  type: 'ADDRESS',
+  name: account,
+  keys: [addressKey(account)],
+  host: undefined,
+  hostCarriesOthers: false,
+  hostIsName: false,
+  account,
+});
+
+/** What is the host itself, or stands on it. (A copy with spread fields would cost more than all the rest of reading.) */
+const hostReading = (
+  host: string,
+  hostIsName: boolean,
+  hostCarriesOthers: boolean,
+  type: string,
+  name: string,
+  keys: readonly string[],
+): Reading => ({ type, name, keys, host, hostCarriesOthers, hostIsName, account: undefined });
+
+/** A gateway's host name that begins with the CID. */
+const IPFS_HOST = /^([a-z0-9]{46,63})\.ipfs\./;
+
+const locationReading = ({ host, isName, rest }: Location): Reading => {
+  const url = urlKey(host);
+  const ipfsHost = isName ? IPFS_HOST.exec(host)?.[1] : undefined;
+  const cid = ipfsHost === undefined ? undefined : readCid(ipfsHost);
+  if (rest === '' || rest === '/')
+    return hostReading(host, isName, false, 'URL', host, cid === undefined ? [url] : [url, `IPFS:${cid}`]);
+  const page = pageKey(host, pathOf(rest));
+  const profile = isName ? readProfileLink(host, rest) : undefined;
+  if (profile !== undefined) {
+    const { type, name } = profile;
+    return hostReading(host, isName, true, type, name, [page, `${type}:${name}`]);
+  }
+  const inPath = cid ?? (/^\/ipfs\//i.test(rest) ? readIpfs(rest) : undefined);
+  if (page !== url && (carriesPages(host) || carriesProfiles(host))) {
+    if (inPath !== undefined) return hostReading(host, isName, true, 'IPFS', inPath, [page, `IPFS:${inPath}`]);
+    return hostReading(host, isName, true, 'PAGE', page.slice('PAGE:'.length), [page]);
+  }
+  const keys = page === url ? [url] : [page, url];
+  if (inPath !== undefined) keys.splice(-1, 0, `IPFS:${inPath}`);
+  return hostReading(host, isName, false, 'URL', host, keys);
+};

@@ -1,0 +1,289 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PROJECTIONS } from '../../projections/index.js';
+import { Projector } from '../../projections/projector.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { type Sent, sent, stored } from '../support/upstream.js';
+
+interface SourceItem {
+  source: string;
+  status: string;
+  mode: string;
+  reason?: string;
+  match?: string;
+}
+
+interface Answer {
+  status: string;
+  source: string;
+  reason?: string;
+  sources: SourceItem[];
+  message: string;
+  code?: string;
+}
+
+/** Waits until `check` passes, up to ten seconds, and fails as it fails. */
+const eventually = async (check: () => Promise<void>): Promise<void> => {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+};
+
+describe('POST /v2/asset/check', () => {
+  let folder: string;
+  let app: TestApp;
+  let other: TestApp;
+  let key: string;
+  const stop = new AbortController();
+  let projecting: Promise<void>;
+
+  const post = (path: string, body: unknown, { url = app.url, apiKey = key } = {}): Promise<Response> =>
+    fetch(`${url}/v2/asset/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(apiKey === '' ? {} : { 'x-api-key': apiKey }) },
+      body: JSON.stringify(body),
+    });
+
+  const check = async (content: string, url = app.url): Promise<Answer> => {
+    const response = await post('check', { content, type: 'URL' }, { url });
+    expect(response.status).toBe(200);
+    return (await response.json()) as Answer;
+  };
+
+  const report = async (...events: Sent[]): Promise<void> => {
+    await app.log.appendAll(events.map(stored));
+  };
+
+  const entry = (changeId: string, type: string, content: string, status: string, createdAt = '2026-03-01T10:00:00Z') =>
+    sent('AssetStatusChanged', { changeId, asset: { type, content }, status, brandReviews: [], createdAt });
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'asset-check-'));
+    await writeFile(
+      join(folder, 'blocked.txt'),
+      '# ours\nlisted.example\nblogs.example # hosts blogs\ngithub.io\ncom\n',
+    );
+    await writeFile(join(folder, 'allowed.json'), JSON.stringify(['good.example', 'listed.example', 7, 'no host']));
+    await writeFile(join(folder, 'off.txt'), 'unlisted.example\n');
+    const sources = {
+      hostingSuffixes: ['blogs.example'],
+      sources: [
+        { id: 'own', kind: 'own' },
+        { id: 'house', kind: 'list', format: 'plain', file: 'blocked.txt' },
+        { id: 'friends', kind: 'list', format: 'json', verdict: 'ALLOWED', file: 'allowed.json' },
+        { id: 'off', kind: 'list', format: 'plain', file: 'off.txt', mode: 'DISABLED' },
+        { id: 'gone', kind: 'list', format: 'metamask', file: 'gone.json' },
+      ],
+    };
+    await writeFile(join(folder, 'sources.json'), JSON.stringify(sources));
+    const env = { SOURCES_FILE: join(folder, 'sources.json'), DATA_DIR: join(folder, 'data') };
+    app = await startApp({ env });
+    other = await startApp({ env, databaseUrl: app.config.databaseUrl });
+    key = await app.issueKey({ organization: 'acme', scopes: ['read'] });
+    projecting = new Projector(app.log, app.pool, PROJECTIONS, () => undefined).run(stop.signal);
+  });
+
+  afterAll(async () => {
+    stop.abort();
+    await projecting;
+    await other.close();
+    await app.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it('answers with the verdict, who decided, every source in configured order and a sentence', async () => {
+    expect(await check('https://Listed.example/claim?x=1')).toEqual({
+      status: 'BLOCKED',
+      source: 'house',
+      reason: 'external-source',
+      sources: [
+        { source: 'own', status: 'UNKNOWN', mode: 'ENABLED', reason: 'not-found' },
+        { source: 'house', status: 'BLOCKED', mode: 'ENABLED', match: 'listed.example' },
+        { source: 'friends', status: 'ALLOWED', mode: 'ENABLED', match: 'listed.example' },
+        { source: 'off', status: 'UNKNOWN', mode: 'DISABLED' },
+        { source: 'gone', status: 'UNKNOWN', mode: 'ENABLED', reason: 'source-error' },
+      ],
+      message: '"listed.example" is blocked: the source house has it on its blocklist.',
+    });
+  });
+
+  it('inherits from a domain above, but not from one where anybody can host', async () => {
+    expect(await check('a.listed.example')).toMatchObject({
+      status: 'BLOCKED',
+      source: 'house',
+      reason: 'parent-domain',
+    });
+    expect(await check('a.good.example')).toMatchObject({
+      status: 'ALLOWED',
+      source: 'friends',
+      reason: 'parent-domain',
+    });
+    expect(await check('someone.blogs.example')).toMatchObject({
+      status: 'UNKNOWN',
+      source: 'own',
+      reason: 'hosting-domain',
+    });
+    expect(await check('someone.github.io')).toMatchObject({ status: 'UNKNOWN', reason: 'hosting-domain' });
+    expect(await check('github.io')).toMatchObject({ status: 'BLOCKED', source: 'house', reason: 'external-source' });
+    // The list's entry "com" was refused.
+    expect(await check('anything.com')).toMatchObject({ status: 'UNKNOWN', reason: 'not-found' });
+  });
+
+  it('says what it could not read, and what nobody can know', async () => {
+    const silent = ['own', 'house', 'friends', 'off', 'gone'].map((source) => ({
+      source,
+      status: 'UNKNOWN',
+      mode: source === 'off' ? 'DISABLED' : 'ENABLED',
+    }));
+    for (const content of ['   ', 'hello world', 'http://'])
+      expect(await check(content)).toEqual({
+        status: 'UNKNOWN',
+        source: 'own',
+        sources: silent,
+        message: expect.any(String),
+        code: 'parse-error',
+      });
+    for (const content of ['chrome://settings', 'localhost:3000', 'http://192.168.0.1/'])
+      expect(await check(content)).toMatchObject({ status: 'UNKNOWN', code: 'internal-scheme', sources: silent });
+  });
+
+  it('never calls what nobody lists safe, and names what failed', async () => {
+    const { message, status } = await check('stranger.example');
+    expect(status).toBe('UNKNOWN');
+    expect(message).not.toMatch(/safe|secure|harmless|fine|trust/i);
+    expect(message).toContain('gone');
+  });
+
+  it('refuses content that is missing, no text, empty or too long', async () => {
+    const REQUIRED = 'Content is required';
+    for (const body of [{}, { content: null }, { content: 7 }, { content: '' }, { content: ['x'] }]) {
+      const response = await post('check', body);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ code: 'BAD_REQUEST', message: REQUIRED });
+    }
+    expect((await post('check', { content: '𝒂'.repeat(4_096) })).status).toBe(200);
+    const response = await post('check', { content: '𝒂'.repeat(4_097) });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ message: 'Content must be at most 4096 characters' });
+  });
+
+  it('needs a key with the scope read and an organization', async () => {
+    expect((await post('check', { content: 'x.example' }, { apiKey: '' })).status).toBe(401);
+    const writer = await app.issueKey({ organization: 'acme', scopes: ['write'] });
+    expect((await post('check', { content: 'x.example' }, { apiKey: writer })).status).toBe(403);
+    expect((await post('check/bulk', { contents: ['x.example'] }, { apiKey: writer })).status).toBe(403);
+  });
+
+  it('knows our own statuses of every type however they are written, on every instance', async () => {
+    await report(
+      entry('c1', 'URL', 'hxxps://Evil[.]example/claim', 'BLOCKED'),
+      entry('c2', 'ADDRESS', '0xABCDEFabcdef0123456789ABCDEFabcdef012345', 'BLOCKED'),
+      entry('c3', 'TWITTER', '@Evil_Support', 'BLOCKED'),
+      entry('c4', 'PAGE', 'https://sites.google.com/view/evil/', 'BLOCKED'),
+      entry('c5', 'TELEGRAM', 't.me/Evil_Support', 'ALLOWED'),
+      entry('c6', 'EMAIL', 'Scam@Evil.example', 'BLOCKED'),
+      entry('c7', 'URL', 'good.listed.example', 'ALLOWED'),
+    );
+    for (const { url } of [app, other]) {
+      await eventually(async () => expect((await check('good.listed.example', url)).source).toBe('own'));
+      expect(await check('http://u:p@EVIL.example.:8080/x', url)).toMatchObject({
+        status: 'BLOCKED',
+        source: 'own',
+        message: '"evil.example" is blocked: this service has it on its blocklist since 2026-03-01.',
+      });
+      expect(await check('evil.example', url)).not.toHaveProperty('reason');
+      expect(await check('deep.sub.evil.example', url)).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
+      for (const content of [
+        '0xabcdefABCDEF0123456789abcdefabcdef012345',
+        'https://x.com/evil_support/status/1',
+        'https://twitter.com/Evil_Support',
+        'https://sites.google.com/view/evil?usp=sharing',
+        'mailto:scam@evil.example',
+      ])
+        expect(await check(content, url)).toMatchObject({ status: 'BLOCKED', source: 'own' });
+      expect(await check('https://t.me/evil_support', url)).toMatchObject({ status: 'ALLOWED', source: 'own' });
+      expect(await check('sites.google.com', url)).toMatchObject({ status: 'UNKNOWN' });
+    }
+  });
+
+  it('takes a status back when its entry is deleted, and falls back to the entry before', async () => {
+    const asset = { type: 'URL', content: 'wavering.example' };
+    await report(
+      entry('w1', 'URL', 'wavering.example', 'ALLOWED', '2026-01-01T00:00:00Z'),
+      entry('w2', 'URL', 'wavering.example', 'BLOCKED', '2026-01-02T00:00:00Z'),
+    );
+    await eventually(async () => expect((await check('wavering.example')).status).toBe('BLOCKED'));
+    await report(sent('AssetStatusChangeDeleted', { changeId: 'w2', asset, deletedAt: '2026-01-03T00:00:00Z' }));
+    await eventually(async () => expect((await check('wavering.example')).status).toBe('ALLOWED'));
+    await report(sent('AssetStatusChangeDeleted', { changeId: 'w1', asset, deletedAt: '2026-01-03T00:00:00Z' }));
+    await eventually(async () => expect((await check('wavering.example')).status).toBe('UNKNOWN'));
+  });
+
+  it('checks up to 1,000 at once, each as alone, and sums them up', async () => {
+    const contents = ['listed.example', 'good.example', 'stranger.example', '', 'chrome://x', 'x'.repeat(5_000), 7];
+    const response = await post('check/bulk', { contents });
+    expect(response.status).toBe(200);
+    const { results, summary } = (await response.json()) as { results: Answer[]; summary: unknown };
+    expect(results.slice(0, 3)).toEqual([
+      await check('listed.example'),
+      await check('good.example'),
+      await check('stranger.example'),
+    ]);
+    expect(results.map(({ code }) => code)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      'parse-error',
+      'internal-scheme',
+      'parse-error',
+      'parse-error',
+    ]);
+    expect(summary).toEqual({ blocked: 1, allowed: 1, unknown: 1, errored: 4 });
+    const many = await post('check/bulk', { contents: Array.from({ length: 1_000 }, () => 'ü'.repeat(4_096)) });
+    expect(many.status).toBe(200);
+    expect(((await many.json()) as { summary: unknown }).summary).toMatchObject({ errored: 1_000 });
+    for (const wrong of [
+      {},
+      { contents: [] },
+      { contents: 'x' },
+      { contents: Array.from({ length: 1_001 }, () => 'x') },
+    ]) {
+      const refused = await post('check/bulk', wrong);
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toMatchObject({ message: 'Contents must be an array of 1 to 1000 strings' });
+    }
+  });
+
+  it('goes on answering from memory while the database is away, and follows again afterwards', async () => {
+    await report(entry('o1', 'URL', 'before.example', 'BLOCKED'));
+    await eventually(async () => expect((await check('before.example')).status).toBe('BLOCKED'));
+    await app.pool.query('alter table read.asset_statuses rename to asset_statuses_away');
+    try {
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      expect((await check('before.example')).status).toBe('BLOCKED');
+    } finally {
+      await app.pool.query('alter table read.asset_statuses_away rename to asset_statuses');
+    }
+    await report(entry('o2', 'URL', 'after.example', 'BLOCKED'));
+    await eventually(async () => expect((await check('after.example')).status).toBe('BLOCKED'));
+  });
+
+  it('tells health and Prometheus of its lists', async () => {
+    const ready = (await (await fetch(`${app.url}/health/ready`)).json()) as {
+      parts: Record<string, { detail: unknown }>;
+    };
+    expect(ready.parts['asset-statuses']).toMatchObject({ state: 'ok' });
+    expect(ready.parts['lists']!.detail).toMatchObject({ house: { entries: 3 }, friends: { entries: 2 } });
+    const metrics = await (await fetch(`${app.url}/metrics`)).text();
+    expect(metrics).toContain('asset_check_list_entries{source="house"} 3');
+    expect(metrics).toContain('asset_check_list_failing{source="gone"} 1');
+  });
+});
