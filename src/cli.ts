@@ -8,6 +8,7 @@ import { addMigrate } from './cli/migrate.js';
 import { FAILED, WRONG_USAGE } from './cli/output.js';
 import { addProjections } from './cli/projections.js';
 import { addReplay } from './cli/replay.js';
+import { addSources } from './cli/sources.js';
 import { start } from './cli/start.js';
 import { ConfigError, readConfig } from './config.js';
 
@@ -21,7 +22,8 @@ program
   .command('start')
   .description('the database where none is set, the API and the projector, until a signal stops them')
   .action(async () => process.exit(await start(readConfig())));
-for (const add of [addKeys, addBrands, addFlags, addProjections, addReplay, addDemo, addMigrate]) add(program);
+for (const add of [addKeys, addBrands, addFlags, addProjections, addReplay, addSources, addDemo, addMigrate])
+  add(program);
 
 try {
   await program.parseAsync();

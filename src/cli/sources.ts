@@ -1,0 +1,33 @@
+import type { Command } from 'commander';
+import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources-status.js';
+import { readConfig } from '../config.js';
+import { formatInstant } from '../events/instant.js';
+import { prints, type Result, table } from './output.js';
+
+const trouble = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): string => {
+  if (mode === 'DISABLED') return 'disabled';
+  if (lastError !== undefined) return `${lastError} (${formatInstant(lastErrorAt!)})`;
+  return ageSeconds === undefined ? 'never read here' : '';
+};
+
+const status = async (): Promise<Result> => {
+  const lists = await readSourcesStatus(readConfig());
+  return {
+    lines: table([
+      ['list', 'entries', 'refused', 'age in s', 'trouble'],
+      ...lists.map((list) => [
+        list.id,
+        String(list.entries),
+        String(list.refused),
+        String(list.ageSeconds ?? '-'),
+        trouble(list),
+      ]),
+    ]),
+    json: lists,
+  };
+};
+
+export const addSources = (program: Command): void => {
+  const sources = program.command('sources').description('the lists of the asset check: status');
+  prints(sources.command('status').description('entries, age and last error of each list'), status);
+};
