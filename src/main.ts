@@ -35,6 +35,7 @@ const run = async (settings: Config): Promise<void> => {
   await prepareTables(database.url, log);
   const app = await createApp(config, logger);
   const stop = stopOnSignal(
+    app.getHttpServer(),
     app.get(Readiness),
     async () => {
       await app.close();

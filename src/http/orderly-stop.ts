@@ -1,9 +1,44 @@
+import type { Server } from 'node:http';
+import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readiness } from './readiness.js';
 
 /** Long enough for a balancer, or a client with an open connection, to learn that it should go elsewhere. */
 const GRACE_MS = 500;
 const LONGEST_MS = 9_500;
+
+const LONGEST_AT_THE_DOOR_MS = 3_000;
+const SHORT_TURN_MS = 0.2;
+const SWEEP_MS = 50;
+
+/**
+ * Resolves right after a short turn of the event loop in which nobody came, at the latest after a while. The kernel
+ * resets the connections that wait at the door when it closes; right then there is hardly ever one.
+ */
+const nobodyAtTheDoor = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    const latest = performance.now() + LONGEST_AT_THE_DOOR_MS;
+    let came = 0;
+    server.on('connection', () => came++);
+    const look = (before: number, begun: number): void => {
+      setImmediate(() => {
+        const now = performance.now();
+        const isQuiet = came === before && now - begun < SHORT_TURN_MS;
+        if (isQuiet || now > latest) resolve();
+        else look(came, now);
+      });
+    };
+    look(-1, 0);
+  });
+
+/** Lets nobody in any more, and waits until everybody who is in has been answered. */
+const drain = async (server: Server): Promise<void> => {
+  await nobodyAtTheDoor(server);
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+  // Not http's own close, which would end idle connections at this very moment, with a request on its way in some.
+  await new Promise<unknown>((resolve) => NetServer.prototype.close.call(server, resolve));
+  clearInterval(sweep);
+};
 
 /**
  * On SIGTERM or SIGINT: not ready, then `connection: close` on every answer, then the requests in flight, then `close`,
@@ -12,6 +47,7 @@ const LONGEST_MS = 9_500;
  * @returns what stops the process just so without a signal
  */
 export const stopOnSignal = (
+  server: Server,
   readiness: Readiness,
   close: () => Promise<void>,
   log: (line: string) => void,
@@ -26,6 +62,7 @@ export const stopOnSignal = (
     }, LONGEST_MS).unref();
     await sleep(GRACE_MS);
     try {
+      await drain(server);
       await close();
       process.exit(0);
     } catch (error) {

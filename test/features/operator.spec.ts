@@ -1,0 +1,250 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { createPostgresLog } from '../../src/event-log/postgres.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
+
+// Each call is a process of its own; on a busy machine one takes seconds.
+jest.setTimeout(120_000);
+
+interface Call {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+let database: TestDatabase;
+let service: ChildProcess;
+let url: string;
+
+const environment = (env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
+  ...process.env,
+  DATABASE_URL: database.url,
+  LOG_FORMAT: 'json',
+  ...env,
+});
+
+const callWith = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<Call> =>
+  new Promise((resolve) => {
+    const child = execFile(process.execPath, [CLI, ...words], { env: environment(env) }, (_error, out, err) =>
+      resolve({ code: child.exitCode ?? -1, out, err }),
+    );
+  });
+const call = (...words: string[]): Promise<Call> => callWith({}, ...words);
+
+/** A call that must succeed, and its one JSON value. */
+const ask = async <Value>(...words: string[]): Promise<Value> => {
+  const { code, out, err } = await call(...words, '--json');
+  expect([words.join(' '), code, err]).toEqual([words.join(' '), 0, expect.any(String)]);
+  expect(out.endsWith('\n') && out.indexOf('\n') === out.length - 1).toBe(true);
+  return JSON.parse(out) as Value;
+};
+
+/** Asks again until it holds; the projector follows within milliseconds, a busy machine later. */
+const eventually = async <Value>(read: () => Promise<Value>, holds: (value: Value) => boolean): Promise<Value> => {
+  for (let left = 200; ; left--) {
+    const value = await read();
+    if (holds(value) || left === 0) return value;
+    await sleep(50);
+  }
+};
+
+const statusOf = async (key: string, path: string): Promise<number> =>
+  (await fetch(url + path, { headers: { 'x-api-key': key } })).status;
+const METRICS = '/v2/organization/metrics';
+
+beforeAll(async () => {
+  database = await createDatabase();
+  service = spawn(process.execPath, [CLI, 'start'], {
+    env: environment({ PORT: '0' }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  url = await new Promise((resolve, reject) => {
+    let said = '';
+    const listen = (chunk: Buffer): void => {
+      said += chunk.toString();
+      const found = /Listening on (http:\/\/[\d.]+:\d+)/.exec(said)?.[1];
+      if (found !== undefined) resolve(found);
+    };
+    service.stdout!.on('data', listen);
+    service.stderr!.on('data', listen);
+    service.on('exit', (code) => reject(new Error(`The service ended with ${code}; is it built? It said: ${said}`)));
+  });
+});
+afterAll(async () => {
+  if (service?.exitCode === null) {
+    service.kill('SIGTERM');
+    await once(service, 'exit');
+  }
+  await database?.drop();
+});
+
+describe('The operator’s command, while the service runs', () => {
+  it('issues a key that stands alone on standard output and soon works', async () => {
+    const { code, out, err } = await call(
+      'keys',
+      'issue',
+      '--organization',
+      'acme',
+      '--scope',
+      'read',
+      '--name',
+      'a b',
+    );
+    expect([code, out]).toEqual([0, expect.stringMatching(/^tp_[0-9A-Za-z]{36}\n$/)]);
+    expect(err).toMatch(/key_[0-9a-f]{16}/);
+    expect(err).not.toContain(out.trim());
+    expect(
+      await eventually(
+        () => statusOf(out.trim(), METRICS),
+        (status) => status === 200,
+      ),
+    ).toBe(200);
+  });
+
+  it('lists the keys and revokes one', async () => {
+    const { id, key } = await ask<{ id: string; key: string }>(
+      ...['keys', 'issue', '--organization', 'acme', '--scope', 'read', '--scope', 'write', '--expires', '2999-01-01'],
+    );
+    await eventually(
+      () => statusOf(key, METRICS),
+      (status) => status === 200,
+    );
+    const listed = await ask<{ id: string }[]>('keys', 'list');
+    const record = {
+      id,
+      name: null,
+      organization: 'acme',
+      scopes: ['read', 'write'],
+      createdAt: expect.stringMatching(/Z$/),
+      expiresAt: '2999-01-01T00:00:00.000Z',
+      revokedAt: null,
+    };
+    expect(listed.find((each) => each.id === id)).toEqual(record);
+    expect(await ask('keys', 'revoke', id)).toEqual({ ...record, revokedAt: expect.stringMatching(/Z$/) });
+    expect(
+      await eventually(
+        () => statusOf(key, METRICS),
+        (status) => status === 401,
+      ),
+    ).toBe(401);
+    expect((await call('keys', 'revoke', id)).code).toBe(1);
+  });
+
+  it('opens brand metrics by a flag and a brand, and closes them again', async () => {
+    const { key } = await ask<{ key: string }>('keys', 'issue', '--organization', 'globex', '--scope', 'read');
+    const path = `${METRICS}?brandSlug=wallet`;
+    const becomes = (wanted: number): Promise<number> =>
+      eventually(
+        () => statusOf(key, path),
+        (got) => got === wanted,
+      );
+    const [brand, flag] = [
+      ['--organization', 'globex', '--brand', 'wallet'],
+      ['--organization', 'globex', '--flag', 'brands-metrics'],
+    ];
+    expect(await becomes(403)).toBe(403);
+    expect(await ask('flags', 'enable', ...flag)).toMatchObject({ enabled: true, changed: true });
+    expect(await becomes(404)).toBe(404);
+    expect(await ask('brands', 'add', ...brand, '--name', 'Wallet')).toMatchObject({ brand: 'wallet', changed: true });
+    expect(await becomes(200)).toBe(200);
+    expect(await ask('flags', 'enable', ...flag)).toMatchObject({ changed: false });
+    expect(await ask('brands', 'list')).toEqual([{ organization: 'globex', brand: 'wallet', name: 'Wallet' }]);
+    expect(await ask('flags', 'list')).toEqual([{ organization: 'globex', flag: 'brands-metrics', enabled: true }]);
+    await ask('brands', 'remove', ...brand);
+    expect(await becomes(404)).toBe(404);
+    await ask('flags', 'disable', ...flag);
+    expect(await becomes(403)).toBe(403);
+    expect((await call('brands', 'remove', ...brand)).err).toBe('globex has no brand wallet\n');
+  });
+
+  it('shows, retries and drops what could not be applied, and recounts', async () => {
+    const log = await createPostgresLog(database.pool);
+    const id = '00000000-0000-4000-8000-000000000001';
+    await log.append('threat-acme:t1', 'any', [{ id, type: 'ThreatStatusChanged', data: { odd: true }, metadata: {} }]);
+    const parked = await eventually(
+      () => ask<{ event_id: string; projection: string }[]>('parked', 'list'),
+      (events) => events.length > 0,
+    );
+    expect(parked).toEqual([expect.objectContaining({ event_id: id, projection: 'metrics' })]);
+    const health = (await (await fetch(`${url}/health/ready`)).json()) as { status: string };
+    expect(health.status).toBe('degraded');
+    expect((await call('parked', 'retry')).code).toBe(1);
+    expect((await call('parked', 'drop', id)).code).toBe(2);
+    expect((await call('parked', 'drop', id, '--why', '-- sent by mistake')).code).toBe(0);
+    expect(
+      await eventually(
+        () => ask<unknown[]>('parked', 'list'),
+        (events) => events.length === 0,
+      ),
+    ).toEqual([]);
+    const statuses = await ask<{ projection: string; parked: number }[]>('projections', 'status');
+    expect(statuses.map(({ projection, parked: count }) => [projection, count])).toContainEqual(['metrics', 0]);
+    expect((await call('projections', 'verify')).code).toBe(0);
+    expect((await call('projections', 'rebuild', 'brands-and-flags')).code).toBe(0);
+    expect((await call('projections', 'rebuild', 'nonsense')).code).toBe(2);
+  });
+});
+
+describe('The operator’s command', () => {
+  it('says on standard error what was wrong with a call, prints nothing, and ends with 2', async () => {
+    const wrong = [
+      [],
+      ['nonsense'],
+      ['keys', 'issue', '--scope', 'everything', '--organization', 'acme'],
+      ['keys', 'issue', '--scope', 'read', '--organization', 'Acme'],
+      ['keys', 'issue', '--scope', 'read', '--organization', 'acme', '--expires', 'soon'],
+      ['keys', 'list', '--odd'],
+      ['brands', 'add', '--organization', 'acme'],
+      ['brands', 'add', '--organization', 'acme', '--brand', 'A brand'],
+    ];
+    const calls = await Promise.all(wrong.map((words) => call(...words)));
+    calls.forEach(({ code, out, err }, i) =>
+      expect([wrong[i], code, out, err]).toEqual([wrong[i], 2, '', expect.stringMatching(/./)]),
+    );
+  });
+
+  it('ends with 1 where something failed', async () => {
+    expect(await call('keys', 'revoke', 'key_none')).toEqual({ code: 1, out: '', err: 'There is no key key_none\n' });
+    const away = await callWith({ DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'keys', 'list');
+    expect([away.code, away.out]).toEqual([1, '']);
+    const unset = await callWith({ PORT: 'often' }, 'keys', 'list');
+    expect(unset).toEqual({ code: 1, out: '', err: expect.stringContaining('PORT is "often"') });
+  });
+
+  it('helps on standard output', async () => {
+    const help = await call('--help');
+    expect([help.code, help.err]).toEqual([0, '']);
+    for (const noun of [
+      'keys',
+      'brands',
+      'flags',
+      'replay',
+      'projections',
+      'parked',
+      'sources',
+      'migrate',
+      'log',
+      'start',
+    ])
+      expect(help.out).toMatch(new RegExp(`^  ${noun} `, 'm'));
+  });
+});
+
+describe('The operator’s command, while the service does not run', () => {
+  it('stops the service in order on SIGTERM, and works on', async () => {
+    service.kill('SIGTERM');
+    const [code] = (await once(service, 'exit')) as [number];
+    expect(code).toBe(0);
+    await expect(fetch(url)).rejects.toThrow();
+    expect((await call('migrate')).code).toBe(0);
+    const before = await ask<unknown[]>('keys', 'list');
+    await call('keys', 'issue', '--scope', 'ingest');
+    expect(await ask<unknown[]>('keys', 'list')).toHaveLength(before.length + 1);
+    expect((await call('projections', 'status')).code).toBe(0);
+  });
+});
