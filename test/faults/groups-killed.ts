@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readConfig } from '../../src/config.js';
+import { openEventLog } from '../../src/event-log/open-event-log.js';
+import { EventStoreDouble } from '../support/eventstore-double/server.js';
+import { createDatabase } from '../support/postgres.js';
+import { cloudEvent, sent } from '../support/upstream.js';
+import type { Fault, Outcome } from './fault.js';
+import { type Answer, ask } from './rig/ask.js';
+import { checkVerify, counted } from './rig/check.js';
+import { issueKeys, keysKnown } from './rig/keys.js';
+import type { Environment } from './rig/processes.js';
+import type { Scene } from './rig/scene.js';
+import { Service } from './rig/service.js';
+
+interface Dose {
+  readonly rounds: number;
+}
+
+type Log = 'PostgreSQL' | 'EventStoreDB';
+
+interface Listed {
+  readonly id: number;
+  readonly name: string;
+}
+
+const ORGANIZATION = 'acme';
+/** Clients that create one group after the other. */
+const CLIENTS = 6;
+/** The longest that they do so before the service dies, ms. */
+const LONGEST_ROUND = 120;
+
+const openGround = async (scene: Scene, kind: Log): Promise<Environment> => {
+  const database = await createDatabase({ migrated: false });
+  scene.later(() => database.drop());
+  if (kind === 'PostgreSQL') return { DATABASE_URL: database.url };
+  const store = await EventStoreDouble.start();
+  scene.later(() => store.stop());
+  return { DATABASE_URL: database.url, EVENTSTORE_URL: store.url };
+};
+
+/** What the clients know of the groups: the number each name was answered with; none where no answer came. */
+class Clients {
+  readonly numbers = new Map<string, number>();
+  readonly unanswered = new Set<string>();
+  readonly findings: string[] = [];
+  private created = 0;
+
+  constructor(
+    private readonly url: () => string,
+    private readonly key: string,
+  ) {}
+
+  /** @param name a new one unless told */
+  async create(name = `Group ${(this.created += 1)}`): Promise<Answer['status']> {
+    this.unanswered.add(name);
+    const { status, body } = await ask(`${this.url()}/v2/organization/asset-groups`, {
+      method: 'POST',
+      key: this.key,
+      type: 'application/json',
+      body: JSON.stringify({ name }),
+    }).catch(() => ({ status: 0, body: undefined }));
+    if (status === 0 || status === 503) return status;
+    this.unanswered.delete(name);
+    if (status === 201) this.numbers.set(name, body.id);
+    return status;
+  }
+
+  async list(): Promise<readonly Listed[]> {
+    const { status, body } = await ask(`${this.url()}/v2/organization/asset-groups`, { key: this.key });
+    if (status !== 200) this.findings.push(`The list answered ${status}`);
+    return status === 200 ? body.groups : [];
+  }
+
+  /** After a start: what was answered is there, and what was not is either there or free. */
+  async look(): Promise<void> {
+    const groups = new Map((await this.list()).map(({ id, name }) => [name, id]));
+    for (const [name, id] of this.numbers)
+      if (groups.get(name) !== id) this.findings.push(`${name} was answered as ${id} and is ${groups.get(name)}`);
+    for (const name of this.unanswered) {
+      const id = groups.get(name);
+      const status = await this.create(name);
+      if (status !== (id === undefined ? 201 : 409))
+        this.findings.push(`${name} is ${id === undefined ? 'not ' : ''}listed, but creating it answered ${status}`);
+      if (id !== undefined) this.numbers.set(name, id);
+    }
+    const ids = (await this.list()).map(({ id }) => id);
+    if (ids.some((id, index) => id !== index + 1)) this.findings.push(`The numbers are ${ids.join(' ')}`);
+    if (ids.length !== this.numbers.size)
+      this.findings.push(`${ids.length} groups are listed, ${this.numbers.size} were made`);
+  }
+}
+
+const killInTheMiddle = async (scene: Scene, kind: Log, { rounds }: Dose, preload?: string): Promise<Outcome> => {
+  const env = await openGround(scene, kind);
+  let service = (await Service.start(scene, { env, preload })).service;
+  const log = await openEventLog(readConfig(env));
+  scene.later(() => log.close());
+  const keys = await issueKeys(log, [ORGANIZATION]);
+  await keysKnown(service.url, keys);
+  const clients = new Clients(() => service.url, keys.read[ORGANIZATION]!);
+  let asset = 0;
+  const group = (groupId: number): Promise<unknown> =>
+    ask(`${service.url}/v2/events`, {
+      method: 'POST',
+      key: keys.ingest,
+      type: 'application/cloudevents-batch+json',
+      body: JSON.stringify([
+        cloudEvent(
+          sent('AssetGrouped', {
+            organization: ORGANIZATION,
+            groupId,
+            asset: { type: 'URL', content: `${(asset += 1) % 50}.example` },
+            updatedAt: new Date(1_767_225_600_000 + asset).toISOString(),
+          }),
+        ),
+      ]),
+    }).catch(() => undefined);
+  let cut = 0;
+  for (let round = 1; round <= rounds && clients.findings.length === 0; round += 1) {
+    scene.tell(`round ${round} of ${rounds}, ${clients.numbers.size} groups`);
+    let isOver = false;
+    const working = Array.from({ length: CLIENTS }, async () => {
+      while (!isOver) {
+        await clients.create();
+        if (scene.random.chance(0.2)) await group(1 + scene.random.int(clients.numbers.size + 1));
+      }
+    });
+    await sleep(scene.random.next() * LONGEST_ROUND);
+    await service.kill();
+    isOver = true;
+    await Promise.all(working);
+    cut += clients.unanswered.size;
+    service = (await Service.start(scene, { env, preload })).service;
+    await keysKnown(service.url, keys);
+    await clients.look();
+  }
+  await counted(service.url);
+  if (preload === undefined) clients.findings.push(...(await checkVerify(scene, env)));
+  await service.stop();
+  return {
+    dose: `${rounds} × kill -9 amid ${CLIENTS} clients that create`,
+    seen: `${clients.numbers.size} groups, ${cut} creates cut off, each name free or listed`,
+    findings: clients.findings,
+  };
+};
+
+/** Loaded into the service: answers a create before its append. */
+const ANSWERED_TOO_EARLY = `data:text/javascript,${encodeURIComponent(`
+  const { CommandQueue } = await import(${JSON.stringify(new URL('file://' + process.cwd() + '/dist/src/asset-groups/command-queue.js').href)});
+  const { append } = CommandQueue.prototype;
+  CommandQueue.prototype.append = async function (...parts) {
+    setTimeout(() => append.apply(this, parts).catch(() => {}), 15);
+  };
+`)}`;
+
+const killedWhileCreating = (kind: Log): Fault<Dose> => {
+  const fault: Fault<Dose> = {
+    name: `groups on ${kind}`,
+    what: `kill -9 of the service while groups are created, the log in ${kind}`,
+    doses: { short: { rounds: 1 }, full: { rounds: 50 } },
+    run: (scene, dose) => killInTheMiddle(scene, kind, dose),
+    guard: 'a create is answered after its append',
+    without: (scene) => killInTheMiddle(scene, kind, fault.doses.short, ANSWERED_TOO_EARLY),
+  };
+  return fault;
+};
+
+export const groupsOnPostgres = killedWhileCreating('PostgreSQL');
+export const groupsOnEventStore = killedWhileCreating('EventStoreDB');
