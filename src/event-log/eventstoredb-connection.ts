@@ -67,7 +67,7 @@ export class RefusedByStore extends Error {}
 
 const reasonOf = (error: unknown): string => {
   const { details, message, type } = error as FailedCall;
-  return details || message || type || 'no reason given';
+  return (details || message || type || 'no reason given').replace(/\s+/g, ' ');
 };
 
 const isRefusal = (error: unknown): boolean =>
@@ -209,7 +209,8 @@ export class EventStoreConnection {
   private readonly reads = new Turnstile(MOST_READS);
   private readonly subscriptions = new Set<{ lose: (reason: string) => void }>();
   private readonly answeredAt = { append: 0, read: 0 };
-  private failingSince: number | undefined;
+  /** Reads may go on while the client has lost what it needs for appends. */
+  private readonly failingSince: { append?: number | undefined; read?: number | undefined } = {};
   private pending = 0;
   private renewal: Promise<void> | undefined;
 
@@ -418,18 +419,18 @@ export class EventStoreConnection {
     } catch (error) {
       const { type } = error as FailedCall;
       if (type === 'wrong-expected-version' || type === 'stream-not-found') this.answered(kind);
-      else this.failingSince ??= performance.now();
+      else this.failingSince[kind] ??= performance.now();
       throw error;
     } finally {
       clearTimeout(timer);
       this.pending--;
-      if (this.failingSince !== undefined && performance.now() - this.failingSince > SUSPECT_AFTER_MS) this.renew();
+      if (performance.now() - (this.failingSince[kind] ?? Infinity) > SUSPECT_AFTER_MS) this.renew();
     }
   }
 
   private answered(kind: 'append' | 'read'): void {
     this.answeredAt[kind] = performance.now();
-    this.failingSince = undefined;
+    this.failingSince[kind] = undefined;
   }
 
   /**
@@ -438,7 +439,7 @@ export class EventStoreConnection {
    */
   private renew(): void {
     if (this.renewal !== undefined || this.pending > 0) return;
-    this.failingSince = undefined;
+    this.failingSince.append = this.failingSince.read = undefined;
     this.renewal = this.discard(this.client).then(() => {
       this.client = createClient(this.url);
       this.renewal = undefined;

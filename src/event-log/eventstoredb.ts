@@ -204,7 +204,7 @@ export class EventStoreDbLog extends EventLog {
         return await this.tryToBegin();
       } catch (error) {
         const refusal = error instanceof RefusedByStore ? error : (error as Error).cause;
-        const reason = refusal instanceof Error ? refusal.message : (error as Error).message;
+        const reason = (refusal instanceof Error ? refusal : (error as Error)).message.replace(/\s+/g, ' ').trim();
         if (refusal instanceof RefusedByStore)
           throw new ConfigError(`EVENTSTORE_URL: the event store refuses this user and password (${reason})`);
         if (/certificate|self.signed|\bSSL\b|\bTLS\b|wrong version number|packet length too long/i.test(reason))

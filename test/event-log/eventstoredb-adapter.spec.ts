@@ -1,0 +1,237 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ConfigError } from '../../src/config.js';
+import { Invalid, Unavailable } from '../../src/errors.js';
+import { BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
+import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
+import { EventStoreDouble } from '../support/eventstore-double/server.js';
+import { until } from './load.js';
+
+const someEvent = (data: object = { n: 1 }): NewEvent => ({
+  id: randomUUID(),
+  type: 'ThreatStatusChanged',
+  data,
+  metadata: {},
+});
+const failureOf = (promise: Promise<unknown>): Promise<Error> =>
+  promise.then(
+    () => new Error('It did not fail'),
+    (error: unknown) => error as Error,
+  );
+
+describe('The log in EventStoreDB', () => {
+  let double: EventStoreDouble;
+  let log: EventLog;
+  beforeEach(async () => {
+    double = await EventStoreDouble.start();
+    log = await createEventStoreDbLog(double.url);
+  });
+  afterEach(async () => {
+    await log.close();
+    await double.stop();
+  });
+
+  describe('what it refuses before the client sees it', () => {
+    const large = { text: 'x'.repeat(1_048_576) };
+    for (const [what, event] of [
+      ['an id that is no UUID', { ...someEvent(), id: 'not-a-uuid' }],
+      ['an empty type', { ...someEvent(), type: '' }],
+      ['an event over the server’s limit', someEvent(large)],
+      ['metadata over the server’s limit', { ...someEvent(), metadata: large }],
+    ] as const)
+      it(`is ${what}`, async () => {
+        expect(await failureOf(log.append('threat-a:1', 'any', [event]))).toBeInstanceOf(Invalid);
+        expect(await failureOf(log.appendAll([{ stream: 'threat-a:1', event }]))).toBeInstanceOf(Invalid);
+        expect(double.calls.append).toBe(1);
+        await log.append('threat-a:1', 'no-stream', [someEvent()]);
+      });
+
+    it('is what is no JSON', async () => {
+      const event = someEvent({ n: 1n });
+      expect(await failureOf(log.append('threat-a:1', 'any', [event]))).toBeInstanceOf(TypeError);
+      expect(double.calls.append).toBe(1);
+    });
+
+    it('is several events that are too large only together', async () => {
+      const halves = [someEvent({ text: 'x'.repeat(600_000) }), someEvent({ text: 'x'.repeat(600_000) })];
+      expect(await failureOf(log.append('threat-a:1', 'any', halves))).toBeInstanceOf(Invalid);
+      expect(await log.appendAll(halves.map((event) => ({ stream: 'threat-a:1', event })))).toEqual([false, false]);
+    });
+
+    it('is a stream that is none of ours', async () => {
+      for (const stream of ['$all', 'order-1', 'operations-1', 'threat', ''])
+        expect(await failureOf(log.append(stream, 'any', [someEvent()]))).toBeInstanceOf(Invalid);
+    });
+  });
+
+  describe('beside other streams in the store', () => {
+    it('reads, follows and counts its own alone', async () => {
+      const client = EventStoreDBClient.connectionString(double.url);
+      const seen: string[] = [];
+      const abort = new AbortController();
+      const followed = log.subscribe(
+        BEGINNING,
+        async ({ events }) => void seen.push(...events.map(({ stream }) => stream)),
+        abort.signal,
+      );
+      const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+      for (const stream of ['operations-of-others', 'apiKeysOfOthers', 'threat', 'order-1', 'report'])
+        for (let n = 0; n < 40; n++) await client.appendToStream(stream, [jsonEvent({ type: 'T', data: { n } })]);
+      expect(await log.head()).toBe(position);
+      expect(await log.head()).toBe(position);
+      const ours = ['operations', 'threat-a:1'];
+      expect((await log.readAll(BEGINNING, 100)).map(({ stream }) => stream)).toEqual(ours);
+      expect(await log.readAll(position, 100)).toEqual([]);
+      await log.append('threat-a:2', 'any', [someEvent()]);
+      expect((await log.readAll(position, 1)).map(({ stream }) => stream)).toEqual(['threat-a:2']);
+      await until('all of ours are followed', () => seen.length >= 3);
+      abort.abort();
+      await followed;
+      expect(seen).toEqual([...ours, 'threat-a:2']);
+    });
+
+    it('keeps two logs apart by a prefix', async () => {
+      const one = await createEventStoreDbLog(`${double.url}&streamPrefix=one.`);
+      const two = await createEventStoreDbLog(double.url.replace('?', '?streamPrefix=two.&'));
+      const event = someEvent();
+      await one.append('threat-a:1', 'no-stream', [event]);
+      await two.append('threat-a:1', 'no-stream', [event]);
+      expect(await one.id()).not.toBe(await two.id());
+      expect((await one.readAll(BEGINNING, 10)).map(({ stream }) => stream)).toEqual(['operations', 'threat-a:1']);
+      expect(await failureOf(one.append('threat-a:1', 5n, [someEvent()]))).toMatchObject({ stream: 'threat-a:1' });
+      expect(await log.readStream('threat-a:1', 0n, 10)).toEqual([]);
+      expect(double.store.stream('two.threat-a:1')).toHaveLength(1);
+      await one.close();
+      await two.close();
+    });
+  });
+
+  describe('when an answer is lost', () => {
+    it('says that the outcome is unknown, and the same again with a revision is exact', async () => {
+      await log.append('threat-a:1', 'no-stream', [someEvent()]);
+      double.unansweredAppends = 1;
+      const event = someEvent();
+      expect(await failureOf(log.append('threat-a:1', 0n, [event]))).toBeInstanceOf(Unavailable);
+      double.store.forgetRecentWrites();
+      expect(await log.append('threat-a:1', 0n, [event])).toMatchObject({ revision: 1n });
+      expect(double.store.stream('threat-a:1')).toHaveLength(2);
+    });
+
+    it('finds what it stored also where the repetition expects another revision, or any', async () => {
+      const event = someEvent();
+      double.unansweredAppends = 1;
+      expect(await failureOf(log.append('threat-a:1', 'no-stream', [event]))).toBeInstanceOf(Unavailable);
+      double.store.forgetRecentWrites();
+      for (const expected of [0n, 'any', 7n] as const)
+        expect(await log.append('threat-a:1', expected, [event])).toMatchObject({ revision: 0n, duplicate: true });
+      expect(double.store.stream('threat-a:1')).toHaveLength(1);
+    });
+
+    it('does not let one lost answer keep the others waiting', async () => {
+      double.unansweredAppends = 1;
+      const lost = failureOf(log.append('threat-a:lost', 'any', [someEvent()]));
+      await delay(20);
+      for (let n = 0; n < 50; n++) await log.append('threat-a:1', 'any', [someEvent()]);
+      expect(await lost).toBeInstanceOf(Unavailable);
+    }, 15_000);
+  });
+
+  it('still reads and appends beside many followers and more reads than a connection carries', async () => {
+    const aborts = Array.from({ length: 20 }, () => new AbortController());
+    const followers = aborts.map(({ signal }) => log.subscribe(BEGINNING, async () => {}, signal));
+    await log.append('threat-a:1', 'any', [someEvent()]);
+    const reads = await Promise.all(Array.from({ length: 200 }, () => log.readStream('threat-a:1', 0n, 10)));
+    expect(reads.every((events) => events.length === 1)).toBe(true);
+    await log.append('threat-a:1', 0n, [someEvent()]);
+    for (const abort of aborts) abort.abort();
+    await Promise.all(followers);
+  });
+
+  it('tells its receiver nothing new of the time while the store is away', async () => {
+    const asOf: number[] = [];
+    const abort = new AbortController();
+    const followed = log.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf), abort.signal);
+    await until('it is up to date', () => (asOf.at(-1) ?? 0) > 0);
+    await double.kill();
+    const killedAt = Date.now();
+    const count = asOf.length;
+    await until('batches come all the same', () => asOf.length >= count + 4);
+    expect(asOf.at(-1)).toBeLessThanOrEqual(killedAt);
+    await double.restart();
+    await until('it knows the time again', () => asOf.at(-1)! > killedAt);
+    abort.abort();
+    await followed;
+  }, 20_000);
+
+  it('finds the end again in a store that was put back to an older copy', async () => {
+    const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+    await log.append('threat-a:1', 'any', [someEvent()]);
+    await log.head();
+    double.store.truncateAfter(position);
+    expect(await log.head()).toBe(position);
+  });
+});
+
+describe('A start against an EventStoreDB', () => {
+  const opening = (url: string): Promise<Error> =>
+    failureOf(createEventStoreDbLog(url).then((log) => log.close().then(() => Promise.resolve(log))));
+
+  it('stops where the store refuses the caller, and says so without the password', async () => {
+    const double = await EventStoreDouble.start();
+    double.refusesCallers = true;
+    const refusal = await opening(double.url.replace('://', '://reader:geheim@'));
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(refusal.message).toMatch(
+      /^EVENTSTORE_URL: the event store refuses this user and password \(.*Access Denied\)$/,
+    );
+    expect(refusal.message).not.toContain('geheim');
+    await double.stop();
+  });
+
+  it('stops where TLS is asked of a store that has none, and says so', async () => {
+    const double = await EventStoreDouble.start();
+    const refusal = await opening(`esdb://${double.address.host}:${double.address.port}`);
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(refusal.message).toMatch(/no trusted connection to the event store .* or say tls=false/);
+    await double.stop();
+  }, 40_000);
+
+  for (const [url, sentence] of [
+    ['esdb://user:geheim@', /EVENTSTORE_URL cannot be used/],
+    ['esdb://user:geheim@127.0.0.1:x?tls=false', /EVENTSTORE_URL cannot be used: something else at position/],
+    ['esdb://user:geheim@127.0.0.1:1?tls=perhaps', /expected true or false/],
+    ['esdb://user:geheim@127.0.0.1:1?tls=false&tsl=1', /has the unknown option "tsl"/],
+    ['esdb://user:geheim@127.0.0.1:1?tlsVerifyCert=false', /tlsVerifyCert=false, which has no effect/],
+    ['esdb://user:geheim@127.0.0.1:1?tlsCAFile=/nowhere.crt', /certificate file/],
+    ['esdb://user:geheim@127.0.0.1:1?tls=false&streamPrefix=a-b', /streamPrefix that is not/],
+  ] as const)
+    it(`stops at ${url}, and says why without the password`, async () => {
+      const refusal = await opening(url);
+      expect(refusal).toBeInstanceOf(ConfigError);
+      expect(refusal.message).toMatch(sentence);
+      expect(refusal.message).not.toContain('geheim');
+    });
+
+  it('waits for a store that is late', async () => {
+    const double = await EventStoreDouble.start();
+    await double.kill();
+    const opened = createEventStoreDbLog(double.url);
+    await delay(600);
+    await double.restart();
+    const log = await opened;
+    expect(await log.id()).toMatch(/^[0-9a-f-]{36}$/);
+    await log.close();
+    await double.stop();
+  }, 30_000);
+
+  it('goes on where the client keeps a failure for good', async () => {
+    const double = await EventStoreDouble.start();
+    double.failingFeatureCalls = 1;
+    const log = await createEventStoreDbLog(double.url);
+    await log.append('threat-a:1', 'no-stream', [someEvent()]);
+    await log.close();
+    await double.stop();
+  }, 40_000);
+});

@@ -1,0 +1,98 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from '@jest/globals';
+import { Unavailable } from '../../src/errors.js';
+import type { EventLog, NewEvent } from '../../src/event-log/event-log.js';
+
+const WRITERS = 8;
+const ACKNOWLEDGED_A_ROUND = 60;
+
+const someEvent = (): NewEvent => ({ id: randomUUID(), type: 'ThreatStatusChanged', data: { n: 1 }, metadata: {} });
+
+export const until = async (what: string, holds: () => boolean): Promise<void> => {
+  const end = Date.now() + 25_000;
+  while (!holds()) {
+    if (Date.now() > end) throw new Error(`Waited in vain: ${what}`);
+    await delay(5);
+  }
+};
+
+/**
+ * Writers that repeat each append with the same id until it is answered, and a follower, while something goes wrong.
+ * What they keep is compared with what the store holds in the end.
+ */
+export class Load {
+  readonly acknowledged = new Map<string, string[]>();
+  readonly seen: string[] = [];
+  longestCallMs = 0;
+  failures = 0;
+  private isStopping = false;
+  private readonly abort = new AbortController();
+  private readonly running: Promise<unknown>[] = [];
+  private readonly organization = randomBytes(6).toString('hex');
+
+  constructor(private readonly log: EventLog) {}
+
+  async start(): Promise<this> {
+    const after = await this.log.head();
+    const follow = this.log.subscribe(
+      after,
+      async ({ events }) => void this.seen.push(...events.map(({ id }) => id)),
+      this.abort.signal,
+    );
+    const writers = Array.from({ length: WRITERS }, (_, writer) => this.write(`threat-${this.organization}:${writer}`));
+    this.running.push(follow, ...writers);
+    return this;
+  }
+
+  get count(): number {
+    return [...this.acknowledged.values()].reduce((sum, ids) => sum + ids.length, 0);
+  }
+
+  /** Waits until this many more are acknowledged. */
+  async goOn(more = ACKNOWLEDGED_A_ROUND): Promise<void> {
+    const enough = this.count + more;
+    await until('more is acknowledged', () => this.count >= enough);
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    const [, ...writers] = this.running;
+    await Promise.all(writers);
+    await until('the follower has everything', () => this.seen.length >= this.count);
+    await delay(50);
+    this.abort.abort();
+    await this.running[0];
+  }
+
+  /** Nothing acknowledged is lost or doubled, in the store or for the follower. */
+  async recount(): Promise<void> {
+    for (const [stream, ids] of this.acknowledged)
+      expect((await this.log.readStream(stream, 0n, 100_000)).map(({ id }) => id)).toEqual(ids);
+    const all = [...this.acknowledged.values()].flat();
+    expect([...this.seen].sort()).toEqual(all.sort());
+  }
+
+  private async write(stream: string): Promise<void> {
+    const ids: string[] = [];
+    this.acknowledged.set(stream, ids);
+    while (!this.isStopping) {
+      const event = someEvent();
+      const expected = ids.length === 0 ? 'no-stream' : BigInt(ids.length - 1);
+      for (;;) {
+        const sentAt = performance.now();
+        try {
+          await this.log.append(stream, expected, [event]);
+          ids.push(event.id);
+          break;
+        } catch (error) {
+          if (!(error instanceof Unavailable)) throw error;
+          this.failures++;
+          await delay(20);
+        } finally {
+          this.longestCallMs = Math.max(this.longestCallMs, performance.now() - sentAt);
+        }
+      }
+    }
+  }
+}
