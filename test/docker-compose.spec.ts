@@ -1,0 +1,93 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
+import { readConfig } from '../src/config.js';
+
+interface Service {
+  readonly image: string;
+  readonly command?: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly networks: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly healthcheck?: { readonly test?: readonly string[]; readonly disable?: boolean };
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+}
+interface Compose {
+  readonly services: Readonly<Record<'eventstore' | 'postgres' | 'api' | 'projector', Service>>;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+}
+
+// What compose does with them before it reads the file's meaning: a variable that is not set takes its default.
+const text = readFileSync('docker-compose.yml', 'utf8').replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+const compose = load(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as Compose;
+const { eventstore, postgres, api, projector } = compose.services;
+const dockerfile = readFileSync('Dockerfile', 'utf8');
+
+describe('docker-compose.yml', () => {
+  it('runs the event store, PostgreSQL, the API and the projector', () => {
+    expect(Object.keys(compose.services)).toEqual(['eventstore', 'postgres', 'api', 'projector']);
+  });
+
+  it('pins every image', () => {
+    for (const { image } of Object.values(compose.services)) expect(image).toMatch(/^[a-z/-]+:\d+\.\d+/);
+  });
+
+  it('gives the processes settings they accept', () => {
+    for (const { environment } of [api, projector]) {
+      const config = readConfig(environment);
+      expect(config.databaseUrl).toBe(
+        `postgres://${postgres.environment['POSTGRES_USER']}:${postgres.environment['POSTGRES_PASSWORD']}@postgres:5432/${postgres.environment['POSTGRES_DB']}`,
+      );
+      expect(config.eventStoreUrl).toBe('esdb://eventstore:2113?tls=false');
+    }
+  });
+
+  it('starts files that the build makes', () => {
+    for (const { command } of [api, projector]) {
+      const [program, file] = command!;
+      expect(program).toBe('node');
+      expect(existsSync(file!.replace(/^dist\/(.*)\.js$/, '$1.ts'))).toBe(true);
+    }
+    expect(dockerfile).toContain(`CMD ${JSON.stringify(api.command).replace(',', ', ')}`);
+  });
+
+  it('starts in order: the stores, then the API, then the projector', () => {
+    expect(api.depends_on).toEqual({
+      eventstore: { condition: 'service_healthy' },
+      postgres: { condition: 'service_healthy' },
+    });
+    expect(projector.depends_on).toEqual({ api: { condition: 'service_healthy' } });
+    expect(eventstore.healthcheck?.test).toBeDefined();
+    expect(postgres.healthcheck?.test).toBeDefined();
+    expect(dockerfile).toContain('HEALTHCHECK');
+  });
+
+  it('keeps the stores to a network without a way out or in', () => {
+    expect(compose.networks['stores']).toEqual({ internal: true });
+    for (const { networks, ports } of [eventstore, postgres]) {
+      expect(networks).toEqual(['stores']);
+      expect(ports).toBeUndefined();
+    }
+    for (const address of api.ports!) expect(address).toMatch(/^127\.0\.0\.1:/);
+  });
+
+  it('keeps what the stores hold in volumes', () => {
+    for (const { volumes } of Object.values(compose.services))
+      for (const volume of volumes!) expect(Object.keys(compose.volumes)).toContain(volume.split(':')[0]);
+    expect(eventstore.volumes!.join()).toContain(':/var/lib/eventstore');
+    expect(postgres.volumes!.join()).toContain(':/var/lib/postgresql/data');
+  });
+
+  it('runs our processes as an ordinary user on a file system they cannot change', () => {
+    for (const { read_only, cap_drop } of [api, projector]) {
+      expect(read_only).toBe(true);
+      expect(cap_drop).toEqual(['ALL']);
+    }
+    expect(dockerfile).toMatch(/^USER node$/m);
+    expect(dockerfile.match(/^FROM node:24-/gm)).toHaveLength(2);
+  });
+});
