@@ -36,6 +36,10 @@ export interface Sizes {
   readonly quick: boolean;
   /** Facts of the large data set. */
   readonly facts: number;
+  /** Events in the log that is caught up with. */
+  readonly events: number;
+  /** Whether growth is measured up to four times that many. */
+  readonly twenty: boolean;
   readonly dose: Dose;
 }
 

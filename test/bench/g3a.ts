@@ -1,0 +1,41 @@
+import { requireEqual } from './equal.js';
+import { type Goal, type Line, measure } from './goal.js';
+import { askPlain, askService, filled, RANGES } from './metrics-work.js';
+import { oneAfterAnother, type Paired } from './paired.js';
+
+const MARKS = { '7 days': [2, 3], '1 year': [20, 30], 'all time': [30, 80] } as const;
+
+const perQuery = ({ base, target }: Paired): string =>
+  `${(1000 / target.median).toFixed(2)} ms against ${(1000 / base.median).toFixed(2)} ms`;
+
+/** The metrics of the largest organization, beside a GROUP BY over a covering index that gives the same answer. */
+export const g3a: Goal = {
+  name: 'G3a',
+  run: async (bench) => {
+    const database = await filled(bench, bench.sizes.facts);
+    const service = askService(database);
+    const plain = askPlain(database);
+    for (const range of Object.values(RANGES))
+      requireEqual('metrics', await plain(range), { ...(await service(range)) });
+    const lines: Line[] = [];
+    for (const name of ['7 days', '1 year', 'all time'] as const) {
+      const range = RANGES[name];
+      const paired = await measure(bench, `G3a ${name}`, {
+        base: oneAfterAnother(() => plain(range)),
+        target: oneAfterAnother(() => service(range)),
+      });
+      const [must, aim] = MARKS[name];
+      lines.push({
+        goal: 'G3a',
+        what: `metrics of the largest organization, ${name}`,
+        against: 'GROUP BY over a covering index',
+        measured: paired.ratio,
+        unit: '×',
+        must,
+        aim,
+        note: perQuery(paired),
+      });
+    }
+    return { lines };
+  },
+};

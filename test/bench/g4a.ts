@@ -1,0 +1,56 @@
+import { copyRows } from './copy.js';
+import { requireEqual } from './equal.js';
+import { upstreamEvents } from './events.js';
+import { type Goal, measure, rates } from './goal.js';
+import { catchUp, factsOfAll, filledLog, forget, project } from './log-work.js';
+import type { Slice } from './paired.js';
+import { verify } from '../../projections/verify.js';
+import { metrics } from '../../projections/metrics.js';
+
+const ROWS = 2_000;
+
+/** From a log to facts, their counts and the checkpoint, beside a COPY of the same facts into the same table. */
+export const g4a: Goal = {
+  name: 'G4a',
+  run: async (bench) => {
+    const filled = await filledLog(bench);
+    const { database, log, events } = filled;
+    const few = BigInt(Math.min(events, 20_000));
+    await project(filled, database.pool, (at) => at >= few);
+    requireEqual('recount', [], await verify({ pool: database.pool, log }, metrics));
+    await forget(database.pool);
+
+    const { pool } = await bench.database();
+    await pool.query('create schema bench; create table bench.facts (like read.facts including all)');
+    const lines = factsOfAll(upstreamEvents(events)).map(({ fact, record }) => `${[...fact, record].join('\t')}\n`);
+    let next = 0;
+    const copy: Slice = async (ms) => {
+      if (next > (lines.length * 2) / 3) {
+        await pool.query('truncate bench.facts');
+        next = 0;
+      }
+      const before = next;
+      const from = performance.now();
+      while (performance.now() - from < ms && next < lines.length) {
+        await copyRows(pool, 'bench.facts', lines.slice(next, next + ROWS).join(''));
+        next += ROWS;
+      }
+      return ((next - before) * 1000) / (performance.now() - from);
+    };
+    const paired = await measure(bench, 'G4a', { base: copy, target: catchUp(filled, database.pool) });
+    return {
+      lines: [
+        {
+          goal: 'G4a',
+          what: 'projection: facts, counts and checkpoint, from a filled log',
+          against: 'COPY of the same facts',
+          measured: paired.ratio,
+          unit: '',
+          must: 0.12,
+          aim: 0.2,
+          note: rates(paired, 'a second'),
+        },
+      ],
+    };
+  },
+};

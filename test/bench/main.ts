@@ -1,0 +1,114 @@
+/**
+ * `npm run bench`: every goal, or those that are named (`npm run bench -- G3 G5b`; G3 means all that begin with it).
+ * Progress goes to standard error, the table to standard output.
+ */
+import { cpus, totalmem } from 'node:os';
+import { parseArgs } from 'node:util';
+import { type Database, openServer } from './database.js';
+import type { Bench, Growth, Line, Sizes } from './goal.js';
+import { GOALS } from './goals.js';
+import { goalsTable, growthTable } from './table.js';
+
+const USAGE = `Usage: npm run bench -- [GOAL…] [--quick] [--20m] [--json]
+  GOAL     ${GOALS.map(({ name }) => name).join(', ')}; G3 means every one that begins with it
+  --quick  everything once, in seconds: shows that it runs, no figure means anything
+  --20m    growth up to 20 M facts as well (takes minutes and 6 GB of disk)
+  --json   one JSON value instead of tables
+BENCH_DATABASE_URL names a PostgreSQL to use instead of an embedded one.`;
+
+const readArgs = () => {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: {
+        quick: { type: 'boolean', default: false },
+        '20m': { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+      },
+    });
+    const isNamed = (name: string): boolean =>
+      positionals.length === 0 || positionals.some((goal) => name.toLowerCase().startsWith(goal.toLowerCase()));
+    const goals = GOALS.filter(({ name }) => isNamed(name));
+    if (goals.length === 0) throw new Error(`There is no goal ${positionals.join(', ')}`);
+    return { ...values, goals };
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n${USAGE}\n`);
+    process.exit(2);
+  }
+};
+
+const args = readArgs();
+const started = performance.now();
+const say = (line: string): void => {
+  process.stderr.write(`${String(Math.round((performance.now() - started) / 1000)).padStart(5)} s  ${line}\n`);
+};
+
+const sizes: Sizes = args.quick
+  ? { quick: true, facts: 50_000, events: 3_000, twenty: false, dose: { rounds: 1, ms: 100 } }
+  : { quick: false, facts: 5_000_000, events: 400_000, twenty: args['20m'], dose: { rounds: 8, ms: 1_000 } };
+
+const server = await openServer(process.env['BENCH_DATABASE_URL'], say);
+const machine = {
+  date: new Date().toISOString().slice(0, 10),
+  processor: `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown'}`,
+  memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
+  node: process.version,
+  postgres: server.version,
+};
+const ends: (() => Promise<unknown>)[] = [];
+const made = new Map<string, Promise<unknown>>();
+const bench: Bench = {
+  sizes,
+  say,
+  onEnd: (end) => void ends.push(end),
+  database: async () => {
+    const database: Database = await server.createDatabase();
+    ends.push(() => database.drop());
+    return database;
+  },
+  shared: <T>(name: string, make: () => Promise<T>): Promise<T> => {
+    if (!made.has(name)) made.set(name, make());
+    return made.get(name) as Promise<T>;
+  },
+};
+
+const tidyUp = async (): Promise<void> => {
+  for (const end of ends.reverse()) await end().catch((error: Error) => say(`While tidying up: ${error.message}`));
+  await server.stop();
+};
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    say('Stops');
+    void tidyUp().finally(() => process.exit(1));
+  });
+
+const lines: Line[] = [];
+const growths: Growth[] = [];
+const failed: { goal: string; error: string }[] = [];
+try {
+  for (const goal of args.goals) {
+    say(`${goal.name} begins`);
+    try {
+      const report = await goal.run(bench);
+      lines.push(...report.lines);
+      growths.push(...(report.growths ?? []));
+    } catch (error) {
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      failed.push({ goal: goal.name, error: text });
+      say(`${goal.name} failed: ${text}`);
+    }
+  }
+} finally {
+  await tidyUp();
+}
+
+lines.sort((a, b) => (a.goal < b.goal ? -1 : a.goal > b.goal ? 1 : 0));
+if (args.json) process.stdout.write(`${JSON.stringify({ machine, lines, growths, failed })}\n`);
+else {
+  const about = Object.entries(machine).map(([name, value]) => `${name} ${value}`);
+  const parts = [about.join(' · '), goalsTable(lines), ...growths.map(growthTable)];
+  if (args.quick) parts.push('A smoke dose: no figure means anything.');
+  process.stdout.write(`${parts.join('\n\n')}\n`);
+  for (const { goal } of failed) process.stdout.write(`\n${goal} could not be measured; the reason stands above.\n`);
+}
+process.exitCode = failed.length > 0 ? 1 : 0;

@@ -1,0 +1,48 @@
+import type { Growth, Line } from './goal.js';
+
+export const isMet = ({ measured, more = true }: Line, mark: number | undefined): boolean =>
+  mark !== undefined && (more ? measured.median >= mark : measured.median <= mark);
+
+const verdict = (line: Line): string => {
+  if (isMet(line, line.aim)) return 'aim';
+  if (isMet(line, line.must)) return 'must';
+  return 'NOT MET';
+};
+
+/** Three digits that count. */
+const short = (value: number): string => {
+  const magnitude = Math.abs(value);
+  if (magnitude >= 100 || Number.isInteger(value)) return Math.round(value).toLocaleString('en-US');
+  return value.toFixed(magnitude >= 10 ? 1 : 2);
+};
+
+const row = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
+
+const table = (columns: readonly string[], rows: readonly (readonly (string | number)[])[]): string => {
+  const widths = columns.map((column, at) => Math.max(column.length, ...rows.map((cells) => String(cells[at]).length)));
+  const pad = (cells: readonly (string | number)[]): string =>
+    row(cells.map((cell, at) => String(cell).padEnd(widths[at]!)));
+  return [pad(columns), row(widths.map((width) => '-'.repeat(width))), ...rows.map(pad)].join('\n');
+};
+
+export const goalsTable = (lines: readonly Line[]): string =>
+  table(
+    ['goal', 'what', 'against', 'must', 'aim', 'measured', 'quartiles', 'met', 'behind it'],
+    lines.map((line) => {
+      const { goal, what, against, must, aim, measured, unit, note = '' } = line;
+      const unitOf = unit === '' ? '' : ` ${unit}`;
+      return [
+        goal,
+        what,
+        against,
+        `${short(must)}${unitOf}`,
+        aim === undefined ? '' : `${short(aim)}${unitOf}`,
+        `${short(measured.median)}${unitOf}`,
+        `${short(measured.lower)} – ${short(measured.upper)}`,
+        verdict(line),
+        note,
+      ];
+    }),
+  );
+
+export const growthTable = ({ what, columns, rows }: Growth): string => `${what}\n\n${table(columns, rows)}`;
