@@ -89,7 +89,9 @@ export const askMetrics = async (
     endDate: new Date(to).toISOString(),
     ...(brand !== undefined && { brandSlug: brand }),
   });
-  const { status, body } = await ask(`${url}/v2/organization/metrics?${parameters.toString()}`, { key: keys.read[organization]! });
+  const { status, body } = await ask(`${url}/v2/organization/metrics?${parameters.toString()}`, {
+    key: keys.read[organization]!,
+  });
   return status === 200 ? body : { status, body };
 };
 

@@ -1,0 +1,6 @@
+import { concurrentWriters } from './concurrent-writers.js';
+import { severalProjectors } from './several-projectors.js';
+import { poisonEvents } from './poison.js';
+import { stands } from './stands.js';
+
+for (const fault of [concurrentWriters, poisonEvents, severalProjectors]) await stands(fault);
