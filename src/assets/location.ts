@@ -15,7 +15,7 @@ const LONGEST_NAME = 253;
 /** Longer authorities cannot be a host any more; converting them to punycode would cost milliseconds. */
 const LONGEST_AUTHORITY = { ascii: 1_024, unicode: 512 };
 
-const DEFANGED = /[[({]|\\\.|^h(?!tt)/i;
+const DEFANGED = /[[\](){}]|^h(?!tt)/i;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
 /** A host that is already as this service writes hosts: anything else goes through the URL parser. */
@@ -97,8 +97,8 @@ export const pathOf = (rest: string): string => {
   return path.slice(0, end);
 };
 
-/** A code that stands for a letter, digit or one of `-._~` is that character (RFC 3986, 6.2.2.2). */
+/** A code that stands for a letter, digit or one of `-._~` is that character (RFC 3986, 6.2.2.2); so is an `@`. */
 const normalEscape = (code: string): string => {
   const character = String.fromCharCode(Number.parseInt(code.slice(1), 16));
-  return /[A-Za-z0-9\-._~]/.test(character) ? character : code.toUpperCase();
+  return /[A-Za-z0-9\-._~@]/.test(character) ? character : code.toUpperCase();
 };
