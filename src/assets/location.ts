@@ -22,7 +22,8 @@ const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
 const PLAIN = /^(?:(https?):\/\/)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.[a-z][a-z0-9-]*)(?=\/|$)/;
 /** A path in its only form: no dot segments, nothing to escape. The slashes at its end are few, so cutting is cheap. */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9\-_~@]+)+\/?$/;
-const LABELS = /^(?!-)[^.]{1,63}(?:\.[^.]{1,63})*$/;
+/** The URL parser takes more signs than a name of DNS has, `*` among them. */
+const LABELS = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 
 /** Text written so that nobody clicks it by accident, as it was meant: `hxxps[:]//evil[.]example`. */
 export const refang = (text: string): string => {

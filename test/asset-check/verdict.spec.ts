@@ -1,0 +1,87 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Opinion } from '../../src/asset-check/opinion.js';
+import { decide, type Voice } from '../../src/asset-check/verdict.js';
+
+const OPINIONS: Record<string, Opinion> = {
+  'exact BLOCKED': { status: 'BLOCKED' },
+  'exact ALLOWED': { status: 'ALLOWED' },
+  'inherited BLOCKED': { status: 'BLOCKED', reason: 'parent-domain' },
+  'inherited ALLOWED': { status: 'ALLOWED', reason: 'parent-domain' },
+  none: { status: 'UNKNOWN', reason: 'not-found' },
+};
+const NAMES = Object.keys(OPINIONS);
+
+const voice = (source: string, name: string, mode: Voice['mode'] = 'ENABLED'): Voice => ({
+  source,
+  isOwn: source === 'own',
+  mode,
+  opinion: OPINIONS[name]!,
+});
+
+/** The rule as the specification words it: the first of these that exists. */
+const RULE: readonly (readonly [own: boolean, opinions: readonly string[]])[] = [
+  [true, ['exact BLOCKED', 'exact ALLOWED']],
+  [false, ['exact BLOCKED']],
+  [true, ['inherited BLOCKED', 'inherited ALLOWED']],
+  [false, ['exact ALLOWED']],
+  [false, ['inherited BLOCKED']],
+  [false, ['inherited ALLOWED']],
+];
+
+describe('who decides', () => {
+  const combinations = NAMES.flatMap((own) => NAMES.flatMap((a) => NAMES.map((b) => ({ own, a, b }))));
+
+  it.each(combinations)('among our own $own, one source’s $a and another’s $b', ({ own, a, b }) => {
+    for (const order of [
+      ['own', 'a', 'b'],
+      ['b', 'own', 'a'],
+    ]) {
+      const held: Record<string, string> = { own, a, b };
+      const verdict = decide(order.map((source) => voice(source, held[source]!)));
+      let expected: { status: string; source: string; reason?: string } = {
+        status: 'UNKNOWN',
+        source: 'own',
+        reason: 'not-found',
+      };
+      for (const [isOwn, names] of [...RULE].reverse())
+        for (const source of [...order].reverse())
+          if ((source === 'own') === isOwn && names.includes(held[source]!)) {
+            const [kind, status] = held[source]!.split(' ') as [string, string];
+            const reason = kind === 'inherited' ? 'parent-domain' : isOwn ? undefined : 'external-source';
+            expected = { status, source, reason };
+          }
+      expect(verdict).toEqual(expected);
+    }
+  });
+
+  const unknown = (...reasons: (Opinion['reason'] | 'DISABLED')[]): Voice[] =>
+    reasons.map((reason, index) => ({
+      source: index === 0 ? 'own' : `s${index}`,
+      isOwn: index === 0,
+      mode: reason === 'DISABLED' ? 'DISABLED' : 'ENABLED',
+      opinion: reason === 'DISABLED' ? { status: 'UNKNOWN' } : { status: 'UNKNOWN', reason },
+    }));
+
+  it.each([
+    { reasons: ['not-found', 'not-found'], reason: 'not-found' },
+    { reasons: ['not-found', 'unsupported-type'], reason: 'not-found' },
+    { reasons: ['unsupported-type', 'unsupported-type'], reason: 'unsupported-type' },
+    { reasons: ['DISABLED', 'unsupported-type'], reason: 'unsupported-type' },
+    { reasons: ['DISABLED', 'DISABLED'], reason: 'not-found' },
+    { reasons: ['not-found', 'hosting-domain'], reason: 'hosting-domain' },
+    { reasons: ['hosting-domain', 'unsupported-type'], reason: 'hosting-domain' },
+    { reasons: ['not-found', 'source-error'], reason: 'not-found' },
+    { reasons: ['source-error', 'source-error'], reason: 'not-found' },
+    { reasons: ['not-found', 'timeout'], reason: 'not-found' },
+    { reasons: ['source-error', 'hosting-domain', 'timeout'], reason: 'hosting-domain' },
+  ] as const)('is nobody where the sources say $reasons, and the reason is $reason', ({ reasons, reason }) => {
+    expect(decide(unknown(...reasons))).toEqual({ status: 'UNKNOWN', source: 'own', reason });
+  });
+
+  it('is never a disabled source', () => {
+    expect(decide([voice('own', 'none'), voice('a', 'exact BLOCKED', 'DISABLED')])).toMatchObject({
+      status: 'UNKNOWN',
+      source: 'own',
+    });
+  });
+});
