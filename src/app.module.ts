@@ -11,7 +11,7 @@ import { ErrorFilter } from './http/error.filter.js';
 import { HttpModule } from './http/http.module.js';
 import { serveOpenApi } from './http/open-api.js';
 import { createServer } from './http/server.js';
-import { createValidationPipe } from './http/validation.js';
+import { DtoValidation } from './http/validation.js';
 import { IngestionModule } from './ingestion/ingestion.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { ReadModelsModule } from './read-models/read-models.module.js';
@@ -37,7 +37,7 @@ export class AppModule {
       ],
       providers: [
         { provide: Config, useValue: config },
-        { provide: APP_PIPE, useFactory: createValidationPipe },
+        { provide: APP_PIPE, useClass: DtoValidation },
         { provide: APP_FILTER, useClass: ErrorFilter },
       ],
       exports: [Config],

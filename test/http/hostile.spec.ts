@@ -1,0 +1,133 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { startApp, type TestApp } from '../support/app.js';
+
+const GROUPS = '/v2/organization/asset-groups';
+const CODE = /^[A-Z_]{4,40}$/;
+
+let app: TestApp;
+let key: string;
+beforeAll(async () => {
+  app = await startApp();
+  key = await app.issueKey({ organization: 'acme', scopes: ['read', 'write', 'ingest'] });
+});
+afterAll(() => app?.close());
+
+const post = async (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'application/json') => {
+  const headers = { 'x-api-key': key, 'content-type': type };
+  const response = await fetch(app.url + path, { method: 'POST', headers, body });
+  return { status: response.status, body: (await response.json()) as { code?: string; message?: string } };
+};
+
+const expectFlatError = ({ status, body }: { status: number; body: { code?: string; message?: string } }): void => {
+  expect(status).toBeLessThan(500);
+  if (status < 400) return;
+  expect(body).toMatchObject({ code: expect.stringMatching(CODE), message: expect.any(String) });
+  expect(Object.keys(body).filter((name) => !['code', 'message', 'issues'].includes(name))).toEqual([]);
+  expect(body.message).not.toMatch(/\n|\bat .*:\d+|node_modules|Error:/);
+};
+
+describe('Hostile bodies', () => {
+  it('nested without end are told what is missing, or pass where the rest is good', async () => {
+    for (const depth of [1_000, 30_000]) {
+      const [open, close] = ['['.repeat(depth), ']'.repeat(depth)];
+      expect(await post(GROUPS, open + close)).toMatchObject({
+        status: 400,
+        body: { message: 'Group name is required' },
+      });
+      expect(await post(GROUPS, `{"odd":${open}${close}}`)).toMatchObject({ status: 400 });
+      expect(await post(GROUPS, `{"name":${open}${close}}`)).toMatchObject({ status: 400 });
+      expect(await post(GROUPS, `{"name":"deep ${depth}","odd":${open}${close}}`)).toMatchObject({ status: 201 });
+    }
+  });
+
+  it('of megabytes of brackets keep nobody waiting', async () => {
+    const brackets = '['.repeat(1_500_000) + ']'.repeat(1_500_000);
+    const slow = post('/v2/asset/check/bulk', `{"contents":["a.example"],"odd":${brackets}}`);
+    const begun = Date.now();
+    expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
+    expect(await slow).toMatchObject({ status: 200 });
+    // It took minutes before the fields were picked one by one.
+    expect(Date.now() - begun).toBeLessThan(20_000);
+  });
+
+  it('of any bytes, on any route and as any type, are answered with the flat body', async () => {
+    const paths = [GROUPS, '/v2/asset/check', '/v2/asset/check/bulk', '/v2/events', '/v2/organization/metrics'];
+    const types = [
+      'application/json',
+      'application/cloudevents+json',
+      'application/cloudevents-batch+json',
+      'text/plain',
+    ];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...paths),
+        fc.constantFrom(...types),
+        fc.oneof(fc.json(), fc.string(), fc.uint8Array({ maxLength: 300 })),
+        async (path, type, body) => {
+          expectFlatError(await post(path, typeof body === 'string' ? body : new Uint8Array(body), type));
+        },
+      ),
+      { numRuns: 300, seed: 7 },
+    );
+  });
+
+  it('with names of JavaScript’s own change nothing', async () => {
+    for (const name of [
+      '__proto__',
+      'constructor',
+      'prototype',
+      'toString',
+      'hasOwnProperty',
+      'then',
+      'toJSON',
+      'length',
+    ])
+      for (const value of ['{"name":"x"}', '"x"', '1', 'null', '[]'])
+        expect(await post(GROUPS, `{"${name}":${value}}`)).toMatchObject({ status: 400 });
+    expect(Object.keys({})).toEqual([]);
+  });
+});
+
+describe('Hostile addresses', () => {
+  it('of any characters are answered with the flat body', async () => {
+    const { port } = new URL(app.url);
+    const ask = (line: Buffer): Promise<string> =>
+      new Promise((resolve) => {
+        let answer = '';
+        const socket = connect(Number(port), '127.0.0.1', () =>
+          socket.write(
+            Buffer.concat([line, Buffer.from(`\r\nHost: a\r\nX-Api-Key: ${key}\r\nConnection: close\r\n\r\n`)]),
+          ),
+        );
+        socket.on('data', (data) => (answer += data.toString()));
+        socket.on('close', () => resolve(answer)).on('error', () => resolve(answer));
+      });
+    const hostile = fc.oneof(
+      fc.webPath(),
+      fc.string({ unit: 'binary', maxLength: 60 }),
+      fc
+        .constantFrom('/v2/organization/asset-groups/', '/v2/organization/metrics?')
+        .chain((start) =>
+          fc
+            .string({ maxLength: 40 })
+            .map((rest) => start + encodeURIComponent(rest.toWellFormed()).replaceAll('%2', '%')),
+        ),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('GET', 'POST', 'DELETE', 'TRACE', 'PUT', 'QUERY'),
+        hostile,
+        async (method, path) => {
+          const raw = await ask(Buffer.from(`${method} ${path} HTTP/1.1`));
+          const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(raw) ?? [];
+          const body = JSON.parse(raw.slice(raw.indexOf('\r\n\r\n') + 4).replace(/^$/, 'null')) as object | null;
+          expect(Number(status)).toBeGreaterThanOrEqual(200);
+          if (Number(status) >= 400 || body !== null) expectFlatError({ status: Number(status), body: body ?? {} });
+        },
+      ),
+      { numRuns: 300, seed: 7 },
+    );
+  });
+});
