@@ -6,10 +6,10 @@ import { createCluster, isCreated, readPassword, refuseUnreachable } from './clu
 import { removeEndpoint, type Transport, urlOf } from './endpoint.js';
 import { underLock } from './lock.js';
 import { findPlace, type Place } from './place.js';
-import { findPostmaster, type Postmaster, stopPostmaster } from './postmaster.js';
+import { findPostmaster, type Postmaster, serverPid, stopPostmaster } from './postmaster.js';
 import { startServer } from './server.js';
 import { trimLog } from './server-log.js';
-import { addUser, countUsers, removeUser } from './users.js';
+import { addUser, countUsers, removeEndingUser, removeUser } from './users.js';
 
 /** A PostgreSQL to use. */
 export interface Database {
@@ -63,6 +63,23 @@ const leave = (place: Place, user: string): Promise<void> =>
   });
 
 /**
+ * What can still be done where the process ends without having released: by an uncaught error, or `process.exit`.
+ * Whoever joins at the same moment sees the server end, and starts it again.
+ */
+const leaveAtExit = (user: string, cluster: string): (() => void) => {
+  const leaveNow = (): void => {
+    try {
+      const pid = removeEndingUser(user) ? serverPid(cluster) : undefined;
+      if (pid !== undefined) process.kill(pid, 'SIGINT');
+    } catch {
+      // There is nobody left to tell; the next start adopts what still runs.
+    }
+  };
+  process.once('exit', leaveNow);
+  return () => process.off('exit', leaveNow);
+};
+
+/**
  * Gives the database of the settings, or where none is set the embedded PostgreSQL in the data directory: starts it,
  * makes it where there is none yet, or joins the one that runs. Processes that use it are counted, the killed ones
  * not; the last one stops it.
@@ -92,11 +109,13 @@ export const openDatabase = async (
     }
   });
   const unwatch = watch(place, transport, log);
+  const stay = leaveAtExit(user, place.cluster);
   let released: Promise<void> | undefined;
   const release = async (): Promise<void> => {
     await unwatch();
     // Deleted while it was in use.
     if (existsSync(place.home)) await leave(place, user);
+    stay();
   };
   return { url, release: () => (released ??= release()) };
 };

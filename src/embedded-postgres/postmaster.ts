@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -46,6 +47,12 @@ export const findPostmaster = async (cluster: string): Promise<Postmaster | unde
     socketDirectory,
     status: word === 'ready' || word === 'stopping' ? word : 'starting',
   };
+};
+
+/** @returns the server's process, where one runs on the cluster */
+export const serverPid = (cluster: string): number | undefined => {
+  const pid = Number.parseInt(readFileSync(pidFileOf(cluster), 'utf8'), 10);
+  return isPostmaster(pid, cluster) ? pid : undefined;
 };
 
 /**

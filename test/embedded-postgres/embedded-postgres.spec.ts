@@ -1,10 +1,20 @@
 import { spawn } from 'node:child_process';
-import { appendFileSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
 import { serverOwner } from '../../src/embedded-postgres/owner.js';
+import { lastLines, trimLog } from '../../src/embedded-postgres/server-log.js';
 import {
   clusterOf,
   eventually,
@@ -30,6 +40,22 @@ const open = (dataDir: string) => openDatabase({ databaseUrl: undefined, dataDir
 
 const starts = (dataDir: string): number =>
   readFileSync(join(dataDir, 'postgres', 'postgres.log'), 'utf8').split('starting PostgreSQL').length - 1;
+
+describe('the log of an embedded PostgreSQL', () => {
+  it('is cut to its last lines where it has grown too long, and its writer goes on at the end', async () => {
+    const folder = await temporaryFolder();
+    const file = join(folder, 'postgres.log');
+    const writer = openSync(file, 'a');
+    writeSync(writer, 'a line\n'.repeat(1_000_000));
+    writeSync(writer, 'the last line\n');
+    await trimLog(file);
+    writeSync(writer, 'one more\n');
+    closeSync(writer);
+    expect(statSync(file).size).toBeLessThan(100_000);
+    expect(await lastLines(file, 2)).toBe('the last line\none more');
+    await removeFolder(folder);
+  });
+});
 
 describe('an embedded PostgreSQL', () => {
   let folder: string;
@@ -92,6 +118,12 @@ describe('an embedded PostgreSQL', () => {
     expect(await ask(second.url, 'select 1 as n')).toEqual([{ n: 1 }]);
     await second.leave();
     expect(await serverOf(dataDir)).toBeUndefined();
+  });
+
+  it('stops when its last user ends by an uncaught error', async () => {
+    const user = await installation.use(dataDir);
+    await user.fail();
+    await eventually(async () => (await serverOf(dataDir)) === undefined);
   });
 
   it('is adopted after its owner was killed, who does not count as a user any more', async () => {

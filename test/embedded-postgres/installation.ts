@@ -15,7 +15,7 @@ const USER = `
 import { openDatabase } from './embedded-postgres/embedded-postgres.js';
 const database = await openDatabase({ dataDir: process.argv[2] }, () => {});
 console.log(database.url);
-for await (const _ of process.stdin);
+for await (const words of process.stdin) if (String(words).includes('fail')) throw new Error('This process fails');
 await database.release();
 `;
 
@@ -25,6 +25,8 @@ export interface User {
   readonly process: ChildProcess;
   /** Ends in good order. */
   leave(): Promise<void>;
+  /** Ends by an uncaught error. */
+  fail(): Promise<void>;
   /** kill -9 */
   kill(): Promise<void>;
 }
@@ -71,6 +73,10 @@ export const install = (folder: string, { copied = false } = {}): Installation =
           process: child,
           leave: async () => {
             child.stdin.end();
+            await ended;
+          },
+          fail: async () => {
+            child.stdin.write('fail');
             await ended;
           },
           kill: async () => {

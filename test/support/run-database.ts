@@ -29,4 +29,5 @@ const hold = async (): Promise<void> => {
 
 // Ctrl-C is for the run; this process ends after it.
 process.on('SIGINT', () => {});
+for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.stdin.push(null));
 await hold().finally(remove);
