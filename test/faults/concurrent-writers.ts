@@ -149,8 +149,8 @@ const writeAtOnce = async (
     }),
   );
   await holding;
-  const until = Date.now() + 10_000;
-  while (handed.size < written.length && Date.now() < until) await sleep(20);
+  // The reader has read to the end when nothing new comes for a while.
+  for (let seen = -1; handed.size < written.length && handed.size > seen; await sleep(1_500)) seen = handed.size;
   stop.abort();
   await following;
   const missed = written.filter((id) => !handed.has(id)).length;
