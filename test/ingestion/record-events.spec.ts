@@ -156,6 +156,11 @@ describe('An event is the same event if source and id are the same', () => {
     });
   });
 
+  it('a log that recognises repetition only for a while is not asked to within one batch', () => {
+    const { entries, repeated } = decide(new RecordEvents([threat('twin'), threat('twin')], LATEST, undefined));
+    expect([entries.length, repeated]).toEqual([1, 1]);
+  });
+
   it('whatever its type, and only then', async () => {
     await record([threat('by-type')]);
     expect(await record([cloudEvent('by-type', 'ReportFiled')])).toMatchObject({ accepted: 0, duplicates: 1 });
