@@ -4,6 +4,7 @@ import { addBrands } from './cli/brands.js';
 import { addDemo } from './cli/demo.js';
 import { addFlags } from './cli/flags.js';
 import { addKeys } from './cli/keys.js';
+import { addLog } from './cli/log.js';
 import { addMigrate } from './cli/migrate.js';
 import { FAILED, WRONG_USAGE } from './cli/output.js';
 import { addProjections } from './cli/projections.js';
@@ -22,7 +23,7 @@ program
   .command('start')
   .description('the database where none is set, the API and the projector, until a signal stops them')
   .action(async () => process.exit(await start(readConfig())));
-for (const add of [addKeys, addBrands, addFlags, addProjections, addReplay, addSources, addDemo, addMigrate])
+for (const add of [addKeys, addBrands, addFlags, addProjections, addReplay, addSources, addDemo, addLog, addMigrate])
   add(program);
 
 try {
