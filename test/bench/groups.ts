@@ -85,10 +85,10 @@ export const groups: Goal = {
     const env = { DATABASE_URL: database.url, PORT: '0', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'error' };
     const { key } = await new IssueApiKeyHandler(log).execute(new IssueApiKey(['read'], LISTED));
     const api = await startChild('src/main.js', [], env);
-    bench.onEnd(api.stop);
+    bench.onEnd(() => api.stop());
     const { url } = api.said as { url: string };
     const memory = await startChild('test/bench/json-from-memory.js');
-    bench.onEnd(memory.stop);
+    bench.onEnd(() => memory.stop());
     const { url: memoryUrl } = memory.said as { url: string };
     const list = await askOnce(url, key, GET);
     const isSet = once(memory.process, 'message');

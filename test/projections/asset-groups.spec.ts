@@ -252,7 +252,7 @@ describe('the projection of asset groups', () => {
           );
         },
       ),
-      { numRuns: 40, seed: 5 },
+      { numRuns: 25, seed: 5 },
     );
   });
 });
