@@ -23,7 +23,7 @@ const verdictOf = ({ result, type }: { result: boolean; type: string }): string 
 
 const mutated = (random: Random, host: string): string => {
   const at = random.int(host.length);
-  const letter = random.pick([...'abcdefghijklmnopqrstuvwxyz0123456789-']);
+  const letter = random.pick(Array.from('abcdefghijklmnopqrstuvwxyz0123456789-'));
   const cut = random.pick([0, 1, 1]);
   return host.slice(0, at) + (random.chance(0.3) ? '' : letter) + host.slice(at + cut);
 };

@@ -1,0 +1,185 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { answers, ListServer, sends } from '../asset-check/list-server.js';
+import { startApp, type TestApp } from '../support/app.js';
+
+interface Answer {
+  status: string;
+  source: string;
+  sources: { source: string; status: string; reason?: string }[];
+  message: string;
+  code?: string;
+}
+
+const BUDGET_MS = 400;
+
+/** Sources that do everything wrong that a source can, and one that is good. */
+describe('the asset check among sources that fail', () => {
+  let folder: string;
+  let app: TestApp;
+  let key: string;
+  let startMs: number;
+  const servers: ListServer[] = [];
+  const named: Record<string, ListServer> = {};
+
+  const serve = async (name: string, behaviour: ListServer['behave']): Promise<string> => {
+    const server = new ListServer();
+    server.behave = behaviour;
+    servers.push(server);
+    named[name] = server;
+    return `${await server.start()}/`;
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'asset-check-'));
+    const hang = (): void => undefined;
+    const list = async (id: string, behaviour: ListServer['behave'], more: object = {}): Promise<object> => ({
+      id,
+      kind: 'list',
+      format: 'plain',
+      url: await serve(id, behaviour),
+      ...more,
+    });
+    const lookUp = async (id: string, behaviour: ListServer['behave']): Promise<object> => ({
+      id,
+      kind: 'http',
+      url: await serve(id, behaviour),
+      timeoutMs: 60_000,
+    });
+    const sources = {
+      budgetMs: BUDGET_MS,
+      sources: [
+        { id: 'own', kind: 'own' },
+        await list('hangs', hang),
+        await list('fails', answers(500)),
+        await list('broken', sends('["half.example"'), { format: 'json' }),
+        await list('large', answers(200, { 'content-length': '104857600' })),
+        await list('circles', (request, response) => answers(302, { location: request.url! })(request, response)),
+        await list('empty', sends('')),
+        await list('good', sends('listed.example\n'), { refreshSeconds: 1 }),
+        await lookUp('silent', hang),
+        await lookUp('down', answers(503)),
+        await lookUp('partner', sends('{"status":"UNKNOWN"}', { 'content-type': 'application/json' })),
+      ],
+    };
+    await writeFile(join(folder, 'sources.json'), JSON.stringify(sources));
+    const env = { SOURCES_FILE: join(folder, 'sources.json'), DATA_DIR: join(folder, 'data') };
+    const started = performance.now();
+    app = await startApp({ env });
+    startMs = performance.now() - started;
+    key = await app.issueKey({ organization: 'acme', scopes: ['read'] });
+  });
+
+  afterAll(async () => {
+    await app.close();
+    await Promise.all(servers.map((server) => server.stop()));
+    await rm(folder, { recursive: true });
+  });
+
+  const post = (path: string, body: unknown): Promise<Response> =>
+    fetch(`${app.url}/v2/asset/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      body: JSON.stringify(body),
+    });
+
+  const check = async (content: string): Promise<Answer> =>
+    (await post('check', { content })).json() as Promise<Answer>;
+
+  it('starts without waiting for them', () => {
+    // The list that hangs would take ten seconds.
+    expect(startMs).toBeLessThan(8_000);
+  });
+
+  it('answers within the budget, from those that are good, and names each that failed', async () => {
+    const started = performance.now();
+    const answer = await check('listed.example');
+    expect(performance.now() - started).toBeLessThan(BUDGET_MS + 3_000);
+    expect(answer).toMatchObject({ status: 'BLOCKED', source: 'good' });
+    const reasons = Object.fromEntries(answer.sources.map(({ source, status, reason }) => [source, reason ?? status]));
+    expect(reasons).toEqual({
+      own: 'not-found',
+      hangs: 'source-error',
+      fails: 'source-error',
+      broken: 'source-error',
+      large: 'source-error',
+      circles: 'source-error',
+      empty: 'source-error',
+      good: 'BLOCKED',
+      silent: 'timeout',
+      down: 'source-error',
+      partner: 'not-found',
+    });
+    const { message } = await check('stranger.example');
+    for (const source of ['hangs', 'fails', 'silent', 'down']) expect(message).toContain(source);
+  });
+
+  it('shares one budget among the contents of a bulk check', async () => {
+    const started = performance.now();
+    const contents = Array.from({ length: 300 }, (_, n) => `bulk-${n}.example`);
+    const { summary } = (await (await post('check/bulk', { contents })).json()) as { summary: object };
+    expect(summary).toEqual({ blocked: 0, allowed: 0, unknown: 300, errored: 0 });
+    expect(performance.now() - started).toBeLessThan(BUDGET_MS + 5_000);
+  });
+
+  it('takes a list up that changed, without a restart', async () => {
+    named['good']!.behave = sends('listed.example\nnew.example\n');
+    for (let tries = 0; (await check('new.example')).status !== 'BLOCKED'; tries += 1) {
+      expect(tries).toBeLessThan(200);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+
+  it('connects to nothing that was sent for checking', async () => {
+    const canary = new ListServer();
+    const { port, host } = new URL(await canary.start());
+    servers.push(canary);
+    const hosts = [
+      host,
+      `127.1:${port}`,
+      `2130706433:${port}`,
+      `0x7f000001:${port}`,
+      `0x7f.0.0.1:${port}`,
+      `0177.0.0.1:${port}`,
+      `0177.1:${port}`,
+      `0:${port}`,
+      `0.0.0.0:${port}`,
+      `localhost:${port}`,
+      `LOCALHOST.:${port}`,
+      `[::1]:${port}`,
+      `[::]:${port}`,
+      `[::ffff:127.0.0.1]:${port}`,
+      `[::ffff:7f00:1]:${port}`,
+      `[0:0:0:0:0:ffff:7f00:1]:${port}`,
+      `①②⑦.⓪.⓪.①:${port}`,
+      `127。0。0。1:${port}`,
+      `%31%32%37.0.0.1:${port}`,
+      `user:secret@127.0.0.1:${port}`,
+      `good.example@127.0.0.1:${port}`,
+      `good.example%40@127.0.0.1:${port}`,
+      `127.0.0.1.nip.io:${port}`,
+      `localtest.me:${port}`,
+      `169.254.169.254`,
+    ];
+    const forms = [
+      (at: string) => at,
+      (at: string) => `http://${at}/`,
+      (at: string) => `https://${at}/secret?x=1`,
+      (at: string) => `//${at}/`,
+      (at: string) => `http:\\\\${at}\\`,
+      (at: string) => `hxxp://${at}/`,
+      (at: string) => `ftp://${at}/x`,
+      (at: string) => `gopher://${at}/_GET`,
+      (at: string) => `view-source:http://${at}/`,
+      (at: string) => `https://good.example/?url=http://${at}/`,
+    ];
+    const contents = hosts.flatMap((at) => forms.map((form) => form(at)));
+    expect(contents.length).toBeGreaterThan(200);
+    const response = await post('check/bulk', { contents });
+    expect(response.status).toBe(200);
+    for (const content of contents.slice(0, 30)) expect((await post('check', { content })).status).toBe(200);
+    expect(canary.connections).toBe(0);
+  });
+});
