@@ -16,6 +16,13 @@ const failure = (status: number, description: string): MethodDecorator =>
 const NAME_TAKEN = 'A group with this name already exists';
 const NO_SUCH_GROUP = 'The organization has no group of this number.';
 
+const GROUP_ID = {
+  name: 'id',
+  description: "The group's number.",
+  schema: { type: 'integer', minimum: 1 },
+  example: 1,
+} as const;
+
 /** A group's number as it stands in an address; another text names no group. */
 const groupIdOf = (text: string): number => {
   const id = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
@@ -67,7 +74,7 @@ export class AssetGroupsController {
   @Patch(':id')
   @Access({ scope: 'write' })
   @ApiOperation({ summary: 'Rename a group', description: 'The name it had is free at once.' })
-  @ApiParam({ name: 'id', schema: { type: 'integer', minimum: 1 }, example: 1 })
+  @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'Renamed; to its own name is fine.', type: NamedAssetGroupDto })
   @failure(404, NO_SUCH_GROUP)
   @failure(409, NAME_TAKEN)
@@ -84,7 +91,7 @@ export class AssetGroupsController {
   @Delete(':id')
   @Access({ scope: 'write' })
   @ApiOperation({ summary: 'Delete a group', description: 'Its assets are in no group then. Needs no body.' })
-  @ApiParam({ name: 'id', schema: { type: 'integer', minimum: 1 }, example: 1 })
+  @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto })
   @failure(404, NO_SUCH_GROUP)
   async delete(@Organization() organization: string, @Param('id') id: string): Promise<DeletedAssetGroupDto> {
