@@ -85,7 +85,23 @@ describe('A replay', () => {
       json: JSON.stringify(event({ padding: 'é'.repeat(1_500_000) })),
       place: `line ${index + 1}`,
     }));
-    expect(await send(large)).toMatchObject({ accepted: 5 });
+    const sizes: number[] = [];
+    const url = await between((forward) => (request, response) => {
+      sizes.push(Number(request.headers['content-length']));
+      return forward(request, response);
+    });
+    expect(await send(large, url)).toMatchObject({ accepted: 5 });
+    expect(sizes).toHaveLength(3);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(8 * 1024 * 1024);
+  });
+
+  it('halves batches that something on the way finds too large', async () => {
+    const url = await between((forward) => (request, response) => {
+      if (Number(request.headers['content-length']) < 10_000) return forward(request, response);
+      request.resume();
+      request.once('end', () => response.writeHead(413).end('{"message":"too large"}'));
+    });
+    expect(await send(sendables(100), url)).toEqual({ accepted: 100, duplicates: 0, rejected: [] });
   });
 
   it('names the place of each event that was refused, in a batch of good ones and in one of bad ones', async () => {
