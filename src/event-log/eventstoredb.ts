@@ -28,7 +28,7 @@ const RETRY_MS = 60;
 const END_IS_FRESH_MS = 20;
 /** How far back a stream is searched for events that the store no longer recognises by itself. */
 const LOOK_BACK = 4_096;
-const REMEMBERED_IDS = 20_000;
+const REMEMBERED = 20_000;
 const READ_PAGE = 1_000;
 const LEAST_PAGE = 64;
 const START_LIMIT_MS = 20_000;
@@ -39,6 +39,12 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const distinct = (events: readonly NewEvent[]): readonly NewEvent[] => {
   const known = new Set<string>();
   return events.filter(({ id }) => !known.has(id) && known.add(id));
+};
+
+/** Keeps the latest in a set, and lets the oldest go. */
+const keep = <T>(set: Set<T>, value: T): void => {
+  set.add(value);
+  if (set.size > REMEMBERED) set.delete(set.values().next().value!);
 };
 
 /**
@@ -65,7 +71,7 @@ const checkEvents = (stream: string, events: readonly NewEvent[]): void => {
  *
  * The store recognises a repeated event by its id only for a while, or by the place an expected revision gives it;
  * the answer to a repetition is the first answer, unmarked. It is told by its position: at or before the end of the
- * log as it was known when the append was sent.
+ * log as it was known when the append was sent, or one that was answered with already.
  */
 export class EventStoreDbLog extends EventLog {
   readonly positionUnit = 'bytes';
@@ -77,6 +83,8 @@ export class EventStoreDbLog extends EventLog {
   private ours = { scanned: BEGINNING, last: BEGINNING };
   /** Ids of events lately sent with an expected revision, which a repetition with another one would store again. */
   private readonly sent = new Set<string>();
+  /** Positions lately answered with, for repetitions that are under way at the same time. */
+  private readonly answered = new Set<bigint>();
   private isClosed = false;
 
   constructor(
@@ -92,7 +100,7 @@ export class EventStoreDbLog extends EventLog {
     const isRepeated = once.every(({ id }) => this.sent.has(id));
     const stored = isRepeated ? await this.find(stream, once) : undefined;
     if (stored !== undefined) return stored;
-    this.remember(once);
+    for (const { id } of once) keep(this.sent, id);
     try {
       return await this.send(stream, expected, once);
     } catch (error) {
@@ -257,7 +265,9 @@ export class EventStoreDbLog extends EventLog {
           const { revision, position } = await this.connection.append(name, expected, events, giveUp - sentAt);
           this.know(position, sentAt);
           // What an attempt stored whose answer was lost is no duplicate: it is after the end as it was before.
-          return { revision, position, duplicate: position <= end };
+          const duplicate = position <= end || this.answered.has(position);
+          keep(this.answered, position);
+          return { revision, position, duplicate };
         } catch (error) {
           if (error instanceof WrongExpectedRevision) throw new WrongExpectedRevision(stream, expected, error.actual);
           const pause = RETRY_MS * (0.5 + Math.random());
@@ -328,14 +338,6 @@ export class EventStoreDbLog extends EventLog {
     const at = performance.now();
     const [newest] = await this.connection.readEnd(1);
     if (newest !== undefined) this.know(newest.position, at);
-  }
-
-  private remember(events: readonly NewEvent[]): void {
-    for (const { id } of events) this.sent.add(id);
-    for (const id of this.sent) {
-      if (this.sent.size <= REMEMBERED_IDS) break;
-      this.sent.delete(id);
-    }
   }
 }
 

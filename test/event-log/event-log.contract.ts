@@ -286,6 +286,17 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         );
       });
 
+      it('tells one accepted of many who send the same at once', async () => {
+        const entries = Array.from({ length: 50 }, (_, n) => ({
+          stream: stream(`crowd-${n}`),
+          event: someEvent({ n }),
+        }));
+        const answers = await Promise.all(Array.from({ length: 8 }, () => log.appendAll(entries)));
+        for (const at of entries.keys())
+          expect(answers.filter((duplicates) => duplicates[at] === false)).toHaveLength(1);
+        expect(await log.readStream(stream('crowd-7'), 0n, 10)).toHaveLength(1);
+      });
+
       it('has nothing to do for an empty list', async () => {
         expect(await log.appendAll([])).toEqual([]);
       });

@@ -8,6 +8,7 @@ import { createApp } from '../../src/app.module.js';
 import { type Config, readConfig } from '../../src/config.js';
 import { EventLog } from '../../src/event-log/event-log.js';
 import type { Scope } from '../../src/events/api-keys.js';
+import { eventStoreBeside } from './event-store.js';
 import { createDatabase } from './postgres.js';
 
 export interface TestApp {
@@ -31,6 +32,7 @@ export const startApp = async ({
   databaseUrl,
 }: { env?: NodeJS.ProcessEnv; databaseUrl?: string } = {}): Promise<TestApp> => {
   const database = databaseUrl === undefined ? await createDatabase() : undefined;
+  const store = await eventStoreBeside(databaseUrl ?? database!.url);
   const config = readConfig({
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
@@ -38,6 +40,7 @@ export const startApp = async ({
     // No spec talks to the lists of the world.
     SOURCES_FILE: fileURLToPath(new URL('./own-only.json', import.meta.url)),
     DATABASE_URL: databaseUrl ?? database!.url,
+    EVENTSTORE_URL: store?.url,
     ...env,
   });
   const app = await createApp(config, false);
@@ -56,6 +59,7 @@ export const startApp = async ({
     },
     close: async () => {
       await app.close();
+      await store?.release();
       await database?.drop();
     },
   };

@@ -48,3 +48,25 @@ const serverUrl = process.env['EVENTSTORE_TEST_URL'];
 export const eventStores: readonly { readonly name: string; readonly open: () => Promise<TestEventStore> }[] = serverUrl
   ? [double, server(serverUrl)]
   : [double];
+
+const shared = new Map<string, { readonly opened: Promise<TestEventStore>; users: number }>();
+
+/**
+ * The event store beside a database, where a spec wants its log there (`TEST_LOG=EventStoreDB`): the real one if the
+ * run is told of one. Whoever uses the same database has the same store.
+ */
+export const eventStoreBeside = async (databaseUrl: string): Promise<TestEventStore | undefined> => {
+  if (process.env['TEST_LOG'] !== 'EventStoreDB') return undefined;
+  const entry = shared.get(databaseUrl) ?? { opened: eventStores.at(-1)!.open(), users: 0 };
+  shared.set(databaseUrl, entry);
+  entry.users++;
+  const store = await entry.opened;
+  return {
+    ...store,
+    release: async () => {
+      if (--entry.users > 0) return;
+      shared.delete(databaseUrl);
+      await store.release();
+    },
+  };
+};
