@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { Unavailable } from '../errors.js';
 import { asUnavailable, isTransient } from '../read-models/unavailable.js';
@@ -59,6 +60,8 @@ export class PostgresWriter {
   private async write(): Promise<void> {
     this.writing = true;
     while (this.waiting.length > 0) {
+      // Whoever was just answered, or was heard of in the same turn of the loop, comes along.
+      await nextTurn();
       const batch = this.takeBatch();
       try {
         await this.store(batch);

@@ -1,0 +1,39 @@
+import { requireEqual } from './equal.js';
+import { CONNECTIONS, openDoors, watchGenerator } from './g1.js';
+import { type Goal, measure } from './goal.js';
+import { askOnce, type Request, wire } from './load.js';
+
+const requests = Array.from({ length: 500 }, (_, n): Request => ({
+  method: 'GET',
+  path: `/v2/bench/brand?brand=brand-${n + 1}`,
+}));
+
+/** The same with one indexed query, beside `node:http` with the same named statement on a pool of the same size. */
+export const g2: Goal = {
+  name: 'G2',
+  run: async (bench) => {
+    const { load, service, key, plain } = await openDoors(bench);
+    for (const request of requests.slice(0, 20))
+      requireEqual('answers', await askOnce(plain, key, request), await askOnce(service, key, request));
+    const { watched, note } = watchGenerator(bench);
+    const all = (url: string): string[] => requests.map((request) => wire(url, key, request));
+    const paired = await measure(bench, 'G2', {
+      base: watched(load, plain, all(plain), CONNECTIONS),
+      target: watched(load, service, all(service), CONNECTIONS),
+    });
+    return {
+      lines: [
+        {
+          goal: 'G2',
+          what: 'the same with one indexed query',
+          against: 'raw node:http + pg named statement',
+          measured: paired.ratio,
+          unit: '',
+          must: 0.7,
+          aim: 0.8,
+          note: note(paired),
+        },
+      ],
+    };
+  },
+};
