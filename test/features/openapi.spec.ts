@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -47,7 +48,11 @@ beforeAll(async () => {
   reference = (await (await fetch(`${url}/openapi.json`)).json()) as Reference;
 });
 afterAll(async () => {
-  service?.kill();
+  if (service?.exitCode === null) {
+    service.removeAllListeners('exit');
+    service.kill();
+    await once(service, 'exit');
+  }
   await database?.drop();
 });
 
