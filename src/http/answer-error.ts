@@ -36,6 +36,10 @@ const SENTENCES: Readonly<Record<number, string>> = {
   500: 'Internal error',
 };
 
+/** Said where a route takes its body as the bytes that were sent. */
+const EVENTS_EXPECTED =
+  'Send application/cloudevents-batch+json, application/cloudevents+json, or application/json with ce- headers, in UTF-8';
+
 /** Fastify's own codes where the status alone would say too little. */
 const FASTIFY_SENTENCES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON',
@@ -126,5 +130,6 @@ export const answerError = (error: unknown, request: FastifyRequest, reply: Fast
   // A handler may have named another media type before it failed.
   reply.removeHeader('content-type');
   if (headers) void reply.headers(headers);
-  void reply.code(status).send(errorBody(status, message, issues));
+  const sentence = status === 415 && request.takesRawBody ? EVENTS_EXPECTED : undefined;
+  void reply.code(status).send(errorBody(status, message ?? sentence, issues));
 };

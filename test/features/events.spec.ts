@@ -160,7 +160,8 @@ describe('POST /v2/events', () => {
     'answers 415 to %s',
     async (type) => {
       const answer = await send('[]', { type });
-      expect(answer).toMatchObject({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE' } });
+      const message = `Send ${BATCH}, ${STRUCTURED}, or application/json with ce- headers, in UTF-8`;
+      expect(answer).toEqual({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE', message } });
     },
   );
 
