@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assetGroups } from '../../projections/asset-groups.js';
 import { readCheckpoints } from '../../projections/checkpoints.js';
 import { Projector } from '../../projections/projector.js';
+import { rebuild } from '../../projections/rebuild.js';
 import { assetGroupsStream } from '../../src/events/streams.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { sent, stored } from '../support/upstream.js';
@@ -288,6 +289,32 @@ describe('GET /v2/organization/asset-groups', () => {
     await group(organization, 'b.example', undefined);
     await project();
     expect(await counts()).toEqual([0, 2]);
+  });
+
+  it('is whole while its rows are counted anew and put in the place of the old ones', async () => {
+    const { create, list, organization } = await newCaller();
+    await create('A');
+    await group(organization, 'a.example', 1);
+    await project();
+    let isDone = false;
+    const stop = new AbortController();
+    const following = new Projector(app.log, app.pool, [assetGroups], () => {}).run(stop.signal);
+    const rebuilding = (async () => {
+      for (let n = 0; n < 3; n += 1) await rebuild(app, assetGroups);
+    })().finally(() => {
+      isDone = true;
+      stop.abort();
+    });
+    const expected = [{ id: 1, name: 'A', assetCount: 1 }];
+    while (!isDone) {
+      const { status, body } = await create(`Group ${expected.length + 1}`);
+      expect({ status, id: body.id }).toEqual({ status: 201, id: expected.length + 1 });
+      expected.push({ id: body.id, name: body.name, assetCount: 0 });
+      expect(await list()).toEqual({ groups: expected });
+    }
+    await Promise.all([rebuilding, following]);
+    await project();
+    expect(await list()).toEqual({ groups: expected });
   });
 
   it('keeps organizations apart', async () => {
