@@ -10,29 +10,36 @@ const HEADER = 2;
 /** Three slots for two entries: shorter walks cost more memory than they save time. */
 const SLOTS_PER_ENTRY = 1.5;
 const TWO_TO_32 = 4_294_967_296;
+/** One bit in sixteen of the filter is set, so that it lets one in sixteen of what is not listed through to the table. */
+const FILTER_BITS_PER_ENTRY = 16;
 const CHECK_EVERY = 256;
 
 /**
  * Hosts and addresses with their flags, in about 30 bytes each: the texts one behind the other, and a table of where
- * they stand, open addressing, with a byte of each hash so that few walks look at a text. What is found was compared
- * letter by letter, so no two entries are ever taken for each other.
+ * they stand, open addressing, with a byte of each hash so that few walks look at a text. In front of it a filter small
+ * enough for the processor's cache, since most of what is asked is not listed. What is found was compared letter by
+ * letter, so no two entries are ever taken for each other.
  */
 export class EntryTable {
   private readonly scale: number;
+  private readonly mask: number;
 
   constructor(
     /** Length, flags, text; the first byte is not used, so that 0 can mean an empty slot. */
     private readonly texts: Uint8Array,
     private readonly slots: Uint32Array,
     private readonly prints: Uint8Array,
+    /** A power of two of bits. */
+    private readonly filter: Uint32Array,
     /** Distinct entries. */
     readonly size: number,
   ) {
     this.scale = slots.length / TWO_TO_32;
+    this.mask = filter.length - 1;
   }
 
   get bytes(): number {
-    return this.texts.byteLength + this.slots.byteLength + this.prints.byteLength;
+    return this.texts.byteLength + this.slots.byteLength + this.prints.byteLength + this.filter.byteLength;
   }
 
   /**
@@ -40,6 +47,7 @@ export class EntryTable {
    * @param hash of that part of the text
    */
   find(text: string, start: number, hash: number): number {
+    if ((this.filter[(hash >>> 5) & this.mask]! & (1 << hash)) === 0) return 0;
     const { slots, prints } = this;
     const print = hash & 0xff;
     let slot = Math.floor(hash * this.scale);
@@ -89,6 +97,7 @@ export class EntryTableBuilder {
     const capacity = Math.max(16, Math.ceil(this.entries * SLOTS_PER_ENTRY));
     const slots = new Uint32Array(capacity);
     const prints = new Uint8Array(capacity);
+    const filter = new Uint32Array(2 ** Math.ceil(Math.log2(Math.max(1, (this.entries * FILTER_BITS_PER_ENTRY) / 32))));
     const scale = capacity / TWO_TO_32;
     let distinct = 0;
     let added = 0;
@@ -101,6 +110,7 @@ export class EntryTableBuilder {
       if (slots[slot] === 0) {
         slots[slot] = at;
         prints[slot] = print;
+        filter[(hash >>> 5) & (filter.length - 1)]! |= 1 << hash;
         distinct += 1;
       } else {
         texts[slots[slot]! + 1]! |= texts[at + 1]!;
@@ -108,7 +118,7 @@ export class EntryTableBuilder {
       added += 1;
       if (added % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
     }
-    return new EntryTable(texts, slots, prints, distinct);
+    return new EntryTable(texts, slots, prints, filter, distinct);
   }
 }
 

@@ -3,12 +3,26 @@ import { distance } from 'fastest-levenshtein';
 /** A host without its top-level domain. */
 const formOf = (host: string): string => host.slice(0, Math.max(0, host.lastIndexOf('.')));
 
+/** Which letters a text has, one bit for each of 32 kinds. */
+const lettersOf = (text: string): number => {
+  let letters = 0;
+  for (let index = 0; index < text.length; index += 1) letters |= 1 << text.charCodeAt(index);
+  return letters;
+};
+
+/** How many bits are set. */
+const countOf = (bits: number): number => {
+  let v = bits - ((bits >>> 1) & 0x55555555);
+  v = (v & 0x33333333) + ((v >>> 2) & 0x33333333);
+  return Math.imul((v + (v >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+};
+
 /**
  * Hosts that phishers imitate: what is within `tolerance` edits of one of them, top-level domain and a first `www.`
  * apart, is taken for an imitation. The rule of eth-phishing-detect, to the letter.
  */
 export class FuzzyList {
-  private readonly targets: readonly { readonly host: string; readonly form: string }[];
+  private readonly targets: readonly { readonly host: string; readonly form: string; readonly letters: number }[];
   private readonly shortest: number;
   private readonly longest: number;
 
@@ -16,7 +30,7 @@ export class FuzzyList {
     hosts: readonly string[],
     private readonly tolerance: number,
   ) {
-    this.targets = hosts.map((host) => ({ host, form: formOf(host) }));
+    this.targets = hosts.map((host) => ({ host, form: formOf(host), letters: lettersOf(formOf(host)) }));
     const lengths = this.targets.map(({ form }) => form.length);
     this.shortest = Math.min(...lengths) - tolerance;
     this.longest = Math.max(...lengths) + tolerance;
@@ -27,9 +41,12 @@ export class FuzzyList {
     if (this.tolerance <= 0) return undefined;
     const form = formOf(host).replace('www.', '');
     if (form.length < this.shortest || form.length > this.longest) return undefined;
+    const letters = lettersOf(form);
     for (const target of this.targets) {
-      // Texts whose lengths differ by more cannot be within the tolerance.
+      // An edit changes the length by one at most, and at most one kind of letter on either side.
       if (Math.abs(target.form.length - form.length) > this.tolerance) continue;
+      if (countOf(letters & ~target.letters) > this.tolerance) continue;
+      if (countOf(target.letters & ~letters) > this.tolerance) continue;
       if (distance(form, target.form) <= this.tolerance) return target.host;
     }
     return undefined;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { parse } from 'tldts';
+import { getPublicSuffix, parse } from 'tldts';
 import { locate } from '../../assets/location.js';
 
 const SHIPPED = new URL('./hosting-suffixes.txt', import.meta.url);
@@ -28,10 +28,14 @@ export const readSuffix = (text: string): string | undefined => {
   return wild ? `*.${location.host}` : location.host;
 };
 
+const lastTwoLabels = (host: string): string => host.slice(host.lastIndexOf('.', host.lastIndexOf('.') - 1) + 1);
+
 /** Under which suffixes anybody can host: the Public Suffix List's private part and the suffixes that were added. */
 export class HostingSuffixes {
   private readonly exact = new Set<string>();
   private readonly wild = new Set<string>();
+  /** The last two labels of each added suffix: most hosts are settled by one look here. */
+  private readonly roots = new Set<string>();
 
   /** @param added hosts, or `*.` and a host: every name directly under it */
   constructor(added: readonly string[] = shippedSuffixes()) {
@@ -39,6 +43,7 @@ export class HostingSuffixes {
       const suffix = readSuffix(text);
       if (suffix?.startsWith('*.')) this.wild.add(suffix.slice(2));
       else if (suffix !== undefined) this.exact.add(suffix);
+      if (suffix !== undefined) this.roots.add(lastTwoLabels(suffix));
     }
   }
 
@@ -50,14 +55,20 @@ export class HostingSuffixes {
     return { suffix, owner: isPrivate ? 'hosting' : 'registry' };
   }
 
+  /** The length of the boundary's suffix; a little faster than all of it. */
+  boundaryLengthOf(host: string): number {
+    const suffix = getPublicSuffix(host, OPTIONS) ?? '';
+    return Math.max(suffix.length, this.addedSuffixOf(host)?.length ?? 0);
+  }
+
   /** Whether the host is itself a suffix of the registries, under which strangers register names. */
   isRegistrySuffix(host: string): boolean {
-    const { publicSuffix, isIcann } = parse(host, OPTIONS);
-    return isIcann === true && publicSuffix === host;
+    return getPublicSuffix(host, OPTIONS) === host && parse(host, OPTIONS).isIcann === true;
   }
 
   /** The longest of the added suffixes that the host is or is under. */
   private addedSuffixOf(host: string): string | undefined {
+    if (!this.roots.has(lastTwoLabels(host))) return undefined;
     for (let start = 0; ;) {
       const dot = host.indexOf('.', start);
       if (dot === -1) return undefined;

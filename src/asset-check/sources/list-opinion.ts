@@ -29,80 +29,71 @@ export const askList = (
     const flags = content.table.find(account, 0, hashes.hashes[0]!);
     return flags === 0 ? NOT_FOUND : { status: statusOf(flags), match: account };
   }
-  const asked = new AskedHost(host!, content, hashes, suffixes);
-  if (reading.hostCarriesOthers) return asked.ofCarrier();
-  return format === 'metamask' ? asked.byDetector() : asked.byNearest();
+  if (findAll(host!, content, hashes) === 0) return ofUnlisted(host!, content, format, reading.hostCarriesOthers);
+  if (reading.hostCarriesOthers) return ofCarrier(host!, hashes);
+  return format === 'metamask'
+    ? byDetector(host!, content, hashes, suffixes)
+    : (byNearest(ALLOWED | BLOCKED, host!, hashes, suffixes) ?? NOT_FOUND);
 };
 
-/** One host and one list. */
-class AskedHost {
-  /** A listed suffix under which anybody can host. */
-  private hosting: string | undefined;
-  private boundary = -1;
+/** The flags of the asked host and of each domain above it, as `hashes` has them; overwritten by the next question. */
+const found = new Uint8Array(128);
 
-  constructor(
-    private readonly host: string,
-    private readonly content: ListContent,
-    private readonly hashes: SuffixHashes,
-    private readonly suffixes: HostingSuffixes,
-  ) {}
-
-  /** An exact entry beats one above it, a nearer one a farther one, ALLOWED beats BLOCKED at the same place. */
-  byNearest(): Opinion {
-    return this.find(ALLOWED | BLOCKED) ?? this.notFound();
+/** @returns 0 where none of them is listed, which is the common case */
+const findAll = (host: string, { table }: ListContent, { count, starts, hashes }: SuffixHashes): number => {
+  let any = 0;
+  for (let index = 0; index < count; index += 1) {
+    const flags = table.find(host, starts[index]!, hashes[index]!);
+    found[index] = flags;
+    any |= flags;
   }
+  return any;
+};
 
-  /** As eth-phishing-detect decides: what is allowed with everything under it, then what is blocked, then look-alikes. */
-  byDetector(): Opinion {
-    const listed = this.find(ALLOWED) ?? this.find(BLOCKED);
-    if (listed !== undefined) return listed;
-    const imitated = this.content.fuzzy?.find(this.host);
-    return imitated === undefined ? this.notFound() : { status: 'BLOCKED', match: imitated, isImitation: true };
-  }
+const ofUnlisted = (host: string, { fuzzy }: ListContent, format: Format, isCarrier: boolean): Opinion => {
+  if (isCarrier) return UNSUPPORTED;
+  const imitated = format === 'metamask' ? fuzzy?.find(host) : undefined;
+  return imitated === undefined ? NOT_FOUND : { status: 'BLOCKED', match: imitated, isImitation: true };
+};
 
-  /** Of a page or profile: a list of hosts says nothing about it, not even where its host is listed. */
-  ofCarrier(): Opinion {
-    for (let index = this.hashes.count - 1; index >= 0; index -= 1)
-      if (this.flagsAt(index) !== 0) return this.hosted(this.suffixAt(index));
-    return UNSUPPORTED;
-  }
+/** Of a page or profile: a list of hosts says nothing about it, not even where its host is listed. */
+const ofCarrier = (host: string, { count, starts }: SuffixHashes): Opinion => {
+  let nearest = count - 1;
+  while (found[nearest] === 0) nearest -= 1;
+  return hosted(host.slice(starts[nearest]));
+};
 
-  private find(wanted: number): Opinion | undefined {
-    const { count } = this.hashes;
-    const exact = this.flagsAt(count - 1) & wanted;
-    if (exact !== 0) return { status: statusOf(exact), match: this.host };
-    for (let index = count - 2; index >= 0; index -= 1) {
-      const flags = this.flagsAt(index) & wanted;
-      if (flags === 0) continue;
-      const match = this.suffixAt(index);
-      if (match.length <= this.boundaryLength()) {
-        this.hosting ??= match;
-        return undefined;
-      }
-      return { status: statusOf(flags), reason: 'parent-domain', match };
-    }
-    return undefined;
+/**
+ * An exact entry beats one above it, a nearer one a farther one, ALLOWED beats BLOCKED at the same place.
+ * @returns undefined where nothing of what is wanted is listed
+ */
+const byNearest = (
+  wanted: number,
+  host: string,
+  { count, starts }: SuffixHashes,
+  suffixes: HostingSuffixes,
+): Opinion | undefined => {
+  const exact = found[count - 1]! & wanted;
+  if (exact !== 0) return { status: statusOf(exact), match: host };
+  for (let index = count - 2; index >= 0; index -= 1) {
+    const flags = found[index]! & wanted;
+    if (flags === 0) continue;
+    const match = host.slice(starts[index]);
+    // Where anybody can host, or registries sell names, an entry speaks for itself alone.
+    if (match.length <= suffixes.boundaryLengthOf(host)) return hosted(match);
+    return { status: statusOf(flags), reason: 'parent-domain', match };
   }
+  return undefined;
+};
 
-  private notFound(): Opinion {
-    return this.hosting === undefined ? NOT_FOUND : this.hosted(this.hosting);
-  }
+/** As eth-phishing-detect decides: what is allowed with everything under it, then what is blocked, then look-alikes. */
+const byDetector = (host: string, content: ListContent, hashes: SuffixHashes, suffixes: HostingSuffixes): Opinion => {
+  const allowed = byNearest(ALLOWED, host, hashes, suffixes);
+  if (allowed?.status === 'ALLOWED') return allowed;
+  const blocked = byNearest(BLOCKED, host, hashes, suffixes);
+  if (blocked?.status === 'BLOCKED') return blocked;
+  const alike = ofUnlisted(host, content, 'metamask', false);
+  return alike.status === 'BLOCKED' ? alike : (blocked ?? allowed ?? NOT_FOUND);
+};
 
-  private hosted(match: string): Opinion {
-    return { status: 'UNKNOWN', reason: 'hosting-domain', match };
-  }
-
-  private flagsAt(index: number): number {
-    return this.content.table.find(this.host, this.hashes.starts[index]!, this.hashes.hashes[index]!);
-  }
-
-  private suffixAt(index: number): string {
-    return this.host.slice(this.hashes.starts[index]);
-  }
-
-  /** Above this length anybody can host, or registries sell names. Asked for rarely: only where something is listed. */
-  private boundaryLength(): number {
-    if (this.boundary === -1) this.boundary = this.suffixes.boundaryOf(this.host).suffix.length;
-    return this.boundary;
-  }
-}
+const hosted = (match: string): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
