@@ -26,6 +26,9 @@ program
 for (const add of [addKeys, addBrands, addFlags, addProjections, addReplay, addSources, addDemo, addLog, addMigrate])
   add(program);
 
+// Whoever closes the terminal or the pipe still has everything stopped in order; there is nobody left to tell.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
 try {
   await program.parseAsync();
 } catch (error) {
