@@ -13,6 +13,7 @@ import { g6a } from './g6a.js';
 import { g6b } from './g6b.js';
 import { g6c } from './g6c.js';
 import type { Goal } from './goal.js';
+import { groups } from './groups.js';
 
 /** In the order of GOALS. */
-export const GOALS: readonly Goal[] = [g1, g2, g3a, g3b, g3c, g3d, g4a, g4b, g4c, g5, g5b, g6a, g6b, g6c];
+export const GOALS: readonly Goal[] = [g1, g2, g3a, g3b, g3c, g3d, g4a, g4b, g4c, g5, g5b, g6a, g6b, g6c, groups];
