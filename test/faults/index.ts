@@ -1,9 +1,17 @@
 import { killedPostgres, silentPostgres } from './database-away.js';
+import { zonesAndClocks } from './clocks.js';
 import { concurrentWriters } from './concurrent-writers.js';
+import { disorder, duplicates } from './deliveries.js';
+import { fullDisk } from './full-disk.js';
 import type { Fault } from './fault.js';
 import { groupsOnEventStore, groupsOnPostgres } from './groups-killed.js';
 import { killedService, killedServiceAndDatabase, leftDatabase } from './killed.js';
+import { liveRebuild } from './live-rebuild.js';
+import { killedMigration } from './migrations.js';
+import { stopped } from './orderly-stop.js';
 import { poisonEvents } from './poison.js';
+import { fasterProducer, longRun, loudNeighbour } from './pressure.js';
+import { restored } from './restore.js';
 import { severalProjectors } from './several-projectors.js';
 
 /** Every fault that the service is put through here, as the goals number them. */
@@ -13,9 +21,20 @@ export const FAULTS: readonly Fault[] = [
   leftDatabase,
   killedPostgres,
   silentPostgres,
+  duplicates,
+  disorder,
   concurrentWriters,
   poisonEvents,
+  liveRebuild,
   severalProjectors,
+  stopped,
+  fullDisk,
+  zonesAndClocks,
+  longRun,
+  fasterProducer,
+  killedMigration,
+  restored,
+  loudNeighbour,
   groupsOnPostgres,
   groupsOnEventStore,
 ];

@@ -56,6 +56,8 @@ const attempt = async (fault: Fault, how: string, work: (scene: Scene) => Promis
   }
 };
 
+const cut = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+
 const rows: string[][] = [['fault', 'dose', 'result', 'counter-test']];
 let failed = 0;
 await setUp();
@@ -89,13 +91,13 @@ try {
     }
     if (outcome.findings.length > 0) failed += 1;
     rows.push([`${name} ${what}`, outcome.dose, result, counter]);
-    say(`${name}: ${result}`);
-    say(`${name}: ${counter}`);
+    say(`${name}: ${cut(result)}`);
+    say(`${name}: ${cut(counter)}`);
   }
 } finally {
   await tearDown();
 }
 process.stderr.write('\n');
 for (const row of rows)
-  console.log(`| ${row.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`);
+  console.log(`| ${row.map((cell) => cut(cell).replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`);
 process.exit(failed === 0 ? 0 : 1);

@@ -1,11 +1,15 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Scene } from './scene.js';
 
 /** The built service. The specs and `npm run test:faults` both run in the project's folder. */
 const built = (path: string): string => join(process.cwd(), 'dist', `${path}.js`);
+
+/** A file of `preload/`, to be loaded into a process before it begins. */
+export const preloadOf = (name: string): string => pathToFileURL(built(`test/faults/rig/preload/${name}`)).href;
 
 export type Environment = Readonly<Record<string, string>>;
 

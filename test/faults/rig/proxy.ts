@@ -5,6 +5,8 @@ import type { Scene } from './scene.js';
 /** Stands between the service and its database. */
 export class Proxy {
   private readonly pairs = new Set<readonly [Socket, Socket]>();
+  /** Told of everything that is sent to the database, before it is passed on. */
+  onRequest: (text: string) => void = () => {};
   private mode: 'forward' | 'silence' | 'refuse' = 'forward';
 
   private constructor(
@@ -68,6 +70,8 @@ export class Proxy {
       from.setNoDelay(true);
       from.on('error', end).on('close', end);
       from.on('data', (chunk) => {
+        if (from === near) this.onRequest(chunk.toString('latin1'));
+        if (to.destroyed) return;
         if (!to.write(chunk)) {
           from.pause();
           to.once('drain', () => this.mode === 'forward' && from.resume());

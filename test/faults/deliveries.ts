@@ -1,0 +1,155 @@
+import type { Pool } from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { brandsAndFlags as brandsAndFlagsProjection } from '../../projections/brands-and-flags.js';
+import { metrics } from '../../projections/metrics.js';
+import { Projector } from '../../projections/projector.js';
+import type { EventLog } from '../../src/event-log/event-log.js';
+import { ArrayLog } from '../support/array-log.js';
+import { createDatabase } from '../support/postgres.js';
+import type { Random } from '../support/random.js';
+import { recordedInOrder, type Sent } from '../support/upstream.js';
+import type { Fault, Outcome } from './fault.js';
+import { checkMetrics, checkVerify, counted, sentOf, wholeLog } from './rig/check.js';
+import { issueKeys, keysKnown, openLog } from './rig/keys.js';
+import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import type { Scene } from './rig/scene.js';
+import { Service } from './rig/service.js';
+import { tampered } from './rig/tamper.js';
+
+interface Dose {
+  readonly events: number;
+}
+
+const BATCH = 500;
+const TABLES = ['records', 'facts', 'days', 'brands', 'feature_flags'];
+
+/** Every row of every counted table, as a fingerprint a table. */
+const fingerprints = async (pool: Pool): Promise<Record<string, string>> => {
+  const found: Record<string, string> = {};
+  for (const table of TABLES) {
+    const text = `select count(*) || ' rows, ' || coalesce(md5(string_agg(t::text, chr(10) order by t::text)), '') as print from read.${table} t`;
+    found[table] = (await pool.query<{ print: string }>(text)).rows[0]!.print;
+  }
+  return found;
+};
+
+const database = async (scene: Scene): Promise<{ url: string; pool: Pool }> => {
+  const made = await createDatabase();
+  scene.later(() => made.drop());
+  return made;
+};
+
+/** Projects a list from beginning to end, in this process. */
+const projectList = async (log: EventLog, pool: Pool): Promise<void> => {
+  const stop = new AbortController();
+  const head = await log.head();
+  const running = new Projector(log, pool, [metrics, brandsAndFlagsProjection], () => {}).run(stop.signal);
+  const text = 'select min(position) as least from read.checkpoints';
+  while (BigInt((await pool.query<{ least: number | null }>(text)).rows[0]!.least ?? -2) < head) await sleep(10);
+  stop.abort();
+  await running;
+};
+
+/** The rows where everything came once and in order. */
+const cleanRun = async (scene: Scene, events: readonly Sent[]): Promise<Record<string, string>> => {
+  const { pool } = await database(scene);
+  await projectList(new ArrayLog(recordedInOrder(events)), pool);
+  return fingerprints(pool);
+};
+
+const compare = (clean: Record<string, string>, other: Record<string, string>): string[] =>
+  TABLES.filter((table) => clean[table] !== other[table]).map(
+    (table) => `${table}: ${other[table]}; in the clean run ${clean[table]}`,
+  );
+
+/** What the door is sent, batch by batch. */
+type Deliver = (random: Random, events: readonly Sent[]) => Sent[][];
+
+const deliver = async (scene: Scene, { events: size }: Dose, how: Deliver): Promise<Outcome> => {
+  const events = [...brandsAndFlags(), ...upstream(scene.random, size)];
+  const batches = how(scene.random, events);
+  const clean = await cleanRun(scene, events);
+  const { url, pool } = await database(scene);
+  const env = { DATABASE_URL: url };
+  const log = await openLog(scene, url);
+  const keys = await issueKeys(log);
+  const { service } = await Service.start(scene, { env });
+  await keysKnown(service.url, keys);
+  const history = new History(scene);
+  const sender = new Sender(() => service.url, keys.ingest, history, 4);
+  await sender.deliver(batches.values());
+  sender.close();
+  await counted(service.url);
+  const stored = sentOf(await wholeLog(log));
+  const sentTimes = batches.flat().length;
+  const findings = [...history.wrong, ...compare(clean, await fingerprints(pool))];
+  if (history.accepted !== events.length || stored.length !== events.length)
+    findings.push(
+      `${history.accepted} accepted and ${stored.length} stored where ${events.length} different ones were sent`,
+    );
+  findings.push(...(await checkVerify(scene, env)), ...(await checkMetrics(service.url, keys, events, scene.seed)));
+  await service.stop();
+  return {
+    dose: `${events.length} events sent ${(sentTimes / events.length).toFixed(2)} times each`,
+    seen: `${history.duplicates} recognised as duplicates, every row as in the clean run`,
+    findings,
+  };
+};
+
+/** The rows where arrival decides, and a log that knows nobody. */
+const deliverUnguarded = async (scene: Scene, how: Deliver): Promise<Outcome> => {
+  const events = [...brandsAndFlags(), ...upstream(scene.random, 1_500)];
+  const arrived = how(scene.random, events).flat();
+  const clean = await cleanRun(scene, events);
+  const { pool } = await database(scene);
+  const unguarded = tampered(
+    pool,
+    () => (statement, send) =>
+      send(
+        statement.name === 'metrics-store-states'
+          ? {
+              text: statement.text.replace('where (excluded.version, excluded.event_id) > (r.version, r.event_id)', ''),
+              values: statement.values,
+            }
+          : statement,
+      ),
+  );
+  await projectList(new ArrayLog(recordedInOrder(arrived)), unguarded);
+  return { dose: `${arrived.length} deliveries`, seen: '-', findings: compare(clean, await fingerprints(pool)) };
+};
+
+/** Each event one to three times, 1.4 on the average, and then a batch in five as a whole once more. */
+const repeatedly: Deliver = (random, events) => {
+  const batches = [...inBatches(events, BATCH)].map((batch) =>
+    batch.flatMap((event) => Array<Sent>(random.chance(0.7) ? 1 : random.chance(2 / 3) ? 2 : 3).fill(event)),
+  );
+  const whole = batches.flatMap((batch) => [...inBatches(batch, 1_000)]);
+  return [...whole, ...whole.filter(() => random.chance(0.2))];
+};
+
+/** Shuffled within a window of 1,000, one in a hundred at the very end, and deletions before what they delete. */
+const disordered: Deliver = (random, events) => {
+  const late = new Set(events.filter(() => random.chance(0.01)));
+  const isEarly = (event: Sent): boolean => event.type.endsWith('Deleted') && random.chance(0.3);
+  const early = new Set(events.filter((event) => !late.has(event) && isEarly(event)));
+  const rest = events.filter((event) => !late.has(event) && !early.has(event));
+  return [...inBatches([...early, ...random.shuffled(rest, 1_000), ...random.shuffled([...late])], BATCH)];
+};
+
+export const duplicates: Fault<Dose> = {
+  name: 'F7',
+  what: 'events come again, one by one and as whole batches',
+  doses: { short: { events: 3_000 }, full: { events: 100_000 } },
+  run: (scene, dose) => deliver(scene, dose, repeatedly),
+  guard: 'the log knows an event by its id, a record its newest version',
+  without: (scene) => deliverUnguarded(scene, repeatedly),
+};
+
+export const disorder: Fault<Dose> = {
+  name: 'F8',
+  what: 'events come shuffled and very late, deletions before their records',
+  doses: { short: { events: 3_000 }, full: { events: 100_000 } },
+  run: (scene, dose) => deliver(scene, dose, disordered),
+  guard: 'within a record the version decides, not arrival',
+  without: (scene) => deliverUnguarded(scene, disordered),
+};

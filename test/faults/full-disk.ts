@@ -1,0 +1,114 @@
+import { execFileSync } from 'node:child_process';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Fault, Outcome } from './fault.js';
+import { checkLog, checkMetrics, checkVerify, counted, sentOf, wholeLog } from './rig/check.js';
+import { startFakeDoor } from './rig/fake-door.js';
+import { issueKeys, keysKnown, openLog } from './rig/keys.js';
+import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { embeddedServer, removeEmbedded } from './rig/own-postgres.js';
+import type { Scene } from './rig/scene.js';
+import { Service } from './rig/service.js';
+
+interface Dose {
+  readonly rounds: number;
+  readonly fullMs: number;
+}
+
+const VOLUME_MB = 220;
+
+const mount = (folder: string): void =>
+  void execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${VOLUME_MB}m,mode=711`, 'tmpfs', folder], { stdio: 'pipe' });
+const unmount = (folder: string): void => void execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
+
+/** Takes all the room that is left. */
+const fill = async (folder: string): Promise<void> => {
+  const file = await open(join(folder, 'filling'), 'a');
+  const block = Buffer.alloc(64 * 1024, 1);
+  try {
+    for (;;) await file.write(block);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    await file.close();
+  }
+};
+
+const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = false): Promise<Outcome> => {
+  const folder = await scene.folder();
+  mount(folder);
+  scene.later(async () => unmount(folder));
+  const dataDir = join(folder, 'data');
+  scene.later(() => removeEmbedded(dataDir));
+  const env = { DATA_DIR: dataDir };
+  const { service } = await Service.start(scene, { env, supervised: true });
+  const log = await openLog(scene, (await embeddedServer(dataDir))!.url);
+  const keys = await issueKeys(log);
+  await keysKnown(service.url, keys);
+  const door = isFakeDoor ? await startFakeDoor(scene, () => service.url) : undefined;
+  const history = new History(scene);
+  const sender = new Sender(() => door ?? service.url, keys.ingest, history, 2);
+  const stop = new AbortController();
+  const delivering = sender.deliver(
+    inBatches([...brandsAndFlags(), ...upstream(scene.random, 20_000 * rounds)], 500),
+    stop.signal,
+  );
+  const findings: string[] = [];
+  const recoveries: number[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    await sleep(500);
+    scene.tell(`round ${round} of ${rounds}: no room`);
+    await fill(folder);
+    const fullAt = Date.now();
+    await sleep(fullMs);
+    const during = history.attempts.filter(({ at }) => at >= fullAt);
+    const odd = during.filter(({ status }) => status !== 200 && status !== 503);
+    if (odd.length > 0)
+      findings.push(`${odd.length} requests ended otherwise than with 200 or 503: ${JSON.stringify(odd[0])}`);
+    if (!isFakeDoor && !during.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
+    await rm(join(folder, 'filling'));
+    const roomAt = Date.now();
+    while (!isFakeDoor && !history.attempts.some(({ at, status }) => at > roomAt && status === 200)) {
+      if (Date.now() - roomAt > 60_000) throw new Error('It did not go on within 60 s of there being room');
+      await sleep(20);
+    }
+    recoveries.push(Date.now() - roomAt);
+  }
+  stop.abort();
+  await delivering;
+  sender.close();
+  await counted(service.url);
+  const stored = await wholeLog(log);
+  findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
+  if (!isFakeDoor) {
+    findings.push(...(await checkVerify(scene, env)));
+    findings.push(...(await checkMetrics(service.url, keys, sentOf(stored), scene.seed)));
+    await service.stop();
+  }
+  const refused = history.attempts.filter(({ status }) => status === 503).length;
+  return {
+    dose: `${rounds} × no room for ${fullMs / 1000} s on a volume of ${VOLUME_MB} MB`,
+    seen: `${refused} × 503, nothing of ${history.acknowledged.length} lost, goes on ${Math.max(...recoveries)} ms after there is room`,
+    findings,
+  };
+};
+
+export const fullDisk: Fault<Dose> = {
+  name: 'F15',
+  what: 'the disk is full',
+  doses: { short: { rounds: 1, fullMs: 2_000 }, full: { rounds: 3, fullMs: 8_000 } },
+  unfit: async () => {
+    if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can make a small volume';
+    try {
+      mount('/mnt');
+      unmount('/mnt');
+      return undefined;
+    } catch (error) {
+      return `no small volume can be made here: ${(error as Error).message.split('\n')[0]}`;
+    }
+  },
+  run: (scene, dose) => fillDisk(scene, dose),
+  guard: 'the door answers after the append',
+  without: (scene) => fillDisk(scene, { rounds: 1, fullMs: 1_000 }, true),
+};

@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { metrics } from '../../projections/metrics.js';
+import { replayInto } from '../../projections/replay.js';
+import type { EventLog } from '../../src/event-log/event-log.js';
+import { ORGANIZATIONS } from '../projections/histories.js';
+import { createDatabase } from '../support/postgres.js';
+import { sent, type Sent, stored } from '../support/upstream.js';
+import type { Fault, Outcome } from './fault.js';
+import { ask } from './rig/ask.js';
+import { checkLog, checkMetrics, checkVerify, counted, sentOf, wholeLog } from './rig/check.js';
+import { issueKeys, keysKnown, openLog } from './rig/keys.js';
+import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { call } from './rig/processes.js';
+import type { Scene } from './rig/scene.js';
+import { Service } from './rig/service.js';
+
+interface Dose {
+  readonly events: number;
+  /** While the rebuild goes on. */
+  readonly eventsPerSecond: number;
+  readonly rebuilds: number;
+}
+
+/** An event after everything that was loaded before. */
+const live = (n: number): Sent =>
+  sent(
+    'ReportFiled',
+    {
+      organization: 'acme',
+      reportId: `live-${n}`,
+      createdAt: '2026-02-01T00:00:00Z',
+      updatedAt: '2026-02-01T00:00:00Z',
+    },
+    `live-${n}`,
+  );
+
+const BEFORE_LIVE = '2026-01-31T00:00:00Z';
+
+/** Empties the live tables and fills them again, under the eyes of the readers. */
+const rebuildInPlace = async (pool: Pool, log: EventLog): Promise<void> => {
+  await pool.query('truncate read.records, read.facts, read.days');
+  await replayInto({ pool, log }, 'read', metrics);
+};
+
+const rebuildLive = async (
+  scene: Scene,
+  { events, eventsPerSecond, rebuilds }: Dose,
+  isInPlace = false,
+): Promise<Outcome> => {
+  const database = await createDatabase();
+  scene.later(() => database.drop());
+  const env = { DATABASE_URL: database.url };
+  const log = await openLog(scene, database.url);
+  const keys = await issueKeys(log);
+  const { service } = await Service.start(scene, { env });
+  await keysKnown(service.url, keys);
+  const history = new History(scene);
+  let loaded = 0;
+  for (const batch of inBatches([...brandsAndFlags()], 1_000)) await log.appendAll(batch.map(stored));
+  for (const batch of inBatches(upstream(scene.random, events), 1_000)) {
+    await log.appendAll(batch.map(stored));
+    loaded += batch.length;
+    scene.tell(`${loaded} of ${events} loaded`);
+  }
+  await counted(service.url, 600_000);
+  const past = async (organization: string): Promise<string> => {
+    const url = `${service.url}/v2/organization/metrics?endDate=${BEFORE_LIVE}`;
+    return JSON.stringify((await ask(url, { key: keys.read[organization]! })).body);
+  };
+  const due = new Map<string, string>();
+  for (const organization of ORGANIZATIONS) due.set(organization, await past(organization));
+  const stop = new AbortController();
+  const findings: string[] = [];
+  let looks = 0;
+  const readers = ORGANIZATIONS.map(async (organization) => {
+    while (!stop.signal.aborted) {
+      const seen = await past(organization);
+      looks += 1;
+      if (seen !== due.get(organization) && findings.length < 10)
+        findings.push(`A reader saw ${seen} where ${due.get(organization)} was counted`);
+      await sleep(5);
+    }
+  });
+  const sender = new Sender(() => service.url, keys.ingest, history, 1);
+  let sentLive = 0;
+  const sending = (async () => {
+    const begin = Date.now();
+    while (!stop.signal.aborted) {
+      const due = Math.floor(((Date.now() - begin) / 1000) * eventsPerSecond);
+      const batch = Array.from({ length: Math.min(due - sentLive, 1_000) }, (_, n) => live(sentLive + n));
+      sentLive += batch.length;
+      if (batch.length > 0) await sender.deliver([batch].values());
+      await sleep(20);
+    }
+  })();
+  const took: number[] = [];
+  for (let n = 1; n <= rebuilds && findings.length === 0; n += 1) {
+    scene.tell(`rebuild ${n} of ${rebuilds}`);
+    const begin = Date.now();
+    if (isInPlace) await rebuildInPlace(database.pool, log);
+    else {
+      const { code, output } = await call(scene, 'projections/main', env, ['projections', 'rebuild']);
+      if (code !== 0) findings.push(`projections rebuild ended with ${code}: ${output}`);
+    }
+    took.push(Date.now() - begin);
+  }
+  await sleep(200);
+  stop.abort();
+  await Promise.all([...readers, sending]);
+  sender.close();
+  if (!isInPlace) {
+    await counted(service.url);
+    const all = await wholeLog(log);
+    findings.push(...history.wrong, ...checkLog(all, history.acknowledged), ...(await checkVerify(scene, env)));
+    findings.push(...(await checkMetrics(service.url, keys, sentOf(all), scene.seed)));
+    await service.stop();
+  }
+  return {
+    dose: `${loaded} events, ${sentLive} more at ${eventsPerSecond} a second, ${rebuilds} rebuilds`,
+    seen: `${looks} looks while it went on, none of a partial count; a rebuild took up to ${Math.max(...took)} ms`,
+    findings,
+  };
+};
+
+export const liveRebuild: Fault<Dose> = {
+  name: 'F11',
+  what: 'a rebuild while events arrive and readers read',
+  doses: {
+    short: { events: 5_000, eventsPerSecond: 100, rebuilds: 1 },
+    full: { events: 1_000_000, eventsPerSecond: 500, rebuilds: 1 },
+  },
+  run: (scene, dose) => rebuildLive(scene, dose),
+  guard: 'it fills tables beside the live ones and switches once',
+  without: (scene) => rebuildLive(scene, { events: 5_000, eventsPerSecond: 100, rebuilds: 1 }, true),
+};

@@ -1,0 +1,5 @@
+import { fasterProducer, loudNeighbour } from './pressure.js';
+import { stands } from './stands.js';
+
+// Half an hour (F17) is for `npm run test:faults`.
+for (const fault of [fasterProducer, loudNeighbour]) await stands(fault);
