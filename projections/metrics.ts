@@ -25,34 +25,34 @@ const newestStates = (events: readonly ProjectedEvent[]): NewState[] => {
   return [...newest.values()];
 };
 
-/**
- * Stores the states that are newer than the stored ones, and gives their places in the input with the facts that the
- * states before them counted as. What a record counted as is read here, never believed of an event.
- */
-const STORE_STATES = {
-  name: 'metrics-store-states',
+/** What is known of these records. */
+const FIND_RECORDS = {
+  name: 'metrics-find-records',
   text: `
-    with input as materialized (
-      select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::uuid[], $6::text[])
-        with ordinality i (organization, kind, id, version, event_id, counts, ordinal)
-    ), old as materialized (
-      select i.ordinal, r.counts
-      from input i cross join lateral (
-        select r.counts from records r
+    select i.ordinal, r.version, r.event_id as "eventId", r.counts
+    from unnest($1::text[], $2::text[], $3::text[]) with ordinality i (organization, kind, id, ordinal)
+      cross join lateral (
+        select r.version, r.event_id, r.counts from records r
         where r.organization = i.organization and r.kind = i.kind and r.id = i.id limit 1
-      ) r
-    ), stored as (
-      insert into records as r (organization, kind, id, version, event_id, counts)
-      select organization, kind, id, version, event_id, counts::json from input
-      on conflict (organization, kind, id) do update
-        set version = excluded.version, event_id = excluded.event_id, counts = excluded.counts
-        where (excluded.version, excluded.event_id) > (r.version, r.event_id)
-      returning organization, kind, id
-    )
-    select i.ordinal, old.counts
-    from stored s
-      join input i on i.organization = s.organization and i.kind = s.kind and i.id = s.id
-      left join old on old.ordinal = i.ordinal`,
+      ) r`,
+};
+
+const INSERT_RECORDS = {
+  name: 'metrics-insert-records',
+  text: `
+    insert into records (organization, kind, id, version, event_id, counts)
+    select organization, kind, id, version, event_id, counts::json
+    from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::uuid[], $6::text[])
+      i (organization, kind, id, version, event_id, counts)`,
+};
+
+const UPDATE_RECORDS = {
+  name: 'metrics-update-records',
+  text: `
+    update records r set version = i.version, event_id = i.event_id, counts = i.counts::json
+    from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::uuid[], $6::text[])
+      i (organization, kind, id, version, event_id, counts)
+    where r.organization = i.organization and r.kind = i.kind and r.id = i.id`,
 };
 
 const DELETE_FACTS = {
@@ -172,33 +172,56 @@ const without = (facts: readonly Fact[], others: readonly Fact[]): readonly Fact
   return facts.filter((fact) => !known.has(String(fact)));
 };
 
+interface KnownState {
+  readonly version: number;
+  readonly eventId: string;
+  readonly counts: readonly Fact[];
+}
+
+const keysOf = (states: readonly NewState[]): unknown[] => [
+  states.map(({ organization }) => organization),
+  states.map(({ kind }) => kind),
+  states.map(({ id }) => id),
+];
+
+const rowsOf = (states: readonly NewState[]): unknown[] => [
+  ...keysOf(states),
+  states.map(({ version }) => version),
+  states.map(({ eventId }) => eventId),
+  states.map(({ facts }) => JSON.stringify(facts)),
+];
+
+/**
+ * What a record counted as is read here, never believed of an event. Between reading and writing nobody else can write:
+ * whoever holds the checkpoint is alone.
+ */
 const apply = async (events: readonly ProjectedEvent[], connection: PoolClient): Promise<void> => {
   const states = newestStates(events);
-  const { rows } = await connection.query<{ ordinal: number; counts: Fact[] | null }>({
-    ...STORE_STATES,
-    values: [
-      states.map(({ organization }) => organization),
-      states.map(({ kind }) => kind),
-      states.map(({ id }) => id),
-      states.map(({ version }) => version),
-      states.map(({ eventId }) => eventId),
-      states.map(({ facts }) => JSON.stringify(facts)),
-    ],
+  const { rows } = await connection.query<KnownState & { ordinal: number }>({
+    ...FIND_RECORDS,
+    values: keysOf(states),
   });
+  const known = new Map(rows.map((row) => [states[row.ordinal - 1]!, row]));
+  const fresh: NewState[] = [];
+  const newer: NewState[] = [];
   const gone = new FactColumns();
   const come = new FactColumns();
   const differences = new CountDifferences();
-  for (const { ordinal, counts: before } of rows) {
-    const { facts: now, id } = states[ordinal - 1]!;
-    for (const fact of without(before ?? [], now)) {
-      gone.add(fact, id);
+  for (const state of states) {
+    const before = known.get(state);
+    if (before && !isLater(state, before)) continue;
+    (before ? newer : fresh).push(state);
+    for (const fact of without(before?.counts ?? [], state.facts)) {
+      gone.add(fact, state.id);
       differences.add(fact, -1);
     }
-    for (const fact of without(now, before ?? [])) {
-      come.add(fact, id);
+    for (const fact of without(state.facts, before?.counts ?? [])) {
+      come.add(fact, state.id);
       differences.add(fact, 1);
     }
   }
+  if (fresh.length > 0) await connection.query({ ...INSERT_RECORDS, values: rowsOf(fresh) });
+  if (newer.length > 0) await connection.query({ ...UPDATE_RECORDS, values: rowsOf(newer) });
   if (gone.length > 0) await connection.query({ ...DELETE_FACTS, values: gone.values });
   if (come.length > 0) await connection.query({ ...INSERT_FACTS, values: come.values });
   await differences.write(connection);

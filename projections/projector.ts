@@ -47,11 +47,18 @@ export class Projector {
           (least, { position }) => (position < least ? position : least),
           checkpoints[0]!.position,
         );
+        // While one batch is written the next one is read; an error of the one is thrown to the other.
+        let writing: Promise<void> = Promise.resolve();
         const onBatch = async (batch: Batch): Promise<void> => {
-          checkpoints = await this.apply(checkpoints, batch);
+          const shares = share(this.projections, checkpoints, batch);
+          checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
+          await writing;
           backOff = LEAST_BACK_OFF_MS;
+          writing = this.apply(shares, batch.asOf);
+          writing.catch(() => {});
         };
         await this.log.subscribe(behind, onBatch, signal);
+        await writing;
       } catch (error) {
         if (error instanceof CheckpointMoved) continue;
         if (!isTransient(error)) throw error;
@@ -62,17 +69,14 @@ export class Projector {
     }
   }
 
-  /** Applies one batch to every projection that is not beyond it, and gives the checkpoints after it. */
-  private async apply(checkpoints: readonly Checkpoint[], batch: Batch): Promise<Checkpoint[]> {
-    const shares = share(this.projections, checkpoints, batch);
+  private async apply(shares: readonly Share[], asOf: number): Promise<void> {
     try {
-      await this.write(shares, batch.asOf, applyAtOnce);
+      await this.write(shares, asOf, applyAtOnce);
     } catch (error) {
       if (!blamesData(error) || error instanceof CheckpointMoved) throw error;
       // Once more from the start, slowly: the good events of the batch must not wait for the bad one.
-      await this.write(shares, batch.asOf, applyByHalves);
+      await this.write(shares, asOf, applyByHalves);
     }
-    return shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
   }
 
   private async write(
