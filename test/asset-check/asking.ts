@@ -14,7 +14,8 @@ export const listOf = async (
   { verdict = 'BLOCKED' as 'ALLOWED' | 'BLOCKED', hosting = [] as readonly string[] } = {},
 ): Promise<{ content: ListContent; ask: (content: string) => Opinion | string }> => {
   const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hosting]);
-  const content = await readList([Buffer.from(text)], format, verdict, suffixes);
+  const bytes = Buffer.from(text);
+  const content = await readList({ chunks: [bytes], size: bytes.length }, format, verdict, suffixes);
   return {
     content,
     ask: (asked) => {

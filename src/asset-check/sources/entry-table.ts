@@ -71,9 +71,14 @@ export class EntryTable {
 
 /** Collects entries; ASCII of at most 255 characters each. */
 export class EntryTableBuilder {
-  private texts = new Uint8Array(1 << 14);
+  private texts: Uint8Array;
   private end = 1;
   private entries = 0;
+
+  /** @param expected bytes of text; what is not used of them never becomes memory, so a generous guess costs nothing */
+  constructor(expected = 0) {
+    this.texts = new Uint8Array(Math.max(1 << 12, Math.ceil(expected * 1.3)));
+  }
 
   add(text: string, flags: number): void {
     const needed = this.end + HEADER + text.length;
@@ -92,8 +97,7 @@ export class EntryTableBuilder {
 
   /** What was added twice is one entry with the flags of both. */
   async build(turns = new Turns()): Promise<EntryTable> {
-    const texts = this.texts.slice(0, this.end);
-    this.texts = new Uint8Array(0);
+    const texts = this.texts.subarray(0, this.end);
     const capacity = Math.max(16, Math.ceil(this.entries * SLOTS_PER_ENTRY));
     const slots = new Uint32Array(capacity);
     const prints = new Uint8Array(capacity);

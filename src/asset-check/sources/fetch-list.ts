@@ -3,7 +3,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { isPrivateAddress } from '../../assets/internal-host.js';
-import { ListRefused } from './list-format.js';
+import { type Body, ListRefused } from './list-format.js';
 
 /** What lets the server answer "not modified". */
 export interface Validators {
@@ -13,7 +13,7 @@ export interface Validators {
 
 export interface FetchedList {
   /** Undefined: not modified. */
-  readonly body?: readonly Buffer[];
+  readonly body?: Body;
   readonly validators: Validators;
 }
 
@@ -121,14 +121,14 @@ const read = async (response: http.IncomingMessage, maxBytes: number): Promise<F
     const encoding = headers['content-encoding'] ?? 'identity';
     if (encoding !== 'identity') throw new ListRefused(`It is encoded as ${encoding.slice(0, 100)}, unasked`);
     if (Number(headers['content-length'] ?? 0) > maxBytes) throw new ListRefused(tooLarge(maxBytes));
-    const body: Buffer[] = [];
+    const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
-      body.push(chunk);
+      chunks.push(chunk);
     }
-    return { body, validators };
+    return { body: { chunks, size }, validators };
   } finally {
     response.destroy();
   }

@@ -1,6 +1,8 @@
+import { createReadStream } from 'node:fs';
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Validators } from './fetch-list.js';
+import type { Body } from './list-format.js';
 
 /** What is known of a list; also what the operator's command reads, in a process of its own. */
 export interface ListState {
@@ -50,22 +52,23 @@ export class ListCopy {
   }
 
   /** @returns undefined where there is no copy, or one larger than a list may be */
-  async readBody(maxBytes: number): Promise<Buffer | undefined> {
+  async readBody(maxBytes: number): Promise<Body | undefined> {
     try {
-      return (await stat(this.body)).size > maxBytes ? undefined : await readFile(this.body);
+      const { size } = await stat(this.body);
+      return size > maxBytes ? undefined : { chunks: createReadStream(this.body), size };
     } catch {
       return undefined;
     }
   }
 
   /** Each file is replaced in one step, so that neither a crash nor another instance leaves half of one. */
-  async write(state: ListState, body?: readonly Buffer[]): Promise<void> {
+  async write(state: ListState, body?: Body): Promise<void> {
     await mkdir(folderOf(this.dataDir), { recursive: true });
-    if (body !== undefined) await this.replace(this.body, Buffer.concat(body));
+    if (body !== undefined) await this.replace(this.body, body.chunks);
     await this.replace(this.state, JSON.stringify(state));
   }
 
-  private async replace(path: string, content: string | Buffer): Promise<void> {
+  private async replace(path: string, content: string | Body['chunks']): Promise<void> {
     const part = `${path}.${process.pid}.part`;
     try {
       await writeFile(part, content);

@@ -18,6 +18,13 @@ export interface ListContent {
   readonly refused: number;
 }
 
+/** What is to be read as a list, piece by piece. */
+export interface Body {
+  readonly chunks: AsyncIterable<Buffer> | Iterable<Buffer>;
+  /** Bytes. */
+  readonly size: number;
+}
+
 /** What was sent is no list of the format. The message says why. */
 export class ListRefused extends Error {}
 
@@ -34,14 +41,17 @@ const DEFAULT_TOLERANCE = 3;
 
 /** Takes entries one by one and counts those it refuses. */
 class Collector {
-  readonly builder = new EntryTableBuilder();
+  readonly builder: EntryTableBuilder;
   readonly turns = new Turns();
   refused = 0;
 
   constructor(
     private readonly suffixes: HostingSuffixes,
     private readonly addresses: boolean,
-  ) {}
+    expectedBytes: number,
+  ) {
+    this.builder = new EntryTableBuilder(expectedBytes);
+  }
 
   take(entry: unknown, flags: number): void {
     const text = typeof entry === 'string' ? readEntry(entry, this.suffixes, this.addresses) : undefined;
@@ -56,12 +66,12 @@ class Collector {
  * @throws ListRefused
  */
 export const readList = async (
-  body: readonly Uint8Array[],
+  body: Body,
   format: Format,
   verdict: 'ALLOWED' | 'BLOCKED',
   suffixes: HostingSuffixes,
 ): Promise<ListContent> => {
-  const collector = new Collector(suffixes, namesAddresses(format));
+  const collector = new Collector(suffixes, namesAddresses(format), body.size);
   const flags = verdict === 'ALLOWED' ? ALLOWED : BLOCKED;
   let fuzzy: FuzzyList | undefined;
   if (format === 'plain') await eachLine(body, collector, (line) => takePlain(line, collector, flags));
@@ -75,7 +85,7 @@ export const readList = async (
 };
 
 const takePlain = (line: string, collector: Collector, flags: number): void => {
-  const entry = line.replace(/(?:^|\s)#.*$/, '').trim();
+  const entry = (line.includes('#') ? line.replace(/(?:^|\s)#.*$/, '') : line).trim();
   if (entry !== '') collector.take(entry, flags);
 };
 
@@ -87,38 +97,41 @@ const takeHosts = (line: string, collector: Collector, flags: number): void => {
 };
 
 /** Hands over each line without its end; a line too long to be an entry is refused. */
-const eachLine = async (
-  body: readonly Uint8Array[],
-  collector: Collector,
-  onLine: (line: string) => void,
-): Promise<void> => {
-  const decoder = new TextDecoder();
-  let rest = '';
-  let tooLong = false;
+const eachLine = async (body: Body, collector: Collector, onLine: (line: string) => void): Promise<void> => {
   let first = true;
-  const line = (text: string): void => {
-    const whole = rest + text;
-    rest = '';
-    if (first && /^\s*<(?:!doctype|html|\?xml)/i.test(whole)) throw new ListRefused('It is a web page, not a list');
-    if (whole.trim() !== '') first = false;
-    if (tooLong || whole.length > LONGEST_LINE) collector.refused += 1;
-    else onLine(whole);
-    tooLong = false;
+  const take = (bytes: Buffer, start: number, end: number): void => {
+    if (end - start > LONGEST_LINE) {
+      collector.refused += 1;
+      return;
+    }
+    let line = bytes.toString('utf8', start, end);
+    if (first) {
+      line = line.replace(/^\uFEFF/, '');
+      if (/^\s*<(?:!doctype|html|\?xml)/i.test(line)) throw new ListRefused('It is a web page, not a list');
+      first = line.trim() === '';
+    }
+    onLine(line);
   };
-  for (const chunk of body) {
-    for (let start = 0; start < chunk.length;) {
-      const end = chunk.indexOf(LINE_FEED, start);
-      const stop = end === -1 ? chunk.length : end;
-      const isLong = stop - start > LONGEST_LINE * 4;
-      const text = isLong ? '' : decoder.decode(chunk.subarray(start, stop), { stream: true });
-      tooLong ||= isLong;
-      if (end !== -1) line(text);
-      else if (rest.length <= LONGEST_LINE) rest += text;
-      start = stop + 1;
+  // The beginning of a line whose end is in the next piece.
+  let rest = Buffer.alloc(0);
+  for await (const chunk of body.chunks) {
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      if (rest.length > 0) {
+        const line = Buffer.concat([rest, chunk.subarray(start, end)]);
+        take(line, 0, line.length);
+        rest = Buffer.alloc(0);
+      } else {
+        take(chunk, start, end);
+      }
+      start = end + 1;
       if (collector.turns.isOver()) await collector.turns.pass();
     }
+    // One byte too many is enough to know that the line is too long.
+    if (start < chunk.length && rest.length <= LONGEST_LINE)
+      rest = Buffer.concat([rest, chunk.subarray(start, start + LONGEST_LINE + 1)]);
   }
-  if (rest !== '' || tooLong) line('');
+  if (rest.length > 0) take(rest, 0, rest.length);
 };
 
 const hasByteOrderMark = (chunk: Uint8Array): boolean => chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf;
@@ -126,14 +139,7 @@ const hasByteOrderMark = (chunk: Uint8Array): boolean => chunk[0] === 0xef && ch
 type OnValue = (value: unknown, path: readonly (string | number)[], parent: unknown) => void;
 
 /** Parses JSON as it goes, one slice a turn, handing over what is at most two levels deep. */
-const parseJson = async (
-  body: readonly Uint8Array[],
-  root: '[' | '{',
-  collector: Collector,
-  onValue: OnValue,
-): Promise<void> => {
-  const first = Buffer.from(body[0]?.subarray(0, 64) ?? []).toString();
-  if (!first.trimStart().startsWith(root)) throw new ListRefused(`It must be JSON that begins with ${root}`);
+const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onValue: OnValue): Promise<void> => {
   const parser = new JSONParser({
     paths: root === '[' ? ['$.*'] : ['$.*', '$.*.*'],
     keepStack: false,
@@ -146,8 +152,10 @@ const parseJson = async (
   };
   try {
     let isFirst = true;
-    for (const chunk of body) {
+    for await (const chunk of body.chunks) {
       const begin = isFirst && hasByteOrderMark(chunk) ? 3 : 0;
+      if (isFirst && !chunk.toString('utf8', begin, 64).trimStart().startsWith(root))
+        throw new ListRefused(`It must be JSON that begins with ${root}`);
       isFirst = false;
       for (let start = begin; start < chunk.length; start += SLICE) {
         parser.write(chunk.subarray(start, start + SLICE));
@@ -155,18 +163,18 @@ const parseJson = async (
       }
     }
   } catch (error) {
-    if (error instanceof ListRefused) throw error;
+    if (error instanceof ListRefused || (error as NodeJS.ErrnoException).code !== undefined) throw error;
     throw new ListRefused(`It is broken JSON: ${(error as Error).message.slice(0, 200)}`);
   }
   if (!parser.isEnded) throw new ListRefused('It is broken JSON: it ends too early');
 };
 
-const readArray = (body: readonly Uint8Array[], collector: Collector, flags: number): Promise<void> =>
+const readArray = (body: Body, collector: Collector, flags: number): Promise<void> =>
   parseJson(body, '[', collector, (value) => collector.take(value, flags));
 
 /** Reads an object of lists. Fields that nobody asked for are ignored. */
 const readSections = async (
-  body: readonly Uint8Array[],
+  body: Body,
   collector: Collector,
   sections: Readonly<Record<string, number>>,
   oneOf: readonly string[],
@@ -185,7 +193,7 @@ const readSections = async (
   if (!oneOf.some((name) => seen.has(name))) throw new ListRefused(`It must have the array "${oneOf.join('" or "')}"`);
 };
 
-const readMetamask = async (body: readonly Uint8Array[], collector: Collector): Promise<FuzzyList | undefined> => {
+const readMetamask = async (body: Body, collector: Collector): Promise<FuzzyList | undefined> => {
   const hosts: string[] = [];
   let tolerance = DEFAULT_TOLERANCE;
   const sections = { blacklist: BLOCKED, blocklist: BLOCKED, whitelist: ALLOWED, allowlist: ALLOWED };

@@ -1,11 +1,12 @@
-import { readFile, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Reading } from '../../assets/read-content.js';
 import type { Opinion } from '../opinion.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { ListCopy, type ListState } from './list-copy.js';
-import { type ListContent, ListRefused, readList } from './list-format.js';
+import { type Body, type ListContent, ListRefused, readList } from './list-format.js';
 import { askList } from './list-opinion.js';
 import type { ListSettings } from './sources-file.js';
 import type { SuffixHashes } from './suffix-hashes.js';
@@ -48,7 +49,7 @@ export class ListSource {
     const body = await this.copy.readBody(this.settings.maxBytes);
     if (body === undefined) return;
     try {
-      this.content = await readList([body], this.settings.format, this.settings.verdict, this.suffixes);
+      this.content = await readList(body, this.settings.format, this.settings.verdict, this.suffixes);
       this.state = { ...state, entries: this.content.table.size, refused: this.content.refused };
     } catch (error) {
       this.onNews(`The copy of the list ${this.settings.id} on disk is not used: ${describe(error)}`, true);
@@ -91,7 +92,8 @@ export class ListSource {
       }
       if (this.failures > 0) this.onNews(`The list ${id} is current again: ${this.state.entries} entries`, false);
       this.failures = 0;
-      await this.keep(fetched.body);
+      // A file of the operator's is there at the next start as well.
+      await this.keep(this.settings.file === undefined ? fetched.body : undefined);
     } catch (error) {
       if (stop.aborted) return;
       this.failures += 1;
@@ -110,10 +112,10 @@ export class ListSource {
     const etag = `${mtimeMs}-${size}`;
     if (etag === validators.etag) return { validators };
     if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
-    return { body: [await readFile(file!)], validators: { etag } };
+    return { body: { chunks: createReadStream(file!), size }, validators: { etag } };
   }
 
-  private async read(body: readonly Buffer[]): Promise<ListContent> {
+  private async read(body: Body): Promise<ListContent> {
     const { format, verdict } = this.settings;
     const content = await readList(body, format, verdict, this.suffixes);
     const { entries } = this.state;
@@ -126,7 +128,7 @@ export class ListSource {
   }
 
   /** The answer from memory does not depend on the disk, so a disk that fails is told of and no more. */
-  private async keep(body?: readonly Buffer[]): Promise<void> {
+  private async keep(body?: Body): Promise<void> {
     try {
       await this.copy.write(this.state, body);
     } catch (error) {
