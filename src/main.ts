@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { LoggerService } from '@nestjs/common';
 import { createApp, createLogger } from './app.module.js';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { openDatabase } from './embedded-postgres/embedded-postgres.js';
@@ -27,22 +28,15 @@ const prepareTables = async (url: string, log: (line: string) => void): Promise<
   }
 };
 
-const run = async (settings: Config): Promise<void> => {
-  const logger = createLogger(settings);
+const serve = async (config: Config, release: () => Promise<void>, logger: LoggerService): Promise<void> => {
   const log = (line: string): void => logger.log(line, 'main');
-  const database = await openDatabase(settings, log);
-  const config: Config = { ...settings, databaseUrl: database.url };
-  await prepareTables(database.url, log);
+  await prepareTables(config.databaseUrl!, log);
   const app = await createApp(config, logger);
-  const stop = stopOnSignal(
-    app.getHttpServer(),
-    app.get(Readiness),
-    async () => {
-      await app.close();
-      await database.release();
-    },
-    log,
-  );
+  const close = async (): Promise<void> => {
+    await app.close();
+    await release();
+  };
+  const stop = stopOnSignal(app.getHttpServer(), app.get(Readiness), close, log);
   stopWithParent(stop);
   await app.listen({ port: config.port, host: config.host });
   const url = await app.getUrl();
@@ -50,9 +44,30 @@ const run = async (settings: Config): Promise<void> => {
   tellParent({ url });
 };
 
+const run = async (config: Config): Promise<void> => {
+  const logger = createLogger(config);
+  const database = await openDatabase(config, (line) => logger.log(line, 'main'));
+  try {
+    await serve({ ...config, databaseUrl: database.url }, () => database.release(), logger);
+  } catch (error) {
+    // A server of our own must not be left behind by a start that failed.
+    await database.release();
+    throw error;
+  }
+};
+
+/** What a person can do something about is a sentence; anything else comes with where it happened. */
+const sentenceOf = (error: unknown): unknown => {
+  if (error instanceof ConfigError) return error.message;
+  const { code, address, port } = error as { code?: string; address?: string; port?: number };
+  if (code === 'EADDRINUSE') return `${address}:${port} is in use; PORT and HOST name another place to listen`;
+  if (code === 'EACCES' && port !== undefined) return `This user may not listen on port ${port}; PORT names another`;
+  return error;
+};
+
 try {
   await run(readConfig());
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : error);
+  console.error(sentenceOf(error));
   process.exit(1);
 }

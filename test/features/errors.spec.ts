@@ -170,6 +170,14 @@ describe('Every error has the flat body', () => {
     expect(({} as { x?: number }).x).toBeUndefined();
   });
 
+  it('takes a DELETE that names a media type and has no body, and an address of any length up to the limit', async () => {
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+    for (const id of ['1', 'x'.repeat(7_000)]) {
+      const { status, body } = await ask('DELETE', `${GROUPS}/${id}`, { headers });
+      expect([status, body]).toEqual([404, { code: 'NOT_FOUND', message: 'Asset group not found' }]);
+    }
+  });
+
   it('400 for an address that cannot be decoded', async () => {
     const { status, body, headers } = await ask('GET', '/v2/%zz');
     expect([status, body.code]).toEqual([400, 'BAD_REQUEST']);

@@ -1,0 +1,75 @@
+import { Controller, Get, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { AppModule } from '../../src/app.module.js';
+import { type Config, ConfigError, readConfig } from '../../src/config.js';
+import { createServer } from '../../src/http/server.js';
+import { startApp, type TestApp } from '../support/app.js';
+
+const METRICS = '/v2/organization/metrics';
+
+@Controller('v2/open')
+class OpenController {
+  @Get()
+  get(): string {
+    return 'anybody';
+  }
+}
+
+@Module({})
+class WithOpenRoute {}
+
+describe('Who may call a route', () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startApp();
+  });
+  afterAll(() => app?.close());
+
+  it('must be said of every route under /v2, or nothing starts', async () => {
+    const module = {
+      module: WithOpenRoute,
+      imports: [AppModule.with(app.config)],
+      controllers: [OpenController],
+    };
+    const open = await NestFactory.create(module, createServer(app.config), {
+      logger: false,
+      bodyParser: false,
+      abortOnError: false,
+    });
+    await expect(open.init()).rejects.toThrow('GET /v2/open says nothing of who may call it');
+    await open.close();
+  });
+
+  it('is asked of HEAD as of GET', async () => {
+    const key = await app.issueKey({ organization: 'acme' });
+    const head = (headers: Record<string, string>): Promise<Response> =>
+      fetch(app.url + METRICS, { method: 'HEAD', headers });
+    expect((await head({})).status).toBe(401);
+    expect((await head({ 'x-api-key': key })).status).toBe(200);
+  });
+
+  it('is not asked of health, Prometheus and the reference', async () => {
+    for (const path of ['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs'])
+      expect([path, (await fetch(app.url + path)).status]).toEqual([path, 200]);
+  });
+
+  it('does not depend on how the header is written', async () => {
+    const key = await app.issueKey({ organization: 'acme' });
+    for (const name of ['X-API-KEY', 'x-api-key', 'X-Api-Key'])
+      expect((await fetch(app.url + METRICS, { headers: { [name]: ` ${key} ` } })).status).toBe(200);
+  });
+});
+
+describe('The proxies that are trusted', () => {
+  const create = (TRUST_PROXY: string): unknown => createServer(readConfig({ TRUST_PROXY }) as Config);
+
+  it('are addresses and networks; anything else stops the start and is named', () => {
+    for (const good of ['', '10.0.0.1', '10.0.0.0/8, 192.168.1.1', '::1', 'fd00::/8'])
+      expect(() => create(good)).not.toThrow();
+    for (const odd of ['proxy.example', '10.0.0.0/33', '10.0.0', '1'])
+      expect(() => create(odd)).toThrow(
+        new ConfigError(`TRUST_PROXY holds "${odd}"; it may hold addresses and networks (10.0.0.0/8)`),
+      );
+  });
+});
