@@ -1,0 +1,141 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { assetStatuses } from '../../projections/asset-statuses.js';
+import { Projector } from '../../projections/projector.js';
+import { rebuild } from '../../projections/rebuild.js';
+import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
+import { OwnStatuses } from '../../src/asset-check/sources/own-statuses.js';
+import { readContent } from '../../src/assets/read-content.js';
+import { ArrayLog } from '../support/array-log.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
+import { brief } from './asking.js';
+
+const CREATED = '2026-03-01T00:00:00Z';
+
+describe('our own statuses in memory', () => {
+  let database: TestDatabase;
+  let own: OwnStatuses;
+  let news: string[];
+
+  beforeEach(async () => {
+    database = await createDatabase();
+    news = [];
+    own = new OwnStatuses(database.pool, new HostingSuffixes([...shippedSuffixes(), 'blogs.example']), (sentence) =>
+      news.push(sentence),
+    );
+  });
+
+  afterEach(() => database.drop());
+
+  const entry = (changeId: string, type: string, content: string, status: string, createdAt = CREATED): Sent =>
+    sent('AssetStatusChanged', { changeId, asset: { type, content }, status, brandReviews: [], createdAt });
+
+  /** Projects what is new in the log. */
+  const project = async (events: readonly Sent[]): Promise<ArrayLog> => {
+    const log = new ArrayLog(recordedInOrder(events));
+    const stop = new AbortController();
+    const subscribe = log.subscribe.bind(log);
+    log.subscribe = async (after, onBatch, signal) => {
+      await subscribe(after, onBatch, signal);
+      stop.abort();
+    };
+    await new Projector(log, database.pool, [assetStatuses], () => undefined).run(stop.signal);
+    return log;
+  };
+
+  const ask = (content: string): string => brief(own.ask(readContent(content).reading!));
+
+  it('have failed as long as they were never read', async () => {
+    expect(ask('evil.example')).toBe('source-error');
+    await own.refresh();
+    expect(ask('evil.example')).toBe('not-found');
+  });
+
+  it('inherit from the nearest domain above, but from none where anybody can host and from no registry', async () => {
+    await project([
+      entry('1', 'URL', 'evil.example', 'BLOCKED'),
+      entry('2', 'URL', 'good.evil.example', 'ALLOWED'),
+      entry('3', 'URL', 'undecided.evil.example', 'UNKNOWN'),
+      entry('4', 'URL', 'github.io', 'BLOCKED'),
+      entry('5', 'URL', 'blogs.example', 'BLOCKED'),
+      entry('6', 'URL', 'co.uk', 'BLOCKED'),
+      entry('7', 'URL', 'medium.com', 'ALLOWED'),
+      entry('8', 'PAGE', 'https://evil2.example/page', 'BLOCKED'),
+      entry('9', 'URL', '8.8.8.8', 'BLOCKED'),
+    ]);
+    await own.refresh();
+    expect(ask('evil.example')).toBe('BLOCKED evil.example');
+    expect(ask('a.evil.example')).toBe('BLOCKED evil.example parent-domain');
+    expect(ask('good.evil.example')).toBe('ALLOWED good.evil.example');
+    expect(ask('a.b.good.evil.example')).toBe('ALLOWED good.evil.example parent-domain');
+    // A status of UNKNOWN is no opinion.
+    expect(ask('undecided.evil.example')).toBe('BLOCKED evil.example parent-domain');
+    expect(ask('github.io')).toBe('BLOCKED github.io');
+    expect(ask('someone.github.io')).toBe('github.io hosting-domain');
+    expect(ask('someone.blogs.example')).toBe('blogs.example hosting-domain');
+    expect(ask('shop.co.uk')).toBe('not-found');
+    expect(ask('https://medium.com/@someone')).toBe('medium.com hosting-domain');
+    expect(ask('https://evil2.example/page?x')).toBe('BLOCKED evil2.example/page');
+    expect(ask('https://evil2.example/other')).toBe('not-found');
+    expect(ask('8.8.8.8:53')).toBe('BLOCKED 8.8.8.8');
+    expect(ask('@nobody')).toBe('not-found');
+  });
+
+  it('follow what changes, and read only that', async () => {
+    const events = [entry('1', 'URL', 'one.example', 'BLOCKED')];
+    await project(events);
+    await own.refresh();
+    expect(ask('one.example')).toBe('BLOCKED one.example');
+    events.push(
+      entry('2', 'URL', 'two.example', 'ALLOWED'),
+      entry('3', 'URL', 'one.example', 'UNKNOWN', '2026-03-02T00:00:00Z'),
+    );
+    await project(events);
+    await own.refresh();
+    expect([ask('one.example'), ask('two.example')]).toEqual(['not-found', 'ALLOWED two.example']);
+    expect(own.known).toBe(1);
+  });
+
+  it('are more than one page, and each of them is read once', async () => {
+    const events = Array.from({ length: 12_345 }, (_, n) => entry(`c${n}`, 'URL', `site-${n}.example`, 'BLOCKED'));
+    await project(events);
+    await own.refresh();
+    expect(own.known).toBe(12_345);
+    expect(ask('site-12344.example')).toBe('BLOCKED site-12344.example');
+  });
+
+  it('are read whole again after a rebuild and after a parked event was retried', async () => {
+    const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
+    const log = await project(events);
+    await own.refresh();
+    // What a rebuild with a mended projection does: the same positions, other rows.
+    await rebuild({ pool: database.pool, log }, assetStatuses);
+    await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:one.example'`);
+    await own.refresh();
+    expect(ask('one.example')).toBe('ALLOWED one.example');
+    // What retrying a parked event does: a row changes at a position that was passed long ago.
+    const park = `
+      insert into read.parked_events
+        (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
+      values ('asset-statuses', gen_random_uuid(), 0, 's', 0, 't', '{}', '{}', 'r', 0)`;
+    await database.pool.query(park);
+    await own.refresh();
+    await database.pool.query(`
+      with retried as (delete from read.parked_events)
+      update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:two.example'`);
+    await own.refresh();
+    expect(ask('two.example')).toBe('ALLOWED two.example');
+  });
+
+  it('go on being said while the database is away, which is told once', async () => {
+    await project([entry('1', 'URL', 'one.example', 'BLOCKED')]);
+    await own.refresh();
+    await database.pool.query('alter schema read rename to away');
+    expect([await own.refresh(), await own.refresh()]).toEqual([false, false]);
+    expect(ask('one.example')).toBe('BLOCKED one.example');
+    expect(news).toEqual([expect.stringContaining('The asset statuses cannot be followed')]);
+    await database.pool.query('alter schema away rename to read');
+    expect(await own.refresh()).toBe(true);
+    expect(news).toHaveLength(2);
+  });
+});
