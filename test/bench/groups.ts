@@ -23,7 +23,7 @@ const LISTED = 'listed';
 const PATH = '/v2/organization/asset-groups';
 const GET = { method: 'GET', path: PATH } as const;
 const PAGE = 1_000;
-const CONNECTIONS = 8;
+const CONNECTIONS = 16;
 
 /** Fills an organization with groups, as if they had been created one by one. */
 const fill = async (log: EventLog, organization: string, groups: number): Promise<void> => {
