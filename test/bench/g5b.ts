@@ -1,33 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { cloudEvent } from '../support/upstream.js';
 import { copyRows } from './copy.js';
 import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';
 import { type Goal, measure, rates } from './goal.js';
+import { post } from './post.js';
 import { issueKeys, startApi } from './services.js';
 
 const BATCH = 1_000;
 /** A sender that wants to get on has a few requests under way. */
 const SENDERS = 4;
-const BATCH_TYPE = 'application/cloudevents-batch+json';
-
-const post = (agent: Agent, url: string, key: string, body: Buffer): Promise<{ accepted: number }> =>
-  new Promise((resolve, reject) => {
-    const headers = { 'content-type': BATCH_TYPE, 'content-length': body.length, 'x-api-key': key };
-    const sent = request(`${url}/v2/events`, { method: 'POST', agent, headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString();
-        if (response.statusCode === 200) resolve(JSON.parse(text) as { accepted: number });
-        else reject(new Error(`POST /v2/events answered ${response.statusCode}: ${text.slice(0, 300)}`));
-      });
-    });
-    sent.on('error', reject).end(body);
-  });
-
 /** The door with full batches, beside a COPY of the rows that it stores into a table with the same indexes. */
 export const g5b: Goal = {
   name: 'G5b',

@@ -12,8 +12,9 @@ import { g5b } from './g5b.js';
 import { g6a } from './g6a.js';
 import { g6b } from './g6b.js';
 import { g6c } from './g6c.js';
+import { g7 } from './g7.js';
+import { g8 } from './g8.js';
+import { g9 } from './g9.js';
 import type { Goal } from './goal.js';
-import { groups } from './groups.js';
 
-/** In the order of GOALS. */
-export const GOALS: readonly Goal[] = [g1, g2, g3a, g3b, g3c, g3d, g4a, g4b, g4c, g5, g5b, g6a, g6b, g6c, groups];
+export const GOALS: readonly Goal[] = [g1, g2, g3a, g3b, g3c, g3d, g4a, g4b, g4c, g5, g5b, g6a, g6b, g6c, g7, g8, g9];
