@@ -62,8 +62,8 @@ const DATA_ERROR = /^(21|22|23|44|54|P0)/;
 
 export const blamesData = (error: unknown): error is Error => {
   if (!(error instanceof Error) || isTransient(error)) return false;
-  const code = (error as { code?: unknown }).code;
-  return code === undefined || DATA_ERROR.test(String(code));
+  const { code } = error as { code?: string };
+  return code === undefined || DATA_ERROR.test(code);
 };
 
 /**

@@ -61,7 +61,7 @@ export const createLogger = (config: Config): LoggerService =>
   new OperatorsLogger({
     json: config.logFormat === 'json',
     colors: config.logFormat === 'pretty',
-    logLevels: [...LEVELS.slice(0, NEST_LEVEL[config.logLevel] + 1)],
+    logLevels: LEVELS.slice(0, NEST_LEVEL[config.logLevel] + 1),
   });
 
 /** The whole API, not listening yet. */

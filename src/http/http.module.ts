@@ -50,7 +50,7 @@ export class HttpModule {
       const allow = this.allowed.of(pathOf(request.url));
       const error = allow === undefined ? new NotFound(NO_SUCH_ADDRESS) : new MethodNotAllowed(allow);
       answerError(error, request, reply);
-      void countUnmatched.call(instance, request, reply, () => undefined);
+      countUnmatched.call(instance, request, reply, () => undefined);
     });
   }
 

@@ -83,7 +83,8 @@ export class Prometheus {
       const { statusCode } = reply;
       let observe = observers.get(statusCode);
       if (observe === undefined) {
-        ({ observe } = this.requests.labels({ method, route, status: String(statusCode) }));
+        const histogram = this.requests.labels({ method, route, status: String(statusCode) });
+        observe = (seconds) => histogram.observe(seconds);
         observers.set(statusCode, observe);
       }
       observe(reply.elapsedTime / 1000);

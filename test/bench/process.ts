@@ -6,7 +6,7 @@ export interface Child {
   readonly process: ChildProcess;
   /** The first thing that it said. */
   readonly said: unknown;
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /**

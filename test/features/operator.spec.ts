@@ -111,7 +111,7 @@ describe('The operator’s command, while the service runs', () => {
 
   it('lists the keys and revokes one', async () => {
     const { id, key } = await ask<{ id: string; key: string }>(
-      ...['keys', 'issue', '--organization', 'acme', '--scope', 'read', '--scope', 'write', '--expires', '2999-01-01'],
+      ...'keys issue --organization acme --scope read --scope write --expires 2999-01-01'.split(' '),
     );
     await eventually(
       () => statusOf(key, METRICS),
