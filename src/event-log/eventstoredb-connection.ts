@@ -43,6 +43,8 @@ export interface Feed {
   readonly onEvent: (event: RecordedEvent) => void;
   /** The server looked at more of its log and found nothing of ours. */
   readonly onProgress: () => void;
+  /** Everything the store held when it was asked has been given out. */
+  readonly onCaughtUp?: () => void;
 }
 
 export interface Subscription {
@@ -309,13 +311,47 @@ export class EventStoreConnection {
     return events[0]?.position === after ? events.slice(1) : events.slice(0, limit);
   }
 
+  /**
+   * What the store holds after a position of streams that begin so, looked for by the server: the client's reads know
+   * no filter, its subscriptions do, and say when they have reached the end.
+   */
+  async readSome(after: bigint, prefixes: readonly string[], limit: number): Promise<RecordedEvent[]> {
+    return this.reads.through(async () => {
+      let subscription: Subscription | undefined;
+      try {
+        return await this.call(
+          'read',
+          (_client, touched) =>
+            new Promise<RecordedEvent[]>((resolve, reject) => {
+              const events: RecordedEvent[] = [];
+              subscription = this.subscribe(after, prefixes, {
+                onEvent: (event) => {
+                  touched();
+                  if (events.length < limit) events.push(event);
+                  if (events.length === limit) resolve(events);
+                },
+                onProgress: touched,
+                onCaughtUp: () => resolve(events),
+                onLost: (reason) => reject(new Error(reason)),
+              });
+            }),
+        );
+      } catch (error) {
+        throw unavailable(error);
+      } finally {
+        subscription?.end();
+      }
+    });
+  }
+
   /** The end of everything the store holds, newest first. */
   async readEnd(limit: number): Promise<RecordedEvent[]> {
     return this.read(limit, (client) => client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: limit }));
   }
 
   /** Follows the store after a position, filtered by the server to what begins so. */
-  subscribe(after: bigint, prefixes: readonly string[], { onLost, onEvent, onProgress }: Feed): Subscription {
+  subscribe(after: bigint, prefixes: readonly string[], feed: Feed): Subscription {
+    const { onLost, onEvent, onProgress, onCaughtUp } = feed;
     const subscription = this.client.subscribeToAll(
       {
         fromPosition: after === BEGINNING ? START : positionAt(after),
@@ -342,6 +378,11 @@ export class EventStoreConnection {
     subscription.on('data', ({ event }) => {
       const read = recorded(event as AllStreamRecordedEvent | undefined);
       if (!isOver && read !== undefined) onEvent(read);
+    });
+    subscription.on('caughtUp', () => {
+      // It is said as soon as it arrives, before those that arrived earlier have been taken out.
+      const tell = (): unknown => (subscription.readableLength > 0 ? setImmediate(tell) : !isOver && onCaughtUp?.());
+      setImmediate(tell);
     });
     subscription.on('error', (error) => over(reasonOf(error)));
     subscription.on('end', () => over('it ended without an error'));

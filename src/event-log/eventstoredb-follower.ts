@@ -57,7 +57,7 @@ export class Follower {
     const stop = (): void => this.wake();
     this.signal.addEventListener('abort', stop);
     const done = { is: false };
-    const probing = this.probe(done);
+    void this.probe(done);
     this.attach();
     try {
       await this.handOver();
@@ -66,7 +66,6 @@ export class Follower {
       this.signal.removeEventListener('abort', stop);
       this.subscription?.end();
       this.subscription = undefined;
-      await probing;
     }
   }
 
