@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggerService } from '@nestjs/common';
 import { createApp, createLogger } from './app.module.js';
+import { readSourcesFile } from './asset-check/sources/sources-file.js';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { openDatabase } from './embedded-postgres/embedded-postgres.js';
 import { stopOnSignal } from './http/orderly-stop.js';
@@ -46,6 +47,8 @@ const serve = async (config: Config, release: () => Promise<void>, logger: Logge
 
 const run = async (config: Config): Promise<void> => {
   const logger = createLogger(config);
+  // Again where it is used; here so that a mistake in it stops the start before anything has started.
+  readSourcesFile(config);
   const database = await openDatabase(config, (line) => logger.log(line, 'main'));
   try {
     await serve({ ...config, databaseUrl: database.url }, () => database.release(), logger);

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readSourcesFile } from '../asset-check/sources/sources-file.js';
 import { type Config, environmentOf } from '../config.js';
 import { type Database, openDatabase } from '../embedded-postgres/embedded-postgres.js';
 import { Child } from './child.js';
@@ -36,6 +37,8 @@ export class Service {
    * @throws Error where a part does not start; what has started is still to be stopped
    */
   async start(): Promise<{ readonly url: string; readonly databaseUrl: string }> {
+    // A mistake in it would end the API again and again.
+    readSourcesFile(this.config);
     this.#database = openDatabase(this.config, this.log);
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
