@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PROJECTIONS } from '../../projections/index.js';
+import { Projector } from '../../projections/projector.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { sent, stored } from '../support/upstream.js';
+
+interface Health {
+  readonly status: string;
+  readonly parts: {
+    readonly readModels: { readonly detail: { readonly projections: readonly Record<string, unknown>[] } };
+  } & Record<string, { readonly state: string }>;
+}
+
+let app: TestApp;
+const stop = new AbortController();
+let projecting: Promise<void>;
+
+const ready = async (): Promise<{ status: number; body: Health }> => {
+  const response = await fetch(`${app.url}/health/ready`);
+  return { status: response.status, body: (await response.json()) as Health };
+};
+
+/** Each sample of a metric: its labels as they are written, and its value. */
+const samples = async (name: string): Promise<Record<string, number>> => {
+  const text = await (await fetch(`${app.url}/metrics`)).text();
+  const found = [...text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)].filter(([, each]) => each === name);
+  return Object.fromEntries(found.map(([, , labels = '', value]) => [labels, Number(value)]));
+};
+
+const until = async (holds: () => Promise<boolean>): Promise<void> => {
+  for (let left = 500; left > 0 && !(await holds()); left--) await sleep(20);
+};
+
+const caughtUp = async (): Promise<boolean> => {
+  const lags = Object.values(await samples('projection_lag'));
+  return lags.length === PROJECTIONS.length && lags.every((lag) => lag === 0);
+};
+
+beforeAll(async () => {
+  app = await startApp();
+  projecting = new Projector(app.log, app.pool, PROJECTIONS, () => {}).run(stop.signal);
+  await until(caughtUp);
+});
+afterAll(async () => {
+  stop.abort();
+  await projecting;
+  await app?.close();
+});
+
+const report = (reportId: string) =>
+  stored(
+    sent('ReportFiled', {
+      organization: 'acme',
+      reportId,
+      createdAt: '2026-01-01T00:00:00Z',
+      updatedAt: '2026-01-01T00:00:00Z',
+    }),
+  );
+
+describe('Health', () => {
+  it('is ready with each part by its name, and each projection with its distance', async () => {
+    const { status, body } = await ready();
+    expect([status, body.status]).toEqual([200, 'ready']);
+    expect(Object.keys(body.parts)).toEqual(expect.arrayContaining(['log', 'readModels', 'keys', 'lists']));
+    const { projections } = body.parts.readModels.detail;
+    expect(projections.map(({ projection }) => projection)).toEqual(PROJECTIONS.map(({ name }) => name).sort());
+    for (const projection of projections)
+      expect(projection).toMatchObject({ lag: 0, unit: expect.stringMatching(/^(events|bytes)$/), parked: 0 });
+  });
+
+  it('is degraded, and still takes requests, while an event is parked', async () => {
+    const { stream, event } = report('r-parked');
+    await app.log.append(stream, 'any', [{ ...event, id: '00000000-0000-4000-8000-000000000001' }]);
+    await until(async () => (await ready()).body.status === 'degraded');
+    const { status, body } = await ready();
+    expect([status, body.status, body.parts.readModels]).toMatchObject([200, 'degraded', { state: 'degraded' }]);
+    expect(await samples('parked_events')).toMatchObject({ 'projection="metrics"': 1 });
+  });
+});
+
+describe('Prometheus', () => {
+  it('is told the requests by route, never by path, and by status', async () => {
+    const key = await app.issueKey({ organization: 'acme' });
+    const headers = { 'x-api-key': key };
+    for (const id of ['1', '2', 'secret'])
+      await fetch(`${app.url}/v2/organization/asset-groups/${id}`, { method: 'DELETE', headers });
+    await fetch(`${app.url}/v2/organization/metrics?brandSlug=`, { headers });
+    await fetch(`${app.url}/v2/organization/metrics`);
+    await fetch(`${app.url}/v2/unheard/of`);
+    const counts = await samples('http_request_duration_seconds_count');
+    expect(counts).toMatchObject({
+      'method="DELETE",route="/v2/organization/asset-groups/:id",status="404"': 3,
+      'method="GET",route="/v2/organization/metrics",status="400"': 1,
+      'method="GET",route="/v2/organization/metrics",status="401"': 1,
+      'method="any",route="none",status="404"': 1,
+    });
+    expect(Object.keys(counts).join()).not.toMatch(/secret|unheard/);
+  });
+
+  it('is told how far each projection is, in positions and seconds', async () => {
+    const before = await samples('projection_position');
+    await app.log.appendAll(Array.from({ length: 20 }, (_, i) => report(`r-${i}`)));
+    await until(
+      async () => (await samples('projection_position'))['projection="metrics"']! > before['projection="metrics"']!,
+    );
+    await until(caughtUp);
+    expect(await caughtUp()).toBe(true);
+    const seconds = await samples('projection_lag_seconds');
+    for (const { name } of PROJECTIONS) expect(seconds[`projection="${name}"`]).toBeLessThan(30);
+    expect(await samples('read_models_up')).toEqual({ '': 1 });
+  });
+
+  it('is told of the pool, the event loop and the lists', async () => {
+    const pool = await samples('database_pool_connections');
+    expect(Object.keys(pool).sort()).toEqual(['state="busy"', 'state="idle"', 'state="waiting"']);
+    expect(await samples('nodejs_eventloop_lag_p99_seconds')).toEqual({ '': expect.any(Number) });
+    expect(await (await fetch(`${app.url}/metrics`)).text()).toContain('# TYPE asset_check_list_entries gauge');
+  });
+});
