@@ -7,7 +7,8 @@ import type { Slice } from './paired.js';
 import { verify } from '../../projections/verify.js';
 import { metrics } from '../../projections/metrics.js';
 
-const ROWS = 2_000;
+/** Of one COPY and its commit. */
+const ROWS = 10_000;
 
 /** From a log to facts, their counts and the checkpoint, beside a COPY of the same facts into the same table. */
 export const g4a: Goal = {

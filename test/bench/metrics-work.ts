@@ -1,6 +1,6 @@
 import { type Database } from './database.js';
-import { fillFacts, DAYS, FIRST_DAY, LARGEST, PLAIN_FACTS } from './facts.js';
-import type { Bench } from './goal.js';
+import { DAYS, fillFacts, FIRST_DAY, LARGEST, ORGANIZATIONS, PLAIN_FACTS } from './facts.js';
+import { amount, type Bench } from './goal.js';
 import { MS_PER_DAY } from '../../src/events/instant.js';
 import { GetMetrics, GetMetricsHandler, type MetricsAsOf } from '../../src/metrics/get-metrics.js';
 import type { Range } from '../../src/metrics/range.js';
@@ -19,12 +19,12 @@ export const RANGES = {
 } as const;
 
 /** The facts of a size, made once a run. */
-export const filled = (bench: Bench, facts: number): Promise<Database> =>
-  bench.shared(`${facts} facts`, async () => {
+export const filled = (bench: Bench, facts: number, organizations = ORGANIZATIONS): Promise<Database> =>
+  bench.shared(`${facts} facts of ${organizations}`, async () => {
     const from = performance.now();
     const database = await bench.database();
-    bench.say(`Fills a database with ${facts.toLocaleString('en-US')} facts`);
-    await fillFacts(database.pool, facts);
+    bench.say(`Fills a database with ${amount(facts)} facts of ${amount(organizations)} organizations`);
+    await fillFacts(database.pool, facts, organizations);
     bench.say(`Filled in ${((performance.now() - from) / 1000).toFixed(1)} s`);
     return database;
   });
