@@ -25,7 +25,6 @@ const PREFIXED =
 
 /** @returns undefined where no encoding's own rules (length, alphabet, checksum) take the text for an address */
 export const readAddress = (text: string): Address | undefined => {
-  if (text.length > 256) return undefined;
   const bare = text.includes(':') ? (PREFIXED.exec(text)?.[1] ?? text) : text;
   if (EVM.test(bare)) return { encoding: 'evm', key: bare.toLowerCase() };
   if (HEX_32.test(bare)) return { encoding: 'hex', key: bare.toLowerCase() };

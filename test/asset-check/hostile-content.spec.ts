@@ -15,6 +15,7 @@ const HOSTILE: Record<string, string> = {
   'one label': repeat('a'),
   'letters beyond ASCII': repeat('é'),
   'five hundred ideographs': `${String.fromCodePoint(...Array.from({ length: 500 }, (_, n) => 0x4e00 + n * 7))}.com`,
+  'four thousand ideographs': String.fromCodePoint(...Array.from({ length: LONGEST }, (_, n) => 0x4e00 + n * 5)),
   'mixed scripts': `${repeat('аa例', 480)}.com`,
   'right to left': `${repeat('\u0627\u0301', 480)}.com`,
   'combining marks out of order': `a${repeat('\u0315\u0300\u05ae', 480)}.com`,

@@ -104,6 +104,14 @@ describe('our own statuses in memory', () => {
     expect(ask('site-12344.example')).toBe('BLOCKED site-12344.example');
   });
 
+  it('lose none of many that changed at one position', async () => {
+    await database.pool.query(`
+      insert into read.asset_statuses (asset_hash, asset, status, created_at, position)
+      select md5(n::text), 'URL:site-' || n || '.example', 'BLOCKED', 0, 7 from generate_series(1, 12345) n`);
+    await own.refresh();
+    expect(own.known).toBe(12_345);
+  });
+
   it('are read whole again after a rebuild and after a parked event was retried', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
     const log = await project(events);

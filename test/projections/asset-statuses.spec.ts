@@ -122,6 +122,17 @@ describe('the projection of asset statuses', () => {
     ]);
   });
 
+  it('takes an entry from the asset it was of when a later state is of another one', async () => {
+    const events = [
+      entry('a', 'first.example', 'BLOCKED', '2026-01-01T00:00:00Z'),
+      entry('a', 'second.example', 'BLOCKED', '2026-01-02T00:00:00Z'),
+    ];
+    await project(new ArrayLog(recordedInOrder(events), () => 1));
+    expect(await statuses()).toEqual({ 'URL:first.example': 'UNKNOWN', 'URL:second.example': 'BLOCKED' });
+    const { rows } = await database.pool.query('select position from read.asset_statuses');
+    expect(rows).toEqual([{ position: 1 }, { position: 1 }]);
+  });
+
   it('never lets a state of an entry come back that was deleted before it came', async () => {
     const asset = { type: 'URL', content: 'evil.example' };
     const events = [
