@@ -1,7 +1,7 @@
 import { createDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
 import type { Fault, Outcome } from './fault.js';
-import { askMetrics, checkVerify, counted, randomQuery } from './rig/check.js';
+import { checkMetrics, checkVerify, counted } from './rig/check.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
 import { preloadOf } from './rig/processes.js';
@@ -30,8 +30,8 @@ const CLOCKS: readonly Clock[] = [
   { zone: 'Europe/London', jumpMs: HOUR },
 ];
 
-/** What a service answers whose processes and database are in this zone. */
-const answersAt = async (scene: Scene, { zone, jumpMs }: Clock, events: number): Promise<string[]> => {
+/** A service whose processes and database are in this zone, asked and counted by other means. */
+const countAt = async (scene: Scene, { zone, jumpMs }: Clock, events: number): Promise<string[]> => {
   scene.tell(`${zone}, clock jumping ${jumpMs / HOUR} h`);
   const database = await createDatabase();
   scene.later(() => database.drop());
@@ -45,38 +45,25 @@ const answersAt = async (scene: Scene, { zone, jumpMs }: Clock, events: number):
   await keysKnown(service.url, keys);
   const history = new History(scene);
   const sender = new Sender(() => service.url, keys.ingest, history);
-  const random = new Random(scene.seed);
-  await sender.deliver(inBatches([...brandsAndFlags(), ...upstream(random, events)], 500));
+  const all = [...brandsAndFlags(), ...upstream(new Random(scene.seed), events)];
+  await sender.deliver(inBatches(all, 500));
   sender.close();
   await counted(service.url);
-  const answers: string[] = [...history.wrong, ...(await checkVerify(scene, env))];
-  for (let n = 0; n < QUERIES; n += 1) {
-    const query = randomQuery(random);
-    answers.push(`${JSON.stringify(query)}: ${JSON.stringify(await askMetrics(service.url, keys, query))}`);
-  }
+  const findings = [...history.wrong, ...(await checkVerify(scene, env))];
+  findings.push(...(await checkMetrics(service.url, keys, all, scene.seed, QUERIES)));
   await service.stop();
-  return answers;
-};
-
-const compare = (zones: readonly { clock: Clock; answers: readonly string[] }[]): string[] => {
-  const [first, ...others] = zones;
-  return others.flatMap(({ clock, answers }) => {
-    const different = answers.filter((answer, index) => answer !== first!.answers[index]);
-    return different.length === 0 && answers.length === first!.answers.length
-      ? []
-      : [`${different.length} of ${answers.length} answers differ in ${clock.zone}: ${different[0]}`];
-  });
+  return findings.map((finding) => `${zone}: ${finding}`);
 };
 
 const everywhere = async (scene: Scene, { clocks, events }: Dose): Promise<Outcome> => {
-  const zones = [];
-  for (const clock of clocks) zones.push({ clock, answers: await answersAt(scene, clock, events) });
+  const findings: string[] = [];
+  for (const clock of clocks) findings.push(...(await countAt(scene, clock, events)));
   return {
     dose: clocks
       .map(({ zone, jumpMs }) => `${zone}${jumpMs > 0 ? ` with jumps of ± ${jumpMs / HOUR} h` : ''}`)
       .join(', '),
-    seen: `${QUERIES} answers over ${events} events identical everywhere`,
-    findings: compare(zones),
+    seen: `${QUERIES} answers over ${events} events right everywhere`,
+    findings,
   };
 };
 
@@ -87,7 +74,7 @@ const localDays = async (scene: Scene): Promise<Outcome> => {
   const instants = [...upstream(new Random(scene.seed), 500)].flatMap(
     ({ data }) => (data['createdAt'] as string) ?? [],
   );
-  const zones = [];
+  const zones: { zone: string; days: string }[] = [];
   for (const clock of CLOCKS) {
     const connection = await database.pool.connect();
     await connection.query(`set timezone = '${clock.zone}'`);
@@ -97,15 +84,20 @@ const localDays = async (scene: Scene): Promise<Outcome> => {
     );
     await connection.query('reset timezone');
     connection.release();
-    zones.push({ clock, answers: rows.map(({ day, n }) => `${day}: ${n}`) });
+    zones.push({ zone: clock.zone, days: JSON.stringify(rows) });
   }
-  return { dose: `${instants.length} instants`, seen: '-', findings: compare(zones) };
+  const other = zones.filter(({ days }) => days !== zones[0]!.days);
+  return {
+    dose: `${instants.length} instants`,
+    seen: '-',
+    findings: other.map(({ zone, days }) => `${zone} has other days than UTC: ${days}`),
+  };
 };
 
 export const zonesAndClocks: Fault<Dose> = {
   name: 'F16',
   what: 'other time zones, and clocks that jump by an hour',
-  doses: { short: { clocks: CLOCKS.slice(0, 2), events: 1_000 }, full: { clocks: CLOCKS, events: 10_000 } },
+  doses: { short: { clocks: [CLOCKS[1]!], events: 1_000 }, full: { clocks: CLOCKS, events: 10_000 } },
   run: everywhere,
   guard: 'days are counted from milliseconds, in UTC',
   without: localDays,

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { serverOwner } from '../../src/embedded-postgres/owner.js';
+import type { Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkLog, checkMetrics, checkVerify, counted, type Keys, sentOf, wholeLog } from './rig/check.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
@@ -17,6 +18,8 @@ import { Service } from './rig/service.js';
 
 interface Dose {
   readonly events: number;
+  /** Whether the other database is in a cluster of its own. */
+  readonly isFresh: boolean;
 }
 
 /** Where distributions put PostgreSQL's programs; the embedded packages have no pg_dump. */
@@ -78,6 +81,15 @@ const newCluster = async (scene: Scene, programs: string): Promise<string> => {
   }
 };
 
+/** Another database of a cluster. @returns its URL */
+const newDatabase = async (cluster: string): Promise<string> => {
+  const client = new Client({ connectionString: cluster });
+  await client.connect();
+  await client.query('create database restored template template0');
+  await client.end();
+  return cluster.replace(/postgres$/, 'restored');
+};
+
 interface Ground {
   readonly scene: Scene;
   readonly programs: string;
@@ -112,9 +124,10 @@ const dumpInParts = async (ground: Ground, between: () => Promise<void>): Promis
   }
 };
 
-const dumpWhileItRuns = async (scene: Scene, { events }: Dose, isInParts = false): Promise<Outcome> => {
+const dumpWhileItRuns = async (scene: Scene, { events, isFresh }: Dose, isInParts = false): Promise<Outcome> => {
   const programs = findPrograms()!;
-  const [source, fresh] = [await newCluster(scene, programs), await newCluster(scene, programs)];
+  const source = await newCluster(scene, programs);
+  const fresh = isFresh ? await newCluster(scene, programs) : await newDatabase(source);
   const ground = { scene, programs, source, fresh };
   const all = inBatches([...brandsAndFlags(), ...upstream(scene.random, events)], 200);
   const history = new History(scene);
@@ -122,9 +135,7 @@ const dumpWhileItRuns = async (scene: Scene, { events }: Dose, isInParts = false
   const keys: Keys = await issueKeys(await openLog(scene, source));
   await keysKnown(first.url, keys);
   const before = new Sender(() => first.url, keys.ingest, history);
-  const some = function* (
-    share: number,
-  ): Generator<Parameters<Sender['deliver']>[0] extends Iterator<infer Batch> ? Batch : never> {
+  const some = function* (share: number): Generator<Sent[]> {
     for (let n = 0; n < (share * events) / 200; n += 1) {
       const next = all.next();
       if (next.done) return;
@@ -163,7 +174,7 @@ const dumpWhileItRuns = async (scene: Scene, { events }: Dose, isInParts = false
   findings.push(...(await checkMetrics(service.url, keys, sentOf(stored), scene.seed)));
   await service.stop();
   return {
-    dose: `${stored.length} events, dumped while more came, into a new cluster`,
+    dose: `${stored.length} events, dumped while more came, into a new ${isFresh ? 'cluster' : 'database'}`,
     seen: 'keys, log and counts go on, recount 0 differences',
     findings,
   };
@@ -172,9 +183,9 @@ const dumpWhileItRuns = async (scene: Scene, { events }: Dose, isInParts = false
 export const restored: Fault<Dose> = {
   name: 'F20',
   what: 'a dump is restored into a fresh cluster',
-  doses: { short: { events: 2_000 }, full: { events: 50_000 } },
+  doses: { short: { events: 2_000, isFresh: false }, full: { events: 50_000, isFresh: true } },
   unfit: async () => (findPrograms() === undefined ? 'no pg_dump of PostgreSQL 15 or later is installed' : undefined),
   run: (scene, dose) => dumpWhileItRuns(scene, dose),
   guard: 'log and read models are dumped at one moment',
-  without: (scene) => dumpWhileItRuns(scene, { events: 2_000 }, true),
+  without: (scene) => dumpWhileItRuns(scene, restored.doses.short, true),
 };

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { PROJECTIONS } from '../../projections/index.js';
+import { metrics } from '../../projections/metrics.js';
+import type { Projection } from '../../projections/projection.js';
 import { Projector } from '../../projections/projector.js';
 import { verify } from '../../projections/verify.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
@@ -20,6 +22,16 @@ import { type Tamper, tampered } from './rig/tamper.js';
 const PROJECTORS = 3;
 const KILLED = 0.1;
 const BATCH = 50;
+
+/** Unlike our own projections it is wrong as soon as one event is applied twice. */
+const tally: Projection = {
+  name: 'tally',
+  tables: [],
+  types: metrics.types,
+  apply: async (_tx, events, connection) => {
+    await connection.query('update tally set n = n + $1', [events.length]);
+  },
+};
 
 /** Terminates, from another connection, the connection of one transaction in ten, somewhere in its middle. */
 const killing = (scene: Scene, pool: Pool, killer: Pool, onKill: () => void): Pool =>
@@ -69,6 +81,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   const { random } = scene;
   const database = await createDatabase();
   scene.later(() => database.drop());
+  await database.pool.query('create table read.tally (n bigint); insert into read.tally values (0)');
   const open = (max?: number): Pool => {
     const pool = createPool(database.url, () => {}, { max });
     scene.later(() => pool.end());
@@ -83,7 +96,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   const running = Array.from({ length: PROJECTORS }, async () => {
     const pool = killing(scene, hasFence ? open() : withoutFence(open()), killer, () => (killed += 1));
     const own = await createPostgresLog(open(2));
-    await new Projector(own, pool, PROJECTIONS, (sentence) => troubles.push(sentence)).run(stop.signal);
+    await new Projector(own, pool, [...PROJECTIONS, tally], (sentence) => troubles.push(sentence)).run(stop.signal);
   });
   const failed = Promise.all(running).then(
     () => '',
@@ -108,12 +121,15 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
     const found = await verify({ pool: database.pool, log }, projection);
     if (found.length > 0) findings.push(`${projection.name}: ${found.length} differences, ${JSON.stringify(found[0])}`);
   }
-  const states = newestStates(all.filter(({ type }) => /^(Report|Threat|Takedown|AssetStatus)/.test(type)));
-  const metrics = new GetMetricsHandler(database.pool);
+  const counted = all.filter(({ type }) => (metrics.types as readonly string[]).includes(type));
+  const applied = (await database.pool.query<{ n: number }>('select n from read.tally')).rows[0]!.n;
+  if (applied !== counted.length) findings.push(`${applied} events were applied where there are ${counted.length}`);
+  const states = newestStates(counted);
+  const handler = new GetMetricsHandler(database.pool);
   const queries = new Random(scene.seed);
   for (let n = 0; n < 40; n += 1) {
     const query = randomQuery(queries);
-    const answered = await metrics.execute(new GetMetrics(query.organization, query, query.brand)).then(
+    const answered = await handler.execute(new GetMetrics(query.organization, query, query.brand)).then(
       (answer) => answer.metrics,
       (error: Error) => error.message,
     );

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { rm } from 'node:fs/promises';
 import { type Binaries, findBinaries } from '../../../src/embedded-postgres/binaries.js';
 import { createCluster, readPassword } from '../../../src/embedded-postgres/cluster.js';
@@ -32,7 +33,10 @@ export class OwnPostgres {
   /** kill -9 of the postmaster; its children see it and end. */
   async kill(): Promise<void> {
     const postmaster = await findPostmaster(this.place.cluster);
-    if (postmaster) process.kill(postmaster.pid, 'SIGKILL');
+    if (!postmaster) return;
+    process.kill(postmaster.pid, 'SIGKILL');
+    // What is dying can still be mistaken for a server.
+    while (await findPostmaster(this.place.cluster)) await sleep(10);
   }
 
   async stop(): Promise<void> {
