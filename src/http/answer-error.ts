@@ -115,17 +115,30 @@ const answerTo = (thrown: unknown): Answer => {
 
 const logger = new Logger('http');
 
+/** A text from outside must not look like another line of the log; only a stack's own lines are kept. */
+const asLogged = (text: string): string => text.replace(/\n(?! {4}at )/g, ' ').replace(/(?!\n)\p{Cc}/gu, ' ');
+
+const OUTAGE_LINE_EVERY_MS = 1_000;
+const outage = { nextLineAt: 0, unsaid: 0 };
+
+const log = (status: number, error: unknown, { method, url, id }: FastifyRequest): void => {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  const text = cause instanceof Error ? (status === 500 && cause.stack) || cause.message : String(cause);
+  // The query is left out: it may hold what somebody took for a place to put a key.
+  const path = JSON.stringify(/^[^?]*/.exec(url)![0]);
+  const line = asLogged(`${method} ${path} answered ${status}, request ${id}: ${text}`);
+  if (status === 500) return logger.error(line);
+  // While the database is away every request says the same, thousands a second.
+  const now = Date.now();
+  if (now < outage.nextLineAt) return void outage.unsaid++;
+  logger.warn(outage.unsaid === 0 ? line : `${line} (and ${outage.unsaid} more before it)`);
+  Object.assign(outage, { nextLineAt: now + OUTAGE_LINE_EVERY_MS, unsaid: 0 });
+};
+
 /** Answers a request with an error: the only place that knows which status each error is. */
 export const answerError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
   const { status, message, issues, headers } = answerTo(error);
-  if (status >= 500) {
-    const cause = error instanceof Error ? (error.cause ?? error) : error;
-    const text = cause instanceof Error ? (status === 500 ? cause.stack : cause.message) : String(cause);
-    // JSON.stringify keeps what came from outside on one line.
-    logger[status === 500 ? 'error' : 'warn'](
-      `${request.method} ${JSON.stringify(request.url)} answered ${status}, request ${request.id}: ${text}`,
-    );
-  }
+  if (status >= 500) log(status, error, request);
   if (reply.sent) return;
   // A handler may have named another media type before it failed.
   reply.removeHeader('content-type');

@@ -1,0 +1,91 @@
+import { type LoggerService, Logger } from '@nestjs/common';
+import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Unavailable } from '../../src/errors.js';
+import { answerError } from '../../src/http/answer-error.js';
+
+const lines: string[] = [];
+const write = (line: string): void => void lines.push(line);
+
+/** A reply that keeps what it is given. */
+class Reply {
+  sent = false;
+  status = 0;
+  body: unknown;
+  readonly given: Record<string, string> = {};
+  removeHeader(): void {}
+  headers(headers: Record<string, string>): this {
+    Object.assign(this.given, headers);
+    return this;
+  }
+  code(status: number): this {
+    this.status = status;
+    return this;
+  }
+  send(body: unknown): this {
+    this.body = body;
+    return this;
+  }
+}
+
+const answer = (error: unknown, url = '/v2/x'): Reply => {
+  const reply = new Reply();
+  const request = { method: 'GET', url, id: 'request-1' } as unknown as FastifyRequest;
+  answerError(error, request, reply as unknown as FastifyReply);
+  return reply;
+};
+
+beforeEach(() => {
+  lines.length = 0;
+  Logger.overrideLogger({ log: write, warn: write, error: write } as unknown as LoggerService);
+});
+afterAll(() => Logger.overrideLogger(false));
+
+describe('An error that nobody expected', () => {
+  it('is told to nobody but the log', () => {
+    for (const error of [new Error('password=hunter2'), 'a text', undefined, { code: '42601', statusCode: 500 }]) {
+      const { status, body } = answer(error);
+      expect([status, body]).toEqual([500, { code: 'INTERNAL_SERVER_ERROR', message: 'Internal error' }]);
+    }
+    expect(lines[0]).toContain('request request-1: Error: password=hunter2\n    at ');
+    expect(lines).toHaveLength(4);
+  });
+
+  it('adds no line to the log, whatever its text and the address hold', () => {
+    answer(new Error('one\nERROR forged\r\n\u001b[31mred'), '/a"\n\rb?key=tp_secret');
+    expect(lines).toHaveLength(1);
+    const [first, ...stack] = lines[0]!.split('\n');
+    expect(first).toContain('one ERROR forged');
+    expect(stack.every((line) => line.startsWith('    at '))).toBe(true);
+    expect(lines[0]).not.toMatch(/[\r\u001b]|tp_secret/);
+  });
+});
+
+describe('A database that is away', () => {
+  const away: readonly Error[] = [
+    Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
+    Object.assign(new Error('terminating connection'), { code: '57P01' }),
+    Object.assign(new Error('could not extend file'), { code: '53100' }),
+    new Error('timeout exceeded when trying to connect'),
+    new Error('Query read timeout'),
+    new Unavailable('The log did not answer; try again'),
+  ];
+
+  it.each(away.map((error) => [error.message, error] as const))('is a 503 with Retry-After: %s', (_, error) => {
+    const { status, body, given } = answer(error);
+    expect([status, given]).toEqual([503, { 'retry-after': '1' }]);
+    expect(body).toEqual({
+      code: 'SERVICE_UNAVAILABLE',
+      message: expect.stringMatching(/^The (database|log) did not answer; try again$/),
+    });
+  });
+
+  it('is one line a second in the log, however many ask', () => {
+    for (let i = 0; i < 1_000; i++) answer(away[0]);
+    expect(lines.length).toBeLessThan(5);
+  });
+
+  it('is told from a statement that is wrong', () => {
+    expect(answer(Object.assign(new Error('syntax error'), { code: '42601' })).status).toBe(500);
+  });
+});
