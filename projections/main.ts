@@ -1,9 +1,11 @@
 import { parseArgs } from 'node:util';
+import type { LoggerService } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { readConfig } from '../src/config.js';
 import { openDatabase } from '../src/embedded-postgres/embedded-postgres.js';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { openEventLog } from '../src/event-log/open-event-log.js';
+import { createLogger } from '../src/logger.js';
 import { migrate } from '../src/read-models/migrate.js';
 import { createPool } from '../src/read-models/pool.js';
 import { stopWithParent, tellParent } from '../src/stop-with-parent.js';
@@ -16,13 +18,18 @@ import { operate } from './verbs.js';
 const PROJECTOR_LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
 const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 };
 
-const say = (line: string): void => {
+type Say = (line: string) => void;
+
+/** A call's own words, beside its results on standard output. */
+const sayOnStandardError: Say = (line) => {
   process.stderr.write(`${line}\n`);
 };
 
 /** Works whenever this process holds the lease, until `stop` aborts. */
-const project = async (pool: Pool, log: EventLog, stop: AbortSignal): Promise<void> => {
-  const lease = new Lease(pool, say);
+const project = async (pool: Pool, log: EventLog, logger: LoggerService, stop: AbortSignal): Promise<void> => {
+  const say: Say = (line) => logger.log(line, 'projector');
+  const warn: Say = (line) => logger.warn(line, 'projector');
+  const lease = new Lease(pool, warn);
   while (!stop.aborted) {
     await lease.acquire(stop);
     if (stop.aborted) break;
@@ -33,7 +40,7 @@ const project = async (pool: Pool, log: EventLog, stop: AbortSignal): Promise<vo
     // Whichever ends first, by losing the lease or by an error, ends the other.
     await Promise.all([
       lease.hold(endTurn, signal).finally(endTurn),
-      new Projector(log, pool, PROJECTIONS, say).run(signal).finally(endTurn),
+      new Projector(log, pool, PROJECTIONS, warn).run(signal).finally(endTurn),
     ]);
     if (!stop.aborted) say('Another projector has taken over; this one stands by');
   }
@@ -53,9 +60,11 @@ const main = async (): Promise<number> => {
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   stopWithParent(onSignal);
   const config = readConfig();
+  const logger = createLogger(config);
+  const isProjecting = positionals.length === 0;
+  const say: Say = isProjecting ? (line) => logger.log(line, 'projector') : sayOnStandardError;
   const database = await openDatabase(config, say);
   const resolved = { ...config, databaseUrl: database.url };
-  const isProjecting = positionals.length === 0;
   const pool = createPool(
     database.url,
     ({ message }) => say(`A connection to the database broke: ${message}`),
@@ -67,7 +76,7 @@ const main = async (): Promise<number> => {
     try {
       if (!isProjecting) return await operate({ pool, log }, positionals, values);
       tellParent({});
-      await project(pool, log, stop.signal);
+      await project(pool, log, logger, stop.signal);
       return 0;
     } finally {
       await log.close();
@@ -81,7 +90,7 @@ const main = async (): Promise<number> => {
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    say(`The projector stops: ${error instanceof Error ? error.message : String(error)}`);
+    sayOnStandardError(`The projector stops: ${error instanceof Error ? error.message : String(error)}`);
     process.exit(1);
   },
 );

@@ -1,4 +1,4 @@
-import { ConsoleLogger, type DynamicModule, type LoggerService, Module } from '@nestjs/common';
+import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE, NestFactory } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -44,25 +44,6 @@ export class AppModule {
     };
   }
 }
-
-const LEVELS = ['error', 'warn', 'log', 'debug'] as const;
-const NEST_LEVEL = { error: 0, warn: 1, info: 2, debug: 3 } as const;
-
-/** What Nest tells of its own start. No operator asked for it. */
-const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
-
-class OperatorsLogger extends ConsoleLogger {
-  override log(message: unknown, ...rest: unknown[]): void {
-    if (!FRAMEWORK.has(String(rest.at(-1)))) super.log(message, ...(rest as []));
-  }
-}
-
-export const createLogger = (config: Config): LoggerService =>
-  new OperatorsLogger({
-    json: config.logFormat === 'json',
-    colors: config.logFormat === 'pretty',
-    logLevels: LEVELS.slice(0, NEST_LEVEL[config.logLevel] + 1),
-  });
 
 /** The whole API, not listening yet. */
 export const createApp = async (config: Config, logger: LoggerService | false): Promise<NestFastifyApplication> => {

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggerService } from '@nestjs/common';
-import { createApp, createLogger } from './app.module.js';
+import { createApp } from './app.module.js';
 import { readSourcesFile } from './asset-check/sources/sources-file.js';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { openDatabase } from './embedded-postgres/embedded-postgres.js';
 import { stopOnSignal } from './http/orderly-stop.js';
 import { Readiness } from './http/readiness.js';
+import { createLogger } from './logger.js';
 import { migrate } from './read-models/migrate.js';
 import { createPool } from './read-models/pool.js';
 import { isTransient } from './read-models/unavailable.js';
