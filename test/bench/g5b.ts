@@ -95,8 +95,10 @@ export const g5b: Goal = {
         return Promise.resolve(async () => {
           let sent = 0;
           const sender = async (): Promise<void> => {
-            for (let next = bodies.pop(); next; next = bodies.pop())
-              sent += (await post(agent, url, key!, next)).accepted;
+            for (let next = bodies.pop(); next; next = bodies.pop()) {
+              const { accepted } = await post(agent, url, key!, next);
+              sent += accepted;
+            }
           };
           await Promise.all(Array.from({ length: SENDERS }, sender));
           return sent;
