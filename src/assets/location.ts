@@ -45,7 +45,7 @@ export const locatePlain = (text: string): Location | undefined => {
   const found = PLAIN.exec(text);
   if (found === null) return undefined;
   const host = found[2]!;
-  if (host.length > LONGEST_NAME || host.includes('--') || !LABELS.test(host)) return undefined;
+  if (host.length > LONGEST_NAME || !LABELS.test(host)) return undefined;
   return { host, isName: true, scheme: found[1] ?? '', rest: text.slice(found[0].length) };
 };
 
@@ -72,13 +72,26 @@ const isTooLong = (authority: string): boolean =>
   authority.length > LONGEST_AUTHORITY.unicode &&
   (authority.length > LONGEST_AUTHORITY.ascii || /[^\0-\x7f]/.test(authority));
 
+const ASCII_NAME = /^(?:[^@]*@)?([a-z0-9_.-]+)(?::(\d*))?$/i;
+
+/**
+ * A name with a label in punycode that the platform's parser does not take. Its versions do not agree on which labels
+ * are in order, and a key must not depend on that; so what is ASCII already stays as it is.
+ */
+const unreadPunycode = (authority: string): string | undefined => {
+  const [, name = '', port = ''] = ASCII_NAME.exec(authority) ?? [];
+  const isOne = /xn--/i.test(name) && /\.[a-z][^.]*\.?$/i.test(name) && Number(port) <= 65_535;
+  return isOne ? name.toLowerCase() : undefined;
+};
+
 const hostOf = (authority: string): string | undefined => {
   const bare = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(authority) ? `[${authority}]` : authority;
-  let host: string;
+  let host: string | undefined;
   try {
     host = new URL(`http://${bare}/`).hostname;
   } catch {
-    return undefined;
+    host = unreadPunycode(authority);
+    if (host === undefined) return undefined;
   }
   if (host.endsWith('.')) host = host.slice(0, -1);
   return host.startsWith('[') || (host.length <= LONGEST_NAME && LABELS.test(host)) ? host : undefined;

@@ -24,6 +24,8 @@ const HOSTILE: Record<string, string> = {
   'ligatures that expand': `${repeat('ﷺ', 480)}.com`,
   'labels of punycode': `${repeat('xn--a-0ca.', 500)}com`,
   'one label of punycode': `xn--${repeat('99999', 480)}.com`,
+  'punycode that is none': `xn--a.${repeat('a', 1_000)}^`,
+  'labels of punycode that is none': `${repeat('xn--a.', 1_000)}^`,
   'percent chains': repeat('%25'),
   'a percent-coded host': `${repeat('%C3%A9', 1_000)}.com`,
   'percent codes in a path': `evil.example/${repeat('%2e%2e/', 4_000)}`,

@@ -90,8 +90,11 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     ['мета\u043Cask.example', 'URL xn--ask-5cdy5bc0c.example'],
     ['☃.example', 'URL xn--n3h.example'],
     ['💩.example', 'URL xn--ls8h.example'],
-    ['xn--a.example', 'parse-error'],
-    ['xn--.example', 'parse-error'],
+    ['xn--a.example', 'URL xn--a.example'],
+    ['https://XN--A.example:80/x', 'URL xn--a.example'],
+    ['user@sub.xn--a.Example./', 'URL sub.xn--a.example'],
+    ['xn--a.example:99999', 'parse-error'],
+    ['xn--.example', 'URL xn--.example'],
     ['\u200D.example', 'parse-error'],
   ],
   'defanged text': [
