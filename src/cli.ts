@@ -1,17 +1,31 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
-import { addBrands } from './cli/brands.js';
-import { addDemo } from './cli/demo.js';
-import { addFlags } from './cli/flags.js';
-import { addKeys } from './cli/keys.js';
-import { addLog } from './cli/log.js';
-import { addMigrate } from './cli/migrate.js';
 import { FAILED, WRONG_USAGE } from './cli/output.js';
-import { addProjections } from './cli/projections.js';
-import { addReplay } from './cli/replay.js';
-import { addSources } from './cli/sources.js';
-import { start } from './cli/start.js';
 import { ConfigError, readConfig } from './config.js';
+
+const addProjections = async () => (await import('./cli/projections.js')).addProjections;
+
+/** Each noun, loaded when it is called: no call needs all that all of them need together. */
+const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  start: async () => {
+    const { start } = await import('./cli/start.js');
+    return (program) =>
+      program
+        .command('start')
+        .description('the database where none is set, the API and the projector, until a signal stops them')
+        .action(async () => process.exit(await start(readConfig())));
+  },
+  keys: async () => (await import('./cli/keys.js')).addKeys,
+  brands: async () => (await import('./cli/brands.js')).addBrands,
+  flags: async () => (await import('./cli/flags.js')).addFlags,
+  projections: addProjections,
+  parked: addProjections,
+  replay: async () => (await import('./cli/replay.js')).addReplay,
+  sources: async () => (await import('./cli/sources.js')).addSources,
+  demo: async () => (await import('./cli/demo.js')).addDemo,
+  log: async () => (await import('./cli/log.js')).addLog,
+  migrate: async () => (await import('./cli/migrate.js')).addMigrate,
+};
 
 const program = new Command('threat-protection')
   .description('The operator’s command: results on standard output, words on standard error')
@@ -19,15 +33,9 @@ const program = new Command('threat-protection')
   .exitOverride()
   .showHelpAfterError('(--help says more)');
 
-program
-  .command('start')
-  .description('the database where none is set, the API and the projector, until a signal stops them')
-  .action(async () => process.exit(await start(readConfig())));
-for (const add of [addKeys, addBrands, addFlags, addProjections, addReplay, addSources, addDemo, addLog, addMigrate])
-  add(program);
-
-// Whoever closes the terminal or the pipe still has everything stopped in order; there is nobody left to tell.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+const noun = process.argv[2] ?? '';
+const called = Object.hasOwn(CALLS, noun) ? [CALLS[noun]!] : new Set(Object.values(CALLS));
+for (const load of called) (await load())(program);
 
 try {
   await program.parseAsync();
