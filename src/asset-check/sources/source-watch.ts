@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { Config } from '../../config.js';
@@ -20,13 +20,14 @@ const STALE_MS = 5_000;
 
 /** Keeps every source current as long as the process lives. */
 @Injectable()
-export class SourceWatch implements OnModuleInit, OnApplicationShutdown {
+export class SourceWatch implements OnModuleInit, BeforeApplicationShutdown {
   readonly sources: readonly Source[];
   readonly budgetMs: number;
   private readonly logger = new Logger('sources');
   private readonly stop = new AbortController();
   private readonly lists: readonly ListSource[];
-  private readonly own: OwnStatuses;
+  /** Undefined: disabled, so nobody has to follow them. */
+  private readonly own: OwnStatuses | undefined;
   private following: Promise<unknown> | undefined;
 
   constructor(config: Config, pool: Pool, registry: Registry, readiness: Readiness) {
@@ -40,7 +41,6 @@ export class SourceWatch implements OnModuleInit, OnApplicationShutdown {
       if (settings.kind === 'http') return { kind: 'http', lookUp: new LookUpSource(settings) };
       return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, onNews) };
     };
-    this.own = own;
     this.budgetMs = budgetMs;
     this.sources = sources.map((settings) => ({
       id: settings.id,
@@ -48,6 +48,7 @@ export class SourceWatch implements OnModuleInit, OnApplicationShutdown {
       appeal: settings.appeal,
       of: of(settings),
     }));
+    this.own = this.sources.some(({ of, mode }) => of.kind === 'own' && mode === 'ENABLED') ? own : undefined;
     this.lists = this.sources.flatMap(({ of: source, mode }) =>
       source.kind === 'list' && mode === 'ENABLED' ? [source.list] : [],
     );
@@ -61,8 +62,7 @@ export class SourceWatch implements OnModuleInit, OnApplicationShutdown {
       await list.load();
       if (list.settings.file !== undefined) await list.refresh(signal);
     });
-    const isOwnEnabled = this.sources.some(({ of, mode }) => of.kind === 'own' && mode === 'ENABLED');
-    const loaded = Promise.all([...near, isOwnEnabled ? this.own.refresh() : undefined]);
+    const loaded = Promise.all([...near, this.own?.refresh()]);
     await Promise.race([loaded, sleep(NEAR_MS, undefined, { ref: false })]);
     const far = this.lists.map(async (list, index) => {
       await near[index];
@@ -74,22 +74,24 @@ export class SourceWatch implements OnModuleInit, OnApplicationShutdown {
         await far[index];
         await list.follow(signal);
       }),
-      isOwnEnabled ? this.own.follow(signal) : undefined,
+      this.own?.follow(signal),
     ]);
   }
 
-  async onApplicationShutdown(): Promise<void> {
+  /** Before the pool ends, so that nothing is asked of it afterwards. */
+  async beforeApplicationShutdown(): Promise<void> {
     this.stop.abort();
     await this.following;
   }
 
   private register(registry: Registry, readiness: Readiness): void {
     const { own, lists } = this;
-    readiness.register('asset-statuses', () => {
-      const { age, known } = own;
-      if (age === undefined) return { state: 'away', detail: 'The asset statuses have not been read yet' };
-      return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, ageMs: Math.round(age) } };
-    });
+    if (own !== undefined)
+      readiness.register('asset-statuses', () => {
+        const { age, known } = own;
+        if (age === undefined) return { state: 'away', detail: 'The asset statuses have not been read yet' };
+        return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, ageMs: Math.round(age) } };
+      });
     // A list that fails is no reason to send requests elsewhere: every instance asks the same one.
     readiness.register('lists', () => ({
       state: 'ok',
