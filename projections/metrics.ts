@@ -4,6 +4,7 @@ import type { UpstreamEvent } from '../src/events/event.js';
 import { dayOf } from '../src/events/instant.js';
 import { isLater, recordOf, type RecordState } from '../src/events/record.js';
 import { DAYS_PER_BLOCK, MEASURE } from '../src/read-models/measure.js';
+import { nameArray, numberArray } from './array-text.js';
 import { type Fact, factsOf } from './metrics-facts.js';
 import type { ProjectedEvent, Projection } from './projection.js';
 
@@ -96,6 +97,9 @@ const ADD_TO_DAYS = addTo('days', { ...OWNER, measure: 'smallint', day: 'int' })
 const ADD_TO_TYPE_DAYS = addTo('type_days', { ...OWNER, day: 'int', type: 'text' });
 const ADD_TO_TYPE_BLOCKS = addTo('type_blocks', { ...OWNER, block: 'int', type: 'text' });
 
+const arrayText = (column: readonly (string | number)[]): string =>
+  typeof column[0] === 'string' ? nameArray(column as string[]) : numberArray(column as number[]);
+
 /** Facts as arrays, one a column. */
 class FactColumns {
   private readonly columns: [string[], string[], number[], number[], string[], string[]] = [[], [], [], [], [], []];
@@ -104,8 +108,8 @@ class FactColumns {
     return this.columns[0].length;
   }
 
-  get values(): unknown[] {
-    return this.columns;
+  get values(): string[] {
+    return this.columns.map(arrayText);
   }
 
   add([organization, brand, at, measure, type]: Fact, record: string): void {
@@ -131,11 +135,12 @@ class Differences {
   }
 
   /** The arrays of the statement, sorted by key so that two writers could never lock each other out. */
-  values(): unknown[] | undefined {
+  values(): string[] | undefined {
     const changed = [...this.cells].filter(([, { n }]) => n !== 0).sort(([a], [b]) => (a < b ? -1 : 1));
     if (changed.length === 0) return undefined;
     const cells = changed.map(([, cell]) => cell);
-    return [...cells[0]!.key.map((_, column) => cells.map(({ key }) => key[column])), cells.map(({ n }) => n)];
+    const columns = cells[0]!.key.map((_, column) => arrayText(cells.map(({ key }) => key[column]!)));
+    return [...columns, numberArray(cells.map(({ n }) => n))];
   }
 }
 
@@ -178,16 +183,16 @@ interface KnownState {
   readonly counts: readonly Fact[];
 }
 
-const keysOf = (states: readonly NewState[]): unknown[] => [
-  states.map(({ organization }) => organization),
-  states.map(({ kind }) => kind),
-  states.map(({ id }) => id),
+const keysOf = (states: readonly NewState[]): string[] => [
+  nameArray(states.map(({ organization }) => organization)),
+  nameArray(states.map(({ kind }) => kind)),
+  nameArray(states.map(({ id }) => id)),
 ];
 
 const rowsOf = (states: readonly NewState[]): unknown[] => [
   ...keysOf(states),
-  states.map(({ version }) => version),
-  states.map(({ eventId }) => eventId),
+  numberArray(states.map(({ version }) => version)),
+  nameArray(states.map(({ eventId }) => eventId)),
   states.map(({ facts }) => JSON.stringify(facts)),
 ];
 
