@@ -137,16 +137,19 @@ class Turnstile {
 
   constructor(private readonly most: number) {}
 
-  async through<T>(run: () => Promise<T>): Promise<T> {
-    if (this.running < this.most) this.running++;
-    else await new Promise<void>((enter, refuse) => this.waiting.push({ enter, refuse }));
-    try {
-      return await run();
-    } finally {
-      const next = this.waiting.shift();
-      if (next) next.enter();
-      else this.running--;
+  /** Nothing to wait for where there is room. */
+  enter(): Promise<void> | undefined {
+    if (this.running < this.most) {
+      this.running++;
+      return undefined;
     }
+    return new Promise<void>((enter, refuse) => this.waiting.push({ enter, refuse }));
+  }
+
+  leave(): void {
+    const next = this.waiting.shift();
+    if (next) next.enter();
+    else this.running--;
   }
 
   refuseWaiting(error: unknown): void {
@@ -244,14 +247,7 @@ export class EventStoreConnection {
 
   /** Runs what appends, when there is room for one more; turned away where the store has gone away meanwhile. */
   async inTurn<T>(run: () => Promise<T>): Promise<T> {
-    return this.appends.through(async () => {
-      try {
-        return await run();
-      } catch (error) {
-        if (error instanceof Unavailable) this.appends.refuseWaiting(error);
-        throw error;
-      }
-    });
+    return this.through(this.appends, run);
   }
 
   /**
@@ -316,7 +312,7 @@ export class EventStoreConnection {
    * no filter, its subscriptions do, and say when they have reached the end.
    */
   async readSome(after: bigint, prefixes: readonly string[], limit: number): Promise<RecordedEvent[]> {
-    return this.reads.through(async () => {
+    return this.through(this.reads, async () => {
       let subscription: Subscription | undefined;
       try {
         return await this.call(
@@ -395,7 +391,7 @@ export class EventStoreConnection {
   }
 
   private async read(limit: number, start: (client: EventStoreDBClient) => Reading): Promise<RecordedEvent[]> {
-    return this.reads.through(async () => {
+    return this.through(this.reads, async () => {
       let reading: Reading | undefined;
       try {
         return await this.call(
@@ -419,54 +415,78 @@ export class EventStoreConnection {
         reading?.cancel().catch(() => {
           // It never came to be; there is nothing to end.
         });
-        const failure = unavailable(error);
-        this.reads.refuseWaiting(failure);
-        throw failure;
+        throw unavailable(error);
       }
     });
+  }
+
+  private async through<T>(turnstile: Turnstile, run: () => Promise<T>): Promise<T> {
+    const room = turnstile.enter();
+    if (room !== undefined) await room;
+    try {
+      return await run();
+    } catch (error) {
+      if (error instanceof Unavailable) turnstile.refuseWaiting(error);
+      throw error;
+    } finally {
+      turnstile.leave();
+    }
   }
 
   /**
    * Runs a call with a limit to how long nothing may be heard: of itself, or of its kind, since a store that answers
    * others is only slow. In the end there is a limit to that too.
    */
-  private async call<T>(
+  private call<T>(
     kind: 'append' | 'read',
     run: (client: EventStoreDBClient, touched: () => void) => Promise<T>,
     limitMs = CALL_LIMIT_MS,
   ): Promise<T> {
-    await this.renewal;
+    if (this.renewal !== undefined) return this.renewal.then(() => this.call(kind, run, limitMs));
     this.pending++;
     const startedAt = performance.now();
     let heardAt = startedAt;
-    let timer: NodeJS.Timeout | undefined;
-    try {
-      const result = await new Promise<T>((resolve, reject) => {
-        const wait = (ms: number): void => {
-          // Answers that have arrived already are read before the call is given up.
-          timer = setTimeout(() => setImmediate(giveUpOrWait), ms);
-        };
-        const giveUpOrWait = (): void => {
-          const now = performance.now();
-          const left = limitMs - (now - Math.max(heardAt, this.answeredAt[kind]));
-          if (left > 0 && now - startedAt < SLOWEST_CALL_MS) wait(left);
-          else reject(timedOut(now - startedAt));
-        };
-        wait(limitMs);
-        run(this.client, () => (heardAt = performance.now())).then(resolve, reject);
-      });
-      this.answered(kind);
-      return result;
-    } catch (error) {
-      const { type } = error as FailedCall;
-      if (type === 'wrong-expected-version' || type === 'stream-not-found') this.answered(kind);
-      else this.failingSince[kind] ??= performance.now();
-      throw error;
-    } finally {
-      clearTimeout(timer);
-      this.pending--;
-      if (performance.now() - (this.failingSince[kind] ?? Infinity) > SUSPECT_AFTER_MS) this.renew();
-    }
+    return new Promise<T>((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      const succeed = (result: T): void => {
+        if (timer === undefined) return;
+        end();
+        this.answered(kind);
+        resolve(result);
+      };
+      const fail = (error: unknown): void => {
+        if (timer === undefined) return;
+        end();
+        const { type } = error as FailedCall;
+        if (type === 'wrong-expected-version' || type === 'stream-not-found') this.answered(kind);
+        else this.suspect(kind);
+        // oxlint-disable-next-line prefer-promise-reject-errors -- what the client threw, told apart by the caller
+        reject(error);
+      };
+      const end = (): void => {
+        clearTimeout(timer);
+        timer = undefined;
+        this.pending--;
+      };
+      const giveUpOrWait = (): void => {
+        if (timer === undefined) return;
+        const now = performance.now();
+        const left = limitMs - (now - Math.max(heardAt, this.answeredAt[kind]));
+        if (left > 0 && now - startedAt < SLOWEST_CALL_MS) wait(left);
+        else fail(timedOut(now - startedAt));
+      };
+      const wait = (ms: number): void => {
+        // Answers that have arrived already are read before the call is given up.
+        timer = setTimeout(() => setImmediate(giveUpOrWait), ms);
+      };
+      wait(limitMs);
+      run(this.client, () => (heardAt = performance.now())).then(succeed, fail);
+    });
+  }
+
+  private suspect(kind: 'append' | 'read'): void {
+    const since = (this.failingSince[kind] ??= performance.now());
+    if (performance.now() - since > SUSPECT_AFTER_MS) this.renew();
   }
 
   private answered(kind: 'append' | 'read'): void {

@@ -36,6 +36,8 @@ export class Follower {
   /** Where the log ended at an instant; everything answered before that instant is at or before that position. */
   private ends: { readonly at: number; readonly position: bigint }[] = [];
   private asOf = 0;
+  /** Where the log ended when it was looked at last. */
+  private end: bigint;
   private behindSince: number | undefined;
   private failure: Error | undefined;
   private wake = (): void => {};
@@ -50,6 +52,7 @@ export class Follower {
   ) {
     this.fetched = after;
     this.handed = after;
+    this.end = after;
   }
 
   async run(): Promise<void> {
@@ -76,8 +79,8 @@ export class Follower {
       if (this.signal.aborted) return;
       if (this.failure !== undefined) throw this.failure;
       if (this.arrived.length === 0 && performance.now() - beat < HEARTBEAT_MS) continue;
-      // So that a batch is of the moment it is handed over, not of the last look at the log's end.
-      if (this.arrived.length < PAGE) await Promise.race([this.look(), sleep(LONGEST_LOOK_MS)]);
+      // So that a batch is of the moment it is handed over, not of the last look. One that comes late is not kept back.
+      if (this.end <= this.fetched) await Promise.race([this.look(), sleep(LONGEST_LOOK_MS)]);
       const events = this.arrived.splice(0, PAGE);
       if (this.isPaused && this.arrived.length === 0) {
         this.isPaused = false;
@@ -162,6 +165,7 @@ export class Follower {
       const position = await this.head();
       if (this.ends.length >= MOST_ENDS) this.ends.splice(MOST_ENDS / 2, 1);
       this.ends.push({ at, position });
+      this.end = position;
       this.watch(position);
     } catch (error) {
       // The instant stays where it was, and everyone who reads it sees that nothing newer is known.

@@ -28,7 +28,7 @@ const RETRY_MS = 60;
 const END_IS_FRESH_MS = 20;
 /** How far back a stream is searched for events that the store no longer recognises by itself. */
 const LOOK_BACK = 4_096;
-const REMEMBERED = 20_000;
+const REMEMBERED = 10_000;
 const READ_PAGE = 1_000;
 const LEAST_PAGE = 64;
 const START_LIMIT_MS = 20_000;
@@ -41,11 +41,22 @@ const distinct = (events: readonly NewEvent[]): readonly NewEvent[] => {
   return events.filter(({ id }) => !known.has(id) && known.add(id));
 };
 
-/** Keeps the latest in a set, and lets the oldest go. */
-const keep = <T>(set: Set<T>, value: T): void => {
-  set.add(value);
-  if (set.size > REMEMBERED) set.delete(set.values().next().value!);
-};
+/** The latest of many: at least `REMEMBERED` and at most twice as many. Whole generations are let go at once. */
+class Latest<T> {
+  private young = new Set<T>();
+  private old = new Set<T>();
+
+  add(value: T): void {
+    this.young.add(value);
+    if (this.young.size < REMEMBERED) return;
+    this.old = this.young;
+    this.young = new Set();
+  }
+
+  has(value: T): boolean {
+    return this.young.has(value) || this.old.has(value);
+  }
+}
 
 /**
  * Looks at events before the client sees them: one it cannot write would break the appends of everyone else.
@@ -82,9 +93,9 @@ export class EventStoreDbLog extends EventLog {
   /** The store was searched from its end back to `scanned`; the last event of ours up to there is `last`. */
   private ours = { scanned: BEGINNING, last: BEGINNING };
   /** Ids of events lately sent with an expected revision, which a repetition with another one would store again. */
-  private readonly sent = new Set<string>();
+  private readonly sent = new Latest<string>();
   /** Positions lately answered with, for repetitions that are under way at the same time. */
-  private readonly answered = new Set<bigint>();
+  private readonly answered = new Latest<bigint>();
   private isClosed = false;
 
   constructor(
@@ -100,7 +111,7 @@ export class EventStoreDbLog extends EventLog {
     const isRepeated = once.every(({ id }) => this.sent.has(id));
     const stored = isRepeated ? await this.find(stream, once) : undefined;
     if (stored !== undefined) return stored;
-    for (const { id } of once) keep(this.sent, id);
+    for (const { id } of once) this.sent.add(id);
     try {
       return await this.send(stream, expected, once);
     } catch (error) {
@@ -114,6 +125,10 @@ export class EventStoreDbLog extends EventLog {
 
   async appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]> {
     for (const { stream, event } of entries) this.check(stream, [event]);
+    if (entries.length === 1) {
+      const [{ stream, event }] = entries as [(typeof entries)[number]];
+      return [(await this.send(stream, 'any', [event])).duplicate];
+    }
     const duplicates = entries.map(() => true);
     const known = new Set<string>();
     const streams = new Map<string, { event: NewEvent; index: number }[]>();
@@ -256,16 +271,17 @@ export class EventStoreDbLog extends EventLog {
     return this.connection.inTurn(async () => {
       const giveUp = performance.now() + APPEND_LIMIT_MS;
       const name = this.streams.nameInStore(stream);
-      await this.lookAtEnd();
+      // What is known of the log's end must not be older than a moment. Under load it never is.
+      if (performance.now() - this.end.at > END_IS_FRESH_MS) await this.lookAtEnd();
       const end = this.end.position;
       for (;;) {
         const sentAt = performance.now();
         try {
           const { revision, position } = await this.connection.append(name, expected, events, giveUp - sentAt);
-          this.know(position, sentAt);
+          this.know(position, performance.now());
           // What an attempt stored whose answer was lost is no duplicate: it is after the end as it was before.
           const duplicate = position <= end || this.answered.has(position);
-          keep(this.answered, position);
+          this.answered.add(position);
           return { revision, position, duplicate };
         } catch (error) {
           if (error instanceof WrongExpectedRevision) throw new WrongExpectedRevision(stream, expected, error.actual);
@@ -330,11 +346,9 @@ export class EventStoreDbLog extends EventLog {
     if (position >= this.end.position) this.end = { position, at: Math.max(at, this.end.at) };
   }
 
-  /** Makes sure that what is known of the log's end is not older than a moment. Under load it never is. */
-  private async lookAtEnd(): Promise<void> {
-    if (performance.now() - this.end.at < END_IS_FRESH_MS) return;
+  private lookAtEnd(): Promise<void> {
     this.looking ??= this.readRawEnd().finally(() => (this.looking = undefined));
-    await this.looking;
+    return this.looking;
   }
 
   private async readRawEnd(): Promise<void> {

@@ -1,3 +1,4 @@
+import { eventStore } from './event-store.js';
 import { g1 } from './g1.js';
 import { g2 } from './g2.js';
 import { g3a } from './g3a.js';
@@ -17,4 +18,23 @@ import { g8 } from './g8.js';
 import { g9 } from './g9.js';
 import type { Goal } from './goal.js';
 
-export const GOALS: readonly Goal[] = [g1, g2, g3a, g3b, g3c, g3d, g4a, g4b, g4c, g5, g5b, g6a, g6b, g6c, g7, g8, g9];
+export const GOALS: readonly Goal[] = [
+  g1,
+  g2,
+  g3a,
+  g3b,
+  g3c,
+  g3d,
+  g4a,
+  g4b,
+  g4c,
+  g5,
+  g5b,
+  g6a,
+  g6b,
+  g6c,
+  g7,
+  g8,
+  g9,
+  eventStore,
+];
