@@ -10,6 +10,8 @@ const HARMLESS = 500;
 /** A request is held for so long at the most; then its sender is told to come again. */
 const LONGEST_HOLD_MS = 2_000;
 const LOOK_EVERY_MS = 20;
+/** Longer than this nobody waits to learn what is counted: a database that is silent is found out by the append. */
+const LONGEST_LOOK_MS = 300;
 /** Bodies in memory that are held at once. */
 const MOST_HELD = 64;
 /** Where the projector has not moved for so long, holding anybody back helps nobody: the log takes everything. */
@@ -97,7 +99,7 @@ export class Pace {
   private async look(): Promise<void> {
     if (Date.now() - this.lookedAt < LOOK_EVERY_MS) return;
     this.looking ??= this.readAsOf().finally(() => (this.looking = undefined));
-    await this.looking;
+    await Promise.race([this.looking, sleep(LONGEST_LOOK_MS, undefined, { ref: false })]);
   }
 
   private async readAsOf(): Promise<void> {

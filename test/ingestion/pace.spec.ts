@@ -2,6 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TooManyRequests } from '../../src/http/answer-error.js';
 import { Pace } from '../../src/ingestion/pace.js';
+import { createPool } from '../../src/read-models/pool.js';
+import { Proxy } from '../faults/rig/proxy.js';
+import { Scene } from '../faults/rig/scene.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -91,4 +94,21 @@ it('holds nobody where the database does not say how far the projector is', asyn
   await away.drop();
   await sleep(300);
   await blind.admit(big);
+});
+
+it('waits for no database that is silent', async () => {
+  const scene = new Scene(1);
+  const { proxy, url } = await Proxy.start(scene, database.url);
+  const pool = createPool(url, () => {});
+  const patient = new Pace(pool);
+  await pool.query('select 1');
+  patient.stored(big);
+  await sleep(300);
+  proxy.silence();
+  const begin = Date.now();
+  await patient.admit(small);
+  expect(Date.now() - begin).toBeLessThan(2_500);
+  proxy.drop();
+  await pool.end();
+  await scene.end();
 });
