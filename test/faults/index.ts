@@ -13,6 +13,7 @@ import { poisonEvents } from './poison.js';
 import { fasterProducer, longRun, loudNeighbour } from './pressure.js';
 import { restored } from './restore.js';
 import { severalProjectors } from './several-projectors.js';
+import { killedProjector } from './take-over.js';
 
 /** Every fault that the service is put through here, as the goals number them. */
 export const FAULTS: readonly Fault[] = [
@@ -35,6 +36,7 @@ export const FAULTS: readonly Fault[] = [
   killedMigration,
   restored,
   loudNeighbour,
+  killedProjector,
   groupsOnPostgres,
   groupsOnEventStore,
 ];

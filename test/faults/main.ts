@@ -2,6 +2,7 @@
  * Puts the built service through faults: `npm run test:faults -- [F1 F4 …] [--dose short|full] [--seed N] [--without]`.
  * Prints how far it is on standard error and a table on standard output; ends with 1 where something was found.
  */
+import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import setUp from '../support/global-setup.js';
 import tearDown from '../support/global-teardown.js';
@@ -58,6 +59,9 @@ const attempt = async (fault: Fault, how: string, work: (scene: Scene) => Promis
 
 const cut = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
 
+/** How many processes wanted to run at once in the last minute; time limits are for a machine that has them free. */
+const load = (): string => `load ${loadavg()[0]!.toFixed(1)} on ${availableParallelism()} cores`;
+
 const rows: string[][] = [['fault', 'dose', 'result', 'counter-test']];
 let failed = 0;
 await setUp();
@@ -90,7 +94,7 @@ try {
             : `without "${fault.guard}": ${first}`;
     }
     if (outcome.findings.length > 0) failed += 1;
-    rows.push([`${name} ${what}`, outcome.dose, result, counter]);
+    rows.push([`${name} ${what}`, `${outcome.dose} (${load()})`, result, counter]);
     say(`${name}: ${cut(result)}`);
     say(`${name}: ${cut(counter)}`);
   }

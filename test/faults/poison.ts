@@ -94,16 +94,18 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
     const isCounted = async (): Promise<boolean> =>
       (await database.pool.query<{ least: number }>('select min(position) as least from read.checkpoints')).rows[0]!
         .least >= head;
-    while (!(await isCounted()) && Date.now() - begin < Math.max(goodMs * 4, 2_000)) await sleep(5);
+    while (!(await isCounted()) && Date.now() - begin < (hasParking ? 30_000 : 2 * goodMs)) await sleep(5);
     waits.push(Date.now() - begin);
     scene.tell(`batch ${n} of ${batches}`);
-    if (waits.at(-1)! > goodMs) {
-      findings.push(`The good events of batch ${n} were not counted within ${goodMs} ms`);
-      break;
-    }
+    if (waits.at(-1)! > goodMs && !hasParking) break;
   }
+  const late = waits.filter((wait) => wait > goodMs).length;
+  if (late > 0)
+    findings.push(
+      `The good events of ${late} of ${n} batches were not counted within ${goodMs} ms: ${Math.max(...waits)} ms`,
+    );
   sender.close();
-  if (hasParking && findings.length === 0) findings.push(...(await mend()));
+  if (hasParking) findings.push(...(await mend()));
   stop.abort();
   await naive;
   const stored = await wholeLog(log);
