@@ -75,10 +75,11 @@ describe('the data', () => {
 });
 
 describe('the bench', () => {
-  // Each goal compares what its variants give before it times them, and fails where they differ.
-  it('finds the same results in every variant of every goal, on little data', async () => {
+  // A goal compares what its variants give before it times them, and fails where they differ. Of those with variants in
+  // the database and in memory; the others start the whole service, which other specs do.
+  it('finds the same results in every variant of counting, projecting and looking up, on little data', async () => {
     const file = join(process.cwd(), 'dist', 'test', 'bench', 'main.js');
-    const goals = ['G1', 'G2', 'G3', 'G4', 'G5', 'G6', 'G8', 'G9'];
+    const goals = ['G3', 'G4', 'G6'];
     const { stdout } = await promisify(execFile)(process.execPath, [file, ...goals, '--quick', '--json'], {
       env: { ...process.env, BENCH_DATABASE_URL: process.env['TEST_DATABASE_URL'] },
       maxBuffer: 2 ** 24,
