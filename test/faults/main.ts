@@ -1,5 +1,6 @@
 /**
- * Puts the built service through faults: `npm run test:faults -- [F1 F4 …] [--dose short|full] [--seed N] [--without]`.
+ * Puts the built service through faults: `npm run test:faults -- [F1 F4 …] [--dose short|full] [--seed N]
+ * [--rounds N] [--events N] [--seconds N] [--no-counter]`, the numbers instead of the dose's own.
  * Prints how far it is on standard error and a table on standard output; ends with 1 where something was found.
  */
 import { availableParallelism, loadavg } from 'node:os';
@@ -16,15 +17,28 @@ const { positionals, values } = parseArgs({
     dose: { type: 'string', default: 'full' },
     seed: { type: 'string', default: '1' },
     'no-counter': { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    events: { type: 'string' },
+    seconds: { type: 'string' },
   },
 });
 const dose = values.dose as DoseName;
 const seed = Number(values.seed);
 const chosen = FAULTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
 if ((dose !== 'short' && dose !== 'full') || !Number.isInteger(seed) || chosen.length === 0) {
-  console.error('Usage: npm run test:faults -- [F1 F4 ...] [--dose short|full] [--seed NUMBER] [--no-counter]');
+  console.error(
+    'Usage: npm run test:faults -- [F1 F4 ...] [--dose short|full] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-counter]',
+  );
   process.exit(2);
 }
+
+/** The dose, with what the command line says otherwise. */
+const doseOf = ({ doses }: Fault): object => {
+  const changed: Record<string, unknown> = { ...doses[dose] };
+  for (const name of ['rounds', 'events', 'seconds'] as const)
+    if (values[name] !== undefined && name in changed) changed[name] = Number(values[name]);
+  return changed;
+};
 
 const begin = Date.now();
 const say = (line: string): void => {
@@ -74,7 +88,7 @@ try {
       rows.push([`${name} ${what}`, '-', `skipped: ${unfit}`, '-']);
       continue;
     }
-    const outcome = await attempt(fault, '', (scene) => fault.run(scene, fault.doses[dose]));
+    const outcome = await attempt(fault, '', (scene) => fault.run(scene, doseOf(fault)));
     for (const finding of outcome.findings.slice(0, 20)) console.error(`\n${name}: ${finding}`);
     const result =
       outcome.findings.length === 0
