@@ -17,6 +17,7 @@ import { g7 } from './g7.js';
 import { g8 } from './g8.js';
 import { g9 } from './g9.js';
 import type { Goal } from './goal.js';
+import { groups } from './groups.js';
 
 export const GOALS: readonly Goal[] = [
   g1,
@@ -36,5 +37,6 @@ export const GOALS: readonly Goal[] = [
   g7,
   g8,
   g9,
+  groups,
   eventStore,
 ];
