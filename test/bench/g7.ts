@@ -43,10 +43,16 @@ const startAll = async (dataDir: string, sources: string, uid: number | undefine
     ...(uid !== undefined && { uid, gid: uid }),
   });
   let said = '';
+  let failed: Error | undefined;
+  child.on('error', (error) => (failed = error));
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (said += text));
   while (performance.now() - from < PATIENCE_MS) {
     const response = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
     if (response?.status === 200) return { process: child, seconds: (performance.now() - from) / 1000 };
+    if (failed !== undefined)
+      throw new Error(
+        `${process.execPath} cannot be run by this user: ${failed.message}; install it where all can enter`,
+      );
     if (child.exitCode !== null) break;
     await sleep(10);
   }
