@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { cloudEvent, sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
+import { ask } from './rig/ask.js';
 import { checkLog, checkMetrics, checkVerify, counted, sentOf, wholeLog } from './rig/check.js';
 import { startFakeDoor } from './rig/fake-door.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
@@ -21,6 +23,15 @@ const VOLUME_MB = 220;
 const mount = (folder: string): void =>
   void execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${VOLUME_MB}m,mode=711`, 'tmpfs', folder], { stdio: 'pipe' });
 const unmount = (folder: string): void => void execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
+
+const BATCH = 'application/cloudevents-batch+json';
+
+/** An event that is not part of the history. */
+const probe = (n: number): string => {
+  const at = '2026-01-01T00:00:00Z';
+  const report = { organization: 'acme', reportId: `probe-${n}`, createdAt: at, updatedAt: at };
+  return JSON.stringify([cloudEvent(sent('ReportFiled', report, `probe-${n}`))]);
+};
 
 /** Takes all the room that is left. */
 const fill = async (folder: string): Promise<void> => {
@@ -51,17 +62,34 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
   const sender = new Sender(() => door ?? service.url, keys.ingest, history, 2);
   const stop = new AbortController();
   const delivering = sender.deliver(
-    inBatches([...brandsAndFlags(), ...upstream(scene.random, 20_000 * rounds)], 500),
+    // The door that only says it stored them takes them all the while.
+    isFakeDoor
+      ? inBatches(upstream(scene.random), 20)
+      : inBatches([...brandsAndFlags(), ...upstream(scene.random, 20_000 * rounds)], 500),
     stop.signal,
   );
   const findings: string[] = [];
   const recoveries: number[] = [];
+  let probes = 0;
   for (let round = 1; round <= rounds; round += 1) {
     await sleep(500);
     scene.tell(`round ${round} of ${rounds}: no room`);
     await fill(folder);
     const fullAt = Date.now();
     await sleep(fullMs);
+    // The database has some room of its own before it asks for more.
+    const refused = async (): Promise<boolean> =>
+      isFakeDoor
+        ? (
+            await ask(`${service.url}/v2/events`, {
+              method: 'POST',
+              key: keys.ingest,
+              type: BATCH,
+              body: probe((probes += 1)),
+            })
+          ).status === 503
+        : history.attempts.some(({ at, status }) => at >= fullAt && status === 503);
+    while (!(await refused()) && Date.now() - fullAt < 30_000) await sleep(20);
     const during = history.attempts.filter(({ at }) => at >= fullAt);
     const odd = during.filter(({ status }) => status !== 200 && status !== 503);
     if (odd.length > 0)
@@ -78,10 +106,10 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
   stop.abort();
   await delivering;
   sender.close();
-  await counted(service.url);
   const stored = await wholeLog(log);
   findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
   if (!isFakeDoor) {
+    await counted(service.url);
     findings.push(...(await checkVerify(scene, env)));
     findings.push(...(await checkMetrics(service.url, keys, sentOf(stored), scene.seed)));
     await service.stop();
