@@ -27,7 +27,7 @@ export const g8: Goal = {
     const database = await bench.database();
     const { url } = await startApi(bench, database);
     const env = { DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(bench) };
-    const projector = startChild('projections/main.js', [], env, 'stderr');
+    const projector = startChild('projections/main.js', [], env);
     bench.onEnd(async () => (await projector).stop());
     await projector;
     const { quick } = bench.sizes;

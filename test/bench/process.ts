@@ -10,14 +10,13 @@ export interface Child {
 }
 
 /**
- * Starts a built program beside this one, and waits for the first message it sends, or the first line it writes.
+ * Starts a built program beside this one, and waits for the first message it sends.
  * @param path from the folder of the build: `src/main.js`
  */
 export const startChild = async (
   path: string,
   args: readonly string[] = [],
   env: NodeJS.ProcessEnv = {},
-  says: 'message' | 'stderr' = 'message',
 ): Promise<Child> => {
   const file = fileURLToPath(new URL(`../../${path}`, import.meta.url));
   const child = fork(file, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
@@ -27,9 +26,7 @@ export const startChild = async (
     if (errors.length > 20) errors.shift();
   });
   const said = await Promise.race([
-    once(says === 'message' ? child : child.stderr!, says === 'message' ? 'message' : 'data').then(
-      ([first]) => first as unknown,
-    ),
+    once(child, 'message').then(([message]) => message as unknown),
     once(child, 'exit').then(([code]) => {
       throw new Error(`${path} ended with ${code} before it was ready: ${errors.join('')}`);
     }),
