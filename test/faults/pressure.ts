@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { createDatabase } from '../support/postgres.js';
+import type { Random } from '../support/random.js';
 import { sent, type Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask, percentile } from './rig/ask.js';
@@ -172,6 +173,21 @@ const report = (organization: string, n: number): Sent =>
     `${organization}-n-${n}`,
   );
 
+/** A backfill of one organization: new records and changes of them. */
+function* backfill(random: Random): Generator<Sent> {
+  for (let n = 0; ; n += 1) {
+    const at = new Date(Date.UTC(2025, 0, 1) + random.int(365 * 86_400_000)).toISOString();
+    const asset = { type: random.pick(['URL', 'TWITTER', 'ADDRESS']), content: `site-${n % 1_000}.example` };
+    const status = random.pick(['APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED']);
+    const threatId = `t-${random.chance(0.3) ? random.int(n + 1) : n}`;
+    yield sent(
+      'ThreatStatusChanged',
+      { organization: 'loud', threatId, asset, status, createdAt: at, updatedAt: at },
+      `l-${n}`,
+    );
+  }
+}
+
 const NEIGHBOURS = ['quiet-1', 'quiet-2', 'quiet-3'];
 
 /** How long an event of a quiet organization takes from the door's answer to its metrics, while another one is loud. */
@@ -184,7 +200,7 @@ const neighbour = async (
   const history = new History(scene);
   const loud = new Sender(() => service.url, keys.ingest, history, 4);
   const stop = new AbortController();
-  const loudly = loud.deliver(inBatches(upstream(scene.random), 1_000), stop.signal);
+  const loudly = loud.deliver(inBatches(backfill(scene.random), 1_000), stop.signal);
   const slowing = isProjectorSlow ? slowDown(service.projectors[0]!, stop.signal) : undefined;
   const latencies: number[] = [];
   const quiet = NEIGHBOURS.map(async (organization) => {
