@@ -38,7 +38,12 @@ export const g4a: Goal = {
       }
       return ((next - before) * 1000) / (performance.now() - from);
     };
-    const paired = await measure(bench, 'G4a', { base: copy, target: catchUp(filled, database.pool) });
+    const paired = await measure(
+      bench,
+      'G4a',
+      { base: copy, target: catchUp(filled, database.pool) },
+      bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 2_000 },
+    );
     return {
       lines: [
         {

@@ -33,8 +33,8 @@ const idleConsumer = (pool: Pool): Slice & { position(): number } => {
 
 /**
  * Catching up from the log end to end, beside a consumer that does nothing. emmett-postgresql itself is not a
- * dependency of ours, since it brings 49 packages, MongoDB's driver among them; its consumer reads pages of 100 and
- * moves its checkpoint after each event, and so does this one.
+ * dependency of ours, since it brings 49 packages, MongoDB's driver among them; this one moves its
+ * checkpoint after each event as that one does, and reads pages of 100.
  */
 export const g4c: Goal = {
   name: 'G4c',
@@ -55,7 +55,7 @@ export const g4c: Goal = {
         {
           goal: 'G4c',
           what: 'catch-up from the log end to end',
-          against: 'a consumer that does nothing, as emmett-postgresql does it',
+          against: 'a consumer that does nothing, in the manner of emmett-postgresql',
           measured: paired.ratio,
           unit: '×',
           must: 10,

@@ -61,7 +61,7 @@ export const g8: Goal = {
       const sending: Promise<unknown>[] = [];
       for (let n = 0; n < count; n += 1) {
         const due = from + (n * 1000) / PER_SECOND;
-        if (due > performance.now()) await sleep(due - performance.now());
+        if (due > performance.now()) await sleep(Math.max(0, due - performance.now()));
         const sendOne = post(agent, url, ingest!, threat(organization, n), TYPE);
         sending.push(sendOne.then(() => answered.push(performance.now())));
       }
