@@ -71,7 +71,7 @@ const attempt = async (fault: Fault, how: string, work: (scene: Scene) => Promis
   }
 };
 
-const cut = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+const cut = (text: string): string => (text.length > 400 ? `${text.slice(0, 400)}…` : text);
 
 /** How many processes wanted to run at once in the last minute; time limits are for a machine that has them free. */
 const load = (): string => `load ${loadavg()[0]!.toFixed(1)} on ${availableParallelism()} cores`;
@@ -93,7 +93,7 @@ try {
     const result =
       outcome.findings.length === 0
         ? `stood: ${outcome.seen}`
-        : `FELL (${outcome.findings.length}): ${outcome.findings[0]}`;
+        : `FELL (${outcome.findings.length}): ${cut(outcome.findings[0]!)} [${outcome.seen}]`;
     let counter = '-';
     if (!values['no-counter']) {
       const without = await attempt(fault, ' without its guard', (scene) => fault.without(scene));

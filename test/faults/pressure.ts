@@ -25,11 +25,18 @@ interface Ground {
   readonly memoryOf: (program: 'src' | 'projections') => NodeJS.MemoryUsage;
 }
 
-const open = async (scene: Scene, organizations?: readonly string[], preload = 'report-memory'): Promise<Ground> => {
+const open = async (
+  scene: Scene,
+  {
+    organizations,
+    preload = 'report-memory',
+    live = '',
+  }: { organizations?: readonly string[]; preload?: string; live?: string } = {},
+): Promise<Ground> => {
   const database = await createDatabase();
   scene.later(() => database.drop());
   const reports = await scene.folder();
-  const env = { DATABASE_URL: database.url, MEMORY_REPORTS: reports };
+  const env = { DATABASE_URL: database.url, MEMORY_REPORTS: reports, MEMORY_LIVE: live };
   const log = await openLog(scene, database.url);
   const keys = await issueKeys(log, organizations);
   const { service } = await Service.start(scene, { env, preload: preloadOf(preload) });
@@ -75,7 +82,8 @@ const slowDown = async (projector: Process, signal: AbortSignal): Promise<void> 
 };
 
 const outrun = async (scene: Scene, { seconds, heap }: FasterDose): Promise<Outcome> => {
-  const { service, log, keys, env, memoryOf } = await open(scene);
+  // Collected before each look, for garbage says nothing of what is kept.
+  const { service, log, keys, env, memoryOf } = await open(scene, { live: 'yes' });
   const heapOf = (): number => memoryOf('projections').heapUsed;
   const history = new History(scene);
   const sender = new Sender(() => service.url, keys.ingest, history, 4);
@@ -196,7 +204,7 @@ const neighbour = async (
   { seconds, latencyMs }: NeighbourDose,
   isProjectorSlow = false,
 ): Promise<Outcome> => {
-  const { service, log, keys, env } = await open(scene, NEIGHBOURS);
+  const { service, log, keys, env } = await open(scene, { organizations: NEIGHBOURS });
   const history = new History(scene);
   const loud = new Sender(() => service.url, keys.ingest, history, 4);
   const stop = new AbortController();
@@ -281,7 +289,7 @@ const handlesOf = ({ pid }: Process): number => {
 };
 
 const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: SoakDose, preload?: string): Promise<Outcome> => {
-  const { service, keys, log, env, memoryOf } = await open(scene, undefined, preload);
+  const { service, keys, log, env, memoryOf } = await open(scene, { preload });
   const history = new History(scene);
   const sender = new Sender(() => service.url, keys.ingest, history, 2);
   const events = inBatches(upstream(scene.random), 200);
