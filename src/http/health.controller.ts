@@ -39,6 +39,8 @@ export class HealthController {
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const report = await this.readiness.report();
     if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
+    // Said here too: the request may have come before the signal, and the report after it.
+    if (report.status === 'stopping') void reply.header('connection', 'close');
     return report;
   }
 }
