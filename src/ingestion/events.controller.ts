@@ -4,7 +4,6 @@ import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, getS
 import type { FastifyRequest } from 'fastify';
 import { Access } from '../http/access.js';
 import { type Caller, CallerKey } from '../http/caller.js';
-
 import { MOST_AHEAD } from './cloud-event.js';
 import { LARGEST_BODY, readEvents } from './content-mode.js';
 import { CloudEventDto, RecordedEventsDto } from './events.dto.js';

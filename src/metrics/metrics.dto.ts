@@ -1,6 +1,5 @@
 import { IsNotEmpty, IsOptional, IsString } from 'class-validator';
-
-const INVALID_DATE = 'Invalid date format, use ISO 8601 format';
+import { INVALID_DATE } from './range.js';
 
 export class MetricsRequest {
   /**

@@ -15,7 +15,7 @@ export interface Range {
   readonly to: number;
 }
 
-const INVALID_DATE = 'Invalid date format, use ISO 8601 format';
+export const INVALID_DATE = 'Invalid date format, use ISO 8601 format';
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 // The blank is a plus that was not escaped in the query.
