@@ -143,6 +143,8 @@ export const share = (
       }
     }
     const to = batch.position > checkpoint.position ? batch.position : checkpoint.position;
-    return { projection, move: { checkpoint, to, unknown }, events, unreadable, dropped };
+    const newest = batch.events.at(-1);
+    const last = newest && newest.position > checkpoint.position ? newest : undefined;
+    return { projection, move: { checkpoint, to, last, unknown }, events, unreadable, dropped };
   });
 };

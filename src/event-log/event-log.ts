@@ -49,7 +49,7 @@ export interface Appended {
 export interface Batch {
   /** In order of position; empty where only time has passed. */
   readonly events: readonly RecordedEvent[];
-  /** Everything of ours up to this position has been handed over, this batch included. */
+  /** That of the last event handed over, this batch included; where none was yet, the one that was asked for. */
   readonly position: bigint;
   /** Every event whose append was answered before this instant (ms) has been handed over, this batch included. */
   readonly asOf: number;

@@ -30,6 +30,10 @@ export interface CheckpointsTable {
   as_of: number;
   /** Events of a type that this version does not know, passed over. */
   unknown: Generated<number>;
+  /** The event at `position`, where there was one yet. */
+  last_stream: string | null;
+  last_revision: number | null;
+  last_event_id: string | null;
 }
 
 /** Events that a projection could not apply, kept until an operator retries or drops them. */

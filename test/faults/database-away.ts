@@ -3,7 +3,7 @@ import { createDatabase } from '../support/postgres.js';
 import { cloudEvent, sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { percentile } from './rig/ask.js';
-import { checkLog, checkMetrics, checkVerify, counted, type Keys, sentOf, wholeLog } from './rig/check.js';
+import { checkCounts, checkLog, checkVerify, counted, type Keys, wholeLog } from './rig/check.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
 import { OwnPostgres } from './rig/own-postgres.js';
@@ -136,10 +136,9 @@ const killPostgres = async (
   await delivering;
   sender.close();
   if (service && findings.length === 0) {
-    await counted(service.url);
     const stored = await wholeLog(log);
-    findings.push(...history.wrong, ...checkLog(stored, history.acknowledged), ...(await checkVerify(scene, env)));
-    findings.push(...(await checkMetrics(service.url, keys, sentOf(stored), scene.seed)));
+    findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
+    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
     await service.stop();
   }
   return {

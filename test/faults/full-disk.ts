@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cloudEvent, sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
-import { checkLog, checkMetrics, checkVerify, counted, sentOf, wholeLog } from './rig/check.js';
+import { checkCounts, checkLog, wholeLog } from './rig/check.js';
 import { startFakeDoor } from './rig/fake-door.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
@@ -109,9 +109,7 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
   const stored = await wholeLog(log);
   findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
   if (!isFakeDoor) {
-    await counted(service.url);
-    findings.push(...(await checkVerify(scene, env)));
-    findings.push(...(await checkMetrics(service.url, keys, sentOf(stored), scene.seed)));
+    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
     await service.stop();
   }
   const refused = history.attempts.filter(({ status }) => status === 503).length;

@@ -4,7 +4,7 @@ import { findPlace } from '../../src/embedded-postgres/place.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createDatabase } from '../support/postgres.js';
 import type { Fault, Outcome } from './fault.js';
-import { checkLog, checkMetrics, checkVerify, counted, sentOf, wholeLog } from './rig/check.js';
+import { checkCounts, checkLog, wholeLog } from './rig/check.js';
 import { startFakeDoor } from './rig/fake-door.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
@@ -93,9 +93,7 @@ const killAgainAndAgain = async (
   const stored = await wholeLog(log);
   findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
   if (!isFakeDoor) {
-    await counted(service.url);
-    findings.push(...(await checkVerify(scene, env)));
-    findings.push(...(await checkMetrics(service.url, keys, sentOf(stored), scene.seed)));
+    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
     await service.stop();
   }
   const broken = history.attempts.filter(({ status }) => status === 0).length;

@@ -8,7 +8,7 @@ import { createDatabase } from '../support/postgres.js';
 import { sent, type Sent, stored } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
-import { checkLog, checkMetrics, checkVerify, counted, sentOf, wholeLog } from './rig/check.js';
+import { checkCounts, checkLog, counted, wholeLog } from './rig/check.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
 import { call } from './rig/processes.js';
@@ -110,10 +110,9 @@ const rebuildLive = async (
   await Promise.all([...readers, sending]);
   sender.close();
   if (!isInPlace) {
-    await counted(service.url);
-    const all = await wholeLog(log);
-    findings.push(...history.wrong, ...checkLog(all, history.acknowledged), ...(await checkVerify(scene, env)));
-    findings.push(...(await checkMetrics(service.url, keys, sentOf(all), scene.seed)));
+    const stored = await wholeLog(log);
+    findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
+    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
     await service.stop();
   }
   return {

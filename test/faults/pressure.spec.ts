@@ -1,4 +1,5 @@
-import { fasterProducer, loudNeighbour } from './pressure.js';
+import { fasterProducer } from './faster-producer.js';
+import { loudNeighbour } from './loud-neighbour.js';
 import { stands } from './stands.js';
 
 // Half an hour (F17) is for `npm run test:faults`.

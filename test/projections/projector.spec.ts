@@ -158,7 +158,9 @@ describe('events that cannot be applied', () => {
     });
     expect(troubles.filter((sentence) => sentence.startsWith('Parked event'))).toHaveLength(bad.length);
     // Everything comes once more, as after a restore of the read models.
-    await database.pool.query(`update read.checkpoints set position = -1`);
+    await database.pool.query(
+      `update read.checkpoints set position = -1, last_stream = null, last_revision = null, last_event_id = null`,
+    );
     await project([projection]);
     expect((await listParked(database.pool)).map(({ attempts }) => attempts)).toEqual(bad.map(() => 1));
   });
@@ -303,6 +305,28 @@ describe('the checkpoint', () => {
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ForeignCheckpoint);
     expect((failure as Error).message).toContain('the log ends at 1');
+  });
+
+  it('of a log that was restored and went on otherwise stops the projector with a sentence', async () => {
+    const [first, ...others] = threats(9);
+    await append([first!, ...others.slice(0, 4)]);
+    await project([metrics]);
+    await database.pool.query('delete from log.events where position >= 3');
+    await append(others.slice(4));
+    const failure = await project([metrics]).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ForeignCheckpoint);
+    expect((failure as Error).message).toContain('is no longer in the log: the log was restored to an earlier state');
+  });
+
+  it('of a log in which the same events have come in another order stops the projector with a sentence', async () => {
+    const events = threats(6);
+    await append(events.slice(0, 4));
+    await project([metrics]);
+    await database.pool.query('delete from log.events where position >= 3');
+    await append([...events.slice(4), ...events.slice(2, 4)]);
+    const failure = await project([metrics]).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ForeignCheckpoint);
+    expect((failure as Error).message).toMatch(/position 4, but that event is at position 6 now/);
   });
 
   it('of a new projection is at the beginning, and the others are not applied again while it catches up', async () => {

@@ -122,3 +122,24 @@ export const checkMetrics = async (
   }
   return findings;
 };
+
+/**
+ * Waits until all that is stored is counted, and then judges the counts: the operator's own recount of every cell, and
+ * what the service answers beside what a naive recount says.
+ */
+export const checkCounts = async (
+  scene: Scene,
+  { url }: { readonly url: string },
+  { keys, env, stored }: { keys: Keys; env: Environment; stored: readonly RecordedEvent[] },
+): Promise<string[]> => {
+  await counted(url, 600_000);
+  return [...(await checkVerify(scene, env)), ...(await checkMetrics(url, keys, sentOf(stored), scene.seed))];
+};
+
+/** Millions are too many to be held here one by one: what was accepted is compared with the log by their number. */
+export const checkStored = async (log: EventLog, accepted: number, keys: Keys): Promise<string[]> => {
+  // Besides what was sent it holds its opening and the keys.
+  const own = 1 + 1 + Object.keys(keys.read).length;
+  const stored = Number(await log.head()) + 1 - own;
+  return stored === accepted ? [] : [`${accepted} events were accepted, ${stored} are in the log`];
+};

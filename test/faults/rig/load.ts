@@ -72,6 +72,12 @@ export class History {
       }),
     );
   }
+
+  /** A run of millions is as long as it is; what is kept of it need not be. */
+  forget(): void {
+    this.acknowledged.splice(0, Math.max(0, this.acknowledged.length - 200_000));
+    this.attempts.length = 0;
+  }
 }
 
 /** A sender that gives nothing up: a batch that was not acknowledged is sent again, whatever happened to it. */

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { BEGINNING } from '../../src/event-log/event-log.js';
+import type { Sent } from '../support/upstream.js';
+import type { Fault, Outcome } from './fault.js';
+import { ask } from './rig/ask.js';
+import { checkCounts, checkLog, counted, wholeLog } from './rig/check.js';
+import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import type { Scene } from './rig/scene.js';
+import { MB, peakDuring, slowDown, watch } from './rig/watched.js';
+
+interface Dose {
+  readonly seconds: number;
+  /** The heap may be this many times its peak while idle. */
+  readonly heap: number;
+}
+
+const outrun = async (scene: Scene, { seconds, heap }: Dose): Promise<Outcome> => {
+  // Collected before each look, for garbage says nothing of what is kept.
+  const { service, log, keys, env, memoryOf } = await watch(scene, { live: 'yes' });
+  const heapOf = (): number => memoryOf('projections').heapUsed;
+  const history = new History(scene);
+  const sender = new Sender(() => service.url, keys.ingest, history, 4);
+  // Idle is a projector that has worked before: its code is compiled and its caches are filled.
+  await sender.deliver(inBatches([...brandsAndFlags(), ...upstream(scene.random, 5_000)], 1_000));
+  await counted(service.url);
+  const idle = await peakDuring(heapOf, sleep(Math.min(seconds * 500, 10_000)));
+  const stop = new AbortController();
+  const slowing = slowDown(service.projectors[0]!, stop.signal);
+  const lag = async (): Promise<number> => {
+    const { body } = await ask(`${service.url}/health/ready`);
+    return Math.max(...body.parts.readModels.detail.projections.map((one: { lag: number }) => one.lag));
+  };
+  const end = new AbortController();
+  const delivering = sender.deliver(inBatches(numbered(upstream(scene.random), 'more'), 1_000), end.signal);
+  const peaking = peakDuring(heapOf, delivering);
+  for (let second = 1; second <= seconds; second += 1) {
+    await sleep(1_000);
+    scene.tell(`${second} of ${seconds} s, ${history.acknowledged.length} acknowledged, ${await lag()} behind`);
+  }
+  end.abort();
+  await delivering;
+  const behind = await lag();
+  stop.abort();
+  await slowing;
+  const draining = counted(service.url, 600_000);
+  const peak = Math.max(await peaking, await peakDuring(heapOf, draining));
+  sender.close();
+  const findings: string[] = [...history.wrong];
+  if (behind === 0) findings.push('The projector was never behind: the dose was none');
+  if (peak > heap * idle)
+    findings.push(`The heap was ${(peak / MB).toFixed(1)} MB at its peak, ${(idle / MB).toFixed(1)} MB idle`);
+  const stored = await wholeLog(log);
+  findings.push(
+    ...checkLog(stored, history.acknowledged),
+    ...(await checkCounts(scene, service, { keys, env, stored })),
+  );
+  await service.stop();
+  return {
+    dose: `${seconds} s, ${history.acknowledged.length} events, a projector stopped nine tenths of the time`,
+    seen: `${behind} events behind at the end, drained in ${await draining} ms; heap ${(peak / MB).toFixed(1)} MB at its peak, ${(idle / MB).toFixed(1)} MB idle (${(peak / idle).toFixed(2)} ×)`,
+    findings,
+  };
+};
+
+function* numbered(events: Iterable<Sent>, prefix: string): Generator<Sent> {
+  for (const event of events) yield { ...event, id: `${prefix}-${event.id}` };
+}
+
+const collectGarbage = (): void => {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+};
+
+/** A follower that takes what comes and works on it later, in this process; what it holds is weighed as a projector's. */
+const hoard = async (scene: Scene, { heap }: Dose): Promise<Outcome> => {
+  const { service, log, keys, memoryOf } = await watch(scene, { live: 'yes' });
+  const history = new History(scene);
+  const sender = new Sender(() => service.url, keys.ingest, history, 4);
+  await sender.deliver(inBatches(upstream(scene.random, 20_000), 1_000));
+  sender.close();
+  await counted(service.url);
+  const idle = await peakDuring(() => memoryOf('projections').heapUsed, sleep(1_000));
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const waiting: unknown[] = [];
+  for (let after = BEGINNING; ;) {
+    const page = await log.readAll(after, 1_000);
+    waiting.push(...page);
+    if (page.length < 1_000) break;
+    after = page.at(-1)!.position;
+  }
+  collectGarbage();
+  const peak = idle + process.memoryUsage().heapUsed - before;
+  await service.stop();
+  return {
+    dose: `${history.acknowledged.length} events`,
+    seen: `${waiting.length} waiting`,
+    findings:
+      peak > heap * idle ? [`The heap was ${(peak / MB).toFixed(1)} MB, ${(idle / MB).toFixed(1)} MB idle`] : [],
+  };
+};
+
+export const fasterProducer: Fault<Dose> = {
+  name: 'F18',
+  what: 'a producer ten times faster than the projector',
+  // Over a few seconds a heap's peak is as much chance as use.
+  doses: { short: { seconds: 2, heap: 3 }, full: { seconds: 60, heap: 1.5 } },
+  run: outrun,
+  guard: 'one page is worked on while one travels, and no more are taken',
+  without: (scene) => hoard(scene, { seconds: 1, heap: 1.5 }),
+};

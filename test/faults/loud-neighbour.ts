@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Random } from '../support/random.js';
+import { sent, type Sent } from '../support/upstream.js';
+import type { Fault, Outcome } from './fault.js';
+import { ask, percentile } from './rig/ask.js';
+import { checkStored, checkVerify, counted } from './rig/check.js';
+import { History, inBatches, Sender } from './rig/load.js';
+import type { Scene } from './rig/scene.js';
+import { slowDown, watch } from './rig/watched.js';
+
+interface Dose {
+  /** How many the loud one sends. */
+  readonly events: number;
+  /** Milliseconds from the answer at the door until it is counted, in 99 of 100. */
+  readonly latencyMs: number;
+}
+
+const report = (organization: string, n: number): Sent =>
+  sent(
+    'ReportFiled',
+    { organization, reportId: `n-${n}`, createdAt: '2026-02-01T00:00:00Z', updatedAt: '2026-02-01T00:00:00Z' },
+    `${organization}-n-${n}`,
+  );
+
+/** A backfill of one organization: new records and changes of them. */
+function* backfill(random: Random): Generator<Sent> {
+  for (let n = 0; ; n += 1) {
+    const at = new Date(Date.UTC(2025, 0, 1) + random.int(365 * 86_400_000)).toISOString();
+    const asset = { type: random.pick(['URL', 'TWITTER', 'ADDRESS']), content: `site-${n % 1_000}.example` };
+    const status = random.pick(['APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED']);
+    const threatId = `t-${random.chance(0.3) ? random.int(n + 1) : n}`;
+    yield sent(
+      'ThreatStatusChanged',
+      { organization: 'loud', threatId, asset, status, createdAt: at, updatedAt: at },
+      `l-${n}`,
+    );
+  }
+}
+
+const NEIGHBOURS = ['quiet-1', 'quiet-2', 'quiet-3'];
+
+/** How long an event of a quiet organization takes from the door's answer to its metrics, while another one is loud. */
+const neighbour = async (scene: Scene, { events, latencyMs }: Dose, isProjectorSlow = false): Promise<Outcome> => {
+  const { service, log, keys, env } = await watch(scene, { organizations: NEIGHBOURS });
+  const history = new History(scene);
+  const loud = new Sender(() => service.url, keys.ingest, history, 4);
+  const stop = new AbortController();
+  const loudly = loud.deliver(inBatches(backfill(scene.random), 1_000), stop.signal);
+  const slowing = isProjectorSlow ? slowDown(service.projectors[0]!, stop.signal) : undefined;
+  const latencies: number[] = [];
+  const others = new History(scene);
+  const quiet = NEIGHBOURS.map(async (organization) => {
+    const sender = new Sender(() => service.url, keys.ingest, others, 1);
+    const key = keys.read[organization]!;
+    for (let n = 1; !stop.signal.aborted; n += 1) {
+      await sender.deliver([[report(organization, n)]].values());
+      const begin = performance.now();
+      for (;;) {
+        const { body } = await ask(`${service.url}/v2/organization/metrics`, { key });
+        if (body.metrics?.reports >= n) break;
+        if (performance.now() - begin > 60_000) break;
+        await sleep(5);
+      }
+      latencies.push(performance.now() - begin);
+      await sleep(100);
+    }
+    sender.close();
+  });
+  const begin = performance.now();
+  let slowed = 0;
+  const look = (): void => {
+    slowed += history.attempts.filter(({ status }) => status === 429).length;
+    history.forget();
+    others.forget();
+  };
+  while (history.accepted < events) {
+    await sleep(100);
+    look();
+    scene.tell(
+      `${history.accepted} of ${events} events, p99 ${Math.round(percentile(latencies, 0.99))} ms, slowed ${slowed} times`,
+    );
+  }
+  const perSecond = (history.accepted * 1_000) / (performance.now() - begin);
+  stop.abort();
+  await loudly;
+  await Promise.all([...quiet, slowing]);
+  look();
+  loud.close();
+  const p99 = percentile(latencies, 0.99);
+  const findings = [...history.wrong, ...others.wrong];
+  if (p99 > latencyMs) findings.push(`p99 of the others is ${Math.round(p99)} ms`);
+  if (findings.length === 0) {
+    await counted(service.url, 600_000);
+    findings.push(
+      ...(await checkStored(log, history.accepted + others.accepted, keys)),
+      ...(await checkVerify(scene, env)),
+    );
+  }
+  await service.stop();
+  return {
+    dose: `${history.accepted} events of the loud one (${Math.round(perSecond)} a second)`,
+    seen: `${latencies.length} events of ${NEIGHBOURS.length} others counted after p50 ${Math.round(percentile(latencies, 0.5))}, p99 ${Math.round(p99)}, at most ${Math.round(Math.max(...latencies))} ms; the loud one slowed ${slowed} times`,
+    findings,
+  };
+};
+
+export const loudNeighbour: Fault<Dose> = {
+  name: 'F21',
+  what: 'one organization sends at full rate',
+  doses: { short: { events: 20_000, latencyMs: 5_000 }, full: { events: 10_000_000, latencyMs: 500 } },
+  run: (scene, dose) => neighbour(scene, dose),
+  guard: 'a projector as fast as the door',
+  without: (scene) => neighbour(scene, { events: 20_000, latencyMs: 500 }, true),
+};
