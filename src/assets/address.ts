@@ -23,12 +23,19 @@ const BASE32_58 = /^[A-Z2-7]{58}$/;
 const PREFIXED =
   /^(?:(?:ethereum|bitcoin|litecoin|dogecoin|solana|tron|polkadot|substrate|ripple|xrp|stellar|cardano|tezos):(?:pay-)?|(?:eip155|bip122|solana|tron|polkadot|cosmos|stellar|tezos|xrpl):[A-Za-z0-9_-]{1,64}:)([^@?]+)(?:[@?].*)?$/i;
 
+/** EIP-3770: the chain's short name before the account, as wallets copy it (`eth:0x…`, `arb1:0x…`). */
+const ON_CHAIN = /^[a-z][a-z0-9-]{0,31}:(0x[0-9a-f]{40})$/i;
+/** Bitcoin Cash and eCash; the name of the chain may be left out of the former. */
+const CASH = /^(?:(bitcoincash|ecash):)?([qp][02-9ac-hj-np-z]{41})$/i;
+const CASH_ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
+const CASH_GENERATORS = [0x98f2bc8e61n, 0x79b76d99e2n, 0xf33e5fb3c4n, 0xae2eabe2a8n, 0x1e4f43e470n];
+
 /** @returns undefined where no encoding's own rules (length, alphabet, checksum) take the text for an address */
 export const readAddress = (text: string): Address | undefined => {
-  const bare = text.includes(':') ? (PREFIXED.exec(text)?.[1] ?? text) : text;
+  const bare = text.includes(':') ? ((PREFIXED.exec(text) ?? ON_CHAIN.exec(text))?.[1] ?? text) : text;
   if (EVM.test(bare)) return { encoding: 'evm', key: bare.toLowerCase() };
   if (HEX_32.test(bare)) return { encoding: 'hex', key: bare.toLowerCase() };
-  return readTon(bare) ?? readBech32(bare) ?? readBase58(bare) ?? readBase32(bare);
+  return readTon(bare) ?? readBech32(bare) ?? readCash(bare) ?? readBase58(bare) ?? readBase32(bare);
 };
 
 const readBech32 = (text: string): Address | undefined => {
@@ -39,6 +46,29 @@ const readBech32 = (text: string): Address | undefined => {
   if (bech32.decodeUnsafe(word, false) === undefined && bech32m.decodeUnsafe(word, false) === undefined)
     return undefined;
   return { encoding: 'bech32', key: lower };
+};
+
+const readCash = (text: string): Address | undefined => {
+  const [, chain = 'bitcoincash', payload] = CASH.exec(text) ?? [];
+  if (payload === undefined || (payload !== payload.toLowerCase() && payload !== payload.toUpperCase()))
+    return undefined;
+  const lower = { chain: chain.toLowerCase(), payload: payload.toLowerCase() };
+  const values = [...lower.chain].map((letter) => letter.charCodeAt(0) & 31);
+  values.push(0, ...[...lower.payload].map((letter) => CASH_ALPHABET.indexOf(letter)));
+  return cashChecksum(values) === 0n ? { encoding: 'cashaddr', key: `${lower.chain}:${lower.payload}` } : undefined;
+};
+
+/** The BCH code of CashAddr, 0 where the address is in order. */
+const cashChecksum = (values: readonly number[]): bigint => {
+  let sum = 1n;
+  for (const value of values) {
+    const top = sum >> 35n;
+    sum = ((sum & 0x07ffffffffn) << 5n) ^ BigInt(value);
+    CASH_GENERATORS.forEach((generator, bit) => {
+      if ((top >> BigInt(bit)) & 1n) sum ^= generator;
+    });
+  }
+  return sum ^ 1n;
 };
 
 const readBase58 = (text: string): Address | undefined => {

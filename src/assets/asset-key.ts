@@ -3,7 +3,7 @@ import type { Asset } from '../events/fields.js';
 import { readAddress } from './address.js';
 import { readIpfs } from './ipfs.js';
 import { locate, pathOf, refang } from './location.js';
-import { PROFILE_TYPES, profileName, readProfileLink } from './profile.js';
+import { PROFILE_TYPES, profileHost, profileName, readProfileLink } from './profile.js';
 
 export const urlKey = (host: string): string => `URL:${host}`;
 /** A page without a path is its host. */
@@ -41,9 +41,9 @@ export const addressKey = (key: string): string => `ADDRESS:${key}`;
 
 const profileKey = (type: string, text: string): string => {
   const meant = refang(text);
-  if (/[/\\]|^[a-z]+:/i.test(meant)) {
+  if (/[/\\]|^[a-z]+:|\.t\.me$/i.test(meant)) {
     const location = locate(meant.replace(/^tg:\/\//i, 'https://t.me/'));
-    const profile = location && readProfileLink(location.host, location.rest);
+    const profile = location && (profileHost(location.host) ?? readProfileLink(location.host, location.rest));
     if (profile?.type === type) return `${type}:${profile.name}`;
   }
   return `${type}:${profileName(type, meant)}`;

@@ -84,7 +84,11 @@ const unreadPunycode = (authority: string): string | undefined => {
   return isOne ? name.toLowerCase() : undefined;
 };
 
-const hostOf = (authority: string): string | undefined => {
+/** An IPv6 address with a zone (`fe80::1%eth0`, in a URL `[fe80::1%25eth0]`), which names a card of the machine only. */
+const ZONE = /^(\[?[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*)%[\w.~%-]{1,64}(\]?(?::\d{1,5})?)$/i;
+
+const hostOf = (given: string): string | undefined => {
+  const authority = given.includes('%') ? given.replace(ZONE, '$1$2') : given;
   const bare = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(authority) ? `[${authority}]` : authority;
   let host: string | undefined;
   try {

@@ -170,6 +170,15 @@ const sitesOf = (host: string): readonly Site[] | undefined =>
 /** Whether profiles live on this host, so that a verdict on the host says nothing about one of them. */
 export const carriesProfiles = (host: string): boolean => sitesOf(host) !== undefined;
 
+/** The other way to write `t.me/NAME`. */
+const TELEGRAM_HOST = /^([a-z]\w{3,31})\.t\.me$/;
+
+/** The profile whose own the host is. */
+export const profileHost = (host: string): Profile | undefined => {
+  const name = host.endsWith('.t.me') ? TELEGRAM_HOST.exec(host)?.[1] : undefined;
+  return name === undefined ? undefined : { type: 'TELEGRAM', name };
+};
+
 /** @param rest what follows the host in the link: path, query, fragment */
 export const readProfileLink = (host: string, rest: string): Profile | undefined => {
   const sites = sitesOf(host);

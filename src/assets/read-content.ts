@@ -3,7 +3,7 @@ import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
 import { isInternalHost } from './internal-host.js';
 import { readCid, readIpfs } from './ipfs.js';
 import { locate, locatePlain, type Location, pathOf, refang } from './location.js';
-import { carriesProfiles, profileName, readProfileLink } from './profile.js';
+import { carriesProfiles, profileHost, profileName, readProfileLink } from './profile.js';
 import { carriesPages } from './publishing-hosts.js';
 
 /** What a text that was sent for checking stands for. */
@@ -34,6 +34,8 @@ const INTERNAL: Content = { code: 'internal-scheme' };
 const INTERNAL_SCHEME =
   /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;
 const HANDLE = /^@[A-Za-z0-9_]{1,15}$/;
+/** Longer than a name on Twitter can be. */
+const TELEGRAM_HANDLE = /^@[A-Za-z][A-Za-z0-9_]{15,31}$/;
 const BLUESKY_HANDLE = /^@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i;
 
 /** Links that open an app, as the web links they stand for. */
@@ -79,6 +81,7 @@ export const readContent = (content: string): Content => {
 
 const handle = (text: string): Content => {
   if (HANDLE.test(text)) return { reading: plainReading('TWITTER', profileName('TWITTER', text)) };
+  if (TELEGRAM_HANDLE.test(text)) return { reading: plainReading('TELEGRAM', profileName('TELEGRAM', text)) };
   if (BLUESKY_HANDLE.test(text)) return { reading: plainReading('BLUESKY', profileName('BLUESKY', text)) };
   return PARSE_ERROR;
 };
@@ -119,6 +122,9 @@ const IPFS_HOST = /^([a-z0-9]{46,63})\.ipfs\./;
 
 const locationReading = ({ host, isName, rest }: Location): Reading => {
   const url = urlKey(host);
+  const owner = isName ? profileHost(host) : undefined;
+  if (owner !== undefined)
+    return hostReading(host, true, false, owner.type, owner.name, [url, `${owner.type}:${owner.name}`]);
   const ipfsHost = isName ? IPFS_HOST.exec(host)?.[1] : undefined;
   const cid = ipfsHost === undefined ? undefined : readCid(ipfsHost);
   if (rest === '' || rest === '/')

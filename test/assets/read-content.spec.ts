@@ -9,6 +9,8 @@ const readingOf = (content: string): string => {
   return reading === undefined ? code : `${reading.type} ${reading.name}`;
 };
 
+/** The first example of the CashAddr specification. */
+const CASH = 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
 const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
 /** Alice's public key. */
 const ALICE = '0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d';
@@ -144,7 +146,7 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     ['1.2.3.4.5', 'parse-error'],
     ['http://4294967296/', 'parse-error'],
     ['[2606:4700', 'parse-error'],
-    ['[fe80::1%25eth0]', 'parse-error'],
+    ['[fe80::1%25eth0]', 'internal-scheme'],
   ],
   'the browser’s, the machine’s and private addresses': [
     ['chrome://settings', 'internal-scheme'],
@@ -179,6 +181,8 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     ['127.1', 'internal-scheme'],
     ['2130706433', 'internal-scheme'],
     ['0x7f000001', 'internal-scheme'],
+    ['fe80::1%eth0', 'internal-scheme'],
+    ['http://[fe80::1%25eth0]:8080/x', 'internal-scheme'],
     ['0177.0.0.1', 'internal-scheme'],
     ['0.0.0.0', 'internal-scheme'],
     ['0', 'internal-scheme'],
@@ -211,6 +215,13 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     [`ethereum:pay-${EVM}`, `ADDRESS ${EVM}`],
     [`eip155:1:${EVM}`, `ADDRESS ${EVM}`],
     [`eip155:137:${EVM.toUpperCase().replace('0X', '0x')}`, `ADDRESS ${EVM}`],
+    [`eth:${EVM}`, `ADDRESS ${EVM}`],
+    [`arb1:${EVM}`, `ADDRESS ${EVM}`],
+    [CASH, `ADDRESS ${CASH}`],
+    [CASH.toUpperCase(), `ADDRESS ${CASH}`],
+    [CASH.slice('bitcoincash:'.length), `ADDRESS ${CASH}`],
+    [CASH.replace('6a', '6q'), 'parse-error'],
+    [CASH.replace('bitcoincash', 'ecash'), 'parse-error'],
     ['1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa', 'ADDRESS 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
     ['3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy', 'ADDRESS 3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy'],
     ['bitcoin:1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa?amount=1', 'ADDRESS 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
@@ -259,7 +270,9 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
   'profile links and handles': [
     ['@Evil', 'TWITTER evil'],
     ['@evil_support1', 'TWITTER evil_support1'],
-    ['@this_is_longer_than_fifteen', 'parse-error'],
+    ['@This_is_longer_than_fifteen', 'TELEGRAM this_is_longer_than_fifteen'],
+    ['@this_is_longer_than_thirty_two_characters', 'parse-error'],
+    ['@1_is_longer_than_fifteen', 'parse-error'],
     ['@', 'parse-error'],
     ['@user@mastodon.example', 'parse-error'],
     ['@Evil.bsky.social', 'BLUESKY evil.bsky.social'],
@@ -277,6 +290,9 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     ['https://x.com/i/flow/login', 'PAGE x.com/i/flow/login'],
     ['t.me/Evil', 'TELEGRAM evil'],
     ['https://t.me/Evil/123', 'TELEGRAM evil'],
+    ['Evil.t.me', 'TELEGRAM evil'],
+    ['https://evil.t.me/123', 'TELEGRAM evil'],
+    ['a.evil.t.me', 'URL a.evil.t.me'],
     ['https://t.me/s/Evil', 'TELEGRAM evil'],
     ['https://telegram.me/evil', 'TELEGRAM evil'],
     ['tg://resolve?domain=Evil', 'TELEGRAM evil'],
@@ -492,13 +508,14 @@ describe('the key of an asset', () => {
       'PAGE',
       ['medium.com/@Evil', 'https://Medium.com/@Evil/?x#y', 'https://medium.com/a/../@Evil', 'medium.com/%40Evil'],
     ],
-    ['ADDRESS', [EVM, EVM.toUpperCase(), ` ethereum:${EVM}`, `eip155:1:${EVM}`]],
+    ['ADDRESS', [EVM, EVM.toUpperCase(), ` ethereum:${EVM}`, `eip155:1:${EVM}`, `base:${EVM}`]],
+    ['ADDRESS', [CASH, CASH.toUpperCase(), CASH.slice('bitcoincash:'.length)]],
     [
       'ADDRESS',
       ['15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5', '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY'],
     ],
     ['TWITTER', ['evil', '@Evil', 'x.com/evil', 'https://twitter.com/EVIL/status/1', 'hxxps://x[.]com/evil']],
-    ['TELEGRAM', ['evil', '@Evil', 't.me/evil', 'tg://resolve?domain=Evil', 'https://telegram.me/evil/5']],
+    ['TELEGRAM', ['evil', '@Evil', 't.me/evil', 'tg://resolve?domain=Evil', 'https://telegram.me/evil/5', 'Evil.t.me']],
     ['TELEGRAM', ['+AbCdEfGh', 'https://t.me/+AbCdEfGh', 't.me/joinchat/AbCdEfGh']],
     ['YOUTUBE', ['@Evil', 'evil', 'https://youtube.com/@EVIL']],
     ['REDDIT', ['u/evil', '/u/Evil', 'user/evil', 'https://reddit.com/user/evil']],
