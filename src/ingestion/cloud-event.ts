@@ -71,15 +71,18 @@ export const readCloudEvent = (value: unknown, latest: number, suspicious: boole
     return { id: undefined, source: '', type: '', time: 0, data: undefined, issues };
   }
   const attributes = value as Readonly<Record<string, unknown>>;
-  const { specversion, id, data } = attributes;
+  /** In the JSON format an attribute that is null is one that is not there. */
+  const attribute = (name: string): unknown => attributes[name] ?? undefined;
+  const { data } = attributes;
+  const [specversion, id] = [attribute('specversion'), attribute('id')];
   if (specversion !== '1.0') issues.push('specversion must be "1.0"');
   requireText('id', id, issues);
-  const source = requireText('source', attributes['source'], issues);
-  const type = requireText('type', attributes['type'], issues);
-  const time = requireTime(attributes['time'], latest, issues);
-  if ('data_base64' in attributes) issues.push('data_base64 is not taken: send data as JSON');
+  const source = requireText('source', attribute('source'), issues);
+  const type = requireText('type', attribute('type'), issues);
+  const time = requireTime(attribute('time'), latest, issues);
+  if (attribute('data_base64') !== undefined) issues.push('data_base64 is not taken: send data as JSON');
   else if (!('data' in attributes)) issues.push('data is required');
-  const contentType = attributes['datacontenttype'];
+  const contentType = attribute('datacontenttype');
   if (contentType !== undefined && !(typeof contentType === 'string' && JSON_MEDIA_TYPE.test(contentType)))
     issues.push('datacontenttype must be a JSON media type, such as application/json');
   if (suspicious && holdsUnstorable(value)) issues.push('the event must hold no U+0000 and no lone surrogate');
