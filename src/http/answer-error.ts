@@ -28,6 +28,7 @@ export const NO_SUCH_ADDRESS = 'There is nothing at this address';
 /** What is said of the errors that Fastify and Node find; their own words would be an implementation's. */
 const SENTENCES: Readonly<Record<number, string>> = {
   400: 'The request could not be read',
+  405: 'The method is not allowed here',
   408: 'The request did not arrive in time',
   413: 'The body is too large',
   414: 'The address is longer than 8,192 bytes',

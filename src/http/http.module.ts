@@ -3,7 +3,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Config } from '../config.js';
-import { NotFound } from '../errors.js';
+import { Invalid, NotFound } from '../errors.js';
 import { checkAccess } from './check-access.js';
 import { AllowedMethods } from './allowed-methods.js';
 import { answerError, MethodNotAllowed, NO_SUCH_ADDRESS } from './answer-error.js';
@@ -46,6 +46,8 @@ export class HttpModule {
     instance.addHook('onRequest', (request, reply, done) => {
       void reply.header('x-request-id', request.id);
       if (this.readiness.stopping) void reply.header('connection', 'close');
+      if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
+        return answerError(new Invalid('The request has no Host header'), request, reply);
       if (!request.is404) return done();
       const allow = this.allowed.of(pathOf(request.url));
       const error = allow === undefined ? new NotFound(NO_SUCH_ADDRESS) : new MethodNotAllowed(allow);

@@ -1,3 +1,4 @@
+import { UnsupportedMediaTypeException } from '@nestjs/common';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 
 type Done = (error: Error | null, body?: unknown) => void;
@@ -16,6 +17,8 @@ export const readJsonBodies = (instance: FastifyInstance): void => {
     if (request.takesRawBody) return done(null, body);
     // Clients send the header with a DELETE that has no body.
     if (body.length === 0 && request.method === 'DELETE') return done(null, undefined);
+    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+      return done(new UnsupportedMediaTypeException('Send the body without Content-Encoding'));
     let text: string;
     try {
       text = utf8.decode(body);

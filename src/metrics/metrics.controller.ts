@@ -1,10 +1,11 @@
 import { Controller, Get, Query, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../events/instant.js';
 import { Access } from '../http/access.js';
 import { Organization } from '../http/caller.js';
+import { ErrorBody } from '../http/error-body.dto.js';
 import { GetMetrics } from './get-metrics.js';
 import { Metrics, MetricsRequest } from './metrics.dto.js';
 import { readRange } from './range.js';
@@ -28,6 +29,7 @@ export class MetricsController {
       },
     },
   })
+  @ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })
   async getMetrics(
     @Organization() organization: string,
     @Query() request: MetricsRequest,

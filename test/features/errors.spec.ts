@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 
@@ -222,10 +223,27 @@ describe('Every error has the flat body', () => {
     }
   });
 
+  it('400 with a body for a request of HTTP 1.1 without a Host', async () => {
+    const raw = await sendRaw('GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n');
+    expect(raw).toMatch(/^HTTP\/1\.1 400 /);
+    expect(bodyOf(raw)).toEqual({ code: 'BAD_REQUEST', message: 'The request has no Host header' });
+    expect(await sendRaw('GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('415 for a body that is packed, which would only look broken', async () => {
+    const packed = await ask('POST', GROUPS, asJson(new Uint8Array(gzipSync('{}')), { 'content-encoding': 'gzip' }));
+    expect([packed.status, packed.body]).toEqual([
+      415,
+      { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'Send the body without Content-Encoding' },
+    ]);
+    const plain = await ask('POST', GROUPS, asJson('{}', { 'content-encoding': 'identity' }));
+    expect(plain.body.message).toBe('Group name is required');
+  });
+
   it('405 for CONNECT', async () => {
     const raw = await sendRaw('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n');
     expect(raw).toMatch(/^HTTP\/1\.1 405 /);
-    expect(bodyOf(raw)).toMatchObject({ code: 'METHOD_NOT_ALLOWED' });
+    expect(bodyOf(raw)).toEqual({ code: 'METHOD_NOT_ALLOWED', message: 'The method is not allowed here' });
   });
 
   it('keeps a sane request id and replaces any other', async () => {
