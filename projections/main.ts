@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util';
 import type { LoggerService } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { readConfig } from '../src/config.js';
+import { ConfigError, readConfig, WRONG_SETTING } from '../src/config.js';
 import { openDatabase } from '../src/embedded-postgres/embedded-postgres.js';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { openEventLog } from '../src/event-log/open-event-log.js';
 import { createLogger } from '../src/logger.js';
 import { migrate } from '../src/read-models/migrate.js';
 import { createPool } from '../src/read-models/pool.js';
+import { prepareTables } from '../src/read-models/prepare-tables.js';
 import { stopWithParent, tellParent } from '../src/stop-with-parent.js';
 import { PROJECTIONS } from './index.js';
 import { Lease } from './lease.js';
@@ -62,6 +63,8 @@ const main = async (): Promise<number> => {
   const config = readConfig();
   const logger = createLogger(config);
   const isProjecting = positionals.length === 0;
+  const isAbandoned = (): boolean => !isProjecting && stop.signal.aborted;
+  const abandoned = new Promise<number>((resolve) => stop.signal.addEventListener('abort', () => resolve(1)));
   const say: Say = isProjecting ? (line) => logger.log(line, 'projector') : sayOnStandardError;
   const database = await openDatabase(config, say);
   const resolved = { ...config, databaseUrl: database.url };
@@ -71,10 +74,12 @@ const main = async (): Promise<number> => {
     isProjecting ? PROJECTOR_LIMITS : NO_LIMITS,
   );
   try {
-    await migrate(pool);
+    if (isAbandoned()) return 1;
+    if (isProjecting) await prepareTables(database.url, say, stop.signal);
+    else await migrate(pool);
     const log = await openEventLog(resolved);
     try {
-      if (!isProjecting) return await operate({ pool, log }, positionals, values);
+      if (!isProjecting) return await Promise.race([operate({ pool, log }, positionals, values), abandoned]);
       tellParent({});
       await project(pool, log, logger, stop.signal);
       return 0;
@@ -82,7 +87,8 @@ const main = async (): Promise<number> => {
       await log.close();
     }
   } finally {
-    await pool.end();
+    // A call that a signal ended may still have a statement under way; it is not waited for.
+    if (!isAbandoned()) await pool.end();
     await database.release();
   }
 };
@@ -90,7 +96,8 @@ const main = async (): Promise<number> => {
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    sayOnStandardError(`The projector stops: ${error instanceof Error ? error.message : String(error)}`);
-    process.exit(1);
+    const sentence = error instanceof Error ? error.message : String(error);
+    sayOnStandardError(process.argv.length === 2 ? `The projector stops: ${sentence}` : sentence);
+    process.exit(error instanceof ConfigError ? WRONG_SETTING : 1);
   },
 );

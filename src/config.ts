@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -25,6 +26,9 @@ export abstract class Config {
   abstract readonly variable: (name: string) => string | undefined;
 }
 
+/** The exit code of a process that a wrong setting has stopped (`EX_CONFIG` of sysexits.h): another start will not help. */
+export const WRONG_SETTING = 78;
+
 /** A setting that cannot be used. The message names the variable, what it holds and what it may hold. */
 export class ConfigError extends Error {}
 
@@ -49,6 +53,14 @@ const url = (name: string, value: string, schemes: readonly string[]): string =>
   if (!scheme || !schemes.includes(scheme))
     throw new ConfigError(`${name} must begin with ${schemes.map((allowed) => `${allowed}://`).join(' or ')}`);
   return value;
+};
+
+const network = (address: string): string => {
+  const [, ip = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(address) ?? [];
+  const version = isIP(ip);
+  if (version === 0 || Number(prefix) > (version === 4 ? 32 : 128))
+    throw new ConfigError(`TRUST_PROXY holds "${address}"; it may hold addresses and networks (10.0.0.0/8)`);
+  return address;
 };
 
 /**
@@ -78,7 +90,8 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     trustProxy: (read('TRUST_PROXY') ?? '')
       .split(',')
       .map((address) => address.trim())
-      .filter((address) => address !== ''),
+      .filter((address) => address !== '')
+      .map(network),
     variable: read,
   });
 };

@@ -1,33 +1,21 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { LoggerService } from '@nestjs/common';
 import { createApp } from './app.module.js';
 import { readSourcesFile } from './asset-check/sources/sources-file.js';
-import { type Config, ConfigError, readConfig } from './config.js';
+import { type Config, ConfigError, readConfig, WRONG_SETTING } from './config.js';
 import { openDatabase } from './embedded-postgres/embedded-postgres.js';
 import { stopOnSignal } from './http/orderly-stop.js';
 import { Readiness } from './http/readiness.js';
 import { createLogger } from './logger.js';
-import { migrate } from './read-models/migrate.js';
-import { createPool } from './read-models/pool.js';
-import { isTransient } from './read-models/unavailable.js';
+import { prepareTables } from './read-models/prepare-tables.js';
 import { stopWithParent, tellParent } from './stop-with-parent.js';
 
-const MOST_BACK_OFF_MS = 5_000;
-
-/** Brings the tables to this version, however long the database takes to come. */
-const prepareTables = async (url: string, log: (line: string) => void): Promise<void> => {
-  for (let wait = 250; ; wait = Math.min(wait * 2, MOST_BACK_OFF_MS)) {
-    const pool = createPool(url, () => undefined, { max: 1 });
-    try {
-      return await migrate(pool);
-    } catch (error) {
-      if (!isTransient(error)) throw error;
-      log(`The database is away: ${(error as Error).message}; trying again in ${wait} ms`);
-    } finally {
-      await pool.end();
-    }
-    await sleep(wait);
-  }
+/** What HOST and PORT name may not be there, or not be ours. */
+const asSetting = ({ host, port }: Config, error: unknown): unknown => {
+  const { code } = error as { code?: string };
+  if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')
+    return new ConfigError(`HOST is "${host}"; it must be an address of this machine, or a name that stands for one`);
+  if (code === 'EACCES') return new ConfigError(`PORT is ${port}; this user may not listen there`);
+  return error;
 };
 
 const serve = async (config: Config, release: () => Promise<void>, logger: LoggerService): Promise<void> => {
@@ -40,7 +28,9 @@ const serve = async (config: Config, release: () => Promise<void>, logger: Logge
   };
   const stop = stopOnSignal(app.getHttpServer(), app.get(Readiness), close, log);
   stopWithParent(stop);
-  await app.listen({ port: config.port, host: config.host });
+  await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {
+    throw asSetting(config, error);
+  });
   const url = await app.getUrl();
   log(`Listening on ${url}`);
   tellParent({ url });
@@ -65,7 +55,6 @@ const sentenceOf = (error: unknown): unknown => {
   if (error instanceof ConfigError) return error.message;
   const { code, address, port } = error as { code?: string; address?: string; port?: number };
   if (code === 'EADDRINUSE') return `${address}:${port} is in use; PORT and HOST name another place to listen`;
-  if (code === 'EACCES' && port !== undefined) return `This user may not listen on port ${port}; PORT names another`;
   return error;
 };
 
@@ -73,5 +62,5 @@ try {
   await run(readConfig());
 } catch (error) {
   console.error(sentenceOf(error));
-  process.exit(1);
+  process.exit(error instanceof ConfigError ? WRONG_SETTING : 1);
 }

@@ -40,7 +40,8 @@ const decide = (command: IssueApiKey, keyHash: string, now: number): ApiKeyIssue
   };
   const fields = new Fields(toJson(event));
   apiKeyIssued(fields);
-  if (fields.issues.length > 0) throw new Invalid(fields.issues[0]!.replace(/^data\./, ''), fields.issues);
+  const issues = fields.issues.map((issue) => issue.replace(/^data\./, ''));
+  if (issues.length > 0) throw new Invalid(issues[0]!, issues);
   return event;
 };
 

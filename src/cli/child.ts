@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { WRONG_SETTING } from '../config.js';
 
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 5_000;
@@ -8,6 +9,8 @@ const LONGEST_WAIT_MS = 5_000;
 const HEALTHY_MS = 10_000;
 /** A process that has never worked and failed this often will not. */
 const ATTEMPTS = 5;
+/** What a process ended by a wrong setting is said to have ended with. */
+const BY_A_SETTING = `code ${WRONG_SETTING}`;
 
 /** What a process tells with `tellParent`. */
 interface Told {
@@ -76,6 +79,8 @@ export class Child {
       });
       if (signal.aborted) return;
       failures = Date.now() - begin > HEALTHY_MS ? 1 : failures + 1;
+      if (!worked && end === BY_A_SETTING)
+        throw new Error(`The ${this.name} does not start with these settings. Its words stand above.`);
       if (!worked && failures >= ATTEMPTS)
         throw new Error(`The ${this.name} does not start: it ended ${failures} times (${end}). Its words stand above.`);
       const wait = Math.min(FIRST_WAIT_MS * 2 ** (failures - 1), LONGEST_WAIT_MS);

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Refusal, Sendable } from '../demo/replay.js';
 
@@ -34,6 +34,8 @@ export class EventLines {
     private readonly files: readonly string[],
     /** So many events are left out at the beginning. */
     private readonly from: number,
+    /** Ends the reading, also where it waits for somebody to write. */
+    private readonly signal?: AbortSignal,
   ) {}
 
   /** How much was read, 0 to 1; undefined where nobody knows how much there is. */
@@ -43,7 +45,6 @@ export class EventLines {
   }
 
   async *events(): AsyncGenerator<Sendable> {
-    // Before anything is sent: a name that is mistyped must not end a long replay half way.
     for (const file of this.files)
       if (file === '-') this.total = undefined;
       else if (this.total !== undefined) this.total += (await stat(file)).size;
@@ -66,8 +67,8 @@ export class EventLines {
   }
 
   private open(file: string): Readable {
-    if (file === '-') return process.stdin;
-    const source = createReadStream(file);
+    if (file === '-') return this.signal ? addAbortSignal(this.signal, process.stdin) : process.stdin;
+    const source = createReadStream(file, { signal: this.signal });
     this.current = source;
     if (!file.endsWith('.gz')) return source;
     const unpacked = createGunzip();

@@ -1,15 +1,34 @@
 import type { Command } from 'commander';
-import { readConfig } from '../config.js';
+import { ConfigError, readConfig } from '../config.js';
+import { Invalid } from '../errors.js';
+import type { EventLog } from '../event-log/event-log.js';
 import { createEventStoreDbLog } from '../event-log/eventstoredb.js';
 import { copyLog } from './log-copy.js';
 import { prints, type Result } from './output.js';
 import { Progress } from './progress.js';
 import { withLog } from './session.js';
 
-const copy = ({ to }: { to: string }): Promise<Result> =>
-  withLog(async ({ log }) => {
-    // The address is read as the setting of that name is.
-    const target = await createEventStoreDbLog(readConfig({ EVENTSTORE_URL: to }).eventStoreUrl!);
+/** The address is read as the setting of that name is, and its words are about the option instead. */
+const asOption = (error: unknown): unknown =>
+  error instanceof ConfigError ? new Invalid(error.message.replace(/^EVENTSTORE_URL/, '--to')) : error;
+
+const addressOf = (to: string): string => {
+  try {
+    return readConfig({ EVENTSTORE_URL: to.trim() || '-' }).eventStoreUrl!;
+  } catch (error) {
+    throw asOption(error);
+  }
+};
+
+const open = (address: string): Promise<EventLog> =>
+  createEventStoreDbLog(address).catch((error: unknown) => {
+    throw asOption(error);
+  });
+
+const copy = ({ to }: { to: string }): Promise<Result> => {
+  const address = addressOf(to);
+  return withLog(async ({ log }) => {
+    const target = await open(address);
     const phases = { copying: new Progress('events'), verifying: new Progress('events') };
     let phase: keyof typeof phases = 'copying';
     try {
@@ -27,6 +46,7 @@ const copy = ({ to }: { to: string }): Promise<Result> =>
       await target.close();
     }
   });
+};
 
 export const addLog = (program: Command): void => {
   const log = program.command('log').description('the log as a whole');

@@ -31,7 +31,15 @@ export const table = (rows: readonly (readonly string[])[]): string[] => {
   );
 };
 
+/** A signal came before the call had done its work. */
+export class Interrupted extends Error {}
+
 const failure = (error: unknown): void => {
+  if (error instanceof Interrupted) {
+    say(error.message);
+    // What was begun may still be waiting for an answer.
+    process.exit(FAILED);
+  }
   if (error instanceof Invalid) {
     for (const issue of error.issues.length > 0 ? error.issues : [error.message]) say(issue);
     process.exitCode = WRONG_USAGE;

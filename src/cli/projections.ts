@@ -2,19 +2,22 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
+import { WRONG_SETTING } from '../config.js';
 import { FAILED } from './output.js';
 
 const PROJECTOR = fileURLToPath(new URL('../../projections/main.js', import.meta.url));
 
 /** Hands a call to the projector's program, which prints its result and says how it ended. */
 const hand = async (words: readonly string[]): Promise<void> => {
-  const child = spawn(process.execPath, [PROJECTOR, ...words], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
-  // A terminal's Ctrl-C reaches the child by itself; it ends well or not, and we with it.
-  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
-  process.on('SIGTERM', forward);
-  process.on('SIGINT', () => undefined);
+  const child = spawn(process.execPath, [PROJECTOR, ...words], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    // Out of reach of the terminal, so that a signal comes once, whoever sent it: the second one ends the call at once.
+    detached: process.platform !== 'win32',
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => void child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal));
   const [code] = (await once(child, 'exit')) as [number | null];
-  process.exitCode = code ?? FAILED;
+  process.exitCode = code === null || code === WRONG_SETTING ? FAILED : code;
 };
 
 interface Options {

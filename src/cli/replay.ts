@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
@@ -7,9 +8,10 @@ import { answeredOf, type Door, replay, type Replayed, ReplayStopped } from '../
 import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { EventLines } from './event-lines.js';
+import { onFirstSignal } from './interruption.js';
 import { prints, type Result, say } from './output.js';
 import { count, Progress } from './progress.js';
-import { withLog } from './session.js';
+import { type Session, withLog } from './session.js';
 
 interface ReplayOptions {
   readonly url?: string;
@@ -17,15 +19,17 @@ interface ReplayOptions {
   readonly from: string;
 }
 
-const sendFiles = async (files: readonly string[], door: Door, from: number): Promise<Replayed> => {
-  const lines = new EventLines(files, from);
+const sendFiles = async (
+  files: readonly string[],
+  door: Door,
+  from: number,
+  signal: AbortSignal,
+): Promise<Replayed> => {
+  const lines = new EventLines(files, from, signal);
   const progress = new Progress('events');
-  const stop = new AbortController();
-  const onSignal = (): void => stop.abort();
-  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
   try {
     const replayed = await replay(lines.events(), door, {
-      signal: stop.signal,
+      signal,
       onProgress: (soFar) => progress.update(answeredOf(soFar), lines.part),
       onRetry: (reason) => progress.note(`${reason}; sending again`),
     });
@@ -41,24 +45,24 @@ const sendFiles = async (files: readonly string[], door: Door, from: number): Pr
         `all of them, which counts nothing twice, and --from ${goOn} goes on behind them.`,
       { cause: error },
     );
-  } finally {
-    process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
   }
 };
 
 /** A key of its own for one replay into the service of these settings. */
-const withKey = (work: (key: string) => Promise<Replayed>): Promise<Replayed> =>
-  withLog(async ({ log }) => {
+const withKey = (signal: AbortSignal, work: (key: string) => Promise<Replayed>): Promise<Replayed> => {
+  const underKey = async ({ log }: Session): Promise<Replayed> => {
     const command = new IssueApiKey(['ingest'], undefined, 'replay', Date.now() + MS_PER_DAY);
     const { id, key } = await new IssueApiKeyHandler(log).execute(command);
     // A new key works on every instance within a second; until then the door calls it unknown.
-    await sleep(1_000);
+    await sleep(1_000, undefined, { signal }).catch(() => undefined);
     try {
       return await work(key);
     } finally {
       await new RevokeApiKeyHandler(log).execute(new RevokeApiKey(id));
     }
-  });
+  };
+  return withLog(underKey, { endsItself: true });
+};
 
 const resultOf = ({ accepted, duplicates, rejected }: Replayed): Result => ({
   lines: [
@@ -70,6 +74,21 @@ const resultOf = ({ accepted, duplicates, rejected }: Replayed): Result => ({
   json: { accepted, duplicates, rejected },
 });
 
+/** Before a key is issued or anything is sent: a name that is mistyped must not end a long replay half way. */
+const refuseUnreadable = async (files: readonly string[]): Promise<void> => {
+  for (const file of files) {
+    if (file === '-') continue;
+    try {
+      const handle = await open(file);
+      const isFolder = (await handle.stat()).isDirectory();
+      await handle.close();
+      if (isFolder) throw new Error('it is a folder');
+    } catch (error) {
+      throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error });
+    }
+  }
+};
+
 const replayFiles = async (files: string[], { url, key, from }: ReplayOptions): Promise<Result> => {
   if (!/^\d{1,15}$/.test(from)) throw new Invalid(`--from is "${from}"; it must be a whole number of events`);
   if (url !== undefined && key === undefined)
@@ -78,9 +97,17 @@ const replayFiles = async (files: string[], { url, key, from }: ReplayOptions): 
     throw new Invalid(`--url is "${url}"; it must begin with http:// or https://`);
   const { host, port } = readConfig();
   const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const send = (given: string): Promise<Replayed> => sendFiles(files, { url: target, key: given }, Number(from));
-  say(`Sending to ${target}`);
-  return resultOf(await (key === undefined ? withKey(send) : send(key)));
+  await refuseUnreadable(files);
+  const stop = new AbortController();
+  const stopListening = onFirstSignal(() => stop.abort());
+  const send = (given: string): Promise<Replayed> =>
+    sendFiles(files, { url: target, key: given }, Number(from), stop.signal);
+  try {
+    say(`Sending to ${target}`);
+    return resultOf(await (key === undefined ? withKey(stop.signal, send) : send(key)));
+  } finally {
+    stopListening();
+  }
 };
 
 export const addReplay = (program: Command): void => {

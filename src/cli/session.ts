@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Pool } from 'pg';
 import { readConfig } from '../config.js';
 import { openDatabase } from '../embedded-postgres/embedded-postgres.js';
@@ -5,7 +6,8 @@ import type { EventLog } from '../event-log/event-log.js';
 import { openEventLog } from '../event-log/open-event-log.js';
 import { migrate } from '../read-models/migrate.js';
 import { createPool } from '../read-models/pool.js';
-import { say } from './output.js';
+import { onFirstSignal } from './interruption.js';
+import { Interrupted, say } from './output.js';
 
 /** What a call works with. */
 export interface Session {
@@ -13,23 +15,60 @@ export interface Session {
   readonly pool: Pool;
 }
 
-/** Opens the database of the settings, whether the service runs or not, with its tables at this version. */
-export const withDatabase = async <Result>(
+export interface SessionOptions {
+  /** The work ends by itself on a signal, in its own time. Otherwise it is left where it stands. */
+  readonly endsItself?: boolean;
+}
+
+const useDatabase = async <Result>(
+  url: string,
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
 ): Promise<Result> => {
-  const database = await openDatabase(readConfig(), say);
-  const pool = createPool(database.url, ({ message }) => say(`A connection to the database broke: ${message}`));
+  const pool = createPool(url, ({ message }) => say(`A connection to the database broke: ${message}`));
   try {
     await migrate(pool);
-    return await work(pool, database.url);
+    return await work(pool, url);
   } finally {
     await pool.end();
+  }
+};
+
+/**
+ * Opens the database of the settings, whether the service runs or not, with its tables at this version. A server that
+ * was started for this is stopped again, also where a signal ends the call: half-way through its start too, which is
+ * therefore waited for.
+ * @throws Interrupted
+ */
+export const withDatabase = async <Result>(
+  work: (pool: Pool, databaseUrl: string) => Promise<Result>,
+  { endsItself = false }: SessionOptions = {},
+): Promise<Result> => {
+  const interruption = new AbortController();
+  const { signal } = interruption;
+  const interrupted = once(signal, 'abort').then(() => Promise.reject(signal.reason as Interrupted));
+  interrupted.catch(() => {});
+  const stopListening = onFirstSignal((name) => interruption.abort(new Interrupted(`${name}: the call was ended`)));
+  const database = await openDatabase(readConfig(), say).catch((error: unknown) => {
+    // A terminal sends its signal to initdb too, whose words would be about something else.
+    signal.throwIfAborted();
+    throw error;
+  });
+  try {
+    signal.throwIfAborted();
+    if (!endsItself) return await Promise.race([interrupted, useDatabase(database.url, work)]);
+    stopListening();
+    return await useDatabase(database.url, work);
+  } finally {
     await database.release();
+    stopListening();
   }
 };
 
 /** Opens the log as well. */
-export const withLog = <Result>(work: (session: Session) => Promise<Result>): Promise<Result> =>
+export const withLog = <Result>(
+  work: (session: Session) => Promise<Result>,
+  options?: SessionOptions,
+): Promise<Result> =>
   withDatabase(async (pool, databaseUrl) => {
     const log = await openEventLog({ ...readConfig(), databaseUrl });
     try {
@@ -37,4 +76,4 @@ export const withLog = <Result>(work: (session: Session) => Promise<Result>): Pr
     } finally {
       await log.close();
     }
-  });
+  }, options);

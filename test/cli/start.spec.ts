@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { processIdentity } from '../../src/embedded-postgres/processes.js';
 import { eventually, removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+import { createDatabase } from '../support/postgres.js';
 
 const PATIENCE_MS = 60_000;
 
@@ -29,10 +30,10 @@ describe('npm start', () => {
     dataDir = join(folder, 'data');
   });
 
-  const start = (port = 0): void => {
+  const start = (port = 0, settings: NodeJS.ProcessEnv = {}): void => {
     said = '';
     supervisor = spawn(process.execPath, [resolve('dist/src/cli.js'), 'start'], {
-      env: { ...process.env, DATA_DIR: dataDir, DATABASE_URL: '', PORT: String(port), LOG_FORMAT: 'json' },
+      env: { ...process.env, DATA_DIR: dataDir, DATABASE_URL: '', PORT: String(port), LOG_FORMAT: 'json', ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     for (const stream of [supervisor.stdout!, supervisor.stderr!])
@@ -110,6 +111,53 @@ describe('npm start', () => {
       expect(said).toContain('The API does not start');
       expect(await serverOf(dataDir)).toBeUndefined();
       other.close();
+    },
+    PATIENCE_MS,
+  );
+
+  it.each([
+    ['HOST', 'none.invalid', 'HOST is "none.invalid"; it must be an address of this machine'],
+    ['HOST', '192.0.2.1', 'HOST is "192.0.2.1"; it must be an address of this machine'],
+    ['TRUST_PROXY', 'loopback', 'TRUST_PROXY holds "loopback"'],
+    ['EVENTSTORE_URL', 'esdb://127.0.0.1:1?none=1', 'EVENTSTORE_URL has the unknown option "none"'],
+  ])(
+    'does not try again with %s=%s, which will not get better, and names it',
+    async (name, value, sentence) => {
+      start(0, { [name]: value });
+      expect(await ended()).toBe(1);
+      expect(said).toContain(sentence);
+      expect(said).not.toContain('started again');
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'waits for a database that comes later',
+    async () => {
+      const probe = createServer().listen(0, '127.0.0.1');
+      await once(probe, 'listening');
+      const { port } = probe.address() as { port: number };
+      probe.close();
+      const real = await createDatabase({ migrated: false });
+      const url = new URL(real.url);
+      const target = { host: url.hostname, port: Number(url.port || 5432) };
+      url.host = `127.0.0.1:${port}`;
+      start(0, { DATABASE_URL: url.href });
+      const waits = (): number => said.split('The database is away').length - 1;
+      // Longer than five starts in a row would take.
+      await eventually(() => Promise.resolve(waits() >= 10));
+      const way = createServer((near) => {
+        const far = connect(target);
+        for (const socket of [near, far]) socket.on('error', () => near.destroy()).on('close', () => far.destroy());
+        near.pipe(far).pipe(near);
+      }).listen(port, '127.0.0.1');
+      await eventually(answers);
+      expect(said).toContain('The projector works');
+      expect(said).not.toContain('started again');
+      supervisor.kill('SIGTERM');
+      expect(await ended()).toBe(0);
+      way.close();
+      await real.drop();
     },
     PATIENCE_MS,
   );

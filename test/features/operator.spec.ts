@@ -193,6 +193,7 @@ describe('The operator’s command', () => {
       ['keys', 'issue', '--scope', 'read', '--organization', 'Acme'],
       ['keys', 'issue', '--scope', 'read', '--organization', 'acme', '--expires', 'soon'],
       ['keys', 'list', '--odd'],
+      ['log', 'copy', '--to', ''],
       ['brands', 'add', '--organization', 'acme'],
       ['brands', 'add', '--organization', 'acme', '--brand', 'A brand'],
     ];
@@ -200,6 +201,18 @@ describe('The operator’s command', () => {
     calls.forEach(({ code, out, err }, i) =>
       expect([wrong[i], code, out, err]).toEqual([wrong[i], 2, '', expect.stringMatching(/./)]),
     );
+  });
+
+  it('speaks of what was given, not of the event or the setting behind it', async () => {
+    const words = ['keys', 'issue', '--scope', 'read', '--name', '', '--organization', 'Acme'];
+    expect((await call(...words)).err).toBe(
+      'name must be a text that is not empty\norganization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -\n',
+    );
+    expect((await call('log', 'copy', '--to', 'esdb://127.0.0.1:1?none=1')).err).toBe(
+      '--to has the unknown option "none"\n',
+    );
+    const none = await call('replay', '/none/such.ndjson');
+    expect(none).toEqual({ code: 1, out: '', err: expect.stringMatching(/^\/none\/such.ndjson cannot be read: /) });
   });
 
   it('ends with 1 where something failed', async () => {

@@ -2,7 +2,7 @@ import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppModule } from '../../src/app.module.js';
-import { type Config, ConfigError, readConfig } from '../../src/config.js';
+import { ConfigError, readConfig } from '../../src/config.js';
 import { createServer } from '../../src/http/server.js';
 import { startApp, type TestApp } from '../support/app.js';
 
@@ -62,7 +62,7 @@ describe('Who may call a route', () => {
 });
 
 describe('The proxies that are trusted', () => {
-  const create = (TRUST_PROXY: string): unknown => createServer(readConfig({ TRUST_PROXY }) as Config);
+  const create = (TRUST_PROXY: string): unknown => createServer(readConfig({ TRUST_PROXY }));
 
   it('are addresses and networks; anything else stops the start and is named', () => {
     for (const good of ['', '10.0.0.1', '10.0.0.0/8, 192.168.1.1', '::1', 'fd00::/8'])
