@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
+import { API_FLAGS } from '../src/cli/start.js';
 import { readConfig } from '../src/config.js';
 
 interface Service {
@@ -48,11 +49,16 @@ describe('docker-compose.yml', () => {
 
   it('starts files that the build makes', () => {
     for (const { command } of [api, projector]) {
-      const [program, file] = command!;
-      expect(program).toBe('node');
-      expect(existsSync(file!.replace(/^dist\/(.*)\.js$/, '$1.ts'))).toBe(true);
+      expect(command![0]).toBe('node');
+      expect(existsSync(command!.at(-1)!.replace(/^dist\/(.*)\.js$/, '$1.ts'))).toBe(true);
     }
-    expect(dockerfile).toContain(`CMD ${JSON.stringify(api.command).replace(',', ', ')}`);
+    expect(dockerfile).toContain(`CMD ${JSON.stringify(api.command).replaceAll(',', ', ')}`);
+  });
+
+  it('gives the API the flags that npm start gives it, as the README does', () => {
+    const command = ['node', ...API_FLAGS, 'dist/src/main.js'];
+    expect(api.command).toEqual(command);
+    expect(readFileSync('README.md', 'utf8')).toContain(`\`${command.join(' ')}\``);
   });
 
   it('starts in order: the stores, then the API, then the projector', () => {

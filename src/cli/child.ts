@@ -24,12 +24,12 @@ export class Child {
 
   /**
    * @param name for the sentences about it
-   * @param script absolute path
+   * @param args of Node: its flags, the script's absolute path
    * @param environment asked before each start
    */
   constructor(
     private readonly name: string,
-    private readonly script: string,
+    private readonly args: readonly string[],
     private readonly environment: () => NodeJS.ProcessEnv,
     private readonly log: (line: string) => void,
   ) {}
@@ -91,7 +91,7 @@ export class Child {
 
   /** @returns how it ended */
   async #run(onTold: (told: Told) => void): Promise<string> {
-    const child = spawn(process.execPath, [this.script], {
+    const child = spawn(process.execPath, this.args, {
       env: this.environment(),
       // The channel closes with this process, however it ends, and the child notices.
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -11,6 +11,12 @@ const PROJECTOR_STOPS_WITHIN_MS = 2_000;
 /** What the database gets after a second signal. */
 const AT_ONCE_MS = 500;
 
+/**
+ * Node takes them at its start alone, so whoever starts an API gives them: here, the README, the Dockerfile, the compose
+ * file. MB of half the young generation; with what Node takes by itself an API is some 40 MB larger and not faster.
+ */
+export const API_FLAGS = ['--max-semi-space-size=4'];
+
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -28,8 +34,8 @@ export class Service {
     private readonly config: Config,
     private readonly log: (line: string) => void,
   ) {
-    this.#api = new Child('API', built('src/main.js'), () => this.#environment(), log);
-    this.#projector = new Child('projector', built('projections/main.js'), () => this.#environment(), log);
+    this.#api = new Child('API', [...API_FLAGS, built('src/main.js')], () => this.#environment(), log);
+    this.#projector = new Child('projector', [built('projections/main.js')], () => this.#environment(), log);
   }
 
   /**

@@ -12,14 +12,20 @@ export interface Child {
 /**
  * Starts a built program beside this one, and waits for the first message it sends.
  * @param path from the folder of the build: `src/main.js`
+ * @param flags of Node, beside this process's own
  */
 export const startChild = async (
   path: string,
   args: readonly string[] = [],
   env: NodeJS.ProcessEnv = {},
+  flags: readonly string[] = [],
 ): Promise<Child> => {
   const file = fileURLToPath(new URL(`../../${path}`, import.meta.url));
-  const child = fork(file, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const child = fork(file, args, {
+    env: { ...process.env, ...env },
+    execArgv: [...process.execArgv, ...flags],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
   const errors: string[] = [];
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     errors.push(text);

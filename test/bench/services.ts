@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { IssueApiKey, IssueApiKeyHandler } from '../../src/api-keys/issue-api-key.js';
+import { API_FLAGS } from '../../src/cli/start.js';
 import { createPostgresLog } from '../../src/event-log/postgres.js';
 import type { Scope } from '../../src/events/api-keys.js';
 import { createPool } from '../../src/read-models/pool.js';
@@ -35,7 +36,7 @@ export const startApi = async (
   program = 'src/main.js',
   env: NodeJS.ProcessEnv = {},
 ): Promise<Service> => {
-  const child = await startChild(program, [], {
+  const settings = {
     DATABASE_URL: database.url,
     DATA_DIR: await temporaryFolder(bench),
     PORT: '0',
@@ -44,7 +45,8 @@ export const startApi = async (
     LOG_FORMAT: 'json',
     SOURCES_FILE: await sourcesFile(bench, OWN_ALONE),
     ...env,
-  });
+  };
+  const child = await startChild(program, [], settings, API_FLAGS);
   bench.onEnd(() => child.stop());
   const { url } = child.said as { url: string };
   await untilReady(url);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { API_FLAGS } from '../../src/cli/start.js';
 import { processIdentity } from '../../src/embedded-postgres/processes.js';
 import { eventually, removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
 import { createDatabase } from '../support/postgres.js';
@@ -16,6 +17,9 @@ const childrenOf = (pid: number): number[] =>
     .map((line) => line.trim().split(/\s+/).map(Number))
     .filter(([, parent]) => parent === pid)
     .map(([child]) => child!);
+
+const commandOf = (pid: number): string =>
+  execFileSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' });
 
 const lives = (pid: number): boolean => processIdentity(pid) !== undefined;
 
@@ -65,6 +69,8 @@ describe('npm start', () => {
       const database = (await serverOf(dataDir))!;
       const before = childrenOf(supervisor.pid!).filter((pid) => pid !== database);
       expect(before).toHaveLength(2);
+      // A flag that is not passed on costs 40 MB, and nothing else would tell.
+      expect(before.map(commandOf).join()).toContain(`${API_FLAGS.join(' ')} ${resolve('dist/src/main.js')}`);
       for (const pid of before) process.kill(pid, 'SIGKILL');
       await eventually(async () => said.split('Listening on').length === 3 && (await answers()));
       const [first, second] = [...said.matchAll(/Listening on (http:\/\/[\d.:]+)/g)].map(([, url]) => url);
