@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { Server as NetServer } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readiness } from './readiness.js';
 
@@ -31,10 +31,24 @@ const nobodyAtTheDoor = (server: Server): Promise<void> =>
     look(-1, 0);
   });
 
+const openConnections = (server: Server): ReadonlySet<Socket> => {
+  const open = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
+  return open;
+};
+
 /** Lets nobody in any more, and waits until everybody who is in has been answered. */
-const drain = async (server: Server): Promise<void> => {
+const drain = async (server: Server, open: ReadonlySet<Socket>): Promise<void> => {
   await nobodyAtTheDoor(server);
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+  const silentUntil = performance.now() + GRACE_MS;
+  const sweep = setInterval(() => {
+    server.closeIdleConnections();
+    // On which nothing has come yet, Node calls busy until the time limit for headers.
+    if (performance.now() > silentUntil) for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
+  }, SWEEP_MS);
   // Not http's own close, which would end idle connections at this very moment, with a request on its way in some.
   await new Promise<unknown>((resolve) => NetServer.prototype.close.call(server, resolve));
   clearInterval(sweep);
@@ -52,6 +66,7 @@ export const stopOnSignal = (
   close: () => Promise<void>,
   log: (line: string) => void,
 ): (() => void) => {
+  const open = openConnections(server);
   const stop = async (signal: string): Promise<void> => {
     if (readiness.stopping) process.exit(1);
     readiness.stopping = true;
@@ -62,7 +77,7 @@ export const stopOnSignal = (
     }, LONGEST_MS).unref();
     await sleep(GRACE_MS);
     try {
-      await drain(server);
+      await drain(server, open);
       await close();
       process.exit(0);
     } catch (error) {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -68,6 +69,19 @@ describe('A process that is asked to stop', () => {
     const others = [...outcomes.keys()].filter((outcome) => outcome !== REFUSED && outcome !== RESET_AT_THE_DOOR);
     expect(others).toEqual(['200']);
     expect(outcomes.get('200')).toBeGreaterThan(50);
+  });
+
+  it('does not wait for a connection on which nothing was ever sent', async () => {
+    const { service, url } = await startService();
+    const silent = connect(Number(new URL(url).port), '127.0.0.1');
+    await once(silent, 'connect');
+    const begun = Date.now();
+    service.kill('SIGTERM');
+    const [code] = (await once(service, 'exit')) as [number | null];
+    expect(code).toBe(0);
+    // Where it is waited for, the time limit for headers is what ends it, after 5 s.
+    expect(Date.now() - begun).toBeLessThan(4_000);
+    silent.destroy();
   });
 
   it('is not ready any more while it still answers', async () => {
