@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { ConfigError, readConfig } from '../config.js';
-import { Invalid } from '../errors.js';
+import { Invalid, Unavailable } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { createEventStoreDbLog } from '../event-log/eventstoredb.js';
 import { copyLog } from './log-copy.js';
@@ -9,8 +9,13 @@ import { Progress } from './progress.js';
 import { withLog } from './session.js';
 
 /** The address is read as the setting of that name is, and its words are about the option instead. */
-const asOption = (error: unknown): unknown =>
-  error instanceof ConfigError ? new Invalid(error.message.replace(/^EVENTSTORE_URL/, '--to')) : error;
+const asOption = (error: unknown): unknown => {
+  if (!(error instanceof ConfigError || error instanceof Unavailable)) return error;
+  const said = error.message.replace(/^EVENTSTORE_URL/, '--to');
+  return error instanceof ConfigError
+    ? new Invalid(said)
+    : new Unavailable(said, error.retryAfterSeconds, { cause: error });
+};
 
 const addressOf = (to: string): string => {
   try {

@@ -1,6 +1,6 @@
 /**
  * The log: the one record of what happened. Everything else can be thrown away and counted anew from it.
- * Adapters: `postgres.ts`, `eventstoredb.ts`. Both pass `test/event-log.contract.spec.ts`.
+ * Adapters: `postgres.ts`, `eventstoredb.ts`. Both pass `test/event-log/event-log.contract.ts`.
  */
 
 /** An event to be stored. Storing one id twice is harmless. */
@@ -42,7 +42,10 @@ export interface Appended {
   readonly revision: bigint;
   /** Position of the last of the events. */
   readonly position: bigint;
-  /** Whether the store had these very events already; nothing was stored then. */
+  /**
+   * Whether the store had these very events already; nothing was stored then. On EventStoreDB a repetition of what
+   * another process stored within the last 20 ms may pass for new: it is stored once all the same.
+   */
   readonly duplicate: boolean;
 }
 
@@ -89,7 +92,7 @@ export abstract class EventLog {
 
   /**
    * Appends events to many streams, each whatever the revision of its stream. Durable once answered, but not atomic.
-   * @returns one answer an event, in order: true where the store recognised it as a duplicate
+   * @returns one answer an event, in order: true where it is a duplicate, as told by `Appended`
    */
   abstract appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]>;
 
@@ -102,7 +105,9 @@ export abstract class EventLog {
   /**
    * Follows the log after this position until `signal` aborts: one batch at a time, each awaited, nothing left out,
    * nothing twice within one call. While nothing happens an empty batch comes at least twice a second. Lost connections
-   * are built anew inside; the promise settles only on abort (resolves), or when `onBatch` throws (rejects with that).
+   * are built anew inside. The promise settles on abort (resolves) and when `onBatch` throws (rejects with that);
+   * on EventStoreDB also where the log has ended before what was read of it for 15 s (rejects: the store was replaced
+   * or restored from an older copy).
    */
   abstract subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void>;
 

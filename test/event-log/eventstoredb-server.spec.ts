@@ -1,5 +1,9 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EventLog } from '../../src/event-log/event-log.js';
@@ -7,9 +11,18 @@ import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
 import { holdServer, ownStreams } from '../support/event-store.js';
 import { Load, until } from './load.js';
 
-const { EVENTSTORE_TEST_URL: url, EVENTSTORE_TEST_PID: firstPid, EVENTSTORE_TEST_START: start } = process.env;
+const { EVENTSTORE_TEST_URL: url, EVENTSTORE_TEST_PID: pid, EVENTSTORE_TEST_START: start } = process.env;
 const ROUNDS = 5;
 const LONGEST_CALL_MS = 3_500;
+
+/** A server that is a process of its own, and may be killed. */
+interface Victim {
+  readonly url: string;
+  readonly pid: number;
+  /** The command that starts it again. */
+  readonly start: string;
+  release(): Promise<void>;
+}
 
 /** Who listens on a port, as Linux tells it: a restarted server has another process id. */
 const listenerOn = (port: number): number | undefined => {
@@ -19,41 +32,84 @@ const listenerOn = (port: number): number | undefined => {
     .map((line) => line.trim().split(/\s+/))
     .filter(([, local, , state]) => state === '0A' && local?.endsWith(`:${address}`))
     .map((fields) => `socket:[${fields[9]}]`);
-  const holds = (pid: string): boolean => {
+  const isTheirs = (fd: string): boolean => {
     try {
-      return readdirSync(`/proc/${pid}/fd`).some((fd) => inodes.includes(readlinkSync(`/proc/${pid}/fd/${fd}`)));
+      return inodes.includes(readlinkSync(fd));
     } catch {
+      // It was closed meanwhile.
       return false;
     }
   };
-  const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holds(name));
-  return pid === undefined ? undefined : Number(pid);
+  const holds = (process: string): boolean => {
+    try {
+      return readdirSync(`/proc/${process}/fd`).some((fd) => isTheirs(`/proc/${process}/fd/${fd}`));
+    } catch {
+      // It ended meanwhile, or is someone else's.
+      return false;
+    }
+  };
+  const found = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holds(name));
+  return found === undefined ? undefined : Number(found);
 };
 
-// Runs where the run is given a server it may kill: its address, its process, and the command that starts it again.
-(url && firstPid && start ? describe : describe.skip)(
-  'The log in a real EventStoreDB that is killed and frozen',
-  () => {
-    let release: () => Promise<void>;
+const portOf = (address: string): number => Number(/:(\d+)/.exec(address.replace(/^.*:\/\/(.*@)?/, ''))?.[1] ?? 2113);
+
+/** The double, with what it holds in a file. */
+const double = async (): Promise<Victim> => {
+  const folder = await mkdtemp(join(tmpdir(), 'eventstore-double-'));
+  const main = join(import.meta.dirname, '../../dist/test/support/eventstore-double/main.js');
+  const command = [process.execPath, main, '--data', join(folder, 'log'), '--seconds', '600'];
+  const server = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(server.stdout, 'data')) as [Buffer];
+  const address = String(line).trim();
+  return {
+    url: address,
+    pid: server.pid!,
+    start: [...command, '--port', portOf(address)].map((word) => `'${word}'`).join(' '),
+    release: async () => {
+      const last = listenerOn(portOf(address));
+      if (last !== undefined) process.kill(last, 'SIGKILL');
+      await rm(folder, { recursive: true });
+    },
+  };
+};
+
+/** The one the run is given: its address, its process, and the command that starts it again. */
+const given = async (): Promise<Victim> => {
+  const release = await holdServer('alone');
+  return { url: ownStreams(url!), pid: Number(pid), start: start!, release };
+};
+
+const victims = [
+  ...(process.platform === 'linux' ? [{ name: 'a double of EventStoreDB in a process of its own', open: double }] : []),
+  ...(url && pid && start ? [{ name: 'a real EventStoreDB', open: given }] : []),
+];
+
+for (const { name, open } of victims)
+  describe(`The log in ${name} that is killed and frozen`, () => {
+    let victim: Victim;
+    let running: number;
     let log: EventLog;
     let load: Load;
-    let pid = Number(firstPid);
     beforeAll(async () => {
-      release = await holdServer('alone');
-      log = await createEventStoreDbLog(ownStreams(url!));
+      victim = await open();
+      running = victim.pid;
+      log = await createEventStoreDbLog(victim.url);
     }, 600_000);
     afterAll(async () => {
+      // Whatever is still under way fails with the server.
+      await victim?.release();
       await log?.close();
-      await release?.();
     });
 
-    const survives = async (round: () => Promise<void>): Promise<void> => {
+    /** Breaks it until an append is given up, and mends it. */
+    const survives = async (breakIt: () => Promise<void>, mendIt: () => Promise<void>): Promise<void> => {
       load = await new Load(log).start();
       for (let n = 0; n < ROUNDS; n++) {
         await load.goOn();
-        const failures = load.failures;
-        await round();
-        await until('an append is given up', () => load.failures > failures);
+        const { failures } = load;
+        await breakIt();
+        await until('an append is given up', () => load.failures > failures).finally(mendIt);
       }
       await load.goOn();
       await load.stop();
@@ -62,26 +118,26 @@ const listenerOn = (port: number): number | undefined => {
     };
 
     it('survives five kills', async () => {
-      const port = Number(/:(\d+)/.exec(url!.replace(/^.*:\/\/(.*@)?/, ''))?.[1] ?? 2113);
-      await survives(async () => {
-        process.kill(pid, 'SIGKILL');
-        await until('the port is free', () => listenerOn(port) === undefined);
-        spawn('sh', ['-c', start!], { detached: true, stdio: 'ignore' }).unref();
-        await until('the server listens again', () => (pid = listenerOn(port) ?? 0) > 0);
-      });
+      const port = portOf(victim.url);
+      await survives(
+        async () => {
+          process.kill(running, 'SIGKILL');
+          await until('the port is free', () => listenerOn(port) === undefined);
+        },
+        async () => {
+          spawn('sh', ['-c', victim.start], { detached: true, stdio: 'ignore' }).unref();
+          await until('the server listens again', () => (running = listenerOn(port) ?? 0) > 0);
+        },
+      );
     }, 300_000);
 
     it('survives five freezes', async () => {
-      await survives(async () => {
-        const failures = load.failures;
-        process.kill(pid, 'SIGSTOP');
-        try {
-          await until('an append is given up', () => load.failures > failures);
+      await survives(
+        async () => void process.kill(running, 'SIGSTOP'),
+        async () => {
           await delay(500);
-        } finally {
-          process.kill(pid, 'SIGCONT');
-        }
-      });
+          process.kill(running, 'SIGCONT');
+        },
+      );
     }, 300_000);
-  },
-);
+  });

@@ -37,7 +37,9 @@ export class Load {
     const after = await this.log.head();
     const follow = this.log.subscribe(
       after,
-      async ({ events }) => void this.seen.push(...events.map(({ id }) => id)),
+      async ({ events }) => {
+        for (const { stream, id } of events) if (stream.includes(this.organization)) this.seen.push(id);
+      },
       this.abort.signal,
     );
     const writers = Array.from({ length: WRITERS }, (_, writer) => this.write(`threat-${this.organization}:${writer}`));

@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { copyLog, type CopyProgress } from '../../src/cli/log-copy.js';
 import { Conflict, Invalid } from '../../src/errors.js';
@@ -133,5 +136,16 @@ describe('log copy', () => {
     expect(await copyLog(target, third)).toEqual({ events: EVENTS + 1, copied: EVENTS + 1 });
     expect(await contents(third)).toEqual(await contents(source));
     await third.close();
+  });
+
+  it('is wrong usage where the address is, which is named as the option it is', async () => {
+    const call = spawn(process.execPath, ['dist/src/cli.js', 'log', 'copy', '--to', 'http://127.0.0.1:2113'], {
+      env: { ...process.env, DATABASE_URL: database.url, EVENTSTORE_URL: '' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [said, [code]] = await Promise.all([text(call.stderr), once(call, 'exit')]);
+    expect(said).toMatch(/--to .*esdb/);
+    expect(said).not.toContain('EVENTSTORE_URL');
+    expect(code).toBe(2);
   });
 });

@@ -3,8 +3,9 @@ import { metrics } from '../../projections/metrics.js';
 import { Projector } from '../../projections/projector.js';
 import { verify } from '../../projections/verify.js';
 import { dayOf, EARLIEST, LATEST } from '../../src/events/instant.js';
+import type { Batch, EventLog } from '../../src/event-log/event-log.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
-import { ArrayLog } from '../support/array-log.js';
+import { Logs } from '../support/log-of.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, type Sent } from '../support/upstream.js';
@@ -13,6 +14,7 @@ import { naiveCount, newestStates, type Query } from './naive-count.js';
 
 describe('the metrics projection', () => {
   let database: TestDatabase;
+  const logs = new Logs();
 
   beforeEach(async () => {
     database = await createDatabase();
@@ -28,19 +30,25 @@ describe('the metrics projection', () => {
     );
   });
 
-  afterEach(() => database.drop());
+  afterEach(async () => {
+    await logs.end();
+    await database.drop();
+  });
 
-  const project = async (log: ArrayLog): Promise<void> => {
+  /** Projects what is in the log now. */
+  const project = async (log: EventLog): Promise<void> => {
     const stop = new AbortController();
     const troubles: string[] = [];
-    const projector = new Projector(log, database.pool, [metrics], (sentence) => troubles.push(sentence));
     const head = await log.head();
-    // The list's end ends the subscription, and the projector would follow it for ever.
     const subscribe = log.subscribe.bind(log);
-    log.subscribe = async (after, onBatch, signal) => {
-      await subscribe(after, onBatch, signal);
-      if (after <= head) stop.abort();
+    log.subscribe = (after, onBatch, signal) => {
+      const untilHead = async (batch: Batch): Promise<void> => {
+        await onBatch(batch);
+        if (batch.position >= head) stop.abort();
+      };
+      return subscribe(after, untilHead, signal);
     };
+    const projector = new Projector(log, database.pool, [metrics], (sentence) => troubles.push(sentence));
     await projector.run(stop.signal);
     expect(troubles).toEqual([]);
   };
@@ -67,7 +75,9 @@ describe('the metrics projection', () => {
     async (seed) => {
       const random = new Random(seed);
       const events = history(random, 600);
-      const log = new ArrayLog(recordedInOrder(delivered(random, events)), () => random.int(random.pick([2, 30, 400])));
+      const log = await logs.holding(recordedInOrder(delivered(random, events)), () =>
+        random.int(random.pick([2, 30, 400])),
+      );
       await project(log);
       const states = newestStates(events);
       let nonZero = 0;
@@ -85,7 +95,7 @@ describe('the metrics projection', () => {
   it('counts to the millisecond on both sides of every midnight', async () => {
     const random = new Random(11);
     const events = history(random, 400);
-    await project(new ArrayLog(recordedInOrder(events)));
+    await project(await logs.holding(recordedInOrder(events)));
     const states = newestStates(events);
     const days = new Set(
       events.flatMap(({ data }) => (data['createdAt'] ? [dayOf(Date.parse(data['createdAt'] as string))] : [])),
@@ -116,19 +126,19 @@ describe('the metrics projection', () => {
         all.push((await database.pool.query(`select * from read.${table} t order by t::text`)).rows);
       return all;
     };
-    await project(new ArrayLog(recorded));
+    await project(await logs.holding(recorded));
     const atOnce = await rows();
     await database.pool.query(`truncate ${[...metrics.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
-    await project(new ArrayLog(recorded, () => 1));
+    await project(await logs.holding(recorded, () => 1));
     expect(await rows()).toEqual(atOnce);
     // The read model was restored from an older backup than its checkpoint's: everything comes again.
     await database.pool.query('truncate read.checkpoints');
-    await project(new ArrayLog(recorded, () => 7));
+    await project(await logs.holding(recorded, () => 7));
     expect(await rows()).toEqual(atOnce);
   });
 
   it('notices a cell that is wrong, missing or too many', async () => {
-    const log = new ArrayLog(recordedInOrder(history(new Random(13), 200)));
+    const log = await logs.holding(recordedInOrder(history(new Random(13), 200)));
     await project(log);
     await database.pool.query('update read.days set n = n + 1 where ctid = (select min(ctid) from read.days)');
     await database.pool.query('delete from read.facts where ctid = (select min(ctid) from read.facts)');

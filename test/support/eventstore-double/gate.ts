@@ -6,9 +6,12 @@ export class Gate {
   private server: Server | undefined;
   private readonly pairs = new Set<readonly [Socket, Socket]>();
   private isSilent = false;
-  private port = 0;
 
-  constructor(private readonly target: number) {}
+  /** @param port 0 for a free one */
+  constructor(
+    private readonly target: number,
+    private port = 0,
+  ) {}
 
   get address(): string {
     return `127.0.0.1:${this.port}`;

@@ -121,7 +121,18 @@ export const badRequest = (correlation: UUID, stream: string, message = 'BadRequ
 export const accessDenied = (correlation: UUID, stream: string): BatchAppendResp =>
   failed(correlation, stream, 'Access Denied', new sharedPb.AccessDenied(), 'event_store.client.AccessDenied');
 
-export const eventMessage = (record: StoredRecord): ReadResp => {
+const onWire = new WeakMap<StoredRecord, Buffer>();
+
+/** As it is sent. Encoded once, so that a reader is as seldom kept waiting as by a real server. */
+export const eventMessage = (record: StoredRecord): Buffer => {
+  const known = onWire.get(record);
+  if (known !== undefined) return known;
+  const encoded = Buffer.from(readEvent(record).serializeBinary());
+  onWire.set(record, encoded);
+  return encoded;
+};
+
+const readEvent = (record: StoredRecord): ReadResp => {
   const event = new streamsPb.ReadResp.ReadEvent.RecordedEvent();
   const id = new sharedPb.UUID();
   id.setString(record.id);
@@ -129,7 +140,7 @@ export const eventMessage = (record: StoredRecord): ReadResp => {
   event.setStreamIdentifier(streamIdentifier(record.stream));
   event.setStreamRevision(String(record.revision));
   event.setCommitPosition(String(record.position));
-  event.setPreparePosition(String(record.transaction));
+  event.setPreparePosition(String(record.position));
   event.getMetadataMap().set('type', record.type);
   event.getMetadataMap().set('content-type', record.isJson ? 'application/json' : 'application/octet-stream');
   event.getMetadataMap().set('created', String(BigInt(record.createdAt) * TICKS_PER_MILLISECOND));

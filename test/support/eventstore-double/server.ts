@@ -35,7 +35,9 @@ import {
 } from './messages.js';
 import { type ProposedRecord, Store, type StoredRecord } from './store.js';
 
-type Reader = ServerWritableStream<ReadReq, ReadResp>;
+/** A message, or one that is encoded already. */
+type Sent = ReadResp | Buffer;
+type Reader = ServerWritableStream<ReadReq, Sent>;
 type Appender = ServerDuplexStream<BatchAppendReq, BatchAppendResp>;
 type Failure = Partial<StatusObject>;
 
@@ -80,6 +82,10 @@ export class EventStoreDouble {
   busyAppends = 0;
   /** Takes this many appends and never answers them, although the connection is alive. */
   unansweredAppends = 0;
+  /** How far its clock is ahead of ours. */
+  clockAheadMs = 0;
+  /** How many appends it left unanswered because the same ids were just being stored. */
+  droppedRepetitions = 0;
   /** How many times each kind of call came in. */
   readonly calls = { append: 0, read: 0, subscribe: 0 };
 
@@ -90,7 +96,7 @@ export class EventStoreDouble {
 
   private constructor(readonly store: Store) {
     this.server = new Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
-    this.server.addService(streamsGrpc.StreamsService, {
+    this.server.addService(STREAMS, {
       read: (call: Reader) => this.read(call),
       batchAppend: (call: Appender) => this.batchAppend(call),
       append: unimplemented,
@@ -109,15 +115,18 @@ export class EventStoreDouble {
     });
   }
 
-  /** @param store that of another double, for two nodes of one cluster */
-  static async start(store = new Store()): Promise<EventStoreDouble> {
+  /**
+   * @param store that of another double, for two nodes of one cluster
+   * @param at the port to listen on, 0 for a free one
+   */
+  static async start(store = new Store(), at = 0): Promise<EventStoreDouble> {
     const double = new EventStoreDouble(store);
     const port = await new Promise<number>((resolve, reject) => {
       double.server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
         error ? reject(error) : resolve(bound),
       );
     });
-    double.gate = new Gate(port);
+    double.gate = new Gate(port, at);
     await double.gate.open();
     return double;
   }
@@ -269,6 +278,9 @@ export class EventStoreDouble {
       const options = request.getOptions();
       if (options !== undefined) {
         const stream = streamNameOf(options.getStreamIdentifier()!.getStreamName_asU8());
+        // A point in time, by the client's clock.
+        const left = (options.getDeadline()?.toDate().getTime() ?? Infinity) - (Date.now() + this.clockAheadMs);
+        if (left <= 0) return void call.write(timedOut(correlation, stream));
         open.set(key, { stream, options, events: [] });
         setTimeout(() => {
           if (open.delete(key) && !call.destroyed && !call.cancelled) call.write(timedOut(correlation, stream));
@@ -318,13 +330,18 @@ export class EventStoreDouble {
     const outcome = this.store.append(stream, expected, events);
     if (this.unansweredAppends > 0) {
       this.unansweredAppends--;
-      return;
+      return this.store.onceIndexed(() => {});
     }
-    call.write(
-      'wrongVersion' in outcome
-        ? wrongVersion(correlation, stream, expected, outcome.wrongVersion)
-        : appended(correlation, stream, outcome),
-    );
+    if ('wrongVersion' in outcome)
+      return void call.write(wrongVersion(correlation, stream, expected, outcome.wrongVersion));
+    const answer = (): boolean => call.write(appended(correlation, stream, outcome));
+    if (!outcome.isRepeated) return this.store.onceIndexed(answer);
+    if (this.store.isIndexed(outcome.position)) return void answer();
+    // What it repeats is still being stored: dropped without a word, and the writer's time limit answers.
+    this.droppedRepetitions++;
+    setTimeout(() => {
+      if (!call.destroyed && !call.cancelled) call.write(timedOut(correlation, stream));
+    }, WRITE_TIMEOUT_MS).unref();
   }
 
   private cluster(): unknown {
@@ -342,6 +359,15 @@ export class EventStoreDouble {
     return cluster;
   }
 }
+
+const { read } = streamsGrpc.StreamsService;
+const STREAMS = {
+  ...streamsGrpc.StreamsService,
+  read: {
+    ...read,
+    responseSerialize: (message: Sent) => (Buffer.isBuffer(message) ? message : Buffer.from(message.serializeBinary())),
+  },
+};
 
 const unimplemented = (_call: unknown, answer: (error: Failure) => void): void =>
   answer(failure(status.UNIMPLEMENTED, 'The double does not do this'));
@@ -361,7 +387,7 @@ const supportedMethods = () => {
 };
 
 /** Writes as fast as the client reads. */
-const send = async (call: Reader, messages: readonly ReadResp[]): Promise<void> => {
+const send = async (call: Reader, messages: readonly Sent[]): Promise<void> => {
   for (const message of messages) {
     if (call.cancelled || call.destroyed) return;
     if (!call.write(message))

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 
 /** A record as the server keeps it. Data and metadata are bytes: it never looks into them. */
 export interface StoredRecord {
-  /** Where the record begins in the log's files; an event's commit position. */
+  /** Where the record begins in the log's files; an event's commit and prepare position. */
   readonly position: bigint;
-  /** Where the append it came with begins; an event's prepare position. */
-  readonly transaction: bigint;
   readonly stream: string;
   readonly revision: number;
   readonly id: string;
@@ -21,7 +20,12 @@ export type ProposedRecord = Pick<StoredRecord, 'id' | 'type' | 'isJson' | 'data
 export type Expected = number | 'no-stream' | 'any' | 'stream-exists';
 
 export type AppendOutcome =
-  | { readonly position: bigint; readonly revision: number }
+  | {
+      readonly position: bigint;
+      readonly revision: number;
+      /** Whether it was there already. */
+      readonly isRepeated: boolean;
+    }
   /** The stream's last revision, -1 where there is none. */
   | { readonly wrongVersion: number };
 
@@ -31,9 +35,19 @@ const RECENT_WRITES = 150_000;
 const STATISTICS_EVERY = 40;
 const RECORD_OVERHEAD = 133;
 
+type Written = ProposedRecord & Pick<StoredRecord, 'stream' | 'createdAt'>;
+
+const lineOf = ({ data, metadata, ...record }: Written): string =>
+  `${JSON.stringify({ ...record, data: Buffer.from(data).toString('base64'), metadata: Buffer.from(metadata).toString('base64') })}\n`;
+
+const writtenOf = (line: string): Written => {
+  const { data, metadata, ...record } = JSON.parse(line) as Written & { data: string; metadata: string };
+  return { ...record, data: Buffer.from(data, 'base64'), metadata: Buffer.from(metadata, 'base64') };
+};
+
 /**
  * What the server keeps, with the oddities a real one was seen to have. In memory, so it outlives a server that is
- * stopped and started again, as files would.
+ * stopped and started again, as files would; in a file as well where the process itself is to be killed.
  */
 export class Store {
   readonly records: StoredRecord[] = [];
@@ -41,8 +55,19 @@ export class Store {
   private readonly recent = new Map<string, { stream: string; revision: number }>();
   private readonly listeners = new Set<() => void>();
   private nextPosition = 0n;
+  indexAfterMs = 0;
+  /** What is told once all that is written has been indexed. */
+  private whenIndexed: (() => void)[] = [];
+  private indexed = -1n;
+  private readonly file: number | undefined;
 
-  constructor() {
+  /** @param path of the file that keeps what is written, and holds what was */
+  constructor(path?: string) {
+    if (path !== undefined && existsSync(path))
+      for (const line of readFileSync(path, 'utf8').split('\n')) if (line !== '') this.put(writtenOf(line));
+    if (path !== undefined) this.file = openSync(path, 'a');
+    this.index();
+    if (this.records.length > 0) return;
     // A server that was never used holds these all the same.
     this.writeSystem('$$$settings', '$metadata', { $acl: {} });
     this.writeSystem('$users', '$User', 'admin');
@@ -86,7 +111,7 @@ export class Store {
         }
         last = known.revision;
       }
-      if (last !== undefined) return { position: stream[last]!.position, revision: last };
+      if (last !== undefined) return { position: stream[last]!.position, revision: last, isRepeated: true };
       return this.store(name, events);
     }
     const after = expected === 'no-stream' ? -1 : expected;
@@ -95,7 +120,21 @@ export class Store {
     for (const [at, { id }] of events.entries())
       if (stream[after + 1 + at]?.id !== id) return { wrongVersion: current };
     const revision = after + events.length;
-    return { position: stream[revision]!.position, revision };
+    return { position: stream[revision]!.position, revision, isRepeated: true };
+  }
+
+  /** Whether what was written there can be read. */
+  isIndexed(position: bigint): boolean {
+    return position <= this.indexed;
+  }
+
+  /** Calls back when what is written now can be read: a moment later, or `indexAfterMs`. */
+  onceIndexed(then: () => void): void {
+    if (this.whenIndexed.length === 0) {
+      if (this.indexAfterMs > 0) setTimeout(() => this.index(), this.indexAfterMs);
+      else setImmediate(() => this.index());
+    }
+    this.whenIndexed.push(then);
   }
 
   /** As after a restart: what was written stays, but ids alone are recognised no more. */
@@ -120,41 +159,45 @@ export class Store {
     return () => this.listeners.delete(listener);
   }
 
+  private index(): void {
+    this.indexed = this.records.at(-1)?.position ?? -1n;
+    for (const listener of this.listeners) listener();
+    for (const then of this.whenIndexed.splice(0)) then();
+  }
+
   private store(name: string, events: readonly ProposedRecord[]): AppendOutcome {
-    const transaction = this.nextPosition;
-    for (const event of events) this.write(name, event, transaction);
+    this.write(name, events);
     const last = this.records.at(-1)!;
-    const outcome = { position: last.position, revision: last.revision };
+    for (const [at, { id }] of events.entries()) this.remember(id, name, last.revision - events.length + 1 + at);
+    const outcome = { position: last.position, revision: last.revision, isRepeated: false };
     if (this.records.length % STATISTICS_EVERY < events.length)
       this.writeSystem('$stats-127.0.0.1:2113', '$statsCollected', { proc: {} });
-    for (const listener of this.listeners) listener();
     return outcome;
   }
 
-  private write(name: string, event: ProposedRecord, transaction: bigint): void {
-    let stream = this.streams.get(name);
-    if (stream === undefined) this.streams.set(name, (stream = []));
-    const record = {
-      ...event,
-      position: this.nextPosition,
-      transaction,
-      stream: name,
-      revision: stream.length,
-      createdAt: Date.now(),
-    };
-    this.records.push(record);
-    stream.push(record);
-    this.recent.set(event.id, { stream: name, revision: record.revision });
+  private remember(id: string, stream: string, revision: number): void {
+    this.recent.set(id, { stream, revision });
     if (this.recent.size > RECENT_WRITES) this.recent.delete(this.recent.keys().next().value!);
-    this.nextPosition += BigInt(RECORD_OVERHEAD + name.length + event.data.length + event.metadata.length);
+  }
+
+  /** All of an append, or nothing: a kill does not come between. */
+  private write(stream: string, events: readonly ProposedRecord[]): void {
+    const written = events.map((event) => ({ ...event, stream, createdAt: Date.now() }));
+    if (this.file !== undefined) writeSync(this.file, written.map(lineOf).join(''));
+    for (const record of written) this.put(record);
+  }
+
+  private put(record: Written): void {
+    let stream = this.streams.get(record.stream);
+    if (stream === undefined) this.streams.set(record.stream, (stream = []));
+    const stored = { ...record, position: this.nextPosition, revision: stream.length };
+    this.records.push(stored);
+    stream.push(stored);
+    this.nextPosition += BigInt(RECORD_OVERHEAD + record.stream.length + record.data.length + record.metadata.length);
   }
 
   private writeSystem(name: string, type: string, data: unknown): void {
     const bytes = Buffer.from(JSON.stringify(data));
-    this.write(
-      name,
-      { id: randomUUID(), type, isJson: true, data: bytes, metadata: Buffer.alloc(0) },
-      this.nextPosition,
-    );
+    this.write(name, [{ id: randomUUID(), type, isJson: true, data: bytes, metadata: Buffer.alloc(0) }]);
   }
 }

@@ -1,7 +1,8 @@
-import { Unavailable } from '../errors.js';
-import type { Batch, RecordedEvent } from './event-log.js';
-import type { EventStoreConnection, Subscription } from './eventstoredb-connection.js';
-import type { OurStreams } from './eventstoredb-streams.js';
+import { Unavailable } from '../../errors.js';
+import type { Batch, RecordedEvent } from '../event-log.js';
+import type { Subscription } from './client.js';
+import type { EventStoreConnection } from './connection.js';
+import type { OurStreams } from './streams.js';
 
 /** How many events are handed over at once at the most, and fetched ahead. */
 const PAGE = 1_000;

@@ -1,9 +1,8 @@
-import { ConfigError } from '../config.js';
-import { API_KEYS_STREAM, CATEGORIES, OPERATIONS_STREAM, STREAM_PREFIXES } from '../events/streams.js';
-import type { RecordedEvent } from './event-log.js';
+import { ConfigError } from '../../config.js';
+import { API_KEYS_STREAM, CATEGORIES, OPERATIONS_STREAM, STREAM_PREFIXES } from '../../events/streams.js';
+import type { RecordedEvent } from '../event-log.js';
 
-const WHOLE_NAMES: ReadonlySet<string> = new Set([API_KEYS_STREAM, OPERATIONS_STREAM]);
-const OUR_CATEGORIES: ReadonlySet<string> = new Set(CATEGORIES);
+const OURS = new RegExp(`^(?:(?:${CATEGORIES.join('|')})-|(?:${API_KEYS_STREAM}|${OPERATIONS_STREAM})$)`);
 const PREFIX_OPTION = /([?&])streamPrefix=([^&]*)(&|$)/;
 
 /**
@@ -24,8 +23,7 @@ export class OurStreams {
   }
 
   includes(stream: string): boolean {
-    const dash = stream.indexOf('-');
-    return dash < 0 ? WHOLE_NAMES.has(stream) : OUR_CATEGORIES.has(stream.slice(0, dash));
+    return OURS.test(stream);
   }
 
   /** An event of the store as the log has it; nothing where it is none of ours. */

@@ -1,0 +1,123 @@
+import { isAnswer, timedOut } from './failures.js';
+
+/** However lively the store is otherwise. */
+const SLOWEST_CALL_MS = 5_000;
+/** After so long without a single answer the client itself is suspected. */
+const SUSPECT_AFTER_MS = 5_000;
+const WATCH_MS = 25;
+
+export type Kind = 'append' | 'read';
+
+/** In ms. */
+export interface Limits {
+  /** How long nothing may be heard before the outcome counts as unknown. */
+  readonly limitMs: number;
+  /** After so long without an answer the call is made once more, and again after twice as long. */
+  readonly repeatMs: number;
+}
+
+type Watched = Pick<Call, 'kind' | 'startedAt' | 'heardAt' | 'repeatAt' | 'limits' | 'make' | 'fail'>;
+
+/** One call, perhaps made several times: the first answer counts. */
+class Call<T = unknown> {
+  readonly startedAt = performance.now();
+  heardAt = this.startedAt;
+  repeatAt: number;
+
+  constructor(
+    private readonly calls: Calls,
+    readonly kind: Kind,
+    private readonly run: (call: { touch(): void }) => Promise<T>,
+    readonly limits: Limits,
+    private readonly resolve: (result: T) => void,
+    private readonly reject: (error: unknown) => void,
+  ) {
+    this.repeatAt = this.startedAt + limits.repeatMs;
+  }
+
+  make(): void {
+    this.run(this).then(
+      (result) => {
+        if (this.calls.end(this)) this.resolve(result);
+      },
+      (error: unknown) => this.fail(error),
+    );
+  }
+
+  fail(error: unknown): void {
+    if (this.calls.end(this, error)) this.reject(error);
+  }
+
+  /** Something was heard of it. */
+  touch(): void {
+    this.heardAt = performance.now();
+  }
+}
+
+/**
+ * The calls under way, each with a limit to how long nothing may be heard: of itself, or of its kind, since a store that
+ * answers others is only slow. In the end there is a limit to that too. One timer watches them all.
+ */
+export class Calls {
+  private readonly open = new Set<Watched>();
+  private readonly answeredAt = { append: 0, read: 0 };
+  /** Reads may go on while the client has lost what it needs for appends. */
+  private readonly failingSince: { append?: number | undefined; read?: number | undefined } = {};
+  private watch: NodeJS.Timeout | undefined;
+
+  /** @param onSuspicion called, also repeatedly, while not a single call of a kind has been answered for a while */
+  constructor(private readonly onSuspicion: () => void) {}
+
+  get pending(): number {
+    return this.open.size;
+  }
+
+  /** @param run makes the call, and touches what it is given whenever something is heard of it */
+  make<T>(kind: Kind, run: (call: { touch(): void }) => Promise<T>, limits: Limits): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const call = new Call(this, kind, run, limits, resolve, reject);
+      this.open.add(call);
+      // Answers that have arrived already are read before a call is given up.
+      this.watch ??= setInterval(() => setImmediate(() => this.look()), WATCH_MS);
+      call.make();
+    });
+  }
+
+  /** @returns whether the call was still under way */
+  end(call: Watched, error?: unknown): boolean {
+    if (!this.open.delete(call)) return false;
+    if (error === undefined || isAnswer(error)) this.answered(call.kind);
+    else this.suspect(call.kind);
+    return true;
+  }
+
+  forgive(): void {
+    this.failingSince.append = this.failingSince.read = undefined;
+  }
+
+  private look(): void {
+    const now = performance.now();
+    for (const call of this.open) {
+      const silence = now - Math.max(call.heardAt, this.answeredAt[call.kind]);
+      if (silence >= call.limits.limitMs || now - call.startedAt >= SLOWEST_CALL_MS)
+        call.fail(timedOut(now - call.startedAt));
+      else if (now >= call.repeatAt) {
+        call.repeatAt += 2 * (call.repeatAt - call.startedAt);
+        call.make();
+      }
+    }
+    if (this.open.size > 0) return;
+    clearInterval(this.watch);
+    this.watch = undefined;
+  }
+
+  private answered(kind: Kind): void {
+    this.answeredAt[kind] = performance.now();
+    this.failingSince[kind] = undefined;
+  }
+
+  private suspect(kind: Kind): void {
+    const since = (this.failingSince[kind] ??= performance.now());
+    if (performance.now() - since > SUSPECT_AFTER_MS) this.onSuspicion();
+  }
+}

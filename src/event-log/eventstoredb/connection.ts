@@ -1,0 +1,177 @@
+import { BEGINNING, type ExpectedRevision, type RecordedEvent } from '../event-log.js';
+import { Calls, type Limits } from './calls.js';
+import { type Feed, type Reading, StoreClient, type Subscription, type WritableEvent, type Written } from './client.js';
+import { guardAgainstSlips, isMissingStream, unavailable } from './failures.js';
+import { Turnstile } from './turnstile.js';
+
+const LIMIT_MS = 1_700;
+const READ_LIMITS: Limits = { limitMs: LIMIT_MS, repeatMs: Number.POSITIVE_INFINITY };
+/** A server that is busy storing the same ids for someone else drops a repetition without a word. */
+const APPEND_LIMITS: Limits = { limitMs: LIMIT_MS, repeatMs: 400 };
+/** One HTTP/2 connection carries 100 streams; what comes after waits for ever, appends included. */
+const MOST_READS = 32;
+const MOST_APPENDS = 256;
+/**
+ * One connection to the store, with a time limit around every call and every error told apart: what the caller did
+ * wrong as itself, everything else as `Unavailable`.
+ */
+export class EventStoreConnection {
+  private static readonly open = new Map<string, EventStoreConnection>();
+
+  private client: StoreClient;
+  private users = 0;
+  /** What appends goes in here, and leaves when it is answered. */
+  readonly appends = new Turnstile(MOST_APPENDS);
+  private readonly reads = new Turnstile(MOST_READS);
+  private readonly followers = new Set<(reason: string) => void>();
+  private readonly calls = new Calls(() => this.renew());
+  private renewal: Promise<void> | undefined;
+
+  private constructor(private readonly url: string) {
+    this.client = new StoreClient(url);
+    guardAgainstSlips();
+  }
+
+  /**
+   * The process's one connection to this store: the client keeps what is pending in one place for the whole process,
+   * so a second one would take down the first one's appends with it.
+   * @throws ConfigError where the connection string cannot be used
+   */
+  static to(url: string): EventStoreConnection {
+    const connection = EventStoreConnection.open.get(url) ?? new EventStoreConnection(url);
+    EventStoreConnection.open.set(url, connection);
+    connection.users++;
+    return connection;
+  }
+
+  /** Ends the connection with its last user, once nothing is pending. */
+  async close(): Promise<void> {
+    if (--this.users > 0) return;
+    EventStoreConnection.open.delete(this.url);
+    this.loseFollowers('the connection was closed');
+    while (this.calls.pending > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await this.client.discard();
+  }
+
+  /**
+   * @param limitMs after this without a word from the store the outcome counts as unknown
+   * @throws what the client throws; `appendFailure` tells it apart
+   */
+  append(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly WritableEvent[],
+    limitMs?: number,
+  ): Promise<Written> {
+    if (this.renewal !== undefined) return this.renewal.then(() => this.append(stream, expected, events, limitMs));
+    const limits = limitMs === undefined ? APPEND_LIMITS : { ...APPEND_LIMITS, limitMs };
+    return this.calls.make('append', () => this.client.append(stream, expected, events), limits);
+  }
+
+  /** A stream's events in either direction, the one at `from` included; none where there is no such stream. */
+  readStream(
+    stream: string,
+    from: bigint | 'end',
+    limit: number,
+    direction: 'forwards' | 'backwards' = 'forwards',
+  ): Promise<RecordedEvent[]> {
+    return this.read((client, touched) => client.readStream(stream, from, limit, direction, touched));
+  }
+
+  /** Everything the store holds after a position, other people's and its own events included. */
+  async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
+    if (after === BEGINNING) return this.read((client, touched) => client.readAll(BEGINNING, limit, touched));
+    // The store reads the event at the position too.
+    const events = await this.read((client, touched) => client.readAll(after, limit + 1, touched));
+    return events[0]?.position === after ? events.slice(1) : events.slice(0, limit);
+  }
+
+  /** Everything the store holds before a position, newest first. */
+  readBack(before: bigint | 'end', limit: number): Promise<RecordedEvent[]> {
+    return this.read((client, touched) => client.readBack(before, limit, touched));
+  }
+
+  /**
+   * What the store holds after a position of streams that begin so, looked for by the server: the client's reads know
+   * no filter, its subscriptions do, and say when they have reached the end.
+   */
+  readSome(after: bigint, prefixes: readonly string[], limit: number): Promise<RecordedEvent[]> {
+    return this.read((client, touched) => {
+      const events: RecordedEvent[] = [];
+      let subscription: Subscription | undefined;
+      const found = new Promise<RecordedEvent[]>((resolve, reject) => {
+        subscription = client.subscribe(after, prefixes, {
+          onEvent: (event) => {
+            touched();
+            if (events.length < limit) events.push(event);
+            if (events.length === limit) resolve(events);
+          },
+          onProgress: touched,
+          onCaughtUp: () => resolve(events),
+          onLost: (reason) => reject(new Error(reason)),
+        });
+      });
+      const cancel = (): void => subscription?.end();
+      return { events: found.finally(cancel), cancel };
+    });
+  }
+
+  /** Follows the store after a position, filtered by the server to what begins so. */
+  subscribe(after: bigint, prefixes: readonly string[], feed: Feed): Subscription {
+    const lose = (reason: string): void => {
+      if (!this.followers.delete(lose)) return;
+      subscription.end();
+      feed.onLost(reason);
+    };
+    this.followers.add(lose);
+    const subscription = this.client.subscribe(after, prefixes, { ...feed, onLost: lose });
+    return {
+      pause: () => subscription.pause(),
+      resume: () => subscription.resume(),
+      end: () => {
+        this.followers.delete(lose);
+        subscription.end();
+      },
+    };
+  }
+
+  private async read(start: (client: StoreClient, touched: () => void) => Reading): Promise<RecordedEvent[]> {
+    let reading: Reading | undefined;
+    const room = this.reads.enter();
+    if (room !== undefined) await room;
+    try {
+      await this.renewal;
+      const read = (call: { touch(): void }): Promise<RecordedEvent[]> => {
+        reading = start(this.client, () => call.touch());
+        return reading.events;
+      };
+      return await this.calls.make('read', read, READ_LIMITS);
+    } catch (error) {
+      if (isMissingStream(error)) return [];
+      reading?.cancel();
+      const failure = unavailable(error);
+      this.reads.refuseWaiting(failure);
+      throw failure;
+    } finally {
+      this.reads.leave();
+    }
+  }
+
+  /**
+   * The client finds back by itself from most failures, but keeps some for good, such as a failed answer to what the
+   * server can do. So one that has not got a single answer for a while is replaced, while nothing is pending.
+   */
+  private renew(): void {
+    if (this.renewal !== undefined || this.calls.pending > 0) return;
+    this.calls.forgive();
+    this.renewal = this.client.discard().then(() => {
+      this.client = new StoreClient(this.url);
+      this.renewal = undefined;
+      this.loseFollowers('the client was replaced');
+    });
+  }
+
+  private loseFollowers(reason: string): void {
+    for (const lose of this.followers) lose(reason);
+  }
+}

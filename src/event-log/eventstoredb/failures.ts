@@ -1,0 +1,86 @@
+import { Invalid, Unavailable } from '../../errors.js';
+import { type ExpectedRevision, WrongExpectedRevision } from '../event-log.js';
+
+/** A store that knows us and says no; asking again does not help. */
+export class RefusedByStore extends Error {}
+
+/** What a call of the client's fails with. Some kinds have a name and no code, some a code and no name. */
+interface FailedCall {
+  readonly type?: string;
+  readonly code?: number;
+  readonly message?: string;
+  readonly details?: string;
+  readonly actualVersion?: bigint | string;
+}
+
+/** gRPC's numbers. */
+const PERMISSION_DENIED = 7;
+const UNAUTHENTICATED = 16;
+
+export const reasonOf = (error: unknown): string => {
+  const { details, message, type } = error as FailedCall;
+  return (details || message || type || 'no reason given').replace(/\s+/g, ' ');
+};
+
+const isRefusal = (error: unknown): boolean => {
+  const { type, code } = error as FailedCall;
+  return type === 'access-denied' || code === PERMISSION_DENIED || code === UNAUTHENTICATED;
+};
+
+export const isMissingStream = (error: unknown): boolean => (error as FailedCall).type === 'stream-not-found';
+
+/** Whether the store answered, and it is the answer that is a failure. */
+export const isAnswer = (error: unknown): boolean =>
+  isMissingStream(error) || (error as FailedCall).type === 'wrong-expected-version';
+
+export const timedOut = (afterMs: number): Error =>
+  new Error(`EventStoreDB did not answer within ${Math.round(afterMs)} ms`);
+
+export const unavailable = (error: unknown): Unavailable =>
+  error instanceof Unavailable
+    ? error
+    : new Unavailable('The event store did not answer, so the outcome is unknown; the same request again is safe', 1, {
+        cause: isRefusal(error) ? new RefusedByStore(reasonOf(error), { cause: error }) : error,
+      });
+
+/** What the caller of an append did wrong as itself, everything else as `Unavailable`. */
+export const appendFailure = (stream: string, expected: ExpectedRevision, error: unknown): Error => {
+  const { type, actualVersion } = error as FailedCall;
+  switch (type) {
+    case 'wrong-expected-version':
+      return new WrongExpectedRevision(
+        stream,
+        expected,
+        typeof actualVersion === 'bigint' ? actualVersion : 'no-stream',
+      );
+    case 'maximum-append-size-exceeded':
+      return new Invalid(`The events for ${stream} are larger together than the event store takes at once`);
+    case 'stream-deleted':
+      return new Error(`Stream ${stream} was deleted in the event store for good; nothing can be appended to it`);
+    default:
+      return unavailable(error);
+  }
+};
+
+/**
+ * The client writes within promises nobody holds, and settles what is pending through other ways; what goes wrong in
+ * the former is no news. Its replies to what it gave up already go wrong likewise.
+ */
+const isSlipOfClient = (error: unknown): boolean => {
+  if (!(error instanceof Error)) return false;
+  const { code, type } = error as FailedCall;
+  if (/db-client.*(batchAppend|backpressuredWrite)|grpc-js/.test(error.stack ?? '')) return true;
+  return typeof type === 'string' && typeof code === 'number';
+};
+
+let isGuarded = false;
+
+/** Keeps the client's slips from ending the process. */
+export const guardAgainstSlips = (): void => {
+  if (isGuarded) return;
+  isGuarded = true;
+  process.on('unhandledRejection', (reason) => {
+    // Everyone else's still ends the process, as without this listener.
+    if (!isSlipOfClient(reason) && process.listenerCount('unhandledRejection') === 1) throw reason;
+  });
+};

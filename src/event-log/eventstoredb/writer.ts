@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Invalid, Unavailable } from '../../errors.js';
+import {
+  type Appended,
+  type ExpectedRevision,
+  type NewEvent,
+  type RecordedEvent,
+  WrongExpectedRevision,
+} from '../event-log.js';
+import type { WritableEvent } from './client.js';
+import type { EventStoreConnection } from './connection.js';
+import type { StoreEnd } from './end.js';
+import { appendFailure, RefusedByStore } from './failures.js';
+import type { OurStreams } from './streams.js';
+import { writableEvents } from './writable-events.js';
+
+/** An append is tried again while its answer can still be given within two seconds. */
+const LIMIT_MS = 1_800;
+const RETRY_MS = 60;
+/** How far back a stream is searched for events that the store no longer recognises by itself. */
+const LOOK_BACK = 4_096;
+const LOOK_BACK_PAGE = 1_000;
+const REMEMBERED = 10_000;
+
+/** Each event once, where it came first. */
+const distinct = (events: readonly NewEvent[]): readonly NewEvent[] => {
+  if (events.length === 1) return events;
+  const known = new Set<string>();
+  return events.filter(({ id }) => !known.has(id) && known.add(id));
+};
+
+/** The latest of many: at least `REMEMBERED` and at most twice as many. Whole generations are let go at once. */
+class Latest<T> {
+  private young = new Set<T>();
+  private old = new Set<T>();
+
+  add(value: T): void {
+    this.young.add(value);
+    if (this.young.size < REMEMBERED) return;
+    this.old = this.young;
+    this.young = new Set();
+  }
+
+  has(value: T): boolean {
+    return this.young.has(value) || this.old.has(value);
+  }
+}
+
+/**
+ * Appends, and tells what the store had already.
+ *
+ * The store recognises a repeated event by its id only for a while, or by the place an expected revision gives it; the
+ * answer to a repetition is the first answer, unmarked. It is told by its position: at or before the end of the store
+ * as it was known when the append was sent. So a repetition of what another process wrote in that very moment (the
+ * last 20 ms) is stored once like any other, but passes for new.
+ */
+export class Writer {
+  /** Ids of events lately sent with an expected revision, which a repetition with another one would store again. */
+  private readonly sent = new Latest<string>();
+  /** What is being sent, by its first event's id: a repetition waits, since the store tells it nothing until then. */
+  private readonly underWay = new Map<string, Promise<Appended>>();
+
+  constructor(
+    private readonly connection: EventStoreConnection,
+    private readonly streams: OurStreams,
+    private readonly end: StoreEnd,
+  ) {}
+
+  async append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
+    const once = this.writable(stream, distinct(events));
+    const isRepeated = once.every(({ id }) => this.sent.has(id));
+    const stored = isRepeated ? await this.find(stream, once) : undefined;
+    if (stored !== undefined) return stored;
+    for (const { id } of once) this.sent.add(id);
+    try {
+      return await this.send(stream, expected, once);
+    } catch (error) {
+      if (!(error instanceof WrongExpectedRevision)) throw error;
+      const found = await this.find(stream, once);
+      if (found !== undefined) return found;
+      if (expected !== 'any') throw error;
+      return this.finish(stream, once);
+    }
+  }
+
+  async appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]> {
+    const writable = entries.map(({ stream, event }) => this.writable(stream, [event]));
+    if (entries.length === 1)
+      return this.send(entries[0]!.stream, 'any', writable[0]!).then(({ duplicate }) => [duplicate]);
+    const duplicates = entries.map(() => true);
+    const known = new Set<string>();
+    const streams = new Map<string, number[]>();
+    for (const [index, { stream, event }] of entries.entries()) {
+      if (known.has(event.id)) continue;
+      known.add(event.id);
+      const ofStream = streams.get(stream);
+      if (ofStream === undefined) streams.set(stream, [index]);
+      else ofStream.push(index);
+    }
+    let isLost = false;
+    const outcomes = await Promise.allSettled(
+      Array.from(streams, async ([stream, indexes]) => {
+        // One after the other, so that a stream keeps their order.
+        for (const index of indexes) {
+          if (isLost) return;
+          try {
+            duplicates[index] = (await this.send(stream, 'any', writable[index]!)).duplicate;
+          } catch (error) {
+            isLost = true;
+            throw error;
+          }
+        }
+      }),
+    );
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    return duplicates;
+  }
+
+  private send(stream: string, expected: ExpectedRevision, events: readonly WritableEvent[]): Promise<Appended> {
+    const { id } = events[0]!;
+    const again = (): Promise<Appended> => this.send(stream, expected, events);
+    const other = this.underWay.get(id);
+    if (other !== undefined) return other.then(again, again);
+    const sending = this.sendInTurn(stream, expected, events);
+    this.underWay.set(id, sending);
+    return sending;
+  }
+
+  /** Waits until there is room for one more; turned away where the store has gone away meanwhile. */
+  private async sendInTurn(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly WritableEvent[],
+  ): Promise<Appended> {
+    const { appends } = this.connection;
+    let isIn = false;
+    try {
+      const room = appends.enter();
+      if (room !== undefined) await room;
+      isIn = true;
+      // What is known of the end must not be older than a moment.
+      const refreshed = this.end.refresh();
+      if (refreshed !== undefined) await refreshed;
+      return await this.sendUntilAnswered(stream, expected, events);
+    } catch (error) {
+      if (isIn && error instanceof Unavailable) appends.refuseWaiting(error);
+      throw error;
+    } finally {
+      if (isIn) appends.leave();
+      this.underWay.delete(events[0]!.id);
+    }
+  }
+
+  /** A repetition is harmless because the ids are the same. */
+  private async sendUntilAnswered(
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly WritableEvent[],
+  ): Promise<Appended> {
+    const name = this.streams.nameInStore(stream);
+    const end = this.end.position;
+    const startedAt = performance.now();
+    for (let now = startedAt; ;) {
+      try {
+        const limitMs = now === startedAt ? undefined : startedAt + LIMIT_MS - now;
+        const { nextExpectedRevision, position } = await this.connection.append(name, expected, events, limitMs);
+        const { commit } = position!;
+        this.end.know(commit, performance.now());
+        // What an attempt stored whose answer was lost is no duplicate: it is after the end as it was before.
+        return { revision: nextExpectedRevision, position: commit, duplicate: commit <= end };
+      } catch (error) {
+        const failure = appendFailure(stream, expected, error);
+        const pause = RETRY_MS * (0.5 + Math.random());
+        const isWorthIt = failure instanceof Unavailable && !(failure.cause instanceof RefusedByStore);
+        if (!isWorthIt || performance.now() + pause + RETRY_MS > startedAt + LIMIT_MS) throw failure;
+        await sleep(pause);
+        now = performance.now();
+      }
+    }
+  }
+
+  /** With "any", the store refuses a batch of which it knows the first and not all: the rest is stored one by one. */
+  private async finish(stream: string, events: readonly WritableEvent[]): Promise<Appended> {
+    let last: Appended | undefined;
+    for (const event of events) {
+      const appended = await this.send(stream, 'any', [event]);
+      if (last === undefined || !appended.duplicate) last = appended;
+    }
+    return { ...last!, duplicate: false };
+  }
+
+  /** The answer these events got when they were stored, where all of them are in the stream. */
+  private async find(stream: string, events: readonly WritableEvent[]): Promise<Appended | undefined> {
+    const name = this.streams.nameInStore(stream);
+    const missing = new Set(events.map(({ id }) => id));
+    let last: RecordedEvent | undefined;
+    for (let from: bigint | 'end' = 'end', read = 0; read < LOOK_BACK;) {
+      const page: RecordedEvent[] = await this.connection.readStream(name, from, LOOK_BACK_PAGE, 'backwards');
+      for (const event of page) {
+        if (!missing.delete(event.id)) continue;
+        if (last === undefined) last = event;
+        if (missing.size === 0) return { revision: last.revision, position: last.position, duplicate: true };
+      }
+      const oldest = page.at(-1);
+      if (oldest === undefined || oldest.revision === 0n) return undefined;
+      read += page.length;
+      from = oldest.revision - 1n;
+    }
+    return undefined;
+  }
+
+  private writable(stream: string, events: readonly NewEvent[]): WritableEvent[] {
+    if (!this.streams.includes(stream)) throw new Invalid(`Stream "${stream}" is none of this service's`);
+    return writableEvents(stream, events);
+  }
+}
