@@ -1,6 +1,7 @@
-import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HostingSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
 import { readList } from '../../src/asset-check/sources/list-format.js';
@@ -15,6 +16,16 @@ import { answers, type Behaviour, ListServer, sends } from './list-server.js';
 const suffixes = new HostingSuffixes();
 const hashes = new SuffixHashes();
 const never = new AbortController().signal;
+/** Node 20 leaves it to the collector of garbage. */
+const CAN_GIVE_BACK = 'transfer' in ArrayBuffer.prototype;
+
+const eventually = async (holds: () => Promise<boolean>): Promise<void> => {
+  for (let tries = 0; tries < 1_000; tries += 1) {
+    if (await holds()) return;
+    await sleep(5);
+  }
+  throw new Error('It did not come to hold within 5 s');
+};
 
 describe('a list that is fetched', () => {
   let folder: string;
@@ -208,6 +219,41 @@ describe('a list that is fetched', () => {
       await source.load();
       expect(ask(source, 'site-7.example')).toBe('source-error');
     }
+  });
+
+  it('is written to disk as it comes, and nothing of a refused one stays there', async () => {
+    const source = list();
+    server.behave = sends(entries(100));
+    await source.refresh(never);
+    const kept = join(folder, 'lists');
+    server.behave = (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      response.write('half.example\n');
+    };
+    const refused = source.refresh(never);
+    await eventually(async () => {
+      const part = (await readdir(kept)).find((name) => name.endsWith('.part'));
+      return part !== undefined && (await readFile(join(kept, part), 'utf8')) === 'half.example\n';
+    });
+    await refused;
+    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list']);
+    // This one is refused when all of it has come.
+    server.behave = sends(entries(5));
+    await source.refresh(never);
+    expect(source.state.lastError).toMatch(/shrunk/);
+    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list']);
+    expect(await readFile(join(kept, 'list.list'), 'utf8')).toBe(entries(100));
+  });
+
+  (CAN_GIVE_BACK ? it : it.skip)('gives the memory of the one it replaces back at once', async () => {
+    server.behave = sends(entries(10));
+    const source = list();
+    await source.refresh(never);
+    const { table } = source['content']!;
+    expect(table.bytes).toBeGreaterThan(0);
+    await source.refresh(never);
+    expect(table.bytes).toBe(0);
+    expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
   });
 
   it('goes on without a disk', async () => {

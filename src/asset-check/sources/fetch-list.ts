@@ -17,6 +17,9 @@ export interface FetchedList {
   readonly validators: Validators;
 }
 
+/** What to say of an error: that time was up, where it was. */
+type OrLate = (error: unknown) => unknown;
+
 const MOST_REDIRECTS = 5;
 const AGENT = 'threat-protection/2.0 (+list refresh)';
 
@@ -35,8 +38,8 @@ const publicLookUp: LookupFunction = (hostname, options, callback) => {
 /**
  * Gets a list from the address an operator configured, which may be private. What it redirects to may not: the other
  * server does not decide whom this one talks to.
- * @param timeoutMs for all of it, redirects and body included
- * @throws ListRefused, or the error of the connection
+ * @param timeoutMs for all of it, redirects and the reading of the body included
+ * @throws ListRefused, or the error of the connection; so does the reading
  */
 export const fetchList = async (
   url: string,
@@ -45,6 +48,8 @@ export const fetchList = async (
 ): Promise<FetchedList> => {
   const late = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([late, stop]);
+  const orLate: OrLate = (error) =>
+    late.aborted ? new ListRefused(`It was not all here after ${timeoutMs} ms`) : error;
   let at = new URL(url);
   try {
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
@@ -56,11 +61,10 @@ export const fetchList = async (
         at = redirectTarget(location, at);
         continue;
       }
-      return await read(response, maxBytes);
+      return read(response, maxBytes, orLate);
     }
   } catch (error) {
-    if (late.aborted) throw new ListRefused(`It was not all here after ${timeoutMs} ms`);
-    throw error;
+    throw orLate(error);
   }
   throw new ListRefused(`It redirected more than ${MOST_REDIRECTS} times`);
 };
@@ -109,26 +113,44 @@ const get = (
     outgoing.end();
   });
 
-const read = async (response: http.IncomingMessage, maxBytes: number): Promise<FetchedList> => {
+const read = (response: http.IncomingMessage, maxBytes: number, orLate: OrLate): FetchedList => {
   const { statusCode, headers } = response;
   const validators = { etag: headers.etag, lastModified: headers['last-modified'] };
+  const size = Number(headers['content-length'] ?? 0);
   try {
-    if (statusCode === 304) return { validators };
+    if (statusCode === 304) {
+      response.destroy();
+      return { validators };
+    }
     if (statusCode !== 200) throw new ListRefused(`It answered ${statusCode}`);
     const type = headers['content-type'] ?? '';
     if (/^\s*(?:text\/html|application\/xhtml|image\/|audio\/|video\/|font\/)/i.test(type))
       throw new ListRefused(`It is of the type ${type.slice(0, 100)}`);
     const encoding = headers['content-encoding'] ?? 'identity';
     if (encoding !== 'identity') throw new ListRefused(`It is encoded as ${encoding.slice(0, 100)}, unasked`);
-    if (Number(headers['content-length'] ?? 0) > maxBytes) throw new ListRefused(tooLarge(maxBytes));
-    const chunks: Buffer[] = [];
-    let size = 0;
+    if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
+  } catch (error) {
+    response.destroy();
+    throw error;
+  }
+  return { body: { chunks: chunksOf(response, maxBytes, orLate), size }, validators };
+};
+
+/** Piece by piece as it comes, so that no list is ever in memory as it was sent. */
+const chunksOf = async function* (
+  response: http.IncomingMessage,
+  maxBytes: number,
+  orLate: OrLate,
+): AsyncGenerator<Buffer> {
+  let size = 0;
+  try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
-      chunks.push(chunk);
+      yield chunk;
     }
-    return { body: { chunks, size }, validators };
+  } catch (error) {
+    throw orLate(error);
   } finally {
     response.destroy();
   }

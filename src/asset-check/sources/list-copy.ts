@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Validators } from './fetch-list.js';
 import type { Body } from './list-format.js';
@@ -30,6 +30,8 @@ const folderOf = (dataDir: string): string => join(dataDir, 'lists');
 export class ListCopy {
   private readonly body: string;
   private readonly state: string;
+  /** A body that was read to its end since the last `write`. */
+  private recorded: { readonly failure: Error | undefined } | undefined;
 
   constructor(
     private readonly dataDir: string,
@@ -61,21 +63,54 @@ export class ListCopy {
     }
   }
 
-  /** Each file is replaced in one step, so that neither a crash nor another instance leaves half of one. */
-  async write(state: ListState, body?: Body): Promise<void> {
-    await mkdir(folderOf(this.dataDir), { recursive: true });
-    if (body !== undefined) await this.replace(this.body, body.chunks);
-    await this.replace(this.state, JSON.stringify(state));
+  /**
+   * The same body, which is kept beside the copy while it is read, so that no list is ever in memory as it was sent. It
+   * takes the copy's place with the next `write`, which also says where the disk failed: who reads the list does not.
+   */
+  record({ chunks, size }: Body): Body {
+    return { chunks: this.recording(chunks), size };
   }
 
-  private async replace(path: string, content: string | Body['chunks']): Promise<void> {
-    const part = `${path}.${process.pid}.part`;
+  /**
+   * Each file is replaced in one step, so that neither a crash nor another instance leaves half of one.
+   * @param isGood whether the body that was recorded, if any, is the new copy
+   */
+  async write(state: ListState, isGood: boolean): Promise<void> {
+    const { recorded } = this;
+    this.recorded = undefined;
+    await mkdir(folderOf(this.dataDir), { recursive: true });
+    if (recorded !== undefined && !isGood) await rm(partOf(this.body), { force: true });
+    else if (recorded?.failure !== undefined) throw recorded.failure;
+    else if (recorded !== undefined) await rename(partOf(this.body), this.body);
+    const part = partOf(this.state);
     try {
-      await writeFile(part, content);
-      await rename(part, path);
+      await writeFile(part, JSON.stringify(state));
+      await rename(part, this.state);
     } catch (error) {
       await rm(part, { force: true });
       throw error;
     }
   }
+
+  private async *recording(chunks: Body['chunks']): AsyncGenerator<Buffer> {
+    let failure: Error | undefined;
+    const onFailure = (error: Error): undefined => void (failure ??= error);
+    const part = partOf(this.body);
+    await mkdir(folderOf(this.dataDir), { recursive: true }).catch(onFailure);
+    const file = await open(part, 'w').catch(onFailure);
+    let isWhole = false;
+    try {
+      for await (const chunk of chunks) {
+        if (failure === undefined) await file?.writeFile(chunk).catch(onFailure);
+        yield chunk;
+      }
+      isWhole = true;
+    } finally {
+      await file?.close().catch(onFailure);
+      this.recorded = isWhole ? { failure } : undefined;
+      if (file !== undefined && (!isWhole || failure !== undefined)) await rm(part, { force: true });
+    }
+  }
 }
+
+const partOf = (path: string): string => `${path}.${process.pid}.part`;

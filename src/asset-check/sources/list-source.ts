@@ -79,6 +79,7 @@ export class ListSource {
         this.state = { ...this.state, checkedAt: now, lastError: undefined, lastErrorAt: undefined };
       } else {
         const content = await this.read(fetched.body);
+        this.content?.table.free();
         this.content = content;
         this.state = {
           id,
@@ -92,22 +93,25 @@ export class ListSource {
       }
       if (this.failures > 0) this.onNews(`The list ${id} is current again: ${this.state.entries} entries`, false);
       this.failures = 0;
-      // A file of the operator's is there at the next start as well.
-      await this.keep(this.settings.file === undefined ? fetched.body : undefined);
+      await this.keep(true);
     } catch (error) {
       if (stop.aborted) return;
       this.failures += 1;
       const lastError = describe(error);
       if (lastError !== this.state.lastError) this.onNews(`The list ${id} was not refreshed: ${lastError}`, true);
       this.state = { ...this.state, lastError, lastErrorAt: Date.now() };
-      await this.keep();
+      await this.keep(false);
     }
   }
 
   private async fetch(stop: AbortSignal): Promise<FetchedList> {
     const { url, file, timeoutMs, maxBytes } = this.settings;
     const validators = this.content === undefined ? {} : this.state.validators;
-    if (url !== undefined) return fetchList(url, { timeoutMs, maxBytes, validators }, stop);
+    if (url !== undefined) {
+      const { body, ...fetched } = await fetchList(url, { timeoutMs, maxBytes, validators }, stop);
+      return { ...fetched, body: body && this.copy.record(body) };
+    }
+    // A file of the operator's is there at the next start as well.
     const { mtimeMs, size } = await stat(file!);
     const etag = `${mtimeMs}-${size}`;
     if (etag === validators.etag) return { validators };
@@ -128,9 +132,9 @@ export class ListSource {
   }
 
   /** The answer from memory does not depend on the disk, so a disk that fails is told of and no more. */
-  private async keep(body?: Body): Promise<void> {
+  private async keep(isGood: boolean): Promise<void> {
     try {
-      await this.copy.write(this.state, body);
+      await this.copy.write(this.state, isGood);
     } catch (error) {
       this.onNews(`The list ${this.settings.id} could not be kept on disk: ${describe(error)}`, true);
     }
