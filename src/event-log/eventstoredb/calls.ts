@@ -5,6 +5,8 @@ const SLOWEST_CALL_MS = 5_000;
 /** After so long without a single answer the client itself is suspected. */
 const SUSPECT_AFTER_MS = 5_000;
 const WATCH_MS = 25;
+/** So few are made again although nothing sent later was answered: they are no load. */
+const FEW = 32;
 
 export type Kind = 'append' | 'read';
 
@@ -12,7 +14,10 @@ export type Kind = 'append' | 'read';
 export interface Limits {
   /** How long nothing may be heard before the outcome counts as unknown. */
   readonly limitMs: number;
-  /** After so long without an answer the call is made once more, and again after twice as long. */
+  /**
+   * After so long without an answer the call is made once more, and again after twice as long: where one that was sent
+   * later has been answered, or few are under way. A store that is only slow must not be given more to do.
+   */
   readonly repeatMs: number;
 }
 
@@ -61,6 +66,8 @@ class Call<T = unknown> {
 export class Calls {
   private readonly open = new Set<Watched>();
   private readonly answeredAt = { append: 0, read: 0 };
+  /** When the latest call was made that has been answered. */
+  private readonly overtakenBy = { append: 0, read: 0 };
   /** Reads may go on while the client has lost what it needs for appends. */
   private readonly failingSince: { append?: number | undefined; read?: number | undefined } = {};
   private watch: NodeJS.Timeout | undefined;
@@ -86,7 +93,7 @@ export class Calls {
   /** @returns whether the call was still under way */
   end(call: Watched, error?: unknown): boolean {
     if (!this.open.delete(call)) return false;
-    if (error === undefined || isAnswer(error)) this.answered(call.kind);
+    if (error === undefined || isAnswer(error)) this.answered(call);
     else this.suspect(call.kind);
     return true;
   }
@@ -101,7 +108,7 @@ export class Calls {
       const silence = now - Math.max(call.heardAt, this.answeredAt[call.kind]);
       if (silence >= call.limits.limitMs || now - call.startedAt >= SLOWEST_CALL_MS)
         call.fail(timedOut(now - call.startedAt));
-      else if (now >= call.repeatAt) {
+      else if (now >= call.repeatAt && (call.startedAt < this.overtakenBy[call.kind] || this.open.size < FEW)) {
         call.repeatAt += 2 * (call.repeatAt - call.startedAt);
         call.make();
       }
@@ -111,8 +118,9 @@ export class Calls {
     this.watch = undefined;
   }
 
-  private answered(kind: Kind): void {
+  private answered({ kind, startedAt }: Watched): void {
     this.answeredAt[kind] = performance.now();
+    if (startedAt > this.overtakenBy[kind]) this.overtakenBy[kind] = startedAt;
     this.failingSince[kind] = undefined;
   }
 

@@ -49,6 +49,8 @@ interface Found {
 }
 
 const MOST_APPEND_BYTES = 1_048_576;
+/** What one connection carries at a time; the next call waits. */
+const MOST_STREAMS = 100;
 /** After this a server gives up on an append it has not seen the end of, and says so. */
 const WRITE_TIMEOUT_MS = 2_000;
 /** A filtered subscription says how far it has come each 32 records, times what the client asks for. */
@@ -95,7 +97,10 @@ export class EventStoreDouble {
   private readonly appenders = new Set<Appender>();
 
   private constructor(readonly store: Store) {
-    this.server = new Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
+    this.server = new Server({
+      'grpc.max_receive_message_length': 17 * 1024 * 1024,
+      'grpc.max_concurrent_streams': MOST_STREAMS,
+    });
     this.server.addService(STREAMS, {
       read: (call: Reader) => this.read(call),
       batchAppend: (call: Appender) => this.batchAppend(call),
