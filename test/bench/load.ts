@@ -45,10 +45,11 @@ export const volleys =
     requests: readonly string[],
     connections: number,
     onAnswers?: (a: Answers) => void,
+    awake = false,
   ): Slice =>
   async (ms) => {
     const { hostname, port } = new URL(url);
-    const answers = await load.fire({ host: hostname, port: Number(port), requests, connections, ms });
+    const answers = await load.fire({ host: hostname, port: Number(port), requests, connections, ms, awake });
     onAnswers?.(answers);
     return answers.perSecond;
   };

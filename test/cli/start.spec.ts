@@ -69,7 +69,7 @@ describe('npm start', () => {
       const database = (await serverOf(dataDir))!;
       const before = childrenOf(supervisor.pid!).filter((pid) => pid !== database);
       expect(before).toHaveLength(2);
-      // A flag that is not passed on costs 40 MB, and nothing else would tell.
+      // A flag that is not passed on costs 32 MB, and nothing else would tell.
       expect(before.map(commandOf).join()).toContain(`${API_FLAGS.join(' ')} ${resolve('dist/src/main.js')}`);
       for (const pid of before) process.kill(pid, 'SIGKILL');
       await eventually(async () => said.split('Listening on').length === 3 && (await answers()));
