@@ -11,7 +11,7 @@ const HEARTBEAT_MS = 250;
 const PROBE_MS = 150;
 /** A batch is not kept back for longer than this to say of what moment it is. */
 const LONGEST_LOOK_MS = 20;
-const GATHER_MS = 50;
+const LONGEST_GATHERING_MS = 50;
 const MOST_ENDS = 64;
 /** Where the log has more and nothing of it arrives for so long, the subscription is taken for dead. */
 const STALLED_MS = 3_000;
@@ -32,6 +32,8 @@ export class Follower {
   /** After this everything is still to come. */
   private fetched: bigint;
   private handed: bigint;
+  /** How long the receiver took for the last batch. */
+  private tookMs = 0;
   private heardAt = performance.now();
   private isPaused = false;
   private failures = 0;
@@ -92,14 +94,19 @@ export class Follower {
       }
       this.handed = events.at(-1)?.position ?? this.handed;
       this.settleEnds();
+      const handedAt = performance.now();
       await this.onBatch({ events, position: this.handed, asOf: this.asOf });
       beat = performance.now();
+      this.tookMs = beat - handedAt;
     }
   }
 
-  /** A full batch costs its receiver little more than a small one, so one who is late is given full ones. */
+  /**
+   * A full batch costs its receiver little more than a small one, so one who is late is given full ones. Not one who
+   * takes no time: events that are kept for long cost more than those that are let go at once.
+   */
   private async gather(): Promise<void> {
-    const until = performance.now() + GATHER_MS;
+    const until = performance.now() + Math.min(this.tookMs, LONGEST_GATHERING_MS);
     while (this.arrived.length < PAGE && this.fetched < this.end && !this.signal.aborted) {
       const left = until - performance.now();
       if (left <= 0) return;
