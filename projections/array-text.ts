@@ -5,3 +5,7 @@
 export const nameArray = (names: readonly string[]): string => (names.length === 0 ? '{}' : `{"${names.join('","')}"}`);
 
 export const numberArray = (numbers: readonly number[]): string => `{${numbers.join(',')}}`;
+
+/** Texts as `nameArray` takes them, or numbers. */
+export const columnArray = (column: readonly (string | number)[]): string =>
+  typeof column[0] === 'string' ? nameArray(column as string[]) : numberArray(column as number[]);

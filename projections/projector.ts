@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { Batch, EventLog } from '../src/event-log/event-log.js';
+import type { Batch, EventLog, RecordedEvent } from '../src/event-log/event-log.js';
 import { isTransient } from '../src/read-models/unavailable.js';
 import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
 import { applyByHalves, blamesData, park, type Refused, unpark } from './parking.js';
 import type { ProjectedEvent, Projection } from './projection.js';
-import { readEvent } from './read-event.js';
+import { type ReadEvent, readEvent } from './read-event.js';
 import { type ProjectorTransaction, transact } from './transaction.js';
 
 /** What a batch is to one projection. */
@@ -17,6 +17,8 @@ interface Share {
   readonly dropped: string[];
 }
 
+/** Events read before others get their turn. */
+const AT_A_TIME = 50;
 const LEAST_BACK_OFF_MS = 50;
 const MOST_BACK_OFF_MS = 5_000;
 
@@ -50,12 +52,14 @@ export class Projector {
         // While one batch is written the next one is read; an error of the one is thrown to the other.
         let writing: Promise<void> = Promise.resolve();
         const onBatch = async (batch: Batch): Promise<void> => {
-          const shares = share(this.projections, checkpoints, batch);
+          const shares = await deal(this.projections, checkpoints, batch);
           checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
           await writing;
           backOff = LEAST_BACK_OFF_MS;
-          writing = this.apply(shares, batch.asOf);
+          const begun = new Promise<void>((resolve) => (writing = this.apply(shares, batch.asOf, resolve)));
           writing.catch(() => {});
+          // The next batch is read once PostgreSQL has its work, not while it waits for it.
+          await Promise.race([begun, writing]);
         };
         await this.log.subscribe(behind, onBatch, signal);
         await writing;
@@ -69,9 +73,9 @@ export class Projector {
     }
   }
 
-  private async apply(shares: readonly Share[], asOf: number): Promise<void> {
+  private async apply(shares: readonly Share[], asOf: number, onBegun: () => void): Promise<void> {
     try {
-      await this.write(shares, asOf, applyAtOnce);
+      await this.write(shares, asOf, applyAtOnce, onBegun);
     } catch (error) {
       if (!blamesData(error) || error instanceof CheckpointMoved) throw error;
       // Once more from the start, slowly: the good events of the batch must not wait for the bad one.
@@ -83,6 +87,7 @@ export class Projector {
     shares: readonly Share[],
     asOf: number,
     apply: (transaction: ProjectorTransaction, projection: Projection, events: ProjectedEvent[]) => Promise<Refused[]>,
+    onBegun: () => void = () => {},
   ): Promise<void> {
     const parked = await transact(this.pool, 'read', async (transaction) => {
       const { connection } = transaction;
@@ -91,6 +96,7 @@ export class Projector {
         shares.map(({ move }) => move),
         asOf,
       );
+      onBegun();
       const all: Refused[] = [];
       for (const { projection, events, unreadable, dropped } of shares) {
         const refused = events.length > 0 ? await apply(transaction, projection, events) : [];
@@ -116,13 +122,18 @@ const applyAtOnce = async (
 };
 
 /** Reads a batch once and deals its events out: to each projection those of its types that are after its checkpoint. */
-export const share = (
+export const deal = async (
   projections: readonly Projection[],
   checkpoints: readonly Checkpoint[],
   batch: Pick<Batch, 'events' | 'position'>,
-): Share[] => {
+): Promise<Share[]> => {
   const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
-  const read = batch.events.map((recorded) => ({ recorded, result: readEvent(recorded) }));
+  const read: { recorded: RecordedEvent; result: ReadEvent }[] = [];
+  for (const recorded of batch.events) {
+    // The batch before is being written: its next statement must not wait until this one is read.
+    if (read.length % AT_A_TIME === AT_A_TIME - 1) await setImmediate();
+    read.push({ recorded, result: readEvent(recorded) });
+  }
   return projections.map((projection) => {
     const checkpoint = positions.get(projection.name)!;
     const types: ReadonlySet<string> = new Set(projection.types);

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { BEGINNING, type EventLog } from '../src/event-log/event-log.js';
 import { applyByHalves, park, unpark } from './parking.js';
 import type { Projection } from './projection.js';
-import { share } from './projector.js';
+import { deal } from './projector.js';
 import { transact } from './transaction.js';
 
 const PAGE = 2_000;
@@ -37,7 +37,7 @@ export const replayInto = async (
     const last = events.at(-1);
     if (last) {
       const checkpoint = { projection: projection.name, position };
-      const [dealt] = share([projection], [checkpoint], { events, position: last.position });
+      const [dealt] = await deal([projection], [checkpoint], { events, position: last.position });
       await transact(pool, schema, async (transaction) => {
         const refused = await applyByHalves(transaction, projection, dealt!.events);
         await park(transaction.connection, projection.name, [...refused, ...dealt!.unreadable]);

@@ -6,6 +6,3 @@ export const MEASURE = {
   takedownFiled: 4,
   takedownCompleted: 5,
 } as const;
-
-/** Block k is the days from k * DAYS_PER_BLOCK on; the number is in the tables, for ever. */
-export const DAYS_PER_BLOCK = 32;

@@ -9,7 +9,6 @@ export interface Tables {
   facts: FactsTable;
   days: DaysTable;
   type_days: TypeDaysTable;
-  type_blocks: TypeBlocksTable;
   brands: BrandsTable;
   feature_flags: FeatureFlagsTable;
   asset_status_entries: AssetStatusEntriesTable;
@@ -97,15 +96,6 @@ export interface TypeDaysTable {
   organization: string;
   brand: string;
   day: number;
-  type: string;
-  n: number;
-}
-
-/** Threats by asset type and block of `DAYS_PER_BLOCK` days, so that a long range is a sum of few rows. */
-export interface TypeBlocksTable {
-  organization: string;
-  brand: string;
-  block: number;
   type: string;
   n: number;
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { MS_PER_DAY } from '../../src/events/instant.js';
-import { DAYS_PER_BLOCK, MEASURE } from '../../src/read-models/measure.js';
+import { MEASURE } from '../../src/read-models/measure.js';
 
 export const ORGANIZATIONS = 100;
 export const DAYS = 1_000;
@@ -80,13 +80,10 @@ export const fillFacts = async (pool: Pool, facts: number, organizations = ORGAN
       insert into read.type_days (organization, brand, day, type, n)
         select organization, brand, (at / ${MS_PER_DAY})::int, type, count(*) from read.facts
         where measure = ${MEASURE.threat} group by 1, 2, 3, 4 order by 1, 2, 3, 4;
-      insert into read.type_blocks (organization, brand, block, type, n)
-        select organization, brand, day / ${DAYS_PER_BLOCK}, type, sum(n) from read.type_days
-        group by 1, 2, 3, 4 order by 1, 2, 3, 4;
       create table ${PLAIN_FACTS} as select organization, brand, at, measure, type from read.facts order by at;
       create index on ${PLAIN_FACTS} (organization, brand, at) include (measure, type);
       reset synchronous_commit; reset maintenance_work_mem; reset work_mem`);
-    for (const table of ['read.facts', 'read.days', 'read.type_days', 'read.type_blocks', PLAIN_FACTS])
+    for (const table of ['read.facts', 'read.days', 'read.type_days', PLAIN_FACTS])
       await connection.query(`vacuum analyze ${table}`);
   } finally {
     connection.release();

@@ -98,7 +98,7 @@ const deliver = async (scene: Scene, { events: size }: Dose, how: Deliver): Prom
 
 /** Whatever is known of a record, every event of it seems newer. */
 const forgetVersions = ({ text, values }: Statement): Statement => {
-  const forgetful = text.replace('r.version,', '-9007199254740991::bigint as version,');
+  const forgetful = text.replace('known_version as version', '-9007199254740991::bigint as version');
   if (forgetful === text) throw new Error('The statement that finds the known versions has changed');
   return { text: forgetful, values };
 };
@@ -111,7 +111,7 @@ const deliverUnguarded = async (scene: Scene, how: Deliver): Promise<Outcome> =>
   const { pool } = await database(scene);
   const unguarded = tampered(
     pool,
-    () => (statement, send) => send(statement.name === 'metrics-find-records' ? forgetVersions(statement) : statement),
+    () => (statement, send) => send(statement.name === 'metrics-enter-records' ? forgetVersions(statement) : statement),
   );
   await projectList(new ArrayLog(recordedInOrder(arrived), () => 10), unguarded);
   return { dose: `${arrived.length} deliveries`, seen: '-', findings: compare(clean, await fingerprints(pool)) };

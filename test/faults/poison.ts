@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { PROJECTIONS } from '../../projections/index.js';
-import { share } from '../../projections/projector.js';
+import { deal } from '../../projections/projector.js';
 import { transact } from '../../projections/transaction.js';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { createDatabase } from '../support/postgres.js';
@@ -47,7 +47,7 @@ const projectAllOrNothing = async (log: EventLog, pool: Pool, signal: AbortSigna
       const events = await log.readAll(position, BATCH);
       const last = events.at(-1);
       if (!last) continue;
-      const [dealt] = share([projection], [{ projection: projection.name, position }], {
+      const [dealt] = await deal([projection], [{ projection: projection.name, position }], {
         events,
         position: last.position,
       });
