@@ -13,8 +13,16 @@ export interface ProjectorTransaction {
  * A batch finds its rows by their keys, whatever the planner believes of tables that it last saw empty: each statement is
  * planned for the batch at hand and the tables as large as they are, and never reads a table whole.
  */
-const BY_KEY = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin'].map((way) => `set local ${way} = off`);
-const SETTINGS = ['set local synchronous_commit = off', 'set local plan_cache_mode = force_custom_plan', ...BY_KEY];
+const SETTINGS = [
+  'synchronous_commit = off',
+  'plan_cache_mode = force_custom_plan',
+  'enable_seqscan = off',
+  'enable_hashjoin = off',
+  'enable_mergejoin = off',
+  'enable_material = off',
+  // What is switched off counts as very dear, and dear statements are compiled first.
+  'jit = off',
+].map((setting) => `set local ${setting}`);
 
 /**
  * Runs `work` in one transaction with `schema` as its search path.

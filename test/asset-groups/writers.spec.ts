@@ -71,6 +71,8 @@ interface Seen {
   isUnknown?: boolean;
 }
 
+const requestOf = (command: AssetGroupCommand) => ('request' in command ? command.request : undefined);
+
 const agrees = (seen: Seen, decision: Decision): boolean =>
   decision.refusal
     ? seen.refusal?.message === decision.refusal.message
@@ -98,6 +100,9 @@ const findings = (events: readonly RecordedEvent[], all: readonly Seen[]): strin
       const decision = decide(groups, seen.command, now);
       const [event] = decision.events;
       if (event?.type !== recorded.type || !(seen.isUnknown || agrees(seen, decision))) return false;
+      // Two that were refused alike are told apart by what they asked with.
+      const request = idempotentRequestOf(recorded.metadata);
+      if (request?.idempotencyKeyHash !== requestOf(seen.command)?.idempotencyKeyHash) return false;
       const { groupId: numbered, name: named } = recorded.data as Record<string, unknown>;
       const data = event.data as Record<string, unknown>;
       return data['groupId'] === numbered && data['name'] === named;

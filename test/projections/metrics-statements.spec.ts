@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DAYS, DELETE_FACTS, ENTER_RECORDS, TYPE_DAYS, UPDATE_RECORDS } from '../../projections/metrics-statements.js';
+import { transact } from '../../projections/transaction.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const SIZE = 2_000;
+const numbers = (type: string): string => `array(select n::${type} from generate_series(1, ${SIZE}) n)`;
+const texts = numbers('text');
+const ids = `array(select gen_random_uuid() from generate_series(1, ${SIZE}))`;
+
+/** Each statement with arrays of a batch as its values, as PostgreSQL makes them. */
+const STATEMENTS: readonly [name: string, text: string, values: readonly string[]][] = [
+  [ENTER_RECORDS.name, ENTER_RECORDS.text, [texts, texts, texts, numbers('bigint'), ids, texts]],
+  [UPDATE_RECORDS.name, UPDATE_RECORDS.text, [texts, texts, texts, numbers('bigint'), ids, texts]],
+  [DELETE_FACTS.name, DELETE_FACTS.text, [texts, texts, numbers('bigint'), numbers('smallint'), texts, texts]],
+  [DAYS.take.name, DAYS.take.text, [texts, texts, numbers('smallint'), numbers('int'), numbers('bigint')]],
+  [TYPE_DAYS.take.name, TYPE_DAYS.take.text, [texts, texts, numbers('int'), texts, numbers('bigint')]],
+];
+
+describe('the statements of a batch', () => {
+  let database: TestDatabase;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    // What the planner knows is that they are empty.
+    await database.pool.query('analyze read.records, read.facts, read.days, read.type_days');
+  });
+
+  afterAll(() => database.drop());
+
+  it.each(STATEMENTS)('%s goes by the key where the planner takes the table for empty', async (_name, text, values) => {
+    const { rows } = await database.pool.query<Record<string, string>>(
+      `select ${values.map((value, index) => `${value}::text as v${index}`).join(', ')}`,
+    );
+    const plan = await transact(database.pool, 'read', async ({ connection }) => {
+      const answer = await connection.query<{ 'QUERY PLAN': string }>(`explain ${text}`, Object.values(rows[0]!));
+      return answer.rows.map((row) => row['QUERY PLAN']).join('\n');
+    });
+    expect(plan).toMatch(/Index (Only )?Scan/);
+    expect(plan).not.toMatch(/Seq Scan|Hash|Merge (Left |Anti )?Join|Materialize/);
+  });
+});
