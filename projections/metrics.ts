@@ -13,7 +13,7 @@ interface NewState extends RecordState {
   readonly facts: readonly Fact[];
 }
 
-/** The newest state of each record among these events. */
+/** The newest state of each record among these events; by owner, so that what lies together in the tables is written together. */
 const newestStates = (events: readonly ProjectedEvent[]): NewState[] => {
   const newest = new Map<string, NewState>();
   for (const { id, event } of events as readonly ProjectedEvent<UpstreamEvent>[]) {
@@ -23,7 +23,9 @@ const newestStates = (events: readonly ProjectedEvent[]): NewState[] => {
     if (known && !isLater({ version: record.version, eventId: id }, known)) continue;
     newest.set(key, { ...record, eventId: id, facts: factsOf(event) });
   }
-  return [...newest.values()];
+  return [...newest.values()].sort((a, b) =>
+    a.organization === b.organization ? 0 : a.organization < b.organization ? -1 : 1,
+  );
 };
 
 /** Facts as arrays, one a column. */
