@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import { BEGINNING } from '../../src/event-log/event-log.js';
 import type { Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
 import { checkCounts, checkLog, counted, wholeLog } from './rig/check.js';
+import { collectGarbage } from './rig/collect-garbage.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
 import type { Scene } from './rig/scene.js';
 import { MB, peakDuring, slowDown, watch } from './rig/watched.js';
@@ -68,11 +66,6 @@ function* numbered(events: Iterable<Sent>, prefix: string): Generator<Sent> {
   for (const event of events) yield { ...event, id: `${prefix}-${event.id}` };
 }
 
-const collectGarbage = (): void => {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-};
-
 /** A follower that takes what comes and works on it later, in this process; what it holds is weighed as a projector's. */
 const hoard = async (scene: Scene, { heap }: Dose): Promise<Outcome> => {
   const { service, log, keys, memoryOf } = await watch(scene, { live: 'yes' });
@@ -84,13 +77,7 @@ const hoard = async (scene: Scene, { heap }: Dose): Promise<Outcome> => {
   const idle = await peakDuring(() => memoryOf('projections').heapUsed, sleep(1_000));
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
-  const waiting: unknown[] = [];
-  for (let after = BEGINNING; ;) {
-    const page = await log.readAll(after, 1_000);
-    waiting.push(...page);
-    if (page.length < 1_000) break;
-    after = page.at(-1)!.position;
-  }
+  const waiting = await wholeLog(log);
   collectGarbage();
   const peak = idle + process.memoryUsage().heapUsed - before;
   await service.stop();

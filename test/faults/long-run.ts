@@ -54,7 +54,7 @@ const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: Dose, prelo
   const stop = new AbortController();
   const reading = (async () => {
     while (!stop.signal.aborted) {
-      for (const [, key] of Object.entries(keys.read)) await ask(`${service.url}/v2/organization/metrics`, { key });
+      for (const key of Object.values(keys.read)) await ask(`${service.url}/v2/organization/metrics`, { key });
       await sleep(20);
     }
   })();

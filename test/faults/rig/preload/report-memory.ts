@@ -4,17 +4,13 @@
  */
 import { writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { collectGarbage } from '../collect-garbage.js';
 
 const script = process.argv[1]!;
 const file = join(process.env['MEMORY_REPORTS']!, `${basename(dirname(script))}.json`);
 
-setFlagsFromString('--expose-gc');
-const collect = process.env['MEMORY_LIVE'] ? (runInNewContext('gc') as () => void) : () => {};
-
 const report = (): void => {
-  collect();
+  if (process.env['MEMORY_LIVE']) collectGarbage();
   writeFileSync(file, JSON.stringify(process.memoryUsage()));
 };
 
