@@ -10,6 +10,7 @@ import { BRANDS, ORGANIZATION, rowEvents } from '../demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../demo/shipped-rows.js';
 import { openEventLog } from '../event-log/open-event-log.js';
 import { MS_PER_DAY } from '../events/instant.js';
+import { SIGNALS } from './interruption.js';
 import { FAILED, say } from './output.js';
 import { count, Progress } from './progress.js';
 import { Service, stopOnSignals } from './start.js';
@@ -196,7 +197,7 @@ const demo = async (): Promise<number> => {
   const service = new Service(config, say);
   const stop = new AbortController();
   const stopped = stopOnSignals(service, say);
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());
+  for (const signal of SIGNALS) process.once(signal, () => stop.abort());
   const failed = show(service, config, stop.signal).then(
     () => new Promise<never>(() => {}),
     async (error: Error) => {

@@ -1,6 +1,7 @@
 import { FAILED } from './output.js';
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** What ends a call: Ctrl-C, a supervisor, a terminal that is closed. */
+export const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * Calls back at the first signal; a second one ends the process at once.

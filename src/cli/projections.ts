@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { WRONG_SETTING } from '../config.js';
+import { SIGNALS } from './interruption.js';
 import { FAILED } from './output.js';
 
 const PROJECTOR = fileURLToPath(new URL('../../projections/main.js', import.meta.url));
@@ -14,8 +15,7 @@ const hand = async (words: readonly string[]): Promise<void> => {
     // Out of reach of the terminal, so that a signal comes once, whoever sent it: the second one ends the call at once.
     detached: process.platform !== 'win32',
   });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.on(signal, () => void child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal));
+  for (const signal of SIGNALS) process.on(signal, () => void child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal));
   const [code] = (await once(child, 'exit')) as [number | null];
   process.exitCode = code === null || code === WRONG_SETTING ? FAILED : code;
 };

@@ -4,6 +4,8 @@ import { readSourcesFile } from '../asset-check/sources/sources-file.js';
 import { type Config, environmentOf } from '../config.js';
 import { type Database, openDatabase } from '../embedded-postgres/embedded-postgres.js';
 import { Child } from './child.js';
+import { SIGNALS } from './interruption.js';
+import { say } from './output.js';
 
 /** Together with the database's own limits less than 10 s. */
 const API_STOPS_WITHIN_MS = 4_500;
@@ -17,8 +19,6 @@ const AT_ONCE_MS = 500;
  * that asks the database loses a tenth of its speed.
  */
 export const API_FLAGS = ['--max-semi-space-size=16'];
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
@@ -109,10 +109,6 @@ export const stopOnSignals = (service: Service, log: (line: string) => void): Pr
     };
     for (const signal of SIGNALS) process.on(signal, onSignal);
   });
-
-const say = (line: string): void => {
-  process.stderr.write(`${line}\n`);
-};
 
 /**
  * Runs the service until a signal stops it.
