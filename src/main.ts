@@ -3,7 +3,7 @@ import { createApp } from './app.module.js';
 import { readSourcesFile } from './asset-check/sources/sources-file.js';
 import { type Config, ConfigError, readConfig, WRONG_SETTING } from './config.js';
 import { openDatabase } from './embedded-postgres/embedded-postgres.js';
-import { stopOnSignal } from './http/orderly-stop.js';
+import { stopInOrder } from './http/orderly-stop.js';
 import { Readiness } from './http/readiness.js';
 import { createLogger } from './logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
@@ -18,16 +18,37 @@ const asSetting = ({ host, port }: Config, error: unknown): unknown => {
   return error;
 };
 
-const serve = async (config: Config, release: () => Promise<void>, logger: LoggerService): Promise<void> => {
+/**
+ * Aborted by the first signal, or where the supervisor is gone: from the beginning, so that a start too comes to an end
+ * that leaves nothing behind. A second signal ends the process at once.
+ */
+const whenAskedToStop = (): AbortSignal => {
+  const asked = new AbortController();
+  const ask = (who: string): void => {
+    if (asked.signal.aborted) process.exit(1);
+    asked.abort(who);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => ask(signal));
+  stopWithParent(() => ask('The supervisor is gone'));
+  return asked.signal;
+};
+
+interface Start {
+  readonly logger: LoggerService;
+  readonly release: () => Promise<void>;
+  readonly asked: AbortSignal;
+}
+
+const serve = async (config: Config, { logger, release, asked }: Start): Promise<void> => {
   const log = (line: string): void => logger.log(line, 'main');
-  await prepareTables(config.databaseUrl!, log);
+  await prepareTables(config.databaseUrl!, log, asked);
+  asked.throwIfAborted();
   const app = await createApp(config, logger);
   const close = async (): Promise<void> => {
     await app.close();
     await release();
   };
-  const stop = stopOnSignal(app.getHttpServer(), app.get(Readiness), close, log);
-  stopWithParent(stop);
+  stopInOrder(asked, app.getHttpServer(), app.get(Readiness), close, log);
   await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {
     throw asSetting(config, error);
   });
@@ -36,13 +57,17 @@ const serve = async (config: Config, release: () => Promise<void>, logger: Logge
   tellParent({ url });
 };
 
-const run = async (config: Config): Promise<void> => {
+const run = async (config: Config, asked: AbortSignal): Promise<void> => {
   const logger = createLogger(config);
   // Again where it is used; here so that a mistake in it stops the start before anything has started.
   readSourcesFile(config);
-  const database = await openDatabase(config, (line) => logger.log(line, 'main'));
+  const database = await openDatabase(config, (line) => logger.log(line, 'main')).catch((error: unknown) => {
+    // A terminal sends its signal to initdb too, whose words would be about something else.
+    asked.throwIfAborted();
+    throw error;
+  });
   try {
-    await serve({ ...config, databaseUrl: database.url }, () => database.release(), logger);
+    await serve({ ...config, databaseUrl: database.url }, { logger, release: () => database.release(), asked });
   } catch (error) {
     // A server of our own must not be left behind by a start that failed.
     await database.release();
@@ -58,9 +83,14 @@ const sentenceOf = (error: unknown): unknown => {
   return error;
 };
 
+const asked = whenAskedToStop();
 try {
-  await run(readConfig());
+  await run(readConfig(), asked);
 } catch (error) {
+  if (error === asked.reason) {
+    console.error(`${error}: ends before it has listened`);
+    process.exit(0);
+  }
   console.error(sentenceOf(error));
   process.exit(error instanceof ConfigError ? WRONG_SETTING : 1);
 }

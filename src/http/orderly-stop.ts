@@ -55,22 +55,22 @@ const drain = async (server: Server, open: ReadonlySet<Socket>): Promise<void> =
 };
 
 /**
- * On SIGTERM or SIGINT: not ready, then `connection: close` on every answer, then the requests in flight, then `close`,
- * then the end of the process. It ends within 10 seconds, whatever hangs; a second signal ends it at once.
+ * Where it is asked for: not ready, then `connection: close` on every answer, then the requests in flight, then `close`,
+ * then the end of the process. It ends within 10 seconds, whatever hangs.
+ * @param asked aborted by whoever asks, whose name is the reason
  * @param close ends everything; resolves when nothing is pending any more
- * @returns what stops the process just so without a signal
  */
-export const stopOnSignal = (
+export const stopInOrder = (
+  asked: AbortSignal,
   server: Server,
   readiness: Readiness,
   close: () => Promise<void>,
   log: (line: string) => void,
-): (() => void) => {
+): void => {
   const open = openConnections(server);
-  const stop = async (signal: string): Promise<void> => {
-    if (readiness.stopping) process.exit(1);
+  const stop = async (): Promise<void> => {
     readiness.stopping = true;
-    log(`${signal}: answering what is under way, then ending`);
+    log(`${asked.reason}: answering what is under way, then ending`);
     setTimeout(() => {
       log(`Not everything ended within ${LONGEST_MS} ms`);
       process.exit(1);
@@ -85,6 +85,6 @@ export const stopOnSignal = (
       process.exit(1);
     }
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal));
-  return () => void stop('The supervisor is gone');
+  if (asked.aborted) void stop();
+  else asked.addEventListener('abort', () => void stop());
 };
