@@ -5,6 +5,8 @@ import { Invalid } from '../errors.js';
 export interface Result {
   readonly lines: readonly string[];
   readonly json: unknown;
+  /** The call did its work, and something of it came to nothing. */
+  readonly failed?: boolean;
 }
 
 export interface OutputOptions {
@@ -56,9 +58,10 @@ export const prints = <Arguments extends unknown[]>(
 ): Command =>
   command.option('--json', 'print one JSON value').action(async (...given: unknown[]) => {
     try {
-      const { lines, json } = await work(...(given as Arguments));
+      const { lines, json, failed } = await work(...(given as Arguments));
       const text = command.opts<OutputOptions>().json ? [JSON.stringify(json)] : lines;
       for (const line of text) process.stdout.write(`${line}\n`);
+      if (failed) process.exitCode = FAILED;
     } catch (error) {
       failure(error);
     }

@@ -72,6 +72,7 @@ const resultOf = ({ accepted, duplicates, rejected }: Replayed): Result => ({
     ...rejected.map(({ place, id, issues }) => `${place}${id === undefined ? '' : ` ${id}`}: ${issues.join('; ')}`),
   ],
   json: { accepted, duplicates, rejected },
+  failed: rejected.length > 0,
 });
 
 /** Before a key is issued or anything is sent: a name that is mistyped must not end a long replay half way. */
@@ -115,7 +116,9 @@ export const addReplay = (program: Command): void => {
     program
       .command('replay')
       .argument('<file...>', 'CloudEvents, one JSON object a line; - for standard input, .gz is unpacked')
-      .description('send events through the door, each until it is answered; sending twice counts once')
+      .description(
+        'send events through the door, each until it is answered; sending twice counts once; fails where one is rejected',
+      )
       .option('--url <url>', 'the service, such as http://127.0.0.1:3000; default the one of these settings')
       .option('--key <key>', 'a key with the scope ingest; default one that is issued for this replay')
       .option('--from <events>', 'leave out so many events at the beginning', '0'),

@@ -227,14 +227,18 @@ describe('The call replay', () => {
     const plain = await write('plain.ndjson', `${good[0]}\r\n\n${bad}\n{"broken\n${good[1]}`);
     const packed = await write('packed.ndjson.gz', gzipSync(`${good.slice(2).join('\n')}\n`));
     const { id } = JSON.parse(bad) as { id: string };
-    expect((await call(plain, packed, ...door())).lines).toEqual([
+    const refused = await call(plain, packed, ...door());
+    expect(refused.lines).toEqual([
       'accepted 5',
       'duplicates 0',
       'rejected 2',
       `${plain}:4: the line is not JSON in UTF-8`,
       `${plain}:3 ${id}: source must be a text that is not empty`,
     ]);
-    expect((await call(packed, '--json', ...door())).lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[]}']);
+    expect(refused.code).toBe(1);
+    const taken = await call(packed, '--json', ...door());
+    expect(taken.lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[]}']);
+    expect(taken.code).toBeUndefined();
   });
 
   it('leaves out what --from says', async () => {
