@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { FAILED, WRONG_USAGE } from './cli/output.js';
 import { ConfigError, readConfig } from './config.js';
 
@@ -27,6 +27,20 @@ const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>>
   migrate: async () => (await import('./cli/migrate.js')).addMigrate,
 };
 
+/** Commander takes the last value where an option is given twice; nobody knows which one was meant. */
+const takeOnce = (command: Command): void => {
+  for (const option of command.options) {
+    if (option.isBoolean() || option.parseArg) continue;
+    let isGiven = false;
+    option.argParser((value) => {
+      if (isGiven) throw new InvalidArgumentError('It is given twice, and may be given once.');
+      isGiven = true;
+      return value;
+    });
+  }
+  for (const each of command.commands) takeOnce(each);
+};
+
 const program = new Command('threat-protection')
   .description('The operator’s command: results on standard output, words on standard error')
   // Before any call is added: each takes it over.
@@ -36,6 +50,7 @@ const program = new Command('threat-protection')
 const noun = process.argv[2] ?? '';
 const called = Object.hasOwn(CALLS, noun) ? [CALLS[noun]!] : new Set(Object.values(CALLS));
 for (const load of called) (await load())(program);
+takeOnce(program);
 
 try {
   await program.parseAsync();

@@ -195,6 +195,8 @@ describe('The operator’s command', () => {
       ['keys', 'list', '--odd'],
       ['log', 'copy', '--to', ''],
       ['brands', 'add', '--organization', 'acme'],
+      ['flags', 'enable', '--organization', 'acme', '--organization=other', '--flag', 'brands-metrics'],
+      ['parked', 'drop', 'some-id', '--why', 'one', '--why', 'another'],
       ['brands', 'add', '--organization', 'acme', '--brand', 'A brand'],
     ];
     const calls = await Promise.all(wrong.map((words) => call(...words)));
