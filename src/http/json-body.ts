@@ -1,5 +1,5 @@
-import { UnsupportedMediaTypeException } from '@nestjs/common';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { refusalOfPacked } from './packed-body.js';
 
 type Done = (error: Error | null, body?: unknown) => void;
 
@@ -17,8 +17,8 @@ export const readJsonBodies = (instance: FastifyInstance): void => {
     if (request.takesRawBody) return done(null, body);
     // Clients send the header with a DELETE that has no body.
     if (body.length === 0 && request.method === 'DELETE') return done(null, undefined);
-    if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
-      return done(new UnsupportedMediaTypeException('Send the body without Content-Encoding'));
+    const refusal = refusalOfPacked(request.headers);
+    if (refusal !== undefined) return done(refusal);
     let text: string;
     try {
       text = utf8.decode(body);

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
 import { Invalid } from '../errors.js';
+import { refusalOfPacked } from '../http/packed-body.js';
 import { type CloudEvent, readCloudEvent } from './cloud-event.js';
 
 export const STRUCTURED = 'application/cloudevents+json';
@@ -88,8 +89,8 @@ export const readEvents = ({ headers, headersDistinct, body }: EventsRequest, la
   const mediaType = mediaTypeOf(headers['content-type'] ?? '');
   if (mediaType !== STRUCTURED && mediaType !== BATCH && mediaType !== BINARY)
     throw new UnsupportedMediaTypeException(`Send ${BATCH}, ${STRUCTURED}, or ${BINARY} with ce- headers, in UTF-8`);
-  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
-    throw new UnsupportedMediaTypeException('Send the body without Content-Encoding');
+  const refusal = refusalOfPacked(headers);
+  if (refusal !== undefined) throw refusal;
   if (body.length > LARGEST_BODY) throw new PayloadTooLargeException(`A request holds at most ${LARGEST_BODY} bytes`);
   if (mediaType === BINARY) {
     if (!Object.keys(headersDistinct).some((name) => name.startsWith(ATTRIBUTE_HEADER)))

@@ -236,8 +236,10 @@ describe('Every error has the flat body', () => {
       415,
       { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'Send the body without Content-Encoding' },
     ]);
-    const plain = await ask('POST', GROUPS, asJson('{}', { 'content-encoding': 'identity' }));
-    expect(plain.body.message).toBe('Group name is required');
+    for (const encoding of ['identity', 'Identity']) {
+      const plain = await ask('POST', GROUPS, asJson('{}', { 'content-encoding': encoding }));
+      expect(plain.body.message).toBe('Group name is required');
+    }
   });
 
   it('405 for CONNECT', async () => {
