@@ -9,7 +9,7 @@ import { createLogger } from '../src/logger.js';
 import { migrate } from '../src/read-models/migrate.js';
 import { createPool } from '../src/read-models/pool.js';
 import { prepareTables } from '../src/read-models/prepare-tables.js';
-import { stopWithParent, tellParent } from '../src/stop-with-parent.js';
+import { tellParent, whenAskedToStop } from '../src/stop-with-parent.js';
 import { PROJECTIONS } from './index.js';
 import { Lease } from './lease.js';
 import { Projector } from './projector.js';
@@ -53,18 +53,12 @@ const main = async (): Promise<number> => {
     allowPositionals: true,
     options: { json: { type: 'boolean' }, why: { type: 'string' } },
   });
-  const stop = new AbortController();
-  const onSignal = (): void => {
-    if (stop.signal.aborted) process.exit(1);
-    stop.abort();
-  };
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  stopWithParent(onSignal);
+  const asked = whenAskedToStop();
   const config = readConfig();
   const logger = createLogger(config);
   const isProjecting = positionals.length === 0;
-  const isAbandoned = (): boolean => !isProjecting && stop.signal.aborted;
-  const abandoned = new Promise<number>((resolve) => stop.signal.addEventListener('abort', () => resolve(1)));
+  const isAbandoned = (): boolean => !isProjecting && asked.aborted;
+  const abandoned = new Promise<number>((resolve) => asked.addEventListener('abort', () => resolve(1)));
   const say: Say = isProjecting ? (line) => logger.log(line, 'projector') : sayOnStandardError;
   const database = await openDatabase(config, say);
   const resolved = { ...config, databaseUrl: database.url };
@@ -75,13 +69,13 @@ const main = async (): Promise<number> => {
   );
   try {
     if (isAbandoned()) return 1;
-    if (isProjecting) await prepareTables(database.url, say, stop.signal);
+    if (isProjecting) await prepareTables(database.url, say, asked);
     else await migrate(pool);
     const log = await openEventLog(resolved);
     try {
       if (!isProjecting) return await Promise.race([operate({ pool, log }, positionals, values), abandoned]);
       tellParent({});
-      await project(pool, log, logger, stop.signal);
+      await project(pool, log, logger, asked);
       return 0;
     } finally {
       await log.close();

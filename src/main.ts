@@ -7,7 +7,7 @@ import { stopInOrder } from './http/orderly-stop.js';
 import { Readiness } from './http/readiness.js';
 import { createLogger } from './logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
-import { stopWithParent, tellParent } from './stop-with-parent.js';
+import { tellParent, whenAskedToStop } from './stop-with-parent.js';
 
 /** What HOST and PORT name may not be there, or not be ours. */
 const asSetting = ({ host, port }: Config, error: unknown): unknown => {
@@ -16,21 +16,6 @@ const asSetting = ({ host, port }: Config, error: unknown): unknown => {
     return new ConfigError(`HOST is "${host}"; it must be an address of this machine, or a name that stands for one`);
   if (code === 'EACCES') return new ConfigError(`PORT is ${port}; this user may not listen there`);
   return error;
-};
-
-/**
- * Aborted by the first signal, or where the supervisor is gone: from the beginning, so that a start too comes to an end
- * that leaves nothing behind. A second signal ends the process at once.
- */
-const whenAskedToStop = (): AbortSignal => {
-  const asked = new AbortController();
-  const ask = (who: string): void => {
-    if (asked.signal.aborted) process.exit(1);
-    asked.abort(who);
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => ask(signal));
-  stopWithParent(() => ask('The supervisor is gone'));
-  return asked.signal;
 };
 
 interface Start {

@@ -16,6 +16,22 @@ export const stopWithParent = (stop: () => void): void => {
   process.channel?.unref();
 };
 
+/**
+ * Aborted by the first signal, or where the supervisor is gone: from the beginning, so that a start too comes to an end
+ * that leaves nothing behind. A second signal ends the process at once.
+ * @returns with the one who asks as the reason
+ */
+export const whenAskedToStop = (): AbortSignal => {
+  const asked = new AbortController();
+  const ask = (who: string): void => {
+    if (asked.signal.aborted) process.exit(1);
+    asked.abort(who);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => ask(signal));
+  stopWithParent(() => ask('The supervisor is gone'));
+  return asked.signal;
+};
+
 /** Tells the supervisor, where there is one, that this process does its work now, and at which address. */
 export const tellParent = (ready: { readonly url?: string }): void => {
   process.send?.(ready);
