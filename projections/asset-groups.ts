@@ -107,14 +107,16 @@ export const assetGroups: Projection<GroupEvent['type']> = {
   name: 'asset-groups',
   tables: ['asset_group_streams', 'asset_groups', 'asset_group_requests', 'grouped_assets', 'asset_group_counts'],
   types: TYPES,
-  apply: async (tx, events) => {
+  prepare: async (events) => {
     const newest = new NewestGroups();
     for (const event of events as readonly ProjectedEvent<GroupEvent>[]) newest.add(event);
     const organizations = [...newest.streams.keys()];
-    if (organizations.length > 0) await writeStreams(tx, [...newest.streams.values()]);
-    if (newest.groups.size > 0) await writeGroups(tx, [...newest.groups.values()]);
-    if (newest.answers.size > 0) await writeAnswers(tx, [...newest.answers.values()]);
-    if (newest.groups.size + newest.answers.size > 0) await forgetAnswers(tx, organizations);
-    if (newest.assets.size > 0) await writeAssets(tx, [...newest.assets.values()]);
+    return async ({ tx }) => {
+      if (organizations.length > 0) await writeStreams(tx, [...newest.streams.values()]);
+      if (newest.groups.size > 0) await writeGroups(tx, [...newest.groups.values()]);
+      if (newest.answers.size > 0) await writeAnswers(tx, [...newest.answers.values()]);
+      if (newest.groups.size + newest.answers.size > 0) await forgetAnswers(tx, organizations);
+      if (newest.assets.size > 0) await writeAssets(tx, [...newest.assets.values()]);
+    };
   },
 };

@@ -16,6 +16,11 @@ interface Entry {
   readonly eventId: string;
 }
 
+interface Incoming {
+  readonly entry: Entry;
+  readonly position: bigint;
+}
+
 const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
   changeId: event.data.changeId,
   assetHash: assetHash(event.data.asset),
@@ -58,38 +63,42 @@ export const assetStatuses: Projection<StatusEvent['type']> = {
   name: 'asset-statuses',
   tables: ['asset_status_entries', 'asset_statuses'],
   types: ['AssetStatusChanged', 'AssetStatusChangeDeleted'],
-  apply: async (_tx, events, connection) => {
+  prepare: async (events) => {
     const incoming = (events as readonly ProjectedEvent<StatusEvent>[]).map((event) => ({
       entry: entryOf(event),
       position: event.position,
     }));
-    const entries = await readEntries(connection, [...new Set(incoming.map(({ entry }) => entry.changeId))]);
-    const changed = new Map<string, Entry>();
-    const concerned = new Map<string, { readonly asset: string; readonly position: bigint }>();
-    const concern = ({ assetHash: hash, asset }: Entry, position: bigint): void => {
-      const known = concerned.get(hash);
-      if (!known || known.position < position) concerned.set(hash, { asset, position });
-    };
-    // One at a time and in the log's order, so that the positions are the same however the log is cut into batches.
-    for (const { entry, position } of incoming) {
-      const known = entries.get(entry.changeId);
-      if (known) concern(known, position);
-      concern(entry, position);
-      if (known && !isLater(entry, known)) continue;
-      entries.set(entry.changeId, entry);
-      changed.set(entry.changeId, entry);
-    }
-    if (changed.size > 0) await storeEntries(connection, [...changed.values()]);
-    await connection.query({
-      name: 'store-asset-statuses',
-      text: STORE_STATUSES,
-      values: [
-        [...concerned.keys()],
-        [...concerned.values()].map(({ asset }) => asset),
-        [...concerned.values()].map(({ position }) => String(position)),
-      ],
-    });
+    return ({ connection }) => write(incoming, connection);
   },
+};
+
+/** One at a time and in the log's order, so that the positions are the same however the log is cut into batches. */
+const write = async (incoming: readonly Incoming[], connection: PoolClient): Promise<void> => {
+  const entries = await readEntries(connection, [...new Set(incoming.map(({ entry }) => entry.changeId))]);
+  const changed = new Map<string, Entry>();
+  const concerned = new Map<string, { readonly asset: string; readonly position: bigint }>();
+  const concern = ({ assetHash: hash, asset }: Entry, position: bigint): void => {
+    const known = concerned.get(hash);
+    if (!known || known.position < position) concerned.set(hash, { asset, position });
+  };
+  for (const { entry, position } of incoming) {
+    const known = entries.get(entry.changeId);
+    if (known) concern(known, position);
+    concern(entry, position);
+    if (known && !isLater(entry, known)) continue;
+    entries.set(entry.changeId, entry);
+    changed.set(entry.changeId, entry);
+  }
+  if (changed.size > 0) await storeEntries(connection, [...changed.values()]);
+  await connection.query({
+    name: 'store-asset-statuses',
+    text: STORE_STATUSES,
+    values: [
+      [...concerned.keys()],
+      [...concerned.values()].map(({ asset }) => asset),
+      [...concerned.values()].map(({ position }) => String(position)),
+    ],
+  });
 };
 
 const readEntries = async (connection: PoolClient, changeIds: readonly string[]): Promise<Map<string, Entry>> => {

@@ -69,13 +69,15 @@ export const brandsAndFlags: Projection = {
   name: 'brands-and-flags',
   tables: ['brands', 'feature_flags'],
   types: ['BrandRegistered', 'BrandRemoved', 'FeatureFlagChanged'],
-  apply: async (_tx, events, connection) => {
+  prepare: async (events) => {
     const isFlag = ({ event }: ProjectedEvent): boolean => event.type === 'FeatureFlagChanged';
     const changes = (of: readonly ProjectedEvent[]): Change[] =>
       (of as readonly ProjectedEvent<UpstreamEvent>[]).flatMap((event) => changeOf(event) ?? []);
     const flags = changes(events.filter(isFlag));
     const brands = changes(events.filter((event) => !isFlag(event)));
-    if (brands.length > 0) await connection.query(STORE_BRANDS, newest(brands));
-    if (flags.length > 0) await connection.query(STORE_FLAGS, newest(flags));
+    return async ({ connection }) => {
+      if (brands.length > 0) await connection.query(STORE_BRANDS, newest(brands));
+      if (flags.length > 0) await connection.query(STORE_FLAGS, newest(flags));
+    };
   },
 };

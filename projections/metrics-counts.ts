@@ -43,10 +43,12 @@ export class CountDifferences {
   private readonly days = new Differences(DAYS);
   private readonly typeDays = new Differences(TYPE_DAYS);
 
-  add([organization, brand, at, measure, type]: Fact, n: number): void {
-    const day = dayOf(at);
-    this.days.add([organization, brand, measure, day], n);
-    if (measure === MEASURE.threat) this.typeDays.add([organization, brand, day, type], n);
+  add(facts: readonly Fact[], n: number): void {
+    for (const [organization, brand, at, measure, type] of facts) {
+      const day = dayOf(at);
+      this.days.add([organization, brand, measure, day], n);
+      if (measure === MEASURE.threat) this.typeDays.add([organization, brand, day, type], n);
+    }
   }
 
   /** To be sent in this order. */

@@ -6,7 +6,8 @@ import { columnArray, nameArray, numberArray } from './array-text.js';
 import { CountDifferences } from './metrics-counts.js';
 import { type Fact, factsOf } from './metrics-facts.js';
 import { DELETE_FACTS, ENTER_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './metrics-statements.js';
-import type { ProjectedEvent, Projection } from './projection.js';
+import type { ProjectedEvent, Projection, Write } from './projection.js';
+import { inTurns } from './turns.js';
 
 interface NewState extends RecordState {
   readonly eventId: string;
@@ -14,15 +15,16 @@ interface NewState extends RecordState {
 }
 
 /** The newest state of each record among these events; by owner, so that what lies together in the tables is written together. */
-const newestStates = (events: readonly ProjectedEvent[]): NewState[] => {
+const newestStates = async (events: readonly ProjectedEvent<UpstreamEvent>[]): Promise<NewState[]> => {
   const newest = new Map<string, NewState>();
-  for (const { id, event } of events as readonly ProjectedEvent<UpstreamEvent>[]) {
-    const record = recordOf(event, assetKey);
-    const key = `${record.organization}\n${record.kind}\n${record.id}`;
-    const known = newest.get(key);
-    if (known && !isLater({ version: record.version, eventId: id }, known)) continue;
-    newest.set(key, { ...record, eventId: id, facts: factsOf(event) });
-  }
+  for await (const few of inTurns(events))
+    for (const { id, event } of few) {
+      const record = recordOf(event, assetKey);
+      const key = `${record.organization}\n${record.kind}\n${record.id}`;
+      const known = newest.get(key);
+      if (known && !isLater({ version: record.version, eventId: id }, known)) continue;
+      newest.set(key, { ...record, eventId: id, facts: factsOf(event) });
+    }
   return [...newest.values()].sort((a, b) =>
     a.organization === b.organization ? 0 : a.organization < b.organization ? -1 : 1,
   );
@@ -40,14 +42,16 @@ class FactColumns {
     return this.columns.map(columnArray);
   }
 
-  add([organization, brand, at, measure, type]: Fact, record: string): void {
+  add(facts: readonly Fact[], record: string): void {
     const [organizations, brands, instants, measures, types, records] = this.columns;
-    organizations.push(organization);
-    brands.push(brand);
-    instants.push(at);
-    measures.push(measure);
-    types.push(type);
-    records.push(record);
+    for (const [organization, brand, at, measure, type] of facts) {
+      organizations.push(organization);
+      brands.push(brand);
+      instants.push(at);
+      measures.push(measure);
+      types.push(type);
+      records.push(record);
+    }
   }
 }
 
@@ -73,33 +77,39 @@ const rowsOf = (states: readonly NewState[]): unknown[] => [
   states.map(({ facts }) => JSON.stringify(facts)),
 ];
 
+/** All that a batch comes to if each of its records is new: so it is for most of them, and `write` settles the others. */
+const prepare = async (events: readonly ProjectedEvent<UpstreamEvent>[]): Promise<Write> => {
+  const states = await newestStates(events);
+  const differences = new CountDifferences();
+  for await (const few of inTurns(states)) for (const { facts } of few) differences.add(facts, 1);
+  const records = rowsOf(states);
+  return ({ connection }) => write(states, records, differences, connection);
+};
+
 /**
  * What a record counted as is read here, never believed of an event. Between reading and writing nobody else can write:
  * whoever holds the checkpoint is alone.
  */
-const apply = async (events: readonly ProjectedEvent[], connection: PoolClient): Promise<void> => {
-  const states = newestStates(events);
-  const { rows } = await connection.query<KnownState & { ordinal: number }>({
-    ...ENTER_RECORDS,
-    values: rowsOf(states),
-  });
+const write = async (
+  states: readonly NewState[],
+  records: unknown[],
+  differences: CountDifferences,
+  connection: PoolClient,
+): Promise<void> => {
+  const { rows } = await connection.query<KnownState & { ordinal: number }>({ ...ENTER_RECORDS, values: records });
   const known = new Map(rows.map((row) => [states[row.ordinal - 1]!, row]));
   const newer: NewState[] = [];
   const gone = new FactColumns();
   const come = new FactColumns();
-  const differences = new CountDifferences();
   for (const state of states) {
     const before = known.get(state);
-    if (before && !isLater(state, before)) continue;
-    if (before) newer.push(state);
-    for (const fact of without(before?.counts ?? [], state.facts)) {
-      gone.add(fact, state.id);
-      differences.add(fact, -1);
-    }
-    for (const fact of without(state.facts, before?.counts ?? [])) {
-      come.add(fact, state.id);
-      differences.add(fact, 1);
-    }
+    if (!before) come.add(state.facts, state.id);
+    else if (isLater(state, before)) {
+      newer.push(state);
+      gone.add(without(before.counts, state.facts), state.id);
+      come.add(without(state.facts, before.counts), state.id);
+      differences.add(before.counts, -1);
+    } else differences.add(state.facts, -1);
   }
   await sendEach(connection, function* () {
     if (newer.length > 0) yield { ...UPDATE_RECORDS, values: rowsOf(newer) };
@@ -134,5 +144,5 @@ export const metrics: Projection = {
     'AssetStatusChanged',
     'AssetStatusChangeDeleted',
   ],
-  apply: (_tx, events, connection) => apply(events, connection),
+  prepare: (events) => prepare(events as readonly ProjectedEvent<UpstreamEvent>[]),
 };

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { toJson } from '../src/events/event.js';
 import { isTransient } from '../src/read-models/unavailable.js';
-import type { ProjectedEvent, Projection } from './projection.js';
+import type { ProjectedEvent, Projection, Write } from './projection.js';
 import type { ProjectorTransaction } from './transaction.js';
 
 /** An event that a projection could not apply, with why. */
@@ -68,6 +68,7 @@ export const blamesData = (error: unknown): error is Error => {
 
 /**
  * Applies events one half at a time until those that cannot be applied stand alone.
+ * @param prepared all of them, where they are prepared already
  * @returns the refused ones; everything else has been applied
  * @throws what is not the events' fault
  */
@@ -75,11 +76,13 @@ export const applyByHalves = async (
   transaction: ProjectorTransaction,
   projection: Projection,
   events: readonly ProjectedEvent[],
+  prepared?: Promise<Write>,
 ): Promise<Refused[]> => {
-  const { connection, tx } = transaction;
+  const { connection } = transaction;
   await connection.query('savepoint half');
   try {
-    await projection.apply(tx, events, connection);
+    const write = await (prepared ?? projection.prepare(events));
+    await write(transaction);
     await connection.query('release savepoint half');
     return [];
   } catch (error) {

@@ -1,7 +1,6 @@
-import type { Transaction } from 'kysely';
-import type { PoolClient } from 'pg';
 import type { DomainEvent, EventType } from '../src/events/event.js';
 import type { Tables } from '../src/read-models/tables.js';
+import type { ProjectorTransaction } from './transaction.js';
 
 /** An event that was read well: what it says, and what the log says of it. */
 export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
@@ -13,6 +12,12 @@ export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
   readonly metadata: unknown;
 }
 
+/**
+ * Writes what a batch means, once.
+ * Table names stand without a schema: the transaction's search_path names the live or the rebuilt one.
+ */
+export type Write = (transaction: ProjectorTransaction) => Promise<void>;
+
 /** Code that turns events into rows. The engine owns the transaction, so none can forget the checkpoint. */
 export interface Projection<Types extends EventType = EventType> {
   /** Names its checkpoint, its parked events and what `projections rebuild` is told. */
@@ -22,10 +27,9 @@ export interface Projection<Types extends EventType = EventType> {
   /** The events it is handed. */
   readonly types: readonly Types[];
   /**
-   * Writes what a batch of events means. Must end in the same rows whatever the order of the events, however often
-   * one comes and however the log was cut into batches.
-   * Table names stand without a schema: the transaction's search_path names the live or the rebuilt one.
-   * @param connection the transaction's own, for statements that are worth a name
+   * Works out what a batch of events means, as far as that can be said before the batch before it is written. What it
+   * gives must end in the same rows whatever the order of the events, however often one comes and however the log was
+   * cut into batches.
    */
-  apply(tx: Transaction<Tables>, events: readonly ProjectedEvent[], connection: PoolClient): Promise<void>;
+  prepare(events: readonly ProjectedEvent[]): Promise<Write>;
 }

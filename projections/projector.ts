@@ -1,24 +1,25 @@
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Batch, EventLog, RecordedEvent } from '../src/event-log/event-log.js';
 import { isTransient } from '../src/read-models/unavailable.js';
 import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
 import { applyByHalves, blamesData, park, type Refused, unpark } from './parking.js';
-import type { ProjectedEvent, Projection } from './projection.js';
+import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { type ReadEvent, readEvent } from './read-event.js';
+import { inTurns } from './turns.js';
 import { type ProjectorTransaction, transact } from './transaction.js';
 
 /** What a batch is to one projection. */
 interface Share {
   readonly projection: Projection;
   readonly move: Move;
-  readonly events: ProjectedEvent[];
+  readonly events: readonly ProjectedEvent[];
+  /** Its error is thrown where it is applied, where events can be parked. */
+  readonly prepared: Promise<Write>;
   readonly unreadable: Refused[];
   readonly dropped: string[];
 }
 
-/** Events read before others get their turn. */
-const AT_A_TIME = 50;
 const LEAST_BACK_OFF_MS = 50;
 const MOST_BACK_OFF_MS = 5_000;
 
@@ -79,14 +80,16 @@ export class Projector {
     } catch (error) {
       if (!blamesData(error) || error instanceof CheckpointMoved) throw error;
       // Once more from the start, slowly: the good events of the batch must not wait for the bad one.
-      await this.write(shares, asOf, applyByHalves);
+      await this.write(shares, asOf, (transaction, { projection, events }) =>
+        applyByHalves(transaction, projection, events),
+      );
     }
   }
 
   private async write(
     shares: readonly Share[],
     asOf: number,
-    apply: (transaction: ProjectorTransaction, projection: Projection, events: ProjectedEvent[]) => Promise<Refused[]>,
+    apply: (transaction: ProjectorTransaction, share: Share) => Promise<Refused[]>,
     onBegun: () => void = () => {},
   ): Promise<void> {
     const parked = await transact(this.pool, 'read', async (transaction) => {
@@ -98,8 +101,9 @@ export class Projector {
       );
       onBegun();
       const all: Refused[] = [];
-      for (const { projection, events, unreadable, dropped } of shares) {
-        const refused = events.length > 0 ? await apply(transaction, projection, events) : [];
+      for (const share of shares) {
+        const { projection, events, unreadable, dropped } = share;
+        const refused = events.length > 0 ? await apply(transaction, share) : [];
         refused.push(...unreadable);
         await park(connection, projection.name, refused);
         await unpark(connection, projection.name, dropped);
@@ -112,16 +116,16 @@ export class Projector {
   }
 }
 
-const applyAtOnce = async (
-  { connection, tx }: ProjectorTransaction,
-  projection: Projection,
-  events: readonly ProjectedEvent[],
-): Promise<Refused[]> => {
-  await projection.apply(tx, events, connection);
+const applyAtOnce = async (transaction: ProjectorTransaction, { prepared }: Share): Promise<Refused[]> => {
+  const write = await prepared;
+  await write(transaction);
   return [];
 };
 
-/** Reads a batch once and deals its events out: to each projection those of its types that are after its checkpoint. */
+/**
+ * Reads a batch once and deals its events out: to each projection those of its types that are after its checkpoint,
+ * prepared to be written.
+ */
 export const deal = async (
   projections: readonly Projection[],
   checkpoints: readonly Checkpoint[],
@@ -129,12 +133,9 @@ export const deal = async (
 ): Promise<Share[]> => {
   const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
   const read: { recorded: RecordedEvent; result: ReadEvent }[] = [];
-  for (const recorded of batch.events) {
-    // The batch before is being written: its next statement must not wait until this one is read.
-    if (read.length % AT_A_TIME === AT_A_TIME - 1) await setImmediate();
-    read.push({ recorded, result: readEvent(recorded) });
-  }
-  return projections.map((projection) => {
+  for await (const few of inTurns(batch.events))
+    for (const recorded of few) read.push({ recorded, result: readEvent(recorded) });
+  const shares = projections.map((projection): Share => {
     const checkpoint = positions.get(projection.name)!;
     const types: ReadonlySet<string> = new Set(projection.types);
     const events: ProjectedEvent[] = [];
@@ -156,6 +157,9 @@ export const deal = async (
     const to = batch.position > checkpoint.position ? batch.position : checkpoint.position;
     const newest = batch.events.at(-1);
     const last = newest && newest.position > checkpoint.position ? newest : undefined;
-    return { projection, move: { checkpoint, to, last, unknown }, events, unreadable, dropped };
+    const prepared = projection.prepare(events);
+    return { projection, move: { checkpoint, to, last, unknown }, events, prepared, unreadable, dropped };
   });
+  await Promise.allSettled(shares.map(({ prepared }) => prepared));
+  return shares;
 };

@@ -39,7 +39,7 @@ export const replayInto = async (
       const checkpoint = { projection: projection.name, position };
       const [dealt] = await deal([projection], [checkpoint], { events, position: last.position });
       await transact(pool, schema, async (transaction) => {
-        const refused = await applyByHalves(transaction, projection, dealt!.events);
+        const refused = await applyByHalves(transaction, projection, dealt!.events, dealt!.prepared);
         await park(transaction.connection, projection.name, [...refused, ...dealt!.unreadable]);
         await unpark(transaction.connection, projection.name, dealt!.dropped);
       });

@@ -41,7 +41,7 @@ const READ_STREAM = {
 const HEAD = { name: 'log-head', text: 'select max(position) as position from log.events' };
 
 /** How many events a follower is handed at once at the most. */
-const PAGE = 2_000;
+const PAGE = 3_000;
 /** A follower looks this often; that is all there is to waking it, so nothing can be lost by a lost wake-up. */
 const POLL_MS = 20;
 const HEARTBEAT_MS = 250;

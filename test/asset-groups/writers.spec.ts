@@ -167,7 +167,7 @@ describe('several writers', () => {
               const read = events
                 .map((event) => readEvent(event))
                 .flatMap((one) => (one.kind === 'read' ? [one.projected] : []));
-              await transact(database.pool, 'read', ({ tx, connection }) => assetGroups.apply(tx, read, connection));
+              await transact(database.pool, 'read', await assetGroups.prepare(read));
             }
           }
           await Promise.all(pending);

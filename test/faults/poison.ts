@@ -51,8 +51,10 @@ const projectAllOrNothing = async (log: EventLog, pool: Pool, signal: AbortSigna
         events,
         position: last.position,
       });
-      await transact(pool, 'read', async ({ tx, connection }) => {
-        if (dealt!.events.length > 0) await projection.apply(tx, dealt!.events, connection);
+      await transact(pool, 'read', async (transaction) => {
+        const { connection } = transaction;
+        const write = await dealt!.prepared;
+        if (dealt!.events.length > 0) await write(transaction);
         await connection.query(
           'insert into checkpoints values ($1, $2, $3, $4) on conflict (projection) do update set position = $3',
           [projection.name, await log.id(), String(last.position), Date.now()],

@@ -28,9 +28,11 @@ const tally: Projection = {
   name: 'tally',
   tables: [],
   types: metrics.types,
-  apply: async (_tx, events, connection) => {
-    await connection.query('update tally set n = n + $1', [events.length]);
-  },
+  prepare:
+    async (events) =>
+    async ({ connection }) => {
+      await connection.query('update tally set n = n + $1', [events.length]);
+    },
 };
 
 /** Terminates, from another connection, the connection of one transaction in ten, somewhere in its middle. */

@@ -46,7 +46,8 @@ const apply = async (events: readonly ProjectedEvent[]): Promise<void> => {
       .transaction()
       .execute(async (tx: Transaction<Tables>) => {
         await sql`set local search_path = read`.execute(tx);
-        await assetGroups.apply(tx, events, connection);
+        const write = await assetGroups.prepare(events);
+        await write({ tx, connection });
       });
   } finally {
     connection.release();

@@ -3,7 +3,7 @@ import { DAYS, DELETE_FACTS, ENTER_RECORDS, TYPE_DAYS, UPDATE_RECORDS } from '..
 import { transact } from '../../projections/transaction.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
-const SIZE = 2_000;
+const SIZE = 3_000;
 const numbers = (type: string): string => `array(select n::${type} from generate_series(1, ${SIZE}) n)`;
 const texts = numbers('text');
 const ids = `array(select gen_random_uuid() from generate_series(1, ${SIZE}))`;

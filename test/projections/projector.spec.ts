@@ -108,10 +108,13 @@ const refusing = (bad: readonly Sent[], cause = { there: true }): Projection => 
   const ids = new Set(bad.map(idOf));
   return {
     ...metrics,
-    apply: async (tx, events, connection) => {
-      await metrics.apply(tx, events, connection);
-      const found = events.find(({ id }) => ids.has(id));
-      if (cause.there && found) throw new Error(`cannot apply ${found.stream}`);
+    prepare: async (events) => {
+      const write = await metrics.prepare(events);
+      return async (transaction) => {
+        await write(transaction);
+        const found = events.find(({ id }) => ids.has(id));
+        if (cause.there && found) throw new Error(`cannot apply ${found.stream}`);
+      };
     },
   };
 };
@@ -121,13 +124,15 @@ const counting: Projection = {
   name: 'counting',
   tables: ['brands'],
   types: ['ThreatStatusChanged'],
-  apply: async (_tx, events, connection) => {
-    await connection.query(
-      `insert into brands values ('counted', 'threats', null, true, $1, gen_random_uuid())
+  prepare:
+    async (events) =>
+    async ({ connection }) => {
+      await connection.query(
+        `insert into brands values ('counted', 'threats', null, true, $1, gen_random_uuid())
        on conflict (organization, brand) do update set version = brands.version + excluded.version`,
-      [events.length],
-    );
-  },
+        [events.length],
+      );
+    },
 };
 
 const counted = async (): Promise<number> =>
@@ -163,6 +168,22 @@ describe('events that cannot be applied', () => {
     );
     await project([projection]);
     expect((await listParked(database.pool)).map(({ attempts }) => attempts)).toEqual(bad.map(() => 1));
+  });
+
+  it('are parked alike where they cannot even be prepared, live and in a rebuild', async () => {
+    const bad = idOf(threat(1));
+    const projection: Projection = {
+      ...metrics,
+      prepare: async (events) => {
+        if (events.some(({ id }) => id === bad)) throw new Error('cannot prepare it');
+        return metrics.prepare(events);
+      },
+    };
+    await append(threats(3));
+    await project([projection]);
+    await rebuild({ pool: database.pool, log }, projection);
+    expect(await listParked(database.pool)).toMatchObject([{ event_id: bad, reason: 'cannot prepare it' }]);
+    expect(await countedThreats()).toBe(2);
   });
 
   it('do not hold up what comes behind them, nor another projection', async () => {
@@ -333,9 +354,9 @@ describe('the checkpoint', () => {
     const asked: bigint[] = [];
     const watched: Projection = {
       ...metrics,
-      apply: (tx, events, connection) => {
+      prepare: (events) => {
         asked.push(...events.map(({ position }) => position));
-        return metrics.apply(tx, events, connection);
+        return metrics.prepare(events);
       },
     };
     const brand = (n: number): Sent =>
