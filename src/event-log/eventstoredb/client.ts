@@ -10,20 +10,12 @@ import {
   type StreamingRead,
   streamNameFilter,
 } from '@eventstore/db-client';
-import { ConfigError } from '../../config.js';
 import { BEGINNING, type ExpectedRevision, type RecordedEvent } from '../event-log.js';
+import { connectBy } from './connection-string.js';
 import { reasonOf } from './failures.js';
 
 /** The one file that names the client package: what it takes and gives, in the log's own terms. */
 
-/** The client tells a silent server by its missing answer to a ping: this long after it fell silent, twice. */
-const KEEP_ALIVE_MS = 1_000;
-/**
- * Sent along with each append as a point in time, for the server to hold against its own clock; it gives up after two
- * seconds anyway. So far ahead that a clock that is wrong by hours does not have every append refused.
- */
-const DEADLINE_MS = 86_400_000;
-const SETTINGS = `keepAliveInterval=${KEEP_ALIVE_MS}&keepAliveTimeout=${KEEP_ALIVE_MS}&throwOnAppendFailure=true&nodePreference=leader`;
 /** How many events are kept for a receiver that has paused. */
 const AHEAD = 256;
 /** A subscription that finds nothing says how far it has come each so many times 32 events. */
@@ -103,43 +95,13 @@ const reading = (stream: Pick<StreamingRead<unknown>, 'on' | 'cancel'>, onEvent:
   };
 };
 
-/** Makes the client without its complaints, some of which hold the password; those about settings stop the start. */
-const connect = (url: string): EventStoreDBClient => {
-  const complaints: string[] = [];
-  const warn = console.warn;
-  console.warn = (text: unknown): void => void complaints.push(String(text));
-  const deadline = /[?&]defaultDeadline=/i.test(url) ? '' : `&defaultDeadline=${DEADLINE_MS}`;
-  try {
-    const client = EventStoreDBClient.connectionString(
-      `${url.trim()}${url.includes('?') ? '&' : '?'}${SETTINGS}${deadline}`,
-    );
-    const unknown = complaints.map((text) => /^Unknown option key "([^"]*)"/.exec(text)?.[1]).find(Boolean);
-    if (unknown !== undefined) throw new ConfigError(`EVENTSTORE_URL has the unknown option "${unknown}"`);
-    if (complaints.some((text) => text.includes('tlsVerifyCert')))
-      throw new ConfigError(
-        'EVENTSTORE_URL has tlsVerifyCert=false, which has no effect; name the certificate authority with tlsCAFile',
-      );
-    return client;
-  } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    const { message } = error as Error;
-    // What the client quotes of the string may hold the password.
-    const place = /at position \d+, expected .*$/s.exec(message)?.[0];
-    throw new ConfigError(
-      `EVENTSTORE_URL cannot be used: ${place ? `something else ${place}` : message} (esdb://[USER:PASSWORD@]HOST:PORT[?tls=false])`,
-    );
-  } finally {
-    console.warn = warn;
-  }
-};
-
 /** The client of one store. Its calls have no limit in time, and fail with what the client fails with. */
 export class StoreClient {
   private readonly client: EventStoreDBClient;
 
   /** @throws ConfigError where the connection string cannot be used */
   constructor(url: string) {
-    this.client = connect(url);
+    this.client = connectBy(url, (settled) => EventStoreDBClient.connectionString(settled));
   }
 
   append(stream: string, expected: ExpectedRevision, events: readonly WritableEvent[]): Promise<Written> {
