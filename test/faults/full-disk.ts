@@ -101,6 +101,8 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
       if (Date.now() - roomAt > 60_000) throw new Error('It did not go on within 60 s of there being room');
       await sleep(20);
     }
+    // What is said to be stored is looked for in a database that has come back, and not in one that still starts.
+    if (isFakeDoor) await service.ready(60_000);
     recoveries.push(Date.now() - roomAt);
   }
   stop.abort();
@@ -123,7 +125,7 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
 export const fullDisk: Fault<Dose> = {
   name: 'F15',
   what: 'the disk is full',
-  doses: { short: { rounds: 1, fullMs: 2_000 }, full: { rounds: 3, fullMs: 8_000 } },
+  doses: { short: { rounds: 1, fullMs: 1_000 }, full: { rounds: 3, fullMs: 8_000 } },
   unfit: async () => {
     if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can make a small volume';
     try {
