@@ -14,6 +14,7 @@ export default async (): Promise<void> => {
   globalThis.testDatabaseHolder = holder;
   for await (const line of createInterface(holder.stdout)) {
     process.env['TEST_DATABASE_URL'] = line;
+    process.env['TEST_DATABASE_ENDS_WITH_RUN'] = 'yes';
     return;
   }
   throw new Error('The tests have no database; the reason stands above');

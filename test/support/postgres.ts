@@ -9,8 +9,10 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-const administer = async (statement: string): Promise<void> => {
-  const client = new Client({ connectionString: process.env['TEST_DATABASE_URL'] });
+const TEMPLATE = 'test_template';
+
+const administer = async (server: string, statement: string): Promise<void> => {
+  const client = new Client({ connectionString: server });
   await client.connect();
   try {
     await client.query(statement);
@@ -19,20 +21,42 @@ const administer = async (statement: string): Promise<void> => {
   }
 };
 
+const urlOn = (server: string, name: string): string => {
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
+};
+
+/** Makes the database that others are copied from, which is several times as fast as migrating each. */
+export const createTemplate = async (server: string): Promise<void> => {
+  await administer(server, `create database ${TEMPLATE}`);
+  const pool = createPool(urlOn(server, TEMPLATE), () => {});
+  await migrate(pool);
+  await pool.end();
+};
+
 /** A database of the spec's own on the run's PostgreSQL, with the read models' tables (unless told not to). */
 export const createDatabase = async ({ migrated = true } = {}): Promise<TestDatabase> => {
+  const server = process.env['TEST_DATABASE_URL']!;
+  // On a server that others use too a template could be of another version, and nothing must be left behind.
+  const isServerOurs = process.env['TEST_DATABASE_ENDS_WITH_RUN'] === 'yes';
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await administer(`create database ${name}`);
-  const url = new URL(process.env['TEST_DATABASE_URL']!);
-  url.pathname = `/${name}`;
-  const pool = createPool(url.href, () => {});
-  if (migrated) await migrate(pool);
+  await administer(server, `create database ${name}${migrated && isServerOurs ? ` template ${TEMPLATE}` : ''}`);
+  const url = urlOn(server, name);
+  const pool = createPool(url, () => {});
+  if (migrated && !isServerOurs) await migrate(pool);
   return {
-    url: url.href,
+    url,
     pool,
     drop: async () => {
       await pool.end();
-      await administer(`drop database ${name} with (force)`);
+      // A drop waits for a checkpoint of the whole server. One that is deleted itself need only be left alone.
+      await administer(
+        server,
+        isServerOurs
+          ? `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`
+          : `drop database ${name} with (force)`,
+      );
     },
   };
 };

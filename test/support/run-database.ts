@@ -1,12 +1,14 @@
 /**
  * A process that holds an embedded PostgreSQL in a temporary folder for as long as its standard input is open, then
- * deletes both: so nothing is left behind however the run that wants it ends. Writes the server's URL as its only line.
+ * deletes both: so nothing is left behind however the run that wants it ends. Writes the server's URL as its only line,
+ * once it holds a database with the read models' tables to copy.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
 import { findPlace } from '../../src/embedded-postgres/place.js';
+import { createTemplate } from './postgres.js';
 
 const folder = await mkdtemp(join(tmpdir(), 'threat-protection-test-'));
 // Where we are root the server is another user, who has to pass.
@@ -22,6 +24,7 @@ const hold = async (): Promise<void> => {
   // On loopback, so that the faults' proxies can stand between, and so that both ways to listen are used.
   const database = await openDatabase({ databaseUrl: undefined, dataDir: folder }, () => {}, 'loopback');
   process.stdout.on('error', () => {});
+  await createTemplate(database.url);
   process.stdout.write(`${database.url}\n`);
   for await (const _ of process.stdin);
   await database.release();
