@@ -76,11 +76,27 @@ const goodAfter = (results: readonly Probed[], from: number): number =>
 const died = (processes: readonly Process[]): string[] =>
   processes.filter(({ isRunning }) => !isRunning).map(({ program, exitCode }) => `${program} ended with ${exitCode}`);
 
-interface KilledDose {
+interface ReturnDose {
+  /** How soon all must be well again once the database is back. ms */
+  readonly goodMs: number;
+  /** All being well for so long it is not watched until then. ms */
+  readonly calmMs: number;
+}
+
+/** Watches until everything was answered well for `calmMs`, at most until a while after it must be. ms */
+const watchReturn = async (prober: Prober, from: number, { calmMs, goodMs }: ReturnDose): Promise<void> => {
+  const end = from + goodMs + 500;
+  for (let now = Date.now(); now < end; now = Date.now()) {
+    const calmSince = from + goodAfter(prober.results, from);
+    if (now - calmSince >= calmMs) return;
+    await sleep(Math.min(20, end - now));
+  }
+};
+
+interface KilledDose extends ReturnDose {
   readonly rounds: number;
   readonly awayMs: number;
   readonly answerMs: number;
-  readonly goodMs: number;
 }
 
 /** A process that answers reads and writes, on the naive side without a word to the log. */
@@ -92,7 +108,7 @@ const naive = async (scene: Scene, env: Environment): Promise<Process> => {
 
 const killPostgres = async (
   scene: Scene,
-  { rounds, awayMs, answerMs, goodMs }: KilledDose,
+  { rounds, awayMs, answerMs, goodMs, calmMs }: KilledDose,
   isNaive = false,
 ): Promise<Outcome> => {
   const postgres = await OwnPostgres.create(scene);
@@ -120,7 +136,7 @@ const killPostgres = async (
     await sleep(awayMs);
     await postgres.start();
     const backAt = Date.now();
-    await sleep(goodMs + 500);
+    await watchReturn(prober, backAt, { goodMs, calmMs });
     const results = await prober.stop();
     const away = between(results, killedAt - 100, backAt);
     findings.push(...judgeAway(away, answerMs, answerMs));
@@ -152,25 +168,24 @@ export const killedPostgres: Fault<KilledDose> = {
   name: 'F4',
   what: 'PostgreSQL killed and started again under load',
   doses: {
-    short: { rounds: 1, awayMs: 1_500, answerMs: 8_000, goodMs: 4_000 },
-    full: { rounds: 10, awayMs: 3_000, answerMs: 2_000, goodMs: 1_000 },
+    short: { rounds: 1, awayMs: 1_500, answerMs: 8_000, goodMs: 4_000, calmMs: 1_500 },
+    full: { rounds: 10, awayMs: 3_000, answerMs: 2_000, goodMs: 1_000, calmMs: Infinity },
   },
   run: (scene, dose) => killPostgres(scene, dose),
   guard: 'a listener for connections that break, and 503 where they do',
   without: (scene) => killPostgres(scene, { ...killedPostgres.doses.short, awayMs: 500, goodMs: 500 }, true),
 };
 
-interface SilentDose {
+interface SilentDose extends ReturnDose {
   readonly rounds: number;
   readonly silentMs: number;
   readonly answerMs: number;
   readonly liveMs: number;
-  readonly goodMs: number;
 }
 
 const silencePostgres = async (
   scene: Scene,
-  { rounds, silentMs, answerMs, liveMs, goodMs }: SilentDose,
+  { rounds, silentMs, answerMs, liveMs, goodMs, calmMs }: SilentDose,
   isNaive = false,
 ): Promise<Outcome> => {
   const database = await createDatabase({ migrated: false });
@@ -197,7 +212,7 @@ const silencePostgres = async (
     }
     proxy.forward();
     const backAt = Date.now();
-    await sleep(goodMs + 500);
+    await watchReturn(prober, backAt, { goodMs, calmMs });
     const results = await prober.stop();
     const away = between(results, silentAt - 50, backAt);
     findings.push(...judgeAway(away, answerMs, liveMs));
@@ -227,8 +242,8 @@ export const silentPostgres: Fault<SilentDose> = {
   name: 'F5',
   what: 'PostgreSQL goes silent',
   doses: {
-    short: { rounds: 1, silentMs: 5_500, answerMs: 5_500, liveMs: 1_500, goodMs: 3_000 },
-    full: { rounds: 3, silentMs: 30_000, answerMs: 5_000, liveMs: 50, goodMs: 3_000 },
+    short: { rounds: 1, silentMs: 5_500, answerMs: 5_500, liveMs: 1_500, goodMs: 3_000, calmMs: 1_500 },
+    full: { rounds: 3, silentMs: 30_000, answerMs: 5_000, liveMs: 50, goodMs: 3_000, calmMs: Infinity },
   },
   run: (scene, dose) => silencePostgres(scene, dose),
   guard: 'time limits of our own round the database',

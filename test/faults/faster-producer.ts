@@ -93,7 +93,7 @@ export const fasterProducer: Fault<Dose> = {
   name: 'F18',
   what: 'a producer ten times faster than the projector',
   // Over a few seconds a heap's peak is as much chance as use.
-  doses: { short: { seconds: 2, heap: 3 }, full: { seconds: 60, heap: 1.5 } },
+  doses: { short: { seconds: 1, heap: 3 }, full: { seconds: 60, heap: 1.5 } },
   run: outrun,
   guard: 'one page is worked on while one travels, and no more are taken',
   without: (scene) => hoard(scene, { seconds: 1, heap: 1.5 }),

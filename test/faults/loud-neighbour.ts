@@ -110,5 +110,5 @@ export const loudNeighbour: Fault<Dose> = {
   doses: { short: { events: 20_000, latencyMs: 5_000 }, full: { events: 10_000_000, latencyMs: 500 } },
   run: (scene, dose) => neighbour(scene, dose),
   guard: 'a projector as fast as the door',
-  without: (scene) => neighbour(scene, { events: 20_000, latencyMs: 500 }, true),
+  without: (scene) => neighbour(scene, { events: 10_000, latencyMs: 500 }, true),
 };
