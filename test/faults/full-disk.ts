@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { cloudEvent, sent, type Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
 import { checkCounts, checkLog, wholeLog } from './rig/check.js';
@@ -46,6 +46,18 @@ const fill = async (folder: string): Promise<void> => {
   }
 };
 
+/**
+ * The door that only says it stored them takes them all the while, as fast as they come: so fast that they would fill
+ * the volume themselves, and the database could not even start again.
+ */
+const trickle = async (sender: Sender, queue: Iterable<readonly Sent[]>, signal: AbortSignal): Promise<void> => {
+  for (const batch of queue) {
+    if (signal.aborted) return;
+    await sender.deliver([batch].values());
+    await sleep(10);
+  }
+};
+
 const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = false): Promise<Outcome> => {
   const folder = await scene.folder();
   mount(folder);
@@ -61,13 +73,9 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
   const history = new History(scene);
   const sender = new Sender(() => door ?? service.url, keys.ingest, history, 2);
   const stop = new AbortController();
-  const delivering = sender.deliver(
-    // The door that only says it stored them takes them all the while.
-    isFakeDoor
-      ? inBatches(upstream(scene.random), 20)
-      : inBatches([...brandsAndFlags(), ...upstream(scene.random, 20_000 * rounds)], 500),
-    stop.signal,
-  );
+  const delivering = isFakeDoor
+    ? trickle(sender, inBatches(upstream(scene.random), 20), stop.signal)
+    : sender.deliver(inBatches([...brandsAndFlags(), ...upstream(scene.random, 20_000 * rounds)], 500), stop.signal);
   const findings: string[] = [];
   const recoveries: number[] = [];
   let probes = 0;
