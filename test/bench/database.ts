@@ -39,8 +39,6 @@ export const openServer = async (url: string | undefined, say: (line: string) =>
   if (process.getuid?.() === 0) await chmod(folder, 0o711);
   const server = await openDatabase({ databaseUrl: url, dataDir: folder }, say);
   const [row] = await query(server.url, 'show server_version');
-  // Each drop would wait for a checkpoint of a server that is deleted with all of them.
-  const endsWithRun = url === undefined || process.env['TEST_DATABASE_ENDS_WITH_RUN'] === 'yes';
   return {
     version: row!['server_version']!,
     createDatabase: async () => {
@@ -55,7 +53,7 @@ export const openServer = async (url: string | undefined, say: (line: string) =>
         pool,
         drop: async () => {
           await pool.end();
-          if (!endsWithRun) await query(server.url, `drop database ${name} with (force)`);
+          await query(server.url, `drop database ${name} with (force)`);
         },
       };
     },
