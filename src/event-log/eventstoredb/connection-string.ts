@@ -8,6 +8,7 @@ const KEEP_ALIVE_MS = 1_000;
  */
 const DEADLINE_MS = 86_400_000;
 const SETTINGS = `keepAliveInterval=${KEEP_ALIVE_MS}&keepAliveTimeout=${KEEP_ALIVE_MS}&throwOnAppendFailure=true&nodePreference=leader`;
+
 /**
  * Makes a client from a connection string with our settings added, and without the client's complaints, some of which
  * hold the password; those about settings stop the start.
