@@ -1,7 +1,6 @@
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HostingSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
 import { readList } from '../../src/asset-check/sources/list-format.js';
@@ -10,6 +9,7 @@ import type { ListSettings } from '../../src/asset-check/sources/sources-file.js
 import { readSourcesStatus } from '../../src/asset-check/sources/sources-status.js';
 import { SuffixHashes } from '../../src/asset-check/sources/suffix-hashes.js';
 import { readContent } from '../../src/assets/read-content.js';
+import { eventually } from '../support/eventually.js';
 import { brief } from './asking.js';
 import { answers, type Behaviour, ListServer, sends } from './list-server.js';
 
@@ -18,14 +18,6 @@ const hashes = new SuffixHashes();
 const never = new AbortController().signal;
 /** Node 20 leaves it to the collector of garbage. */
 const CAN_GIVE_BACK = 'transfer' in ArrayBuffer.prototype;
-
-const eventually = async (holds: () => Promise<boolean>): Promise<void> => {
-  for (let tries = 0; tries < 1_000; tries += 1) {
-    if (await holds()) return;
-    await sleep(5);
-  }
-  throw new Error('It did not come to hold within 5 s');
-};
 
 describe('a list that is fetched', () => {
   let folder: string;
@@ -231,7 +223,7 @@ describe('a list that is fetched', () => {
       response.write('half.example\n');
     };
     const refused = source.refresh(never);
-    await eventually(async () => {
+    await eventually('the first half is on disk', async () => {
       const part = (await readdir(kept)).find((name) => name.endsWith('.part'));
       return part !== undefined && (await readFile(join(kept, part), 'utf8')) === 'half.example\n';
     });

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually, removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+import { removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+import { eventually } from '../support/eventually.js';
 
 const PATIENCE_MS = 60_000;
 
@@ -37,7 +38,7 @@ describe('An operator’s call that starts the database itself', () => {
     'stops it again where %s ends the call %j, half-way through its start',
     async (signal, words) => {
       const child = call(...words);
-      await eventually(async () => (await server()) !== undefined);
+      await eventually('the server runs', async () => (await server()) !== undefined);
       child.kill(signal);
       expect(await codeOf(child)).toBe(1);
       expect(await server()).toBeUndefined();
@@ -51,8 +52,8 @@ describe('An operator’s call that starts the database itself', () => {
       const child = call('replay', '-');
       let said = '';
       child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()));
-      await eventually(() => Promise.resolve(said.includes('Sending to')));
-      await eventually(async () => (await server()) !== undefined);
+      await eventually('it says where it sends to', () => said.includes('Sending to'));
+      await eventually('the server runs', async () => (await server()) !== undefined);
       // The key for it has been issued, or is about to be.
       await new Promise((next) => setTimeout(next, 1_500));
       child.kill('SIGINT');

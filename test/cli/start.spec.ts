@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { API_FLAGS } from '../../src/cli/start.js';
 import { processIdentity } from '../../src/embedded-postgres/processes.js';
-import { eventually, removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+import { removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+import { eventually } from '../support/eventually.js';
 import { createDatabase } from '../support/postgres.js';
 
 const PATIENCE_MS = 60_000;
@@ -65,14 +66,17 @@ describe('npm start', () => {
     'runs everything, starts again what dies at the address it had, and stops all of it on a signal',
     async () => {
       start();
-      await eventually(answers);
+      await eventually('the API is ready', answers);
       const database = (await serverOf(dataDir))!;
       const before = childrenOf(supervisor.pid!).filter((pid) => pid !== database);
       expect(before).toHaveLength(2);
       // A flag that is not passed on costs 32 MB, and nothing else would tell.
       expect(before.map(commandOf).join()).toContain(`${API_FLAGS.join(' ')} ${resolve('dist/src/main.js')}`);
       for (const pid of before) process.kill(pid, 'SIGKILL');
-      await eventually(async () => said.split('Listening on').length === 3 && (await answers()));
+      await eventually(
+        'the API is ready for the second time',
+        async () => said.split('Listening on').length === 3 && (await answers()),
+      );
       const [first, second] = [...said.matchAll(/Listening on (http:\/\/[\d.:]+)/g)].map(([, url]) => url);
       expect(second).toBe(first);
       const after = childrenOf(supervisor.pid!);
@@ -90,19 +94,19 @@ describe('npm start', () => {
     'leaves no process that works without it when it is killed, and the next one takes over; a second signal ends it at once',
     async () => {
       start();
-      await eventually(answers);
+      await eventually('the API is ready', answers);
       const database = await serverOf(dataDir);
       const children = childrenOf(supervisor.pid!).filter((pid) => pid !== database);
       supervisor.kill('SIGKILL');
-      await eventually(() => Promise.resolve(!children.some(lives)));
+      await eventually('the children have ended', () => !children.some(lives));
       start();
-      await eventually(answers);
+      await eventually('the API is ready', answers);
       expect(await serverOf(dataDir)).toBe(database);
       supervisor.kill('SIGTERM');
-      await eventually(() => Promise.resolve(said.includes('SIGTERM: stops')));
+      await eventually('it says that it stops', () => said.includes('SIGTERM: stops'));
       supervisor.kill('SIGTERM');
       expect(await ended()).toBe(1);
-      await eventually(async () => (await serverOf(dataDir)) === undefined);
+      await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
     },
     PATIENCE_MS,
   );
@@ -151,13 +155,13 @@ describe('npm start', () => {
       start(0, { DATABASE_URL: url.href });
       const waits = (): number => said.split('The database is away').length - 1;
       // Longer than five starts in a row would take.
-      await eventually(() => Promise.resolve(waits() >= 10));
+      await eventually('it has said ten times that the database is away', () => waits() >= 10);
       const way = createServer((near) => {
         const far = connect(target);
         for (const socket of [near, far]) socket.on('error', () => near.destroy()).on('close', () => far.destroy());
         near.pipe(far).pipe(near);
       }).listen(port, '127.0.0.1');
-      await eventually(answers);
+      await eventually('the API is ready', answers);
       expect(said).toContain('The projector works');
       expect(said).not.toContain('started again');
       supervisor.kill('SIGTERM');

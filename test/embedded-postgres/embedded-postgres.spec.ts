@@ -15,15 +15,8 @@ import { Client } from 'pg';
 import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
 import { serverOwner } from '../../src/embedded-postgres/owner.js';
 import { lastLines, trimLog } from '../../src/embedded-postgres/server-log.js';
-import {
-  clusterOf,
-  eventually,
-  install,
-  type Installation,
-  removeFolder,
-  serverOf,
-  temporaryFolder,
-} from './installation.js';
+import { eventually } from '../support/eventually.js';
+import { clusterOf, install, type Installation, removeFolder, serverOf, temporaryFolder } from './installation.js';
 
 const ask = async <Row>(url: string, sql: string): Promise<Row[]> => {
   const client = new Client({ connectionString: url });
@@ -123,7 +116,7 @@ describe('an embedded PostgreSQL', () => {
   it('stops when its last user ends by an uncaught error', async () => {
     const user = await installation.use(dataDir);
     await user.fail();
-    await eventually(async () => (await serverOf(dataDir)) === undefined);
+    await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
   });
 
   it('is adopted after its owner was killed, who does not count as a user any more', async () => {
@@ -151,7 +144,7 @@ describe('an embedded PostgreSQL', () => {
     const database = await open(dataDir);
     const server = await serverOf(dataDir);
     process.kill(server!, 'SIGKILL');
-    await eventually(() =>
+    await eventually('the database answers again', () =>
       ask(database.url, 'select 1').then(
         () => true,
         () => false,

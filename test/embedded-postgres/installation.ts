@@ -98,9 +98,3 @@ export const clusterOf = (dataDir: string): string => {
 /** The pid of the server that runs there. */
 export const serverOf = async (dataDir: string): Promise<number | undefined> =>
   (await findPostmaster(clusterOf(dataDir)))?.pid;
-
-/** @returns once `condition` holds; it is asked again and again for 20 s */
-export const eventually = async (condition: () => Promise<boolean>): Promise<void> => {
-  for (const until = Date.now() + 20_000; !(await condition()); await new Promise((next) => setTimeout(next, 25)))
-    if (Date.now() > until) throw new Error('It did not come about within 20 s');
-};

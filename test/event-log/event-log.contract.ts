@@ -9,6 +9,7 @@ import {
   type RecordedEvent,
   WrongExpectedRevision,
 } from '../../src/event-log/event-log.js';
+import { eventually } from '../support/eventually.js';
 
 /** A store with one log in it. It may hold other streams, and others may be writing to it all the while. */
 export interface OpenedLog {
@@ -71,14 +72,6 @@ const follow = (log: EventLog, after: bigint, organization: string, whenHanded?:
       await finished;
     },
   };
-};
-
-const until = async (what: string, holds: () => boolean): Promise<void> => {
-  const end = Date.now() + 20_000;
-  while (!holds()) {
-    if (Date.now() > end) throw new Error(`Waited in vain: ${what}`);
-    await delay(5);
-  }
 };
 
 /** What every adapter of the log promises, whatever is behind it. */
@@ -469,7 +462,8 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         );
         const stored = (await readOn(log, after, 500)).filter((event) => event.stream.includes(mine));
         expect(ids(stored).sort()).toEqual([...answered.keys()].sort());
-        for (const { seen } of followers) await until('everything is handed over', () => seen.length >= stored.length);
+        for (const { seen } of followers)
+          await eventually('everything is handed over', () => seen.length >= stored.length);
         await delay(20);
         for (const { seen, batches, stop } of followers) {
           await stop();
@@ -492,7 +486,7 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         ] as const) {
           const { seen, batches, stop } = follow(log, after, mine);
           const asked = Date.now();
-          await until('it has come up to date', () => (batches.at(-1)?.asOf ?? 0) > asked);
+          await eventually('it has come up to date', () => (batches.at(-1)?.asOf ?? 0) > asked);
           await stop();
           expect(seen.map(({ revision }) => revision)).toEqual([0n, 1n, 2n, 3n, 4n, 5n].slice(skipped));
         }
@@ -500,9 +494,9 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
 
       it('says what time it is while nothing happens', async () => {
         const { batches, stop } = follow(log, await log.head(), organization);
-        await until('four quiet batches', () => batches.filter(({ events }) => events.length === 0).length >= 4);
+        await eventually('four quiet batches', () => batches.filter(({ events }) => events.length === 0).length >= 4);
         const asked = Date.now();
-        await until('the last batch is of after that', () => batches.at(-1)!.asOf > asked);
+        await eventually('the last batch is of after that', () => batches.at(-1)!.asOf > asked);
         await stop();
         for (const [at, { asOf }] of batches.entries())
           if (at > 0) expect(asOf).toBeGreaterThanOrEqual(batches[at - 1]!.asOf);
@@ -514,7 +508,7 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         for (let n = 0; n < 5; n++) {
           await log.append(`threat-${mine}:a`, 'any', [someEvent({ n })]);
           const answeredAt = Date.now();
-          await until('a batch is of after the answer', () => (batches.at(-1)?.asOf ?? 0) > answeredAt);
+          await eventually('a batch is of after the answer', () => (batches.at(-1)?.asOf ?? 0) > answeredAt);
           expect(seen).toHaveLength(n + 1);
         }
         await stop();
@@ -538,7 +532,7 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         );
         const events = Array.from({ length: 60 }, () => someEvent());
         for (const event of events) await log.append(`threat-${mine}:a`, 'any', [event]);
-        await until('all are handed over', () => seen.length >= events.length);
+        await eventually('all are handed over', () => seen.length >= events.length);
         abort.abort();
         await finished;
         expect(seen).toEqual(ids(events));
@@ -547,7 +541,7 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
 
       it('ends when it is told to, and hands over nothing more', async () => {
         const { batches, stop } = follow(log, BEGINNING, organization);
-        await until('it has begun', () => batches.length > 0);
+        await eventually('it has begun', () => batches.length > 0);
         await stop();
         const count = batches.length;
         await log.append(stream('quiet'), 'any', [someEvent()]);

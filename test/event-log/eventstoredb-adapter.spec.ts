@@ -6,8 +6,9 @@ import { ConfigError } from '../../src/config.js';
 import { Invalid, Unavailable } from '../../src/errors.js';
 import { BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
+import { eventually } from '../support/eventually.js';
 import { EventStoreDouble } from '../support/eventstore-double/server.js';
-import { until } from './load.js';
+import { PATIENCE_MS } from './load.js';
 
 const someEvent = (data: object = { n: 1 }): NewEvent => ({
   id: randomUUID(),
@@ -88,7 +89,7 @@ describe('The log in EventStoreDB', () => {
       expect(await log.readAll(position, 100)).toEqual([]);
       await log.append('threat-a:2', 'any', [someEvent()]);
       expect((await log.readAll(position, 1)).map(({ stream }) => stream)).toEqual(['threat-a:2']);
-      await until('all of ours are followed', () => seen.length >= 3);
+      await eventually('all of ours are followed', () => seen.length >= 3, PATIENCE_MS);
       abort.abort();
       await followed;
       expect(seen).toEqual([...ours, 'threat-a:2']);
@@ -163,7 +164,7 @@ describe('The log in EventStoreDB', () => {
       const client = EventStoreDBClient.connectionString(double.url);
       const event = someEvent();
       const first = client.appendToStream('threat-a:1', [jsonEvent(event as never)]);
-      await until('the server has it', () => double.store.stream('threat-a:1') !== undefined);
+      await eventually('the server has it', () => double.store.stream('threat-a:1') !== undefined, PATIENCE_MS);
       expect(await log.appendAll([{ stream: 'threat-a:1', event }])).toHaveLength(1);
       await first;
       expect(double.droppedRepetitions).toBeGreaterThan(0);
@@ -186,14 +187,14 @@ describe('The log in EventStoreDB', () => {
     const asOf: number[] = [];
     const abort = new AbortController();
     const followed = log.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf), abort.signal);
-    await until('it is up to date', () => (asOf.at(-1) ?? 0) > 0);
+    await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, PATIENCE_MS);
     await double.kill();
     const killedAt = Date.now();
     const count = asOf.length;
-    await until('batches come all the same', () => asOf.length >= count + 4);
+    await eventually('batches come all the same', () => asOf.length >= count + 4, PATIENCE_MS);
     expect(asOf.at(-1)).toBeLessThanOrEqual(killedAt);
     await double.restart();
-    await until('it knows the time again', () => asOf.at(-1)! > killedAt);
+    await eventually('it knows the time again', () => asOf.at(-1)! > killedAt, PATIENCE_MS);
     abort.abort();
     await followed;
   }, 20_000);

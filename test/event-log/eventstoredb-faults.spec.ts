@@ -4,8 +4,9 @@ import { EventStoreDBClient, jsonEvent, NO_STREAM, streamNameFilter } from '@eve
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
+import { eventually } from '../support/eventually.js';
 import { EventStoreDouble } from '../support/eventstore-double/server.js';
-import { Load, until } from './load.js';
+import { Load, PATIENCE_MS } from './load.js';
 
 const ROUNDS = 5;
 /** Two seconds are promised; the rest is for a machine that is busy with other things. */
@@ -40,7 +41,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     await survives(async () => {
       const failures = load.failures;
       await double.kill();
-      await until('an append is refused', () => load.failures > failures);
+      await eventually('an append is refused', () => load.failures > failures, PATIENCE_MS);
       await double.restart();
     });
     expect(load.failures).toBeGreaterThanOrEqual(ROUNDS);
@@ -50,7 +51,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     await survives(async () => {
       const failures = load.failures;
       double.silence();
-      await until('an append is given up', () => load.failures > failures);
+      await eventually('an append is given up', () => load.failures > failures, PATIENCE_MS);
       double.speak();
     });
     expect(load.failures).toBeGreaterThanOrEqual(ROUNDS);
@@ -64,7 +65,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     await survives(async () => {
       const subscriptions = double.calls.subscribe;
       double.callConsumersTooSlow();
-      await until('it is followed anew', () => double.calls.subscribe > subscriptions);
+      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, PATIENCE_MS);
     });
   }, 90_000);
 
@@ -72,14 +73,14 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     await survives(async () => {
       const subscriptions = double.calls.subscribe;
       double.endSubscriptions();
-      await until('it is followed anew', () => double.calls.subscribe > subscriptions);
+      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, PATIENCE_MS);
     });
   }, 90_000);
 
   it('survives a subscription that stays open and brings nothing more', async () => {
     await load.goOn();
     double.forgetSubscriptions();
-    await until('it is followed anew', () => double.calls.subscribe >= 2);
+    await eventually('it is followed anew', () => double.calls.subscribe >= 2, PATIENCE_MS);
     await load.stop();
     await load.recount();
   }, 60_000);
@@ -93,7 +94,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
         leading.leader = undefined;
         following.leader = leading.address;
         const taken = leading.calls.append;
-        await until('the new leader takes appends', () => leading.calls.append > taken);
+        await eventually('the new leader takes appends', () => leading.calls.append > taken, PATIENCE_MS);
       });
     } finally {
       await other.stop();
@@ -143,7 +144,7 @@ describe('Without what the adapter does about it', () => {
     it(`a subscription never sees what comes after ${fault}`, async () => {
       const { seen } = follow();
       await append('threat-a:before');
-      await until('the first event is there', () => seen.length === 1);
+      await eventually('the first event is there', () => seen.length === 1, PATIENCE_MS);
       await commit();
       for (let at = 0; ; at++)
         try {

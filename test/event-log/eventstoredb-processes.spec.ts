@@ -20,6 +20,7 @@ import { type Environment, Process } from '../faults/rig/processes.js';
 import { Scene } from '../faults/rig/scene.js';
 import { Service } from '../faults/rig/service.js';
 import { eventStores, type TestEventStore } from '../support/event-store.js';
+import { eventually, eventuallyPasses } from '../support/eventually.js';
 import { EventStoreDouble } from '../support/eventstore-double/server.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
@@ -63,12 +64,12 @@ describe('The built service with its log in EventStoreDB', () => {
       return rows[0]?.position ?? -1;
     };
     const before = await counted();
-    for (const until = Date.now() + 20_000; (await counted()) <= before;) {
+    await eventually('more is counted', async () => {
+      if ((await counted()) > before) return true;
       const dead = projectors.find(({ isRunning }) => !isRunning);
       if (dead !== undefined) throw new Error(`A projector ended: ${dead.lines.slice(-5).join(' ')}`);
-      if (Date.now() > until) throw new Error('Nothing was counted for 20 s');
-      await sleep(10);
-    }
+      return false;
+    });
   };
   const recount = async (url: string, mayDouble = false): Promise<string[]> => {
     await counted(url);
@@ -163,15 +164,11 @@ describe('The built service with its log in EventStoreDB', () => {
       const before = refused();
       if (fault % 3 === 2) double.silence();
       else await double.kill();
-      for (const until = Date.now() + 10_000; refused() === before && Date.now() < until;) await sleep(10);
-      expect(refused()).toBeGreaterThan(before);
+      await eventuallyPasses(() => expect(refused()).toBeGreaterThan(before));
       if (fault % 3 === 2) double.speak();
       else await double.restart();
       const acknowledged = sender.history.acknowledged.length;
-      for (const until = Date.now() + 15_000; sender.history.acknowledged.length === acknowledged;) {
-        if (Date.now() > until) throw new Error('Nothing was acknowledged any more');
-        await sleep(10);
-      }
+      await eventually('more is acknowledged', () => sender.history.acknowledged.length !== acknowledged);
     }
     stop.abort();
     await delivering;

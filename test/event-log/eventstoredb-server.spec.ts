@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
 import { holdServer, ownStreams } from '../support/event-store.js';
-import { Load, until } from './load.js';
+import { eventually } from '../support/eventually.js';
+import { Load, PATIENCE_MS } from './load.js';
 
 const { EVENTSTORE_TEST_URL: url, EVENTSTORE_TEST_PID: pid, EVENTSTORE_TEST_START: start } = process.env;
 const ROUNDS = 5;
@@ -109,7 +110,7 @@ for (const { name, open } of victims)
         await load.goOn();
         const { failures } = load;
         await breakIt();
-        await until('an append is given up', () => load.failures > failures).finally(mendIt);
+        await eventually('an append is given up', () => load.failures > failures, PATIENCE_MS).finally(mendIt);
       }
       await load.goOn();
       await load.stop();
@@ -122,11 +123,11 @@ for (const { name, open } of victims)
       await survives(
         async () => {
           process.kill(running, 'SIGKILL');
-          await until('the port is free', () => listenerOn(port) === undefined);
+          await eventually('the port is free', () => listenerOn(port) === undefined, PATIENCE_MS);
         },
         async () => {
           spawn('sh', ['-c', victim.start], { detached: true, stdio: 'ignore' }).unref();
-          await until('the server listens again', () => (running = listenerOn(port) ?? 0) > 0);
+          await eventually('the server listens again', () => (running = listenerOn(port) ?? 0) > 0, PATIENCE_MS);
         },
       );
     }, 300_000);

@@ -3,19 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { Unavailable } from '../../src/errors.js';
 import type { EventLog, NewEvent } from '../../src/event-log/event-log.js';
+import { eventually } from '../support/eventually.js';
 
 const WRITERS = 8;
 const ACKNOWLEDGED_A_ROUND = 60;
 
 const someEvent = (): NewEvent => ({ id: randomUUID(), type: 'ThreatStatusChanged', data: { n: 1 }, metadata: {} });
 
-export const until = async (what: string, holds: () => boolean): Promise<void> => {
-  const end = Date.now() + 25_000;
-  while (!holds()) {
-    if (Date.now() > end) throw new Error(`Waited in vain: ${what}`);
-    await delay(5);
-  }
-};
+/** How long something may take to come about while something goes wrong. */
+export const PATIENCE_MS = 25_000;
 
 /**
  * Writers that repeat each append with the same id until it is answered, and a follower, while something goes wrong.
@@ -54,14 +50,14 @@ export class Load {
   /** Waits until this many more are acknowledged. */
   async goOn(more = ACKNOWLEDGED_A_ROUND): Promise<void> {
     const enough = this.count + more;
-    await until('more is acknowledged', () => this.count >= enough);
+    await eventually('more is acknowledged', () => this.count >= enough, PATIENCE_MS);
   }
 
   async stop(): Promise<void> {
     this.isStopping = true;
     const [, ...writers] = this.running;
     await Promise.all(writers);
-    await until('the follower has everything', () => this.seen.length >= this.count);
+    await eventually('the follower has everything', () => this.seen.length >= this.count, PATIENCE_MS);
     await delay(50);
     this.abort.abort();
     await this.running[0];

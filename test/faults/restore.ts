@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { serverOwner } from '../../src/embedded-postgres/owner.js';
+import { eventuallyPasses } from '../support/eventually.js';
 import type { Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkCounts, checkLog, counted, type Keys, wholeLog } from './rig/check.js';
@@ -68,17 +69,13 @@ const newCluster = async (scene: Scene, programs: string): Promise<string> => {
     await Promise.race([once(server, 'exit'), sleep(5_000)]);
   });
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  for (const until = Date.now() + 20_000; ; await sleep(50)) {
+  await eventuallyPasses(async () => {
     const client = new Client({ connectionString: url });
     client.on('error', () => {});
-    try {
-      await client.connect();
-      await client.end();
-      return url;
-    } catch (error) {
-      if (Date.now() > until) throw error;
-    }
-  }
+    await client.connect();
+    await client.end();
+  });
+  return url;
 };
 
 /** Another database of a cluster. @returns its URL */

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -10,6 +9,7 @@ import { Conflict, Invalid, NotFound } from '../../src/errors.js';
 import { BEGINNING } from '../../src/event-log/event-log.js';
 import type { Scope } from '../../src/events/api-keys.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { eventuallyPasses } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const GROUPS = '/v2/organization/asset-groups';
@@ -59,12 +59,8 @@ describe('Keys of a service of two instances', () => {
     (await fetch(app.url + GROUPS, { headers: { 'x-api-key': key } })).status;
 
   /** Asks until the answer is the wanted one; how long that took is no matter of a test, only that it comes. */
-  const becomes = async (app: TestApp, key: string, wanted: number): Promise<number> => {
-    const begun = Date.now();
-    while ((await status(app, key)) !== wanted && Date.now() - begun < 10_000) await sleep(20);
-    expect(await status(app, key)).toBe(wanted);
-    return Date.now() - begun;
-  };
+  const becomes = (app: TestApp, key: string, wanted: number): Promise<void> =>
+    eventuallyPasses(async () => expect(await status(app, key)).toBe(wanted), 10_000);
 
   const issue = (scopes: readonly Scope[], organization?: string, expiresAt?: number) =>
     one.app.get(CommandBus).execute(new IssueApiKey(scopes, organization, 'a name', expiresAt));

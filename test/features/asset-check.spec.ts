@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PROJECTIONS } from '../../projections/index.js';
 import { Projector } from '../../projections/projector.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { eventuallyPasses } from '../support/eventually.js';
 import { type Sent, sent, stored } from '../support/upstream.js';
 
 interface SourceItem {
@@ -23,19 +24,6 @@ interface Answer {
   message: string;
   code?: string;
 }
-
-/** Waits until `check` passes, up to ten seconds, and fails as it fails. */
-const eventually = async (check: () => Promise<void>): Promise<void> => {
-  const deadline = Date.now() + 10_000;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-};
 
 describe('POST /v2/asset/check', () => {
   let folder: string;
@@ -193,7 +181,7 @@ describe('POST /v2/asset/check', () => {
       entry('c7', 'URL', 'good.listed.example', 'ALLOWED'),
     );
     for (const { url } of [app, other]) {
-      await eventually(async () => expect((await check('good.listed.example', url)).source).toBe('own'));
+      await eventuallyPasses(async () => expect((await check('good.listed.example', url)).source).toBe('own'));
       expect(await check('http://u:p@EVIL.example.:8080/x', url)).toMatchObject({
         status: 'BLOCKED',
         source: 'own',
@@ -220,11 +208,11 @@ describe('POST /v2/asset/check', () => {
       entry('w1', 'URL', 'wavering.example', 'ALLOWED', '2026-01-01T00:00:00Z'),
       entry('w2', 'URL', 'wavering.example', 'BLOCKED', '2026-01-02T00:00:00Z'),
     );
-    await eventually(async () => expect((await check('wavering.example')).status).toBe('BLOCKED'));
+    await eventuallyPasses(async () => expect((await check('wavering.example')).status).toBe('BLOCKED'));
     await report(sent('AssetStatusChangeDeleted', { changeId: 'w2', asset, deletedAt: '2026-01-03T00:00:00Z' }));
-    await eventually(async () => expect((await check('wavering.example')).status).toBe('ALLOWED'));
+    await eventuallyPasses(async () => expect((await check('wavering.example')).status).toBe('ALLOWED'));
     await report(sent('AssetStatusChangeDeleted', { changeId: 'w1', asset, deletedAt: '2026-01-03T00:00:00Z' }));
-    await eventually(async () => expect((await check('wavering.example')).status).toBe('UNKNOWN'));
+    await eventuallyPasses(async () => expect((await check('wavering.example')).status).toBe('UNKNOWN'));
   });
 
   it('checks up to 1,000 at once, each as alone, and sums them up', async () => {
@@ -264,7 +252,7 @@ describe('POST /v2/asset/check', () => {
 
   it('goes on answering from memory while the database is away, and follows again afterwards', async () => {
     await report(entry('o1', 'URL', 'before.example', 'BLOCKED'));
-    await eventually(async () => expect((await check('before.example')).status).toBe('BLOCKED'));
+    await eventuallyPasses(async () => expect((await check('before.example')).status).toBe('BLOCKED'));
     await app.pool.query('alter table read.asset_statuses rename to asset_statuses_away');
     try {
       await new Promise((resolve) => setTimeout(resolve, 600));
@@ -273,7 +261,7 @@ describe('POST /v2/asset/check', () => {
       await app.pool.query('alter table read.asset_statuses_away rename to asset_statuses');
     }
     await report(entry('o2', 'URL', 'after.example', 'BLOCKED'));
-    await eventually(async () => expect((await check('after.example')).status).toBe('BLOCKED'));
+    await eventuallyPasses(async () => expect((await check('after.example')).status).toBe('BLOCKED'));
   });
 
   it('tells health and Prometheus of its lists', async () => {

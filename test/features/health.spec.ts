@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PROJECTIONS } from '../../projections/index.js';
 import { Projector } from '../../projections/projector.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { eventually } from '../support/eventually.js';
 import { sent, stored } from '../support/upstream.js';
 
 interface Health {
@@ -28,10 +28,6 @@ const samples = async (name: string): Promise<Record<string, number>> => {
   return Object.fromEntries(found.map(([, , labels = '', value]) => [labels, Number(value)]));
 };
 
-const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  for (let left = 500; left > 0 && !(await holds()); left--) await sleep(20);
-};
-
 const caughtUp = async (): Promise<boolean> => {
   const lags = Object.values(await samples('projection_lag'));
   return lags.length === PROJECTIONS.length && lags.every((lag) => lag === 0);
@@ -40,7 +36,7 @@ const caughtUp = async (): Promise<boolean> => {
 beforeAll(async () => {
   app = await startApp();
   projecting = new Projector(app.log, app.pool, PROJECTIONS, () => {}).run(stop.signal);
-  await until(caughtUp);
+  await eventually('all is counted', caughtUp);
 });
 afterAll(async () => {
   stop.abort();
@@ -72,7 +68,7 @@ describe('Health', () => {
   it('is degraded, and still takes requests, while an event is parked', async () => {
     const { stream, event } = report('r-parked');
     await app.log.append(stream, 'any', [{ ...event, id: '00000000-0000-4000-8000-000000000001' }]);
-    await until(async () => (await ready()).body.status === 'degraded');
+    await eventually('it is degraded', async () => (await ready()).body.status === 'degraded');
     const { status, body } = await ready();
     expect([status, body.status, body.parts.readModels]).toMatchObject([200, 'degraded', { state: 'degraded' }]);
     expect(await samples('parked_events')).toMatchObject({ 'projection="metrics"': 1 });
@@ -101,10 +97,11 @@ describe('Prometheus', () => {
   it('is told how far each projection is, in positions and seconds', async () => {
     const before = await samples('projection_position');
     await app.log.appendAll(Array.from({ length: 20 }, (_, i) => report(`r-${i}`)));
-    await until(
+    await eventually(
+      'the projection goes on',
       async () => (await samples('projection_position'))['projection="metrics"']! > before['projection="metrics"']!,
     );
-    await until(caughtUp);
+    await eventually('all is counted', caughtUp);
     expect(await caughtUp()).toBe(true);
     const seconds = await samples('projection_lag_seconds');
     for (const { name } of PROJECTIONS) expect(seconds[`projection="${name}"`]).toBeLessThan(30);

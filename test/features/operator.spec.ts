@@ -1,9 +1,9 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createPostgresLog } from '../../src/event-log/postgres.js';
+import { eventuallyPasses } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
@@ -44,21 +44,18 @@ const ask = async <Value>(...words: string[]): Promise<Value> => {
   return JSON.parse(out) as Value;
 };
 
-/** Asks again until it holds; the projector follows within milliseconds, a busy machine later. */
-const eventually = async <Value>(read: () => Promise<Value>, holds: (value: Value) => boolean): Promise<Value> => {
-  for (let left = 200; ; left--) {
-    const value = await read();
-    if (holds(value) || left === 0) return value;
-    await sleep(50);
-  }
-};
-
 const statusOf = async (key: string, path: string): Promise<number> =>
   (await fetch(url + path, { headers: { 'x-api-key': key } })).status;
 const METRICS = '/v2/organization/metrics';
 
 const readiness = async (): Promise<{ status: string }> =>
   (await (await fetch(`${url}/health/ready`)).json()) as { status: string };
+
+// The projector follows within milliseconds, on a busy machine later.
+const answers = (key: string, path: string, wanted: number): Promise<void> =>
+  eventuallyPasses(async () => expect(await statusOf(key, path)).toBe(wanted));
+const healthSays = (wanted: string): Promise<void> =>
+  eventuallyPasses(async () => expect((await readiness()).status).toBe(wanted));
 
 beforeAll(async () => {
   database = await createDatabase();
@@ -101,22 +98,14 @@ describe('The operator’s command, while the service runs', () => {
     expect([code, out]).toEqual([0, expect.stringMatching(/^tp_[0-9A-Za-z]{36}\n$/)]);
     expect(err).toMatch(/key_[0-9a-f]{16}/);
     expect(err).not.toContain(out.trim());
-    expect(
-      await eventually(
-        () => statusOf(out.trim(), METRICS),
-        (status) => status === 200,
-      ),
-    ).toBe(200);
+    await answers(out.trim(), METRICS, 200);
   });
 
   it('lists the keys and revokes one', async () => {
     const { id, key } = await ask<{ id: string; key: string }>(
       ...'keys issue --organization acme --scope read --scope write --expires 2999-01-01'.split(' '),
     );
-    await eventually(
-      () => statusOf(key, METRICS),
-      (status) => status === 200,
-    );
+    await answers(key, METRICS, 200);
     const listed = await ask<{ id: string }[]>('keys', 'list');
     const record = {
       id,
@@ -129,39 +118,29 @@ describe('The operator’s command, while the service runs', () => {
     };
     expect(listed.find((each) => each.id === id)).toEqual(record);
     expect(await ask('keys', 'revoke', id)).toEqual({ ...record, revokedAt: expect.stringMatching(/Z$/) });
-    expect(
-      await eventually(
-        () => statusOf(key, METRICS),
-        (status) => status === 401,
-      ),
-    ).toBe(401);
+    await answers(key, METRICS, 401);
     expect((await call('keys', 'revoke', id)).code).toBe(1);
   });
 
   it('opens brand metrics by a flag and a brand, and closes them again', async () => {
     const { key } = await ask<{ key: string }>('keys', 'issue', '--organization', 'globex', '--scope', 'read');
     const path = `${METRICS}?brandSlug=wallet`;
-    const becomes = (wanted: number): Promise<number> =>
-      eventually(
-        () => statusOf(key, path),
-        (got) => got === wanted,
-      );
     const [brand, flag] = [
       ['--organization', 'globex', '--brand', 'wallet'],
       ['--organization', 'globex', '--flag', 'brands-metrics'],
     ];
-    expect(await becomes(403)).toBe(403);
+    await answers(key, path, 403);
     expect(await ask('flags', 'enable', ...flag)).toMatchObject({ enabled: true, changed: true });
-    expect(await becomes(404)).toBe(404);
+    await answers(key, path, 404);
     expect(await ask('brands', 'add', ...brand, '--name', 'Wallet')).toMatchObject({ brand: 'wallet', changed: true });
-    expect(await becomes(200)).toBe(200);
+    await answers(key, path, 200);
     expect(await ask('flags', 'enable', ...flag)).toMatchObject({ changed: false });
     expect(await ask('brands', 'list')).toEqual([{ organization: 'globex', brand: 'wallet', name: 'Wallet' }]);
     expect(await ask('flags', 'list')).toEqual([{ organization: 'globex', flag: 'brands-metrics', enabled: true }]);
     await ask('brands', 'remove', ...brand);
-    expect(await becomes(404)).toBe(404);
+    await answers(key, path, 404);
     await ask('flags', 'disable', ...flag);
-    expect(await becomes(403)).toBe(403);
+    await answers(key, path, 403);
     expect((await call('brands', 'remove', ...brand)).err).toBe('globex has no brand wallet\n');
   });
 
@@ -169,14 +148,13 @@ describe('The operator’s command, while the service runs', () => {
     const log = await createPostgresLog(database.pool);
     const id = '00000000-0000-4000-8000-000000000001';
     await log.append('threat-acme:t1', 'any', [{ id, type: 'ThreatStatusChanged', data: { odd: true }, metadata: {} }]);
-    const health = await eventually(readiness, ({ status }) => status === 'degraded');
-    expect(health.status).toBe('degraded');
+    await healthSays('degraded');
     const parked = await ask<{ event_id: string; projection: string }[]>('parked', 'list');
     expect(parked).toEqual([expect.objectContaining({ event_id: id, projection: 'metrics' })]);
     expect((await call('parked', 'retry')).code).toBe(1);
     expect((await call('parked', 'drop', id)).code).toBe(2);
     expect((await call('parked', 'drop', id, '--why', '-- sent by mistake')).code).toBe(0);
-    expect((await eventually(readiness, ({ status }) => status === 'ready')).status).toBe('ready');
+    await healthSays('ready');
     const statuses = await ask<{ projection: string; parked: number }[]>('projections', 'status');
     expect(statuses.map(({ projection, parked: count }) => [projection, count])).toContainEqual(['metrics', 0]);
     expect((await call('projections', 'verify')).code).toBe(0);

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually, removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+import { removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+import { eventually } from '../support/eventually.js';
 
 const PATIENCE_MS = 60_000;
 
@@ -38,7 +39,7 @@ describe('An API on a database of its own that is asked to stop half-way through
     'stops it too at %s, and ends well',
     async (signal) => {
       start();
-      await eventually(async () => (await server()) !== undefined);
+      await eventually('the server runs', async () => (await server()) !== undefined);
       api.kill(signal);
       expect(await ended()).toBe(0);
       expect(await server()).toBeUndefined();
@@ -50,7 +51,7 @@ describe('An API on a database of its own that is asked to stop half-way through
     'stops it too where whoever started it is gone, which it does not outlive',
     async () => {
       start();
-      await eventually(async () => (await server()) !== undefined);
+      await eventually('the server runs', async () => (await server()) !== undefined);
       api.disconnect();
       await ended();
       expect(await server()).toBeUndefined();
