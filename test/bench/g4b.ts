@@ -88,6 +88,7 @@ export const oneByOne = async (
   const applyNext = async (): Promise<void> => {
     if (page.length === 0) {
       const events = await log.readAll(read, 1_000);
+      if (events.length === 0) throw new Error('The log is too short for this machine');
       read = events.at(-1)!.position;
       page = events.flatMap((recorded) => {
         const result = readEvent(recorded);
@@ -125,11 +126,11 @@ export const g4b: Goal = {
     const filled = await filledLog(bench);
     const [ours, usual] = [await bench.database(), await bench.database()];
     const base = await oneByOne(filled.log, usual);
+    bench.onEnd(() => Promise.resolve(base.release()));
     const reached = await project(filled, ours.pool, (at) => at >= 500n);
     await base.upTo(reached);
     requireEqual('facts and days', await counted(usual), await counted(ours));
     const paired = await measure(bench, 'G4b', { base, target: catchUp(filled, filled.database.pool) });
-    base.release();
     return {
       lines: [
         {
