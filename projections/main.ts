@@ -9,7 +9,7 @@ import { createLogger } from '../src/logger.js';
 import { migrate } from '../src/read-models/migrate.js';
 import { createPool } from '../src/read-models/pool.js';
 import { prepareTables } from '../src/read-models/prepare-tables.js';
-import { tellParent, whenAskedToStop } from '../src/stop-with-parent.js';
+import { tellParent, whenAskedToStop } from '../src/supervisor.js';
 import { PROJECTIONS } from './index.js';
 import { Lease } from './lease.js';
 import { Projector } from './projector.js';

@@ -7,7 +7,7 @@ import { stopInOrder } from './http/orderly-stop.js';
 import { Readiness } from './http/readiness.js';
 import { createLogger } from './logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
-import { tellParent, whenAskedToStop } from './stop-with-parent.js';
+import { tellParent, whenAskedToStop } from './supervisor.js';
 
 /** What HOST and PORT name may not be there, or not be ours. */
 const asSetting = ({ host, port }: Config, error: unknown): unknown => {

@@ -9,7 +9,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   assets: ['events'],
   config: [],
   errors: [],
-  'stop-with-parent': [],
+  supervisor: [],
   logger: ['config'],
   'event-log': ['events', 'config', 'errors', 'read-models'],
   'read-models': ['config', 'errors'],
@@ -28,7 +28,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
 };
 const PROJECTIONS = ['events', 'assets', 'event-log', 'read-models', 'config', 'errors'];
 /** What the projector's program may import beside; it is a process of its own. */
-const PROJECTIONS_MAIN = [...PROJECTIONS, 'embedded-postgres', 'logger', 'stop-with-parent'];
+const PROJECTIONS_MAIN = [...PROJECTIONS, 'embedded-postgres', 'logger', 'supervisor'];
 
 /** Rooms whose meaning is their own: no library, not even Node's, decides anything in them. */
 const ALONE = new Set(['events', 'errors']);

@@ -12,7 +12,7 @@ import { readConfig } from '../../src/config.js';
 import { Access } from '../../src/http/access.js';
 import { Organization } from '../../src/http/caller.js';
 import { createServer } from '../../src/http/server.js';
-import { stopWithParent, tellParent } from '../../src/stop-with-parent.js';
+import { tellParent, whenAskedToStop } from '../../src/supervisor.js';
 import { FIND_BRAND } from './peer-statements.js';
 
 class EchoRequest {
@@ -56,10 +56,6 @@ const app = await NestFactory.create<NestFastifyApplication>(BenchAppModule, cre
   bodyParser: false,
   abortOnError: false,
 });
-const stop = (): void => {
-  void app.close().finally(() => process.exit());
-};
-process.on('SIGTERM', stop);
-stopWithParent(stop);
+whenAskedToStop().addEventListener('abort', () => void app.close().finally(() => process.exit()));
 await app.listen({ port: config.port, host: config.host });
 tellParent({ url: await app.getUrl() });

@@ -6,7 +6,7 @@ const PATIENCE_MS = 3_000;
  * between them. Where there is no supervisor it does nothing.
  * @param stop what a SIGTERM does
  */
-export const stopWithParent = (stop: () => void): void => {
+const stopWithParent = (stop: () => void): void => {
   if (!process.connected) return;
   process.once('disconnect', () => {
     stop();
