@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { isTransient } from '../src/read-models/unavailable.js';
 import type { Projection } from './projection.js';
-import { createSchemaBeside, replayInto } from './replay.js';
+import { createSchemaBeside, replayInto, type Target } from './replay.js';
 
 /** How long the switch may wait for readers of the live tables before it lets them all pass and tries again. */
 const LOCK_TIMEOUT_MS = 500;
@@ -21,6 +21,7 @@ export const rebuild = async (
 ): Promise<void> => {
   const { pool } = source;
   const schema = `read_next_${projection.name}`;
+  const target = { projection, schema };
   const guard = await pool.connect();
   try {
     const { rows } = await guard.query<{ locked: boolean }>('select pg_try_advisory_lock(hashtext($1)) as locked', [
@@ -28,15 +29,15 @@ export const rebuild = async (
     ]);
     if (!rows[0]!.locked) throw new Error(`A rebuild of "${projection.name}" is under way already`);
     await createSchemaBeside(pool, schema, projection);
-    let position = await replayInto(source, schema, projection, { onProgress });
+    let position = await replayInto(source, [target], { onProgress });
     for (let attempt = 1; ; attempt += 1) {
       try {
-        position = await switchOver(source, schema, projection, position);
+        position = await switchOver(source, target, position);
         break;
       } catch (error) {
         if (!isTransient(error) || attempt === MOST_TRIES) throw error;
         // Meanwhile the live projector went on; the next try finds little left to apply.
-        position = await replayInto(source, schema, projection, { after: position });
+        position = await replayInto(source, [target], { after: position });
       }
     }
     await pool.query(`drop schema "${schema}" cascade`);
@@ -49,10 +50,10 @@ export const rebuild = async (
 
 const switchOver = async (
   source: { readonly pool: Pool; readonly log: EventLog },
-  schema: string,
-  projection: Projection,
+  target: Target,
   position: bigint,
 ): Promise<bigint> => {
+  const { projection, schema } = target;
   const connection = await source.pool.connect();
   try {
     await connection.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
@@ -65,7 +66,7 @@ const switchOver = async (
     if (position > upTo)
       throw Object.assign(new Error('The live projector is behind the rebuilt tables'), { code: '55P03' });
     // Committed before the switch, so that no reader can find the new tables without the last events.
-    await replayInto(source, schema, projection, { after: position, upTo });
+    await replayInto(source, [target], { after: position, upTo });
     for (const table of projection.tables)
       await connection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
     await connection.query('delete from read.parked_events where projection = $1', [projection.name]);

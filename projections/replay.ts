@@ -14,16 +14,21 @@ export const createSchemaBeside = async (pool: Pool, schema: string, projection:
     await pool.query(`create table "${schema}"."${table}" (like read."${table}" including all)`);
 };
 
+/** A projection, and the schema of the tables it fills. */
+export interface Target {
+  readonly projection: Projection;
+  readonly schema: string;
+}
+
 /**
- * Applies the log to a projection's tables in another schema.
+ * Applies the log, read once, to the tables of projections in other schemas.
  * @param after the position reached before
  * @param upTo the last position to apply; undefined: the end as it is found
  * @returns the position reached
  */
 export const replayInto = async (
   { pool, log }: { readonly pool: Pool; readonly log: EventLog },
-  schema: string,
-  projection: Projection,
+  targets: readonly Target[],
   {
     after = BEGINNING,
     upTo,
@@ -36,13 +41,17 @@ export const replayInto = async (
     const events = upTo === undefined ? page : page.filter((event) => event.position <= upTo);
     const last = events.at(-1);
     if (last) {
-      const checkpoint = { projection: projection.name, position };
-      const [dealt] = await deal([projection], [checkpoint], { events, position: last.position });
-      await transact(pool, schema, async (transaction) => {
-        const refused = await applyByHalves(transaction, projection, dealt!.events, dealt!.prepared);
-        await park(transaction.connection, projection.name, [...refused, ...dealt!.unreadable]);
-        await unpark(transaction.connection, projection.name, dealt!.dropped);
-      });
+      const projections = targets.map(({ projection }) => projection);
+      const checkpoints = projections.map(({ name }) => ({ projection: name, position }));
+      const shares = await deal(projections, checkpoints, { events, position: last.position });
+      for (const [index, { projection, events: own, prepared, unreadable, dropped }] of shares.entries()) {
+        if (own.length + unreadable.length + dropped.length === 0) continue;
+        await transact(pool, targets[index]!.schema, async (transaction) => {
+          const refused = await applyByHalves(transaction, projection, own, prepared);
+          await park(transaction.connection, projection.name, [...refused, ...unreadable]);
+          await unpark(transaction.connection, projection.name, dropped);
+        });
+      }
       position = last.position;
       onProgress?.(position);
     }

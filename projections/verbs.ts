@@ -77,10 +77,7 @@ const rebuildAll = async (source: Source, name: string | undefined, options: Opt
 const verifyAll = async (source: Source, name: string | undefined, options: Options): Promise<number> => {
   const projections = chosen(name);
   if (!projections) return WRONG_USAGE;
-  const head = await source.log.head();
-  const differences = [];
-  for (const projection of projections)
-    differences.push(...(await verify(source, projection, progress(projection.name, head))));
+  const differences = await verify(source, projections, progress('recount', await source.log.head()));
   print(
     [
       ...differences.map(({ table, side, row }) => `${table}: ${side}: ${JSON.stringify(row)}`),

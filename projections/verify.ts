@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
-import type { EventLog } from '../src/event-log/event-log.js';
+import { BEGINNING, type EventLog } from '../src/event-log/event-log.js';
 import type { Projection } from './projection.js';
-import { createSchemaBeside, replayInto } from './replay.js';
+import { createSchemaBeside, replayInto, type Target } from './replay.js';
 
 /** A row that only one side has. */
 export interface Difference {
@@ -12,40 +12,57 @@ export interface Difference {
 
 const MOST_SHOWN = 100;
 
+interface Source {
+  readonly pool: Pool;
+  readonly log: EventLog;
+}
+
 /**
- * Counts a projection anew from the log, up to the live checkpoint, and compares every cell of every row. While the
- * rows are compared the live projector waits; the recount before it does not hold it up.
+ * Counts projections anew from the log, read once, up to their live checkpoints, and compares every cell of every row.
+ * While the rows of one are compared its live projector waits; the recount before does not hold it up.
  * @returns the differences, at most 100 a table and side
  */
 export const verify = async (
-  source: { readonly pool: Pool; readonly log: EventLog },
-  projection: Projection,
+  source: Source,
+  projections: readonly Projection[],
   onProgress?: (position: bigint) => void,
 ): Promise<Difference[]> => {
+  const targets = projections.map((projection) => ({ projection, schema: `read_check_${projection.name}` }));
+  for (const { projection, schema } of targets) await createSchemaBeside(source.pool, schema, projection);
+  const positions = await Promise.all(projections.map((projection) => livePosition(source.pool, projection)));
+  const least = positions.reduce((one, other) => (other < one ? other : one));
+  const reached = await replayInto(source, targets, { upTo: least, onProgress });
+  const differences: Difference[] = [];
+  for (const target of targets) differences.push(...(await compare(source, target, reached)));
+  return differences;
+};
+
+/** Where a projection's live tables stand; with `lock` it stays there until the transaction ends. */
+const livePosition = async (
+  connection: Pick<PoolClient, 'query'>,
+  { name }: Projection,
+  lock: '' | 'for update' = '',
+): Promise<bigint> => {
+  const { rows } = await connection.query<{ position: number }>(
+    `select position from read.checkpoints where projection = $1 ${lock}`,
+    [name],
+  );
+  return rows[0] ? BigInt(rows[0].position) : BEGINNING;
+};
+
+/** @param reached the position up to which it has been counted anew */
+const compare = async (source: Source, target: Target, reached: bigint): Promise<Difference[]> => {
   const { pool } = source;
-  const schema = `read_check_${projection.name}`;
-  await createSchemaBeside(pool, schema, projection);
-  const live = async (): Promise<bigint> => {
-    const { rows } = await pool.query<{ position: number }>(
-      'select position from read.checkpoints where projection = $1',
-      [projection.name],
-    );
-    return BigInt(rows[0]?.position ?? -1);
-  };
-  const position = await replayInto(source, schema, projection, { upTo: await live(), onProgress });
+  const { projection, schema } = target;
+  const after = await replayInto(source, [target], { after: reached, upTo: await livePosition(pool, projection) });
   const connection = await pool.connect();
   try {
     await connection.query('begin; set local lock_timeout = 30000; set local statement_timeout = 0');
-    const { rows } = await connection.query<{ position: number }>(
-      'select position from read.checkpoints where projection = $1 for update',
-      [projection.name],
-    );
-    const upTo = BigInt(rows[0]?.position ?? -1);
-    await replayInto(source, schema, projection, { after: position, upTo, onProgress });
+    await replayInto(source, [target], { after, upTo: await livePosition(connection, projection, 'for update') });
     const differences: Difference[] = [];
     for (const table of projection.tables) {
       const columns = await columnsOf(connection, table);
-      const compare = async (one: string, other: string, side: Difference['side']): Promise<void> => {
+      const look = async (one: string, other: string, side: Difference['side']): Promise<void> => {
         const comparison = {
           text: `select ${columns} from ${one} except all select ${columns} from ${other} limit ${MOST_SHOWN}`,
           query_timeout: 0,
@@ -53,8 +70,8 @@ export const verify = async (
         const found = await connection.query<object>(comparison);
         for (const row of found.rows) differences.push({ table, side, row });
       };
-      await compare(`read."${table}"`, `"${schema}"."${table}"`, 'only in the read model');
-      await compare(`"${schema}"."${table}"`, `read."${table}"`, 'only in the recount');
+      await look(`read."${table}"`, `"${schema}"."${table}"`, 'only in the read model');
+      await look(`"${schema}"."${table}"`, `read."${table}"`, 'only in the recount');
     }
     return differences;
   } finally {

@@ -18,7 +18,7 @@ export const g4a: Goal = {
     const { database, log, events } = filled;
     const few = BigInt(Math.min(events, 20_000));
     await project(filled, database.pool, (at) => at >= few);
-    requireEqual('recount', [], await verify({ pool: database.pool, log }, metrics));
+    requireEqual('recount', [], await verify({ pool: database.pool, log }, [metrics]));
     await forget(database.pool);
 
     const { pool } = await bench.database();

@@ -40,7 +40,7 @@ const BEFORE_LIVE = '2026-01-31T00:00:00Z';
 /** Empties the live tables and fills them again, under the eyes of the readers. */
 const rebuildInPlace = async (pool: Pool, log: EventLog): Promise<void> => {
   await pool.query(`truncate ${metrics.tables.map((table) => `read.${table}`).join()}`);
-  await replayInto({ pool, log }, 'read', metrics);
+  await replayInto({ pool, log }, [{ projection: metrics, schema: 'read' }]);
 };
 
 const rebuildLive = async (

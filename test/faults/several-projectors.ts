@@ -120,7 +120,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   const findings: string[] = failure === '' ? [] : [`A projector ended: ${failure}`];
   if (!reached) findings.push('The end of the log was not reached');
   for (const projection of PROJECTIONS) {
-    const found = await verify({ pool: database.pool, log }, projection);
+    const found = await verify({ pool: database.pool, log }, [projection]);
     if (found.length > 0) findings.push(`${projection.name}: ${found.length} differences, ${JSON.stringify(found[0])}`);
   }
   const counted = all.filter(({ type }) => (metrics.types as readonly string[]).includes(type));

@@ -99,7 +99,7 @@ describe('the projection of asset statuses', () => {
       await project(log);
       expect(await statuses()).toEqual(naiveStatuses(events));
       // A recount in batches of another size: every cell, the positions included.
-      expect(await verify({ pool: database.pool, log }, assetStatuses)).toEqual([]);
+      expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);
       await rebuild({ pool: database.pool, log }, assetStatuses);
       expect(await statuses()).toEqual(naiveStatuses(events));
     },

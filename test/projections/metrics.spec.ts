@@ -88,7 +88,7 @@ describe('the metrics projection', () => {
         if (counted.metrics.newThreats > 0) nonZero += 1;
       }
       expect(nonZero).toBeGreaterThan(30);
-      expect(await verify({ pool: database.pool, log }, metrics)).toEqual([]);
+      expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
     },
   );
 
@@ -142,7 +142,7 @@ describe('the metrics projection', () => {
     await project(log);
     await database.pool.query('update read.days set n = n + 1 where ctid = (select min(ctid) from read.days)');
     await database.pool.query('delete from read.facts where ctid = (select min(ctid) from read.facts)');
-    const differences = await verify({ pool: database.pool, log }, metrics);
+    const differences = await verify({ pool: database.pool, log }, [metrics]);
     expect(differences.map(({ table, side }) => `${table} ${side}`)).toEqual([
       'facts only in the recount',
       'days only in the read model',
