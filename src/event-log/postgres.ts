@@ -108,27 +108,19 @@ export class PostgresLog extends EventLog {
     let position = after;
     let backOff = POLL_MS;
     let handedOver = 0;
-    let next: Promise<Batch> | undefined;
     while (!signal.aborted) {
       let batch: Batch;
       try {
-        batch = await (next ?? this.readBatch(position));
+        batch = await this.readBatch(position);
         backOff = POLL_MS;
       } catch (error) {
         if (!isTransient(error)) throw error;
         backOff = Math.min(backOff * 2, MOST_BACK_OFF_MS);
         await sleep(backOff * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
         continue;
-      } finally {
-        next = undefined;
       }
       const isFull = batch.events.length === PAGE;
       position = batch.position;
-      if (isFull) {
-        // While this page is worked on, the next one travels.
-        next = this.readBatch(position);
-        next.catch(() => {});
-      }
       if (batch.events.length > 0 || batch.asOf - handedOver >= HEARTBEAT_MS) {
         await onBatch(batch);
         handedOver = batch.asOf;
