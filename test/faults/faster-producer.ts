@@ -95,6 +95,6 @@ export const fasterProducer: Fault<Dose> = {
   // Over a few seconds a heap's peak is as much chance as use.
   doses: { short: { seconds: 1, heap: 3 }, full: { seconds: 60, heap: 1.5 } },
   run: outrun,
-  guard: 'one page is worked on while one travels, and no more are taken',
+  guard: 'one page is written while the next one is read, and no more are taken',
   without: (scene) => hoard(scene, { seconds: 1, heap: 1.5 }),
 };
