@@ -52,7 +52,11 @@ const byOrganizations = async (bench: Bench): Promise<Growth> => {
       `select count(*) as n from ${PLAIN_FACTS} where organization = $1`,
       [LARGEST],
     );
-    rows.push([amount(organizations), amount(counted[0]!.n), ...(await timed(bench, database, RANGES['1 year']))]);
+    rows.push([
+      organizations.toLocaleString('en-US'),
+      amount(counted[0]!.n),
+      ...(await timed(bench, database, RANGES['1 year'])),
+    ]);
     bench.say(`G3b organizations: ${rows.at(-1)!.join(' · ')}`);
   }
   return {
