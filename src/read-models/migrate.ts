@@ -5,6 +5,8 @@ import * as metrics from './migrations/0002-metrics.js';
 import * as brandsAndFlags from './migrations/0003-brands-and-flags.js';
 import * as assetStatuses from './migrations/0004-asset-statuses.js';
 import * as assetGroups from './migrations/0005-asset-groups.js';
+import * as lastEvent from './migrations/0006-last-event.js';
+import * as typeBlocks from './migrations/0007-type-blocks.js';
 
 /** In order, for ever: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, Migration> = {
@@ -13,6 +15,8 @@ const MIGRATIONS: Record<string, Migration> = {
   '0003-brands-and-flags': brandsAndFlags,
   '0004-asset-statuses': assetStatuses,
   '0005-asset-groups': assetGroups,
+  '0006-last-event': lastEvent,
+  '0007-type-blocks': typeBlocks,
 };
 
 /**

@@ -8,11 +8,7 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
       log_id text not null,
       position bigint not null,
       as_of bigint not null,
-      unknown bigint not null default 0,
-      last_stream text,
-      last_revision bigint,
-      last_event_id uuid,
-      check (num_nulls(last_stream, last_revision, last_event_id) in (0, 3))
+      unknown bigint not null default 0
     ) with (fillfactor = 10)`.execute(db);
   await sql`
     create table read.parked_events (

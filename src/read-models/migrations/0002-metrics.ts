@@ -40,4 +40,13 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
       n bigint not null check (n >= 0),
       primary key (organization, brand, day, type) include (n)
     ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`.execute(db);
+  await sql`
+    create table read.type_blocks (
+      organization text collate "C" not null,
+      brand text collate "C" not null,
+      block integer not null,
+      type text collate "C" not null,
+      n bigint not null check (n >= 0),
+      primary key (organization, brand, block, type) include (n)
+    ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`.execute(db);
 };

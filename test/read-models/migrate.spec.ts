@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import { migrate } from '../../src/read-models/migrate.js';
+import { createDatabase } from '../support/postgres.js';
+
+/** Every column and check of the read models. */
+const shapeOf = async (pool: Pool): Promise<string[]> => {
+  const { rows } = await pool.query<{ what: string }>(`
+    select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable as what
+      from information_schema.columns where table_schema = 'read'
+    union all
+    select conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
+      from pg_constraint where connamespace = 'read'::regnamespace and contype = 'c'
+    order by 1`);
+  return rows.map(({ what }) => what);
+};
+
+/** What an earlier version had made, from what this one makes. */
+const EARLIER: readonly [name: string, changes: string][] = [
+  [
+    'with sums of 32 days and without the last event of a checkpoint',
+    `alter table read.checkpoints drop last_stream, drop last_revision, drop last_event_id;
+     create table read.type_blocks (organization text, n bigint)`,
+  ],
+  ['that made the last event of a checkpoint with its table', ''],
+];
+
+describe('the tables of a database that an earlier version made', () => {
+  it.each(EARLIER)('become those of this version: one %s', async (_, changes) => {
+    const database = await createDatabase();
+    try {
+      const due = await shapeOf(database.pool);
+      await database.pool.query(`${changes}; delete from read.migrations where name > '0005-asset-groups'`);
+      await database.pool.query(`
+        insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'a log', 7, 0)`);
+      await migrate(database.pool);
+      expect(await shapeOf(database.pool)).toEqual(due);
+      const { rows } = await database.pool.query('select position, last_stream from read.checkpoints');
+      expect(rows).toEqual([{ position: 7, last_stream: null }]);
+    } finally {
+      await database.drop();
+    }
+  });
+});
