@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
@@ -37,8 +36,7 @@ export const startApp = async ({
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
     LOG_FORMAT: 'json',
-    // No spec talks to the lists of the world.
-    SOURCES_FILE: fileURLToPath(new URL('./own-only.json', import.meta.url)),
+    SOURCES_FILE: process.env['SOURCES_FILE'],
     DATABASE_URL: databaseUrl ?? database!.url,
     EVENTSTORE_URL: store?.url,
     ...env,

@@ -8,6 +8,8 @@ const HOLDER = join(process.cwd(), 'dist', 'test', 'support', 'run-database.js')
 
 /** One PostgreSQL for the whole run: the one that is named, or an embedded one. */
 export default async (): Promise<void> => {
+  // No service under test talks to the lists of the world.
+  process.env['SOURCES_FILE'] = join(process.cwd(), 'test', 'support', 'own-only.json');
   if (process.env['TEST_DATABASE_URL']) return;
   if (!existsSync(HOLDER)) throw new Error('Run "npm run build" first, or set TEST_DATABASE_URL');
   const holder = spawn(process.execPath, [HOLDER], { detached: true, stdio: ['pipe', 'pipe', 'inherit'] });

@@ -39,9 +39,9 @@ export class Process {
     { words = [], preload }: { words?: readonly string[]; preload?: string } = {},
   ): Process {
     const loads = preload === undefined ? [] : ['--import', preload];
-    const { PATH, HOME } = process.env;
+    const { PATH, HOME, SOURCES_FILE } = process.env;
     const child = spawn(process.execPath, [...loads, built(program), ...words], {
-      env: { PATH, HOME, LOG_FORMAT: 'json', PORT: '0', RATE_LIMIT_PER_MINUTE: '0', ...env },
+      env: { PATH, HOME, SOURCES_FILE, LOG_FORMAT: 'json', PORT: '0', RATE_LIMIT_PER_MINUTE: '0', ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     const started = new Process(program, child);
