@@ -5,13 +5,13 @@ import type { EventStoreConnection } from './connection.js';
 import type { OurStreams } from './streams.js';
 
 /** How many events are handed over at once at the most, and fetched ahead. */
-const PAGE = 1_000;
+const PAGE = 3_000;
 const HEARTBEAT_MS = 250;
 /** How often the end of the log is looked at, to know up to when everything has been handed over. */
 const PROBE_MS = 150;
 /** A batch is not kept back for longer than this to say of what moment it is. */
 const LONGEST_LOOK_MS = 20;
-const LONGEST_GATHERING_MS = 50;
+const LONGEST_GATHERING_MS = 150;
 const MOST_ENDS = 64;
 /** Where the log has more and nothing of it arrives for so long, the subscription is taken for dead. */
 const STALLED_MS = 3_000;
