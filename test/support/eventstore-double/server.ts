@@ -82,7 +82,7 @@ export class EventStoreDouble {
   failingFeatureCalls = 0;
   /** Says "Server Is Busy" to this many appends. */
   busyAppends = 0;
-  /** Takes this many appends and never answers them, although the connection is alive. */
+  /** Takes this many appends, or all, and never answers them, although the connection is alive. */
   unansweredAppends = 0;
   /** How far its clock is ahead of ours. */
   clockAheadMs = 0;
