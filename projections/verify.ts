@@ -28,13 +28,17 @@ export const verify = async (
   onProgress?: (position: bigint) => void,
 ): Promise<Difference[]> => {
   const targets = projections.map((projection) => ({ projection, schema: `read_check_${projection.name}` }));
-  for (const { projection, schema } of targets) await createSchemaBeside(source.pool, schema, projection);
-  const positions = await Promise.all(projections.map((projection) => livePosition(source.pool, projection)));
-  const least = positions.reduce((one, other) => (other < one ? other : one));
-  const reached = await replayInto(source, targets, { upTo: least, onProgress });
-  const differences: Difference[] = [];
-  for (const target of targets) differences.push(...(await compare(source, target, reached)));
-  return differences;
+  try {
+    for (const { projection, schema } of targets) await createSchemaBeside(source.pool, schema, projection);
+    const positions = await Promise.all(projections.map((projection) => livePosition(source.pool, projection)));
+    const least = positions.reduce((one, other) => (other < one ? other : one));
+    const reached = await replayInto(source, targets, { upTo: least, onProgress });
+    const differences: Difference[] = [];
+    for (const target of targets) differences.push(...(await compare(source, target, reached)));
+    return differences;
+  } finally {
+    for (const { schema } of targets) await source.pool.query(`drop schema if exists "${schema}" cascade`);
+  }
 };
 
 /** Where a projection's live tables stand; with `lock` it stays there until the transaction ends. */
@@ -77,7 +81,6 @@ const compare = async (source: Source, target: Target, reached: bigint): Promise
   } finally {
     await connection.query('rollback').catch(() => {});
     connection.release();
-    await pool.query(`drop schema if exists "${schema}" cascade`);
   }
 };
 

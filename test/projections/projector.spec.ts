@@ -477,6 +477,15 @@ describe('a recount', () => {
     expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
   });
 
+  it('for comparison that fails leaves nothing behind', async () => {
+    await append([threat(0)]);
+    await project([metrics, brandsAndFlags]);
+    const readAll = (): Promise<never> => Promise.reject(new Error('The log is away'));
+    const away = Object.assign(Object.create(log) as EventLog, { readAll });
+    await expect(verify({ ...source(), log: away }, [metrics, brandsAndFlags])).rejects.toThrow('The log is away');
+    expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
+  });
+
   it('for comparison takes each projection as far as its own live tables are', async () => {
     const brand = (n: number): Sent =>
       sent('BrandRegistered', { organization: 'acme', brand: `b-${n}`, updatedAt: '2026-01-01T00:00:00Z' });

@@ -6,9 +6,11 @@ import { createInterface } from 'node:readline';
 // Built, because Jest loads this file without the rules by which it loads the specs.
 const HOLDER = join(process.cwd(), 'dist', 'test', 'support', 'run-database.js');
 
-/** One PostgreSQL for the whole run: the one that is named, or an embedded one. */
+/**
+ * What the whole run shares: sources of the check that talk to nobody in the world, and one PostgreSQL, the one that is
+ * named or an embedded one.
+ */
 export default async (): Promise<void> => {
-  // No service under test talks to the lists of the world.
   process.env['SOURCES_FILE'] = join(process.cwd(), 'test', 'support', 'own-only.json');
   if (process.env['TEST_DATABASE_URL']) return;
   if (!existsSync(HOLDER)) throw new Error('Run "npm run build" first, or set TEST_DATABASE_URL');
