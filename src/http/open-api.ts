@@ -1,6 +1,8 @@
-import type { INestApplication } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { errorBody } from './answer-error.js';
+import { serveDocs } from './docs.js';
+import { keepAnswer, onceMade, sendKept } from './kept-answer.js';
 
 type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 type Response = Exclude<NonNullable<Operation['responses'][string]>, { $ref: string }>;
@@ -93,15 +95,21 @@ Every error has one body: \`{ code, message, issues? }\`. Beside the answers lis
 404 \`NOT_FOUND\` (no such address), 405 \`METHOD_NOT_ALLOWED\` (with \`Allow\`), 408 \`REQUEST_TIMEOUT\` (not
 sent within 10 seconds) and 431 \`REQUEST_HEADER_FIELDS_TOO_LARGE\` (headers over 16 KiB).`;
 
-/** Serves the reference: `/openapi.json`, and `/docs` for people, from files of our own, so that it works offline. */
-export const serveOpenApi = (app: INestApplication): void => {
+/** Serves the reference: `/openapi.json`, and `/docs` for people, from memory and without another server. */
+export const serveOpenApi = (app: NestFastifyApplication): void => {
   const settings = new DocumentBuilder()
     .setTitle('Threat protection')
     .setDescription(DESCRIPTION)
     .setVersion('2.0.0')
     .addApiKey({ type: 'apiKey', in: 'header', name: 'X-API-KEY' }, 'key')
     .build();
-  // Made when it is first asked for: no other request has to wait for it.
-  const document = (): OpenAPIObject => complete(SwaggerModule.createDocument(app, settings));
-  SwaggerModule.setup('docs', app, document, { jsonDocumentUrl: 'openapi.json', raw: ['json'] });
+  const document = onceMade(async () =>
+    keepAnswer(
+      'application/json; charset=utf-8',
+      JSON.stringify(complete(SwaggerModule.createDocument(app, settings))),
+    ),
+  );
+  const instance = app.getHttpAdapter().getInstance();
+  instance.get('/openapi.json', async (request, reply) => sendKept(await document(), request, reply));
+  serveDocs(instance);
 };

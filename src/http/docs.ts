@@ -1,0 +1,72 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { FastifyInstance } from 'fastify';
+import { type KeptAnswer, keepAnswer, onceMade, sendKept } from './kept-answer.js';
+
+/** Nothing but our own files, no script in the page, in no frame. Swagger UI sets styles and draws icons from `data:`. */
+const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+};
+
+const page = (folder: string): string => `<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <title>Threat protection</title>
+  <link rel="icon" href="data:,">
+  <link rel="stylesheet" href="${folder}/swagger-ui.css">
+</head>
+<body>
+  <div id="swagger-ui"></div>
+  <script src="${folder}/swagger-ui-bundle.js"></script>
+  <script src="${folder}/start.js"></script>
+</body>
+</html>
+`;
+
+/** Relative to itself, so that it also works under a path of a proxy. */
+const START = `SwaggerUIBundle({
+  url: new URL('../openapi.json', document.currentScript.src).href,
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+});
+`;
+
+const HTML = 'text/html; charset=utf-8';
+const SCRIPT = 'text/javascript; charset=utf-8';
+const STYLE = 'text/css; charset=utf-8';
+
+/** Swagger UI comes with `@nestjs/swagger`, wherever npm has put it. */
+const swaggerUi = (file: string): Promise<Buffer> => {
+  const { resolve } = createRequire(createRequire(import.meta.url).resolve('@nestjs/swagger'));
+  return readFile(resolve(`swagger-ui-dist/${file}`));
+};
+
+/** What there is under `/docs`. */
+const FILES: Readonly<Record<string, () => Promise<KeptAnswer>>> = {
+  '/docs': () => keepAnswer(HTML, page('docs')),
+  '/docs/': () => keepAnswer(HTML, page('.')),
+  '/docs/start.js': () => keepAnswer(SCRIPT, START),
+  '/docs/swagger-ui.css': async () => keepAnswer(STYLE, await swaggerUi('swagger-ui.css')),
+  '/docs/swagger-ui-bundle.js': async () => keepAnswer(SCRIPT, await swaggerUi('swagger-ui-bundle.js')),
+};
+
+/**
+ * The reference for people. Answered from memory: a stream of a file keeps its descriptor open for a client that asks
+ * and never reads.
+ */
+export const serveDocs = (instance: FastifyInstance): void => {
+  for (const [path, make] of Object.entries(FILES)) {
+    const kept = onceMade(make);
+    instance.get(path, async (request, reply) => {
+      const file = await kept();
+      void reply.headers(PAGE_HEADERS);
+      return sendKept(file, request, reply);
+    });
+  }
+};

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+const pack = promisify(gzip);
+
+/** An answer that stays the same while the process lives, kept as the bytes that are sent. */
+export interface KeptAnswer {
+  readonly type: string;
+  readonly body: Buffer;
+  readonly packed: Buffer;
+  /** Weak: it stands for both forms. */
+  readonly tag: string;
+}
+
+export const keepAnswer = async (type: string, content: string | Buffer): Promise<KeptAnswer> => {
+  const body = Buffer.from(content);
+  const digest = createHash('sha256').update(body).digest('base64url').slice(0, 22);
+  return { type, body, packed: await pack(body), tag: `W/"${digest}"` };
+};
+
+/** Makes it when it is first asked for, once, however many ask meanwhile; where that fails, the next one tries again. */
+export const onceMade = <T>(make: () => Promise<T>): (() => Promise<T>) => {
+  let made: Promise<T> | undefined;
+  return () =>
+    (made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    }));
+};
+
+/** `gzip`, with or without a weight other than 0. */
+const GZIP = /^gzip(?:;q=(?!0(?:\.0*)?$).*)?$/;
+
+const takesGzip = (encodings: string): boolean =>
+  encodings.split(',').some((encoding) => GZIP.test(encoding.replaceAll(' ', '').toLowerCase()));
+
+const isKnown = (ifNoneMatch: string | undefined, tag: string): boolean =>
+  ifNoneMatch?.split(',').some((known) => ['*', tag, tag.slice(2)].includes(known.trim())) ?? false;
+
+/** Sends it, packed for who takes that, or a 304 to who has it already. */
+export const sendKept = ({ type, body, packed, tag }: KeptAnswer, request: FastifyRequest, reply: FastifyReply) => {
+  const { 'accept-encoding': encodings = '', 'if-none-match': known } = request.headers;
+  void reply.headers({ 'cache-control': 'no-cache', etag: tag, vary: 'Accept-Encoding' });
+  if (isKnown(known, tag)) return reply.code(304).send();
+  void reply.type(type);
+  if (!takesGzip(String(encodings))) return reply.send(body);
+  return reply.header('content-encoding', 'gzip').send(packed);
+};

@@ -1,0 +1,61 @@
+import { readdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startApp, type TestApp } from '../support/app.js';
+import { eventually } from '../support/eventually.js';
+
+/** Who needs no key asks for the files of the reference and reads none of them. */
+
+const REQUESTS = 1_000;
+const HAS_PROC = process.platform === 'linux';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app?.close());
+
+const descriptors = (): number => readdirSync('/proc/self/fd').length;
+
+const askAndLeave = (path: string): Promise<void> =>
+  new Promise((resolve) => {
+    const { hostname, port } = new URL(app.url);
+    const socket = connect(Number(port), hostname, () => {
+      socket.pause();
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(REQUESTS), () =>
+        setTimeout(() => socket.resetAndDestroy(), 500),
+      );
+    });
+    socket.on('error', () => {}).on('close', () => resolve());
+  });
+
+describe('The files of the reference', () => {
+  const files = ['/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/docs', '/openapi.json'];
+
+  (HAS_PROC ? it : it.skip)('keep no descriptor open for a client that asks a thousand times and leaves', async () => {
+    for (const path of files) await (await fetch(app.url + path)).arrayBuffer();
+    const before = descriptors();
+    for (const path of files) await askAndLeave(path);
+    await eventually('the connections are gone', () => descriptors() <= before + 5);
+    expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
+  });
+
+  it('may be kept by a browser, and are asked for by their tags', async () => {
+    for (const path of files) {
+      const { headers } = await fetch(app.url + path);
+      const etag = headers.get('etag')!;
+      expect([path, etag, headers.get('cache-control')]).toEqual([path, expect.stringMatching(/^W\/"/), 'no-cache']);
+      expect((await fetch(app.url + path, { headers: { 'if-none-match': etag } })).status).toBe(304);
+    }
+  });
+
+  it('let no script into the page, and the page into no frame', async () => {
+    const response = await fetch(`${app.url}/docs`);
+    const policy = response.headers.get('content-security-policy')!;
+    expect(policy).toContain("default-src 'none'; script-src 'self';");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(response.headers.get('x-frame-options')).toBe('DENY');
+    const page = await response.text();
+    expect(page).not.toMatch(/<script(?! src=)|<style|\son\w+=/);
+  });
+});
