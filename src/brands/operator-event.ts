@@ -62,7 +62,7 @@ export const changeByOperator = async <C extends Change>(
     const metadata = { source: SOURCE, id, time: formatInstant(now) };
     try {
       await log.append(stream, revision, [
-        { id: eventIdOf(SOURCE, id), type: event.type, data: toJson(event), metadata },
+        { id: eventIdOf(SOURCE, id, event.type, stream), type: event.type, data: toJson(event), metadata },
       ]);
       return true;
     } catch (error) {

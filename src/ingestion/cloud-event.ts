@@ -1,3 +1,4 @@
+import { issueOfId } from '../event-log/event-id.js';
 import { isUnstorable } from '../events/fields.js';
 import { formatInstant, MS_PER_DAY, parseInstant } from '../events/instant.js';
 
@@ -41,8 +42,15 @@ export const holdsUnstorable = (value: unknown): boolean => {
 
 const requireText = (name: string, value: unknown, issues: string[]): string => {
   if (typeof value === 'string' && value !== '') return value;
-  issues.push(value === undefined ? `${name} is required` : `${name} must be a text that is not empty`);
+  issues.push(value === undefined ? `${name} is required` : `${name} must be a non-empty string`);
   return '';
+};
+
+const requireId = (name: string, value: unknown, issues: string[]): string => {
+  const id = requireText(name, value, issues);
+  const issue = id === '' ? undefined : issueOfId(id);
+  if (issue !== undefined) issues.push(`${name} ${issue}`);
+  return id;
 };
 
 const requireTime = (value: unknown, latest: number, issues: string[]): number => {
@@ -76,8 +84,8 @@ export const readCloudEvent = (value: unknown, latest: number, suspicious: boole
   const { data } = attributes;
   const [specversion, id] = [attribute('specversion'), attribute('id')];
   if (specversion !== '1.0') issues.push('specversion must be "1.0"');
-  requireText('id', id, issues);
-  const source = requireText('source', attribute('source'), issues);
+  requireId('id', id, issues);
+  const source = requireId('source', attribute('source'), issues);
   const type = requireText('type', attribute('type'), issues);
   const time = requireTime(attribute('time'), latest, issues);
   if (attribute('data_base64') !== undefined) issues.push('data_base64 is not taken: send data as JSON');
@@ -85,6 +93,6 @@ export const readCloudEvent = (value: unknown, latest: number, suspicious: boole
   const contentType = attribute('datacontenttype');
   if (contentType !== undefined && !(typeof contentType === 'string' && JSON_MEDIA_TYPE.test(contentType)))
     issues.push('datacontenttype must be a JSON media type, such as application/json');
-  if (suspicious && holdsUnstorable(value)) issues.push('the event must hold no U+0000 and no lone surrogate');
+  if (suspicious && holdsUnstorable(data)) issues.push('data must hold no U+0000 and no lone surrogate');
   return { id: typeof id === 'string' ? id : undefined, source, type, time, data, issues };
 };

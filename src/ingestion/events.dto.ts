@@ -2,9 +2,12 @@
 export class CloudEventDto {
   /** Always "1.0". */
   specversion!: string;
-  /** With `source` it says which event this is: the same pair again changes nothing. */
+  /**
+   * With `source`, `type` and the record it says which event this is: the same again changes nothing. 1 to 1,024
+   * characters, no control characters.
+   */
   id!: string;
-  /** Where the event comes from. */
+  /** Where the event comes from: 1 to 1,024 characters, no control characters. */
   source!: string;
   /** What happened, such as `ThreatStatusChanged`. */
   type!: string;

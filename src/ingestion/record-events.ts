@@ -82,14 +82,15 @@ export const decide = ({ events, latest, organization }: RecordEvents): Decision
     const { event } = parsed;
     const forbidden = organization === undefined ? undefined : permissionIssue(event, organization);
     if (forbidden !== undefined) return reject([forbidden]);
-    const eventId = eventIdOf(source, id);
+    const stream = streamOf(event, assetHash);
+    const eventId = eventIdOf(source, id, type, stream);
     if (seen.has(eventId)) {
       repeated += 1;
       return;
     }
     seen.add(eventId);
     const metadata = { source, id, time: formatInstant(time) };
-    entries.push({ stream: streamOf(event, assetHash), event: { id: eventId, type, data: toJson(event), metadata } });
+    entries.push({ stream, event: { id: eventId, type, data: toJson(event), metadata } });
   });
   return { entries, repeated, rejected };
 };

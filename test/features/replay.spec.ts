@@ -233,7 +233,7 @@ describe('The call replay', () => {
       'duplicates 0',
       'rejected 2',
       `${plain}:4: the line is not JSON in UTF-8`,
-      `${plain}:3 ${id}: source must be a text that is not empty`,
+      `${plain}:3 ${id}: source must be a non-empty string`,
     ]);
     expect(refused.code).toBe(1);
     const taken = await call(packed, '--json', ...door());

@@ -154,9 +154,9 @@ describe('Nothing missing is filled in', () => {
     expect(issuesOf({ specversion })).toEqual(['specversion must be "1.0"']);
   });
 
-  it.each(['id', 'source', 'type'])('%s must be a text that is not empty', (name) => {
+  it.each(['id', 'source', 'type'])('%s must be a non-empty string', (name) => {
     for (const value of ['', 1, {}, [], true])
-      expect(issuesOf({ [name]: value })).toEqual([`${name} must be a text that is not empty`]);
+      expect(issuesOf({ [name]: value })).toEqual([`${name} must be a non-empty string`]);
   });
 
   it('an attribute that is null is one that is not there, as the JSON format has it', () => {
@@ -242,12 +242,28 @@ describe('The data of an event', () => {
   );
 });
 
-describe('U+0000 and lone surrogates refuse the item that holds one', () => {
+describe('The id and the source of an event', () => {
+  it.each(['id', 'source'])('%s is at most 1,024 characters without control characters', (name) => {
+    expect(issuesOf({ [name]: 'x'.repeat(1_024) })).toEqual([]);
+    expect(issuesOf({ [name]: 'x'.repeat(1_025) })).toEqual([`${name} must be 1 to 1024 characters`]);
+    for (const control of ['\0', '\n', '\r', '\t', '\x1f', '\x7f', '\x80', '\x85', '\x9f'])
+      expect(issuesOf({ [name]: `a${control}b` })).toEqual([`${name} must hold no control characters`]);
+  });
+
+  it('hold no lone surrogate', () => {
+    expect(issuesOf({ id: 'a\ud800' })).toEqual(['id must hold no lone surrogate']);
+  });
+
+  it('hold no control characters in the headers of binary mode either', () => {
+    expect(readBinary({ 'ce-id': 'a%0Ab' }).issues).toEqual(['id must hold no control characters']);
+    expect(readBinary({ 'ce-id': 'a%00b' }).issues).toEqual(['id must hold no control characters']);
+  });
+});
+
+describe('U+0000 and lone surrogates in its data refuse the item', () => {
   const BAD = ['\\u0000', '\\ud800', '\\udfff', '\\uDBFF\\u0041', 'a\\uD83Db'];
   const FINE = ['\\ud83d\\ude00', '\\\\u0000', '\\\\ud800', '\\u0041', '\\u00e9', '\u{1f600}'];
   const withText = (json: string): string[] => [
-    JSON.stringify({ ...GOOD, id: '*' }).replace('*', json),
-    JSON.stringify({ ...GOOD, extension: '*' }).replace('*', json),
     JSON.stringify({ ...GOOD, data: { '*': 1 } }).replace('*', json),
     JSON.stringify({ ...GOOD, data: [[[{ deep: ['*'] }]]] }).replace('*', json),
   ];
@@ -255,7 +271,7 @@ describe('U+0000 and lone surrogates refuse the item that holds one', () => {
   it.each(BAD)('%s anywhere in it', (json) => {
     for (const text of withText(json)) {
       const [bad, good] = read(BATCH, `[${text},${JSON.stringify(GOOD)}]`);
-      expect(bad!.issues).toEqual(['the event must hold no U+0000 and no lone surrogate']);
+      expect(bad!.issues).toEqual(['data must hold no U+0000 and no lone surrogate']);
       expect(good).toEqual(EXPECTED);
     }
   });
@@ -264,15 +280,21 @@ describe('U+0000 and lone surrogates refuse the item that holds one', () => {
     for (const text of withText(json)) expect(read(STRUCTURED, text)[0]!.issues).toEqual([]);
   });
 
-  it('in the headers and the body of binary mode too', () => {
-    const message = 'the event must hold no U+0000 and no lone surrogate';
-    expect(readBinary({ 'ce-id': 'a%00b' }).issues).toEqual([message]);
+  it('in binary mode too', () => {
+    const message = 'data must hold no U+0000 and no lone surrogate';
     expect(readBinary({}, '{"x":"\\ud800"}').issues).toEqual([message]);
+  });
+
+  it('and not the one that has them in an attribute that is not read', () => {
+    for (const json of BAD) {
+      const text = JSON.stringify({ ...GOOD, subject: '*' }).replace('*', json);
+      expect(read(STRUCTURED, text)).toEqual([EXPECTED]);
+    }
   });
 
   it('however deep the value is', () => {
     const deep = `{"data":${'['.repeat(50_000)}"\\u0000"${']'.repeat(50_000)}}`;
-    expect(read(STRUCTURED, deep)[0]!.issues).toContain('the event must hold no U+0000 and no lone surrogate');
+    expect(read(STRUCTURED, deep)[0]!.issues).toContain('data must hold no U+0000 and no lone surrogate');
   });
 });
 

@@ -1,21 +1,51 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { v5 } from 'uuid';
-import { eventIdOf } from '../../src/event-log/event-id.js';
+import { eventIdOf, issueOfId, legacyEventIdOf } from '../../src/event-log/event-id.js';
+
+const UUID_V5 = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe('The id of an event', () => {
-  it('is the one that every pipeline can reckon: UUIDv5, namespace URL, of source, newline, id', () => {
-    expect(eventIdOf('https://upstream.example', '1')).toBe(v5('https://upstream.example\n1', v5.URL));
+  it('is the one that every pipeline can compute: UUIDv5, namespace URL, of source, id, type and stream', () => {
+    expect(eventIdOf('https://upstream.example', '1', 'ThreatDeleted', 'threat-acme:t-1')).toBe(
+      v5('https://upstream.example\n1\nThreatDeleted\nthreat-acme:t-1', v5.URL),
+    );
     const text = fc.string({ unit: 'grapheme', maxLength: 300 });
     fc.assert(
-      fc.property(text, text, (source, id) => {
-        expect(eventIdOf(source, id)).toBe(v5(`${source}\n${id}`, v5.URL));
+      fc.property(text, text, text, text, (source, id, type, stream) => {
+        expect(eventIdOf(source, id, type, stream)).toBe(v5(`${source}\n${id}\n${type}\n${stream}`, v5.URL));
       }),
       { numRuns: 2_000, seed: 20261121 },
     );
   });
 
+  it('was that of source and id alone in logs of version 2.0', () => {
+    expect(legacyEventIdOf('https://upstream.example', '1')).toBe(v5('https://upstream.example\n1', v5.URL));
+  });
+
   it('can be asked for with any text', () => {
-    expect(eventIdOf('\ud800', '\0')).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(eventIdOf('\ud800', '\0', '', '')).toMatch(UUID_V5);
+  });
+
+  it.each([
+    ['1,024 characters', 'x'.repeat(1_024)],
+    ['1,024 characters outside the basic plane', '\u{1f600}'.repeat(1_024)],
+    ['a no-break space', '\u00a0'],
+  ])('is made of sources and ids of %s', (_, text) => {
+    expect(issueOfId(text)).toBeUndefined();
+  });
+
+  it.each([
+    ['nothing', '', 'must be 1 to 1024 characters'],
+    ['1,025 characters', 'x'.repeat(1_025), 'must be 1 to 1024 characters'],
+    ['8 million characters', '\u{1f600}'.repeat(4_000_000), 'must be 1 to 1024 characters'],
+    ...[0, 9, 10, 13, 0x1f, 0x7f, 0x80, 0x85, 0x9f].map((code) => [
+      `U+${code.toString(16).padStart(4, '0')}`,
+      `a${String.fromCharCode(code)}b`,
+      'must hold no control characters',
+    ]),
+    ['a lone surrogate', 'a\ud800b', 'must hold no lone surrogate'],
+  ])('is not made of %s', (_, text, issue) => {
+    expect(issueOfId(text!)).toBe(issue);
   });
 });

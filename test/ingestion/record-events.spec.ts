@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { assetHash } from '../../src/assets/asset-key.js';
 import { Invalid } from '../../src/errors.js';
-import { eventIdOf } from '../../src/event-log/event-id.js';
+import { eventIdOf, legacyEventIdOf } from '../../src/event-log/event-id.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres.js';
 import { OWN_TYPES } from '../../src/events/event.js';
@@ -125,7 +125,7 @@ describe('Recording upstream events', () => {
     expect(answer).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
     expect(stored).toHaveLength(1);
     expect(stored[0]).toMatchObject({
-      id: eventIdOf(SOURCE, id),
+      id: eventIdOf(SOURCE, id, type, stream),
       stream,
       type,
       data: DATA[type],
@@ -145,7 +145,7 @@ describe('Recording upstream events', () => {
   });
 });
 
-describe('An event is the same event if source and id are the same', () => {
+describe('An event is the same event if source, id, type and record are the same', () => {
   it('the second is acknowledged and changes nothing, in one batch and in the next', async () => {
     const first = await record([threat('same'), threat('same', { status: 'REJECTED' }), threat('other')]);
     expect(first).toMatchObject({ accepted: 2, duplicates: 1, rejected: [] });
@@ -161,10 +161,32 @@ describe('An event is the same event if source and id are the same', () => {
     expect([entries.length, repeated]).toEqual([1, 1]);
   });
 
-  it('whatever its type, and only then', async () => {
-    await record([threat('by-type')]);
-    expect(await record([cloudEvent('by-type', 'ReportFiled')])).toMatchObject({ accepted: 0, duplicates: 1 });
-    expect(await record([cloudEvent('by-type', 'ReportFiled', {}, `${SOURCE}/2`)])).toMatchObject({ accepted: 1 });
+  it('and only then', async () => {
+    await record([threat('one-id')]);
+    const others = [
+      cloudEvent('one-id', 'ReportFiled'),
+      cloudEvent('one-id', 'ThreatStatusChanged', {}, `${SOURCE}/2`),
+      threat('one-id', { threatId: 't-2' }),
+      threat('one-id', { organization: 'acme-2' }),
+    ];
+    expect(await record(others)).toMatchObject({ accepted: 4, duplicates: 0 });
+    expect(await record(others)).toMatchObject({ accepted: 0, duplicates: 4 });
+  });
+
+  it('so a key of one organization cannot take the ids of another’s events, nor of a verdict', async () => {
+    const ids = Array.from({ length: 100 }, (_, n) => `upstream-${n}`);
+    const threats = ids.map((id) => threat(id, { threatId: id }));
+    const verdict = cloudEvent('verdict', 'AssetStatusChanged', { changeId: 'swallowed' });
+    const squatting = [...ids, 'verdict'].map((id) => threat(id, { organization: 'squatter', threatId: id }));
+    expect(await record(squatting, 'squatter')).toMatchObject({ accepted: 101 });
+    expect(await record([...threats, verdict])).toMatchObject({ accepted: 101, duplicates: 0, rejected: [] });
+  });
+
+  it('an event that was stored under an id of source and id alone is stored again when it is sent again', async () => {
+    const [old] = decide(new RecordEvents([threat('from-before')], LATEST, undefined)).entries;
+    await log.appendAll([{ ...old!, event: { ...old!.event, id: legacyEventIdOf(SOURCE, 'from-before') } }]);
+    expect(await record([threat('from-before')])).toMatchObject({ accepted: 1, duplicates: 0 });
+    expect(await record([threat('from-before')])).toMatchObject({ accepted: 0, duplicates: 1 });
   });
 
   it('a refused event does not make the good one with its id a duplicate', async () => {

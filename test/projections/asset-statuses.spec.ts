@@ -3,11 +3,10 @@ import { assetStatuses } from '../../projections/asset-statuses.js';
 import { Projector } from '../../projections/projector.js';
 import { rebuild } from '../../projections/rebuild.js';
 import { verify } from '../../projections/verify.js';
-import { eventIdOf } from '../../src/event-log/event-id.js';
 import { ArrayLog } from '../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
-import { recordedInOrder, sent, type Sent, SOURCE } from '../support/upstream.js';
+import { eventId, recordedInOrder, sent, type Sent } from '../support/upstream.js';
 import { delivered } from './histories.js';
 
 const BASE = Date.parse('2026-03-01T00:00:00Z');
@@ -36,7 +35,7 @@ const naiveStatuses = (events: readonly Sent[]): Record<string, string> => {
     const { content } = event.data['asset'] as { content: string };
     return `URL:site-${/\d+/.exec(content)![0]}.example`;
   };
-  const order = (event: Sent): string => `${String(event.data['createdAt'])} ${eventIdOf(SOURCE, event.id)}`;
+  const order = (event: Sent): string => `${String(event.data['createdAt'])} ${eventId(event)}`;
   const entries = new Map<string, Sent>();
   const deleted = new Set<string>();
   for (const event of events) {

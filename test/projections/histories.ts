@@ -1,3 +1,4 @@
+import { EARLIEST } from '../../src/events/instant.js';
 import type { Random } from '../support/random.js';
 import { sent, type Sent } from '../support/upstream.js';
 
@@ -31,10 +32,13 @@ const text = (random: Random, instant: number): string => {
   return new Date(instant + 5.5 * 3_600_000).toISOString().replace('Z', '+05:30');
 };
 
-/** A record's changes: states, deletions and states after deletions, several at one instant. */
-export const history = (random: Random, size: number): Sent[] => {
+/**
+ * A record's changes: states, deletions and states after deletions, several at one instant.
+ * @param earliest of all instants, ms; the endpoint takes none before 1970, a log of old may hold some
+ */
+export const history = (random: Random, size: number, earliest = EARLIEST): Sent[] => {
   const events: Sent[] = [];
-  const instant = (): string => text(random, edgeInstant(random));
+  const instant = (): string => text(random, Math.max(edgeInstant(random), earliest));
   const asset = () => ({ type: random.pick(TYPES), content: `site-${random.int(20)}.example` });
   for (let index = 0; index < size; index += 1) {
     const organization = random.pick(ORGANIZATIONS);

@@ -30,10 +30,21 @@ const recordKey = ({ type, data }: Sent): string => {
   return `entry ${data['changeId']}`;
 };
 
-const rankOf = ({ id, type, data }: Sent): State['rank'] => {
+/** Contents here are their own keys. */
+const streamOf = ({ type, data }: Sent): string => {
+  if (type.startsWith('Report')) return `report-${data['organization']}:${data['reportId']}`;
+  if (type.startsWith('Threat')) return `threat-${data['organization']}:${data['threatId']}`;
+  if (type.startsWith('Takedown')) return `takedown-${data['organization']}:${data['takedownId']}`;
+  const { type: assetType, content } = data['asset'] as { type: string; content: string };
+  return `assetStatus-${createHash('sha256').update(`${assetType}:${content}`).digest('hex').slice(0, 32)}`;
+};
+
+const rankOf = (event: Sent): State['rank'] => {
+  const { id, type, data } = event;
   if (type === 'AssetStatusChangeDeleted') return [Infinity, 1, ''];
   const text = data['deletedAt'] ?? (type === 'AssetStatusChanged' ? data['createdAt'] : data['updatedAt']);
-  return [new Date(text as string).getTime(), data['deletedAt'] === undefined ? 0 : 1, uuid5(`${SOURCE}\n${id}`)];
+  const eventId = uuid5([SOURCE, id, type, streamOf(event)].join('\n'));
+  return [new Date(text as string).getTime(), data['deletedAt'] === undefined ? 0 : 1, eventId];
 };
 
 const isLater = (a: State['rank'], b: State['rank']): boolean => {

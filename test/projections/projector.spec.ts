@@ -11,14 +11,14 @@ import { Projector } from '../../projections/projector.js';
 import { rebuild } from '../../projections/rebuild.js';
 import { projectionStatus } from '../../projections/status.js';
 import { verify } from '../../projections/verify.js';
-import { eventIdOf } from '../../src/event-log/event-id.js';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
+import { legacyEventIdOf } from '../../src/event-log/event-id.js';
 import { createPostgresLog } from '../../src/event-log/postgres.js';
 import { createPool } from '../../src/read-models/pool.js';
 import { type Tamper, tampered } from '../faults/rig/tamper.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
-import { sent, type Sent, SOURCE, stored } from '../support/upstream.js';
+import { eventId, sent, type Sent, stored } from '../support/upstream.js';
 import { history } from './histories.js';
 
 let database: TestDatabase;
@@ -97,7 +97,6 @@ const threat = (n: number, organization = 'acme'): Sent =>
   );
 
 const threats = (size: number, from = 0): Sent[] => Array.from({ length: size }, (_, index) => threat(from + index));
-const idOf = ({ id }: Sent): string => eventIdOf(SOURCE, id);
 
 const countedThreats = async (): Promise<number> =>
   (await database.pool.query<{ n: number }>(`select coalesce(sum(n), 0) as n from read.days where brand = ''`)).rows[0]!
@@ -105,7 +104,7 @@ const countedThreats = async (): Promise<number> =>
 
 /** A projection that cannot apply these events while `cause.there`. */
 const refusing = (bad: readonly Sent[], cause = { there: true }): Projection => {
-  const ids = new Set(bad.map(idOf));
+  const ids = new Set(bad.map(eventId));
   return {
     ...metrics,
     prepare: async (events) => {
@@ -153,7 +152,7 @@ describe('events that cannot be applied', () => {
     await project([projection]);
     expect(await countedThreats()).toBe(33 - bad.length);
     const parked = await listParked(database.pool);
-    expect(parked.map(({ event_id }) => event_id)).toEqual(bad.map(idOf));
+    expect(parked.map(({ event_id }) => event_id)).toEqual(bad.map(eventId));
     expect(parked[0]).toMatchObject({
       projection: 'metrics',
       type: 'ThreatStatusChanged',
@@ -171,7 +170,7 @@ describe('events that cannot be applied', () => {
   });
 
   it('are parked alike where they cannot even be prepared, live and in a rebuild', async () => {
-    const bad = idOf(threat(1));
+    const bad = eventId(threat(1));
     const projection: Projection = {
       ...metrics,
       prepare: async (events) => {
@@ -219,12 +218,12 @@ describe('events that cannot be applied', () => {
     await append(threats(4));
     const running = start([projection]);
     await running.reached();
-    const [one] = await listParked(database.pool, idOf(threat(1)));
+    const [one] = await listParked(database.pool, eventId(threat(1)));
     await dropParked(log, [one!], 'upstream made it up');
     await running.reached();
-    expect(await listParked(database.pool)).toMatchObject([{ event_id: idOf(threat(2)) }]);
+    expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
     await rebuild({ pool: database.pool, log }, projection);
-    expect(await listParked(database.pool)).toMatchObject([{ event_id: idOf(threat(2)) }]);
+    expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
     await running.stop();
     expect(await countedThreats()).toBe(2);
   });
@@ -266,6 +265,24 @@ describe('events that cannot be applied', () => {
       { projection: 'metrics', lag: '0', parked: 3, unknown: 2 },
     ]);
     expect(await countedThreats()).toBe(1);
+  });
+});
+
+describe('events whose id was made of source and id alone', () => {
+  it('count as ever, and once where they are sent again under the id of today', async () => {
+    const sending = threats(20).map(stored);
+    await log.appendAll(
+      sending.map(({ stream, event }) => {
+        const { source, id } = event.metadata as { source: string; id: string };
+        return { stream, event: { ...event, id: legacyEventIdOf(source, id) } };
+      }),
+    );
+    await project([metrics]);
+    expect(await countedThreats()).toBe(20);
+    expect(await log.appendAll(sending)).toEqual(sending.map(() => false));
+    await project([metrics]);
+    expect(await countedThreats()).toBe(20);
+    expect([await listParked(database.pool), troubles]).toEqual([[], []]);
   });
 });
 

@@ -35,11 +35,13 @@ export const stored = ({ id, type, data }: Sent): { stream: string; event: NewEv
   const { event, issues } = parseEvent(type, data);
   if (!event) throw new Error(`The spec's own event is wrong: ${issues.join('; ')}`);
   const metadata = { source: SOURCE, id, time: '2026-01-01T00:00:00.000Z' };
-  return {
-    stream: streamOf(event, assetHash),
-    event: { id: eventIdOf(SOURCE, id), type, data: toJson(event), metadata },
-  };
+  const stream = streamOf(event, assetHash);
+  return { stream, event: { id: eventIdOf(SOURCE, id, type, stream), type, data: toJson(event), metadata } };
 };
+
+/** The id under which it is stored. */
+export const eventId = ({ id, type, data }: Sent): string =>
+  eventIdOf(SOURCE, id, type, streamOf({ type, data } as unknown as UpstreamEvent, assetHash));
 
 /** As a log that has stored them in this order, one that occurs twice stored twice. */
 export const recordedInOrder = (events: readonly Sent[]): RecordedEvent[] => {

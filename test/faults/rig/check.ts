@@ -1,11 +1,10 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { eventIdOf } from '../../../src/event-log/event-id.js';
 import { BEGINNING, type EventLog, type RecordedEvent } from '../../../src/event-log/event-log.js';
 import { EARLIEST, LATEST } from '../../../src/events/instant.js';
 import { BRANDS, edgeInstant, ORGANIZATIONS } from '../../projections/histories.js';
 import { naiveCount, newestStates, type Query } from '../../projections/naive-count.js';
 import { Random } from '../../support/random.js';
-import { SOURCE, type Sent } from '../../support/upstream.js';
+import { eventId, SOURCE, type Sent } from '../../support/upstream.js';
 import { ask } from './ask.js';
 import { call, type Environment } from './processes.js';
 import type { Scene } from './scene.js';
@@ -34,7 +33,7 @@ export const checkLog = (stored: readonly RecordedEvent[], acknowledged: readonl
     if (revision !== due) findings.push(`${stream} has revision ${revision} where ${due} was due`);
     revisions.set(stream, revision);
   }
-  const ids = acknowledged.map(({ id }) => eventIdOf(SOURCE, id));
+  const ids = acknowledged.map(eventId);
   const lost = ids.filter((id) => !times.has(id)).length;
   const doubled = [...times.values()].filter((n) => n > 1).length;
   if (lost > 0) findings.push(`${lost} acknowledged events are not in the log`);

@@ -11,7 +11,7 @@ const CHUNK = 2_000;
 /** What upstream has to say: states and deletions of records, many of each record, with ids that a seed decides. */
 export function* upstream(random: Random, size = Infinity): Generator<Sent> {
   for (let n = 0; n < size;)
-    for (const event of history(random, Math.min(CHUNK, size - n))) yield { ...event, id: `e-${n++}` };
+    for (const event of history(random, Math.min(CHUNK, size - n), 0)) yield { ...event, id: `e-${n++}` };
 }
 
 /** Brands, and the flag that lets their metrics be read. */
