@@ -53,6 +53,20 @@ export const unpark = async (
   ]);
 };
 
+export const refuse = (event: ProjectedEvent, reason: string): Refused => {
+  const { type } = event.event;
+  return { ...event, type, data: toJson(event.event), reason };
+};
+
+/**
+ * Makes sure that a projection's tables can be written, and keeps it so until the transaction ends: it takes the locks
+ * that writing them takes. What fails after this is no fault of theirs.
+ * @throws what the database says where they cannot be written
+ */
+export const probe = async ({ connection }: ProjectorTransaction, { tables }: Projection): Promise<void> => {
+  for (const table of tables) await connection.query(`delete from "${table}" where false`);
+};
+
 /**
  * SQLSTATE classes that blame the data of a statement: cardinality, data, integrity, limits. An error without a
  * SQLSTATE was thrown by the projection itself over what it read. Everything else (no such table, no such function,
@@ -89,10 +103,7 @@ export const applyByHalves = async (
     if (!blamesData(error)) throw error;
     await connection.query('rollback to savepoint half; release savepoint half');
     const [event] = events;
-    if (events.length === 1 && event) {
-      const { type } = event.event;
-      return [{ ...event, type, data: toJson(event.event), reason: error.message }];
-    }
+    if (events.length === 1 && event) return [refuse(event, error.message)];
     const middle = events.length >> 1;
     return [
       ...(await applyByHalves(transaction, projection, events.slice(0, middle))),

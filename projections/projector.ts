@@ -3,11 +3,12 @@ import type { Pool } from 'pg';
 import type { Batch, EventLog, RecordedEvent } from '../src/event-log/event-log.js';
 import { isTransient } from '../src/read-models/unavailable.js';
 import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
-import { applyByHalves, blamesData, park, type Refused, unpark } from './parking.js';
+import { applyByHalves, blamesData, park, probe, type Refused, refuse, unpark } from './parking.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { type ReadEvent, readEvent } from './read-event.js';
+import { NotApplied, Suspicion } from './suspicion.js';
 import { inTurns } from './turns.js';
-import { type ProjectorTransaction, transact } from './transaction.js';
+import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
 
 /** What a batch is to one projection. */
 interface Share {
@@ -22,12 +23,17 @@ interface Share {
 
 const LEAST_BACK_OFF_MS = 50;
 const MOST_BACK_OFF_MS = 5_000;
+/** What a statement may take once its events have failed twice: the others wait while the one is looked for. */
+export const SUSPECT_LIMIT_MS = 5_000;
 
 /**
  * Follows the log and keeps the read models. One transaction a batch holds the rows of every projection and their
- * checkpoints, so that a crash at any point leaves both where they were or both where they should be.
+ * checkpoints, so that a crash at any point leaves both where they were or both where they should be. A batch that means
+ * more facts than a transaction may write is cut into several.
  */
 export class Projector {
+  private readonly suspicion = new Suspicion();
+
   constructor(
     private readonly log: EventLog,
     private readonly pool: Pool,
@@ -53,20 +59,25 @@ export class Projector {
         // While one batch is written the next one is read; an error of the one is thrown to the other.
         let writing: Promise<void> = Promise.resolve();
         const onBatch = async (batch: Batch): Promise<void> => {
-          const shares = await deal(this.projections, checkpoints, batch);
-          checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
-          await writing;
-          backOff = LEAST_BACK_OFF_MS;
-          const begun = new Promise<void>((resolve) => (writing = this.apply(shares, batch.asOf, resolve)));
-          writing.catch(() => {});
-          // The next batch is read once PostgreSQL has its work, not while it waits for it.
-          await Promise.race([begun, writing]);
+          for (const { events, position, isLast } of this.suspicion.cut(batch)) {
+            // Only with the last piece everything is counted that the whole batch stands for.
+            const piece = { events, position, asOf: isLast ? batch.asOf : 0 };
+            const shares = await deal(this.projections, checkpoints, piece);
+            checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
+            await writing;
+            backOff = LEAST_BACK_OFF_MS;
+            const begun = new Promise<void>((resolve) => (writing = this.apply(shares, piece, resolve)));
+            writing.catch(() => {});
+            // The next batch is read once PostgreSQL has its work, not while it waits for it.
+            await Promise.race([begun, writing]);
+            if (signal.aborted) return;
+          }
         };
         await this.log.subscribe(behind, onBatch, signal);
         await writing;
       } catch (error) {
         if (error instanceof CheckpointMoved) continue;
-        if (!isTransient(error)) throw error;
+        if (!isTransient(error instanceof NotApplied ? error.cause : error)) throw error;
         this.onTrouble(`The read models wait: ${error instanceof Error ? error.message : String(error)}`, error);
         await sleep(backOff, undefined, { signal }).catch(() => {});
         backOff = Math.min(backOff * 2, MOST_BACK_OFF_MS);
@@ -74,25 +85,31 @@ export class Projector {
     }
   }
 
-  private async apply(shares: readonly Share[], asOf: number, onBegun: () => void): Promise<void> {
+  private async apply(shares: readonly Share[], piece: Batch, onBegun: () => void): Promise<void> {
     try {
-      await this.write(shares, asOf, applyAtOnce, onBegun);
+      await this.write(shares, piece, applyAtOnce, onBegun).catch((error: unknown) => {
+        if (!(error instanceof NotApplied) || !blamesData(error.cause)) throw error;
+        // Once more from the start, slowly: the good events of the batch must not wait for the bad one.
+        return this.write(shares, piece, (transaction, { projection, events }) =>
+          applyByHalves(transaction, projection, events),
+        );
+      });
+      this.suspicion.passed(piece);
     } catch (error) {
-      if (!blamesData(error) || error instanceof CheckpointMoved) throw error;
-      // Once more from the start, slowly: the good events of the batch must not wait for the bad one.
-      await this.write(shares, asOf, (transaction, { projection, events }) =>
-        applyByHalves(transaction, projection, events),
-      );
+      if (error instanceof NotApplied) this.suspicion.failed(piece, error);
+      throw error;
     }
   }
 
   private async write(
     shares: readonly Share[],
-    asOf: number,
+    { events: all, asOf }: Batch,
     apply: (transaction: ProjectorTransaction, share: Share) => Promise<Refused[]>,
     onBegun: () => void = () => {},
   ): Promise<void> {
-    const parked = await transact(this.pool, 'read', async (transaction) => {
+    const { suspicion } = this;
+    const isSuspect = all.length > 1 && suspicion.isAt(all[0]!.position);
+    const work = async (transaction: ProjectorTransaction): Promise<Refused[]> => {
       const { connection } = transaction;
       await moveCheckpoints(
         connection,
@@ -100,17 +117,26 @@ export class Projector {
         asOf,
       );
       onBegun();
-      const all: Refused[] = [];
+      const parked: Refused[] = [];
       for (const share of shares) {
         const { projection, events, unreadable, dropped } = share;
-        const refused = events.length > 0 ? await apply(transaction, share) : [];
-        refused.push(...unreadable);
+        const refused = [...unreadable];
+        const charge = suspicion.against(projection.name, events);
+        if (charge) await probe(transaction, projection);
+        if (charge?.reason !== undefined) refused.push(refuse(events[0]!, charge.reason));
+        else if (events.length > 0)
+          refused.push(
+            ...(await apply(transaction, share).catch((error: unknown) => {
+              throw new NotApplied(projection.name, events, error);
+            })),
+          );
         await park(connection, projection.name, refused);
         await unpark(connection, projection.name, dropped);
-        all.push(...refused);
+        parked.push(...refused);
       }
-      return all;
-    });
+      return parked;
+    };
+    const parked = await transact(this.pool, 'read', work, isSuspect ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS);
     for (const { id, type, stream, reason } of parked)
       this.onTrouble(`Parked event ${id} (${type} in ${stream}): ${reason}`, undefined);
   }

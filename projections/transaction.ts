@@ -24,19 +24,26 @@ const SETTINGS = [
   'jit = off',
 ].map((setting) => `set local ${setting}`);
 
+/** What a statement may take: a transaction writes so few facts that one of them takes milliseconds. */
+export const STATEMENT_LIMIT_MS = 15_000;
+
 /**
  * Runs `work` in one transaction with `schema` as its search path.
  * The commit does not wait for the disk: rows and checkpoint fall back together, and the log has the events.
+ * @param statementLimitMs whatever the pool's own limit is: a recount must not wait for ever for one event either
  */
 export const transact = async <Result>(
   pool: Pool,
   schema: string,
   work: (transaction: ProjectorTransaction) => Promise<Result>,
+  statementLimitMs = STATEMENT_LIMIT_MS,
 ): Promise<Result> => {
   const connection = await pool.connect();
   let broken: unknown;
   try {
-    await connection.query(`begin; set local search_path = "${schema}"; ${SETTINGS.join('; ')}`);
+    await connection.query(
+      `begin; set local statement_timeout = ${statementLimitMs}; set local search_path = "${schema}"; ${SETTINGS.join('; ')}`,
+    );
     const result = await work({ connection, tx: readModelsOver(connection) });
     await connection.query('commit');
     return result;

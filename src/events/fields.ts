@@ -14,8 +14,13 @@ export const SLUG = /^[a-z0-9][a-z0-9-]{0,63}$/;
 const ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const UPPER_CASE_NAME = /^[A-Z0-9][A-Z0-9_.:-]{0,63}$/;
 
-/** One event may name this many brands; more is no report of a brand any more. */
-const MOST_BRANDS = 1_000;
+/** The longest list that the endpoint takes: each brand of a report is a fact to count. */
+export const LONGEST_LIST = 50;
+/**
+ * The longest list read from the log. Earlier versions took this many, and what was accepted still counts; the
+ * projector bounds its transactions by facts, so it can afford them.
+ */
+const LONGEST_STORED_LIST = 1_000;
 
 /** Text that PostgreSQL and other readers of the log cannot hold. */
 export const isUnstorable = (text: string): boolean => text.includes('\0') || !text.isWellFormed();
@@ -27,11 +32,20 @@ export const isUnstorable = (text: string): boolean => text.includes('\0') || !t
 export class Fields {
   readonly issues: string[] = [];
 
+  private readonly latest: number;
+  private readonly longestList: number;
+
+  /**
+   * @param latest instants after this one are refused, and lists longer than the endpoint takes; absent for what is
+   * in the log already: a rebuild depends neither on the clock nor on a limit that came later
+   */
   constructor(
     private readonly data: Readonly<Record<string, unknown>>,
-    /** Instants after this one are refused. The projector sets no limit: a rebuild must not depend on the clock. */
-    private readonly latest: number = LATEST,
-  ) {}
+    latest?: number,
+  ) {
+    this.latest = latest ?? LATEST;
+    this.longestList = latest === undefined ? LONGEST_STORED_LIST : LONGEST_LIST;
+  }
 
   slug(name: string): string {
     return this.matching(name, SLUG, 'must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -');
@@ -145,8 +159,8 @@ export class Fields {
 
   private list(name: string): readonly unknown[] {
     const value = this.data[name];
-    if (Array.isArray(value) && value.length <= MOST_BRANDS) return value;
-    this.refuse(name, `must be a list of at most ${MOST_BRANDS}`);
+    if (Array.isArray(value) && value.length <= this.longestList) return value;
+    this.refuse(name, `must be a list of at most ${this.longestList}`);
     return [];
   }
 

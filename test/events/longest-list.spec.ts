@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseEvent } from '../../src/events/event.js';
+import { factsAtMost } from '../../src/events/facts-at-most.js';
+
+const AT = '2026-01-01T00:00:00.000Z';
+const LATEST = Date.parse('2026-01-02T00:00:00.000Z');
+const brands = (size: number): string[] => Array.from({ length: size }, (_, index) => `b-${index}`);
+
+const report = (size: number) => ({
+  type: 'ReportFiled' as const,
+  data: { organization: 'acme', reportId: 'r-1', brands: brands(size), createdAt: AT, updatedAt: AT },
+});
+const entry = (size: number) => ({
+  type: 'AssetStatusChanged' as const,
+  data: {
+    changeId: 'c-1',
+    asset: { type: 'URL', content: 'phishing.example' },
+    status: 'BLOCKED',
+    brandReviews: brands(size).map((brand) => ({ organization: 'acme', brand })),
+    createdAt: AT,
+  },
+});
+
+describe.each([
+  ['the brands of a report', report, 'brands'],
+  ['the reviews of a status entry', entry, 'brandReviews'],
+])('%s', (_, event, field) => {
+  it('are at most 50 where they are sent', () => {
+    const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data, LATEST).issues;
+    expect(issuesOf(50)).toBeUndefined();
+    expect(issuesOf(51)).toEqual([`data.${field} must be a list of at most 50`]);
+  });
+
+  it('still count where an earlier version stored more of them, up to the 1,000 it took', () => {
+    const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data).issues;
+    expect(issuesOf(1_000)).toBeUndefined();
+    expect(issuesOf(1_001)).toEqual([`data.${field} must be a list of at most 1000`]);
+  });
+
+  it('are a fact each, which the event weighs', () => {
+    expect(factsAtMost(event(50))).toBe(51);
+  });
+});
+
+it('weighs a deletion as what it may take away, and any other event as the few facts it may be', () => {
+  const weigh = (type: string, data: unknown = {}): number => factsAtMost({ type, data });
+  expect(weigh('ReportDeleted')).toBe(51);
+  expect(weigh('TakedownFiled')).toBe(4);
+  expect(weigh('ThreatStatusChanged')).toBe(1);
+  expect(weigh('ReportFiled', null)).toBe(1);
+  expect(weigh('ReportFiled', { brands: 'all of them' })).toBe(1);
+});
