@@ -73,7 +73,7 @@ export class KeyRing extends KeyCheck implements OnApplicationBootstrap, OnAppli
   }
 
   private async read(): Promise<void> {
-    this.next = await readKeyEvents(this.log, this.next, (event) => {
+    this.next = await readKeyEvents(this.log.forFollowers, this.next, (event) => {
       if (event.type === 'ApiKeyIssued') {
         const { keyId, keyHash, organization, scopes } = event.data;
         this.byDigest.set(keyHash, { ...event.data, caller: Object.freeze({ keyId, organization, scopes }) });

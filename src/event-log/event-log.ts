@@ -111,6 +111,9 @@ export abstract class EventLog {
    */
   abstract subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void>;
 
+  /** The same log for those who follow it or watch over it: no flood of requests delays what they ask. */
+  readonly forFollowers: EventLog = this;
+
   /** Position of the last of our events; `BEGINNING` where there is none. */
   abstract head(): Promise<bigint>;
 

@@ -10,8 +10,15 @@ export const openEventLog = async (config: Config): Promise<EventLog> => {
     const { createEventStoreDbLog } = await import('./eventstoredb.js');
     return createEventStoreDbLog(config.eventStoreUrl);
   }
-  const pool = createPool(config.databaseUrl!, () => {
-    // An idle connection broke. The next statement takes a new one, and says so where that fails too.
-  });
-  return createPostgresLog(pool);
+  // One writes; the others read the tails of groups' streams.
+  const [pool, followers] = [6, 2].map((max) =>
+    createPool(
+      config.databaseUrl!,
+      () => {
+        // An idle connection broke. The next statement takes a new one, and says so where that fails too.
+      },
+      { max },
+    ),
+  );
+  return createPostgresLog(pool!, followers);
 };

@@ -64,11 +64,17 @@ const recorded = (row: Row): RecordedEvent => ({
  */
 export class PostgresLog extends EventLog {
   readonly positionUnit = 'events';
+  override readonly forFollowers: EventLog;
   private readonly writer: PostgresWriter;
   private logId: string | undefined;
 
-  constructor(private readonly pool: Pool) {
+  constructor(
+    private readonly pool: Pool,
+    /** For followers alone. */
+    private readonly followers = pool,
+  ) {
     super();
+    this.forFollowers = followers === pool ? this : new PostgresLog(followers);
     this.writer = new PostgresWriter(pool);
   }
 
@@ -145,7 +151,7 @@ export class PostgresLog extends EventLog {
   }
 
   async close(): Promise<void> {
-    await this.pool.end();
+    await Promise.all([...new Set([this.pool, this.followers])].map((pool) => pool.end()));
   }
 
   private async readBatch(after: bigint): Promise<Batch> {
@@ -173,10 +179,11 @@ export class PostgresLog extends EventLog {
 /**
  * Opens the log in a database, making its schema and its first event where they are missing.
  * @param pool the log's own; `close` ends it
+ * @param followers likewise, for whom no request may delay
  */
-export const createPostgresLog = async (pool: Pool): Promise<EventLog> => {
+export const createPostgresLog = async (pool: Pool, followers = pool): Promise<EventLog> => {
   await migrate(pool, 'log', LOG_MIGRATIONS);
-  const log = new PostgresLog(pool);
+  const log = new PostgresLog(pool, followers);
   if ((await log.head()) === BEGINNING) {
     const data = toJson({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
     const opened: NewEvent = { id: randomUUID(), type: 'LogOpened', data, metadata: {} };

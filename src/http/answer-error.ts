@@ -49,10 +49,13 @@ const FASTIFY_SENTENCES: Readonly<Record<string, string>> = {
   FST_ERR_BAD_URL: 'The address holds a percent sign that begins no escape',
 };
 
-/** Too many requests with one key. */
+/** Too many requests with one key, or of one organization. */
 export class TooManyRequests extends Error {
-  constructor(readonly retryAfterSeconds: number) {
-    super('Too many requests with this key; go on after the seconds that Retry-After says');
+  constructor(
+    readonly retryAfterSeconds: number,
+    message = 'Too many requests with this key; go on after the seconds that Retry-After says',
+  ) {
+    super(message);
   }
 }
 

@@ -17,7 +17,7 @@ export class HealthController {
     log: EventLog,
     lags: ProjectionLags,
   ) {
-    readiness.register('log', async () => ({ state: 'ok', detail: { head: String(await log.head()) } }));
+    readiness.register('log', async () => ({ state: 'ok', detail: { head: String(await log.forFollowers.head()) } }));
     readiness.register('readModels', async () => {
       const projections = await lags.read();
       const ill = projections.some(({ parked, lagSeconds }) => parked > 0 || lagSeconds > DEGRADED_AFTER_SECONDS);

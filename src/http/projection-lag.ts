@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
 import { EventLog } from '../event-log/event-log.js';
+import { WatchPool } from '../read-models/pools.js';
 
 /** How far one projection has come. */
 export interface ProjectionLag {
@@ -34,12 +34,12 @@ const STATEMENT = {
 export class ProjectionLags {
   constructor(
     private readonly log: EventLog,
-    private readonly pool: Pool,
+    private readonly pool: WatchPool,
   ) {}
 
   async read(): Promise<ProjectionLag[]> {
     // The end of the log first: a projection that moves meanwhile must not seem ahead of it.
-    const head = Number(await this.log.head());
+    const head = Number(await this.log.forFollowers.head());
     const { rows } = await this.pool.query<Row>(STATEMENT);
     return rows.map(({ projection, position, as_of, parked }) => ({
       projection,

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { onResponseHookHandler } from 'fastify';
 import { Pool } from 'pg';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { MetricsPool, WatchPool } from '../read-models/pools.js';
 import { ProjectionLags } from './projection-lag.js';
 
 /** Seconds. A metrics query of a large organization takes tens of milliseconds, an authenticated check far less. */
@@ -23,7 +24,9 @@ export class Prometheus {
   constructor(
     private readonly registry: Registry,
     private readonly lags: ProjectionLags,
-    pool: Pool,
+    requests: Pool,
+    metrics: MetricsPool,
+    watch: WatchPool,
   ) {
     const registers = [registry];
     collectDefaultMetrics({ register: registry });
@@ -47,13 +50,15 @@ export class Prometheus {
     this.parked = gauge('parked_events', 'Events a projection could not apply, waiting for an operator');
     new Gauge({
       name: 'database_pool_connections',
-      help: 'Connections of the read models’ pool, and requests waiting for one',
-      labelNames: ['state'],
+      help: 'Connections of each of the read models’ pools, and queries waiting for one',
+      labelNames: ['pool', 'state'],
       registers,
       collect() {
-        this.set({ state: 'idle' }, pool.idleCount);
-        this.set({ state: 'busy' }, pool.totalCount - pool.idleCount);
-        this.set({ state: 'waiting' }, pool.waitingCount);
+        for (const [name, pool] of Object.entries({ requests, metrics, watch })) {
+          this.set({ pool: name, state: 'idle' }, pool.idleCount);
+          this.set({ pool: name, state: 'busy' }, pool.totalCount - pool.idleCount);
+          this.set({ pool: name, state: 'waiting' }, pool.waitingCount);
+        }
       },
     });
   }

@@ -1,13 +1,14 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { Pool } from 'pg';
-import { Forbidden, NotFound } from '../errors.js';
+import { Forbidden, NotFound, Unavailable } from '../errors.js';
 import { SLUG } from '../events/fields.js';
 import { formatDay } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
-import { asUnavailable } from '../read-models/unavailable.js';
+import { MetricsPool } from '../read-models/pools.js';
+import { asUnavailable, isTimeLimit } from '../read-models/unavailable.js';
 import { COUNT, type Counted, countValues, edgeDays } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
-import type { Range } from './range.js';
+import { QueryTurns } from './query-turns.js';
+import { type AskedRange, type Range, rangeAt } from './range.js';
 
 export interface MetricsAsOf {
   readonly metrics: Metrics;
@@ -18,7 +19,7 @@ export interface MetricsAsOf {
 export class GetMetrics extends Query<MetricsAsOf> {
   constructor(
     readonly organization: string,
-    readonly range: Range,
+    readonly range: AskedRange,
     readonly brand: string | undefined,
   ) {
     super();
@@ -86,19 +87,33 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
 
 @QueryHandler(GetMetrics)
 export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
-  constructor(private readonly pool: Pool) {}
+  private readonly turns = new QueryTurns();
+
+  constructor(private readonly pool: MetricsPool) {}
 
   /**
    * @throws Forbidden where the organization may not see brands, NotFound where it has no such brand
-   * @throws Unavailable where the database is away
+   * @throws Unavailable where the database is away, or the range takes too long to count
+   * @throws TooManyRequests where too many queries of the organization are waiting
    */
   async execute({ organization, range, brand }: GetMetrics): Promise<MetricsAsOf> {
+    const question = JSON.stringify([range.from, range.to, brand]);
+    return this.turns.take(organization, question, () => this.count(organization, range, brand));
+  }
+
+  private async count(organization: string, asked: AskedRange, brand: string | undefined): Promise<MetricsAsOf> {
+    // Only now, so that all who wait for this answer are told of everything up to their own request.
+    const range = rangeAt(asked, Date.now());
     try {
       if (brand !== undefined) await this.checkBrand(organization, brand);
       const values = countValues(organization, brand ?? '', range);
       const [counted] = (await this.pool.query<Counted>({ ...COUNT, values })).rows;
       return { metrics: toMetrics(counted!, range), asOf: counted!.asOf ?? 0 };
     } catch (error) {
+      if (isTimeLimit(error))
+        throw new Unavailable('This range takes too long to count; ask for a shorter one, or try again', 1, {
+          cause: error,
+        });
       throw asUnavailable(error);
     }
   }

@@ -35,7 +35,7 @@ export class MetricsController {
     @Query() request: MetricsRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Metrics> {
-    const range = readRange(request.startDate, request.endDate, Date.now());
+    const range = readRange(request.startDate, request.endDate);
     const { metrics, asOf } = await this.queries.execute(new GetMetrics(organization, range, request.brandSlug));
     reply.header('X-As-Of', formatInstant(asOf));
     return metrics;

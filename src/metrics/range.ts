@@ -64,16 +64,26 @@ const readDate = (name: string, value: unknown): Range | undefined => {
   return span;
 };
 
+/** A range as it was asked for. */
+export interface AskedRange {
+  readonly from: number;
+  /** Absent: now, whenever that is. */
+  readonly to?: number;
+}
+
 /**
  * Reads the range that a request names. Neither date: everything, records dated in the future included. No start: from
  * the beginning. A start without an end: up to now.
- * @param now ms
  * @throws Invalid where a date is none, or where the start is after a given end
  */
-export const readRange = (startDate: unknown, endDate: unknown, now: number): Range => {
+export const readRange = (startDate: unknown, endDate: unknown): AskedRange => {
   const start = readDate('startDate', startDate);
   const end = readDate('endDate', endDate);
-  const range = { from: start?.from ?? EARLIEST, to: end?.to ?? (start ? now : LATEST) };
-  if (end && range.from > range.to) throw new Invalid('startDate must not be after endDate');
+  if (start && !end) return { from: start.from };
+  const range = { from: start?.from ?? EARLIEST, to: end?.to ?? LATEST };
+  if (range.from > range.to) throw new Invalid('startDate must not be after endDate');
   return range;
 };
+
+/** @param now ms */
+export const rangeAt = ({ from, to }: AskedRange, now: number): Range => ({ from, to: to ?? now });

@@ -3,7 +3,8 @@ import { Kysely } from 'kysely';
 import { Pool } from 'pg';
 import { Config } from '../config.js';
 import { migrate } from './migrate.js';
-import { createPool, createReadModels } from './pool.js';
+import { createReadModels } from './pool.js';
+import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, WatchPool } from './pools.js';
 
 @Global()
 @Module({
@@ -11,22 +12,34 @@ import { createPool, createReadModels } from './pool.js';
     {
       provide: Pool,
       inject: [Config],
-      useFactory: async (config: Config): Promise<Pool> => {
-        const pool = createPool(config.databaseUrl!, () => {
-          // An idle connection broke. The next statement takes a new one, and says so where that fails too.
-        });
+      useFactory: async ({ databaseUrl }: Config): Promise<Pool> => {
+        const pool = createRequestPool(databaseUrl!);
         await migrate(pool);
         return pool;
       },
     },
+    {
+      provide: MetricsPool,
+      inject: [Config],
+      useFactory: ({ databaseUrl }: Config): MetricsPool => createMetricsPool(databaseUrl!),
+    },
+    {
+      provide: WatchPool,
+      inject: [Config],
+      useFactory: ({ databaseUrl }: Config): WatchPool => createWatchPool(databaseUrl!),
+    },
     { provide: Kysely, inject: [Pool], useFactory: (pool: Pool) => createReadModels(pool) },
   ],
-  exports: [Pool, Kysely],
+  exports: [Pool, MetricsPool, WatchPool, Kysely],
 })
 export class ReadModelsModule implements OnApplicationShutdown {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly metrics: MetricsPool,
+    private readonly watch: WatchPool,
+  ) {}
 
   async onApplicationShutdown(): Promise<void> {
-    await this.pool.end();
+    await Promise.all([this.pool.end(), this.metrics.end(), this.watch.end()]);
   }
 }

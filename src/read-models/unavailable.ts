@@ -16,6 +16,10 @@ const CONNECTION_ERRORS = new Set([
 const CONNECTION_MESSAGES =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Connection ended unexpectedly|client was closed|Cannot use a pool after calling end/i;
 
+/** Whether the database ended a statement because it took longer than it may (`statement_timeout`). */
+export const isTimeLimit = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === '57014';
+
 /** Whether a failed statement may succeed later, unchanged: the database was away, restarting, full or contended. */
 export const isTransient = (error: unknown): boolean => {
   if (error instanceof Unavailable) return true;

@@ -108,9 +108,13 @@ describe('Prometheus', () => {
     expect(await samples('read_models_up')).toEqual({ '': 1 });
   });
 
-  it('is told of the pool, the event loop and the lists', async () => {
+  it('is told of the pools, the event loop and the lists', async () => {
     const pool = await samples('database_pool_connections');
-    expect(Object.keys(pool).sort()).toEqual(['state="busy"', 'state="idle"', 'state="waiting"']);
+    expect(Object.keys(pool).sort()).toEqual(
+      ['metrics', 'requests', 'watch'].flatMap((name) =>
+        ['busy', 'idle', 'waiting'].map((state) => `pool="${name}",state="${state}"`),
+      ),
+    );
     expect(await samples('nodejs_eventloop_lag_p99_seconds')).toEqual({ '': expect.any(Number) });
     expect(await (await fetch(`${app.url}/metrics`)).text()).toContain('# TYPE asset_check_list_entries gauge');
   });

@@ -25,7 +25,10 @@ class KeyStream {
     this.append('ApiKeyRevoked', { keyId, revokedAt: '2026-01-02T00:00:00.000Z' });
   }
 
-  readStream(_stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
+  /** Followers have connections of their own. */
+  readonly forFollowers = { readStream: this.readStream.bind(this) };
+
+  private readStream(_stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
     if (this.away) return Promise.reject(new Unavailable('The log is away'));
     return Promise.resolve(this.events.filter(({ revision }) => revision >= from).slice(0, limit));
   }

@@ -1,18 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import { Invalid } from '../../src/errors.js';
 import { EARLIEST, LATEST } from '../../src/events/instant.js';
-import { readRange } from '../../src/metrics/range.js';
+import { type Range, rangeAt, readRange } from '../../src/metrics/range.js';
 
 const NOW = Date.parse('2026-11-21T12:00:00.000Z');
 const iso = (instant: number): string => new Date(instant).toISOString();
+const at = (start?: unknown, end?: unknown): Range => rangeAt(readRange(start, end), NOW);
 const read = (start?: unknown, end?: unknown): string[] => {
-  const { from, to } = readRange(start, end, NOW);
+  const { from, to } = at(start, end);
   return [iso(from), iso(to)];
 };
 
 describe('a range', () => {
   it('is everything without dates, records of the future included', () => {
-    expect(readRange(undefined, undefined, NOW)).toEqual({ from: EARLIEST, to: LATEST });
+    expect(at()).toEqual({ from: EARLIEST, to: LATEST });
   });
 
   it('ends now where only a start is given, and begins with time where only an end is', () => {
@@ -21,7 +22,7 @@ describe('a range', () => {
   });
 
   it('is empty where it starts in the future and has no end', () => {
-    const { from, to } = readRange('2027-01-01', undefined, NOW);
+    const { from, to } = at('2027-01-01');
     expect(from).toBeGreaterThan(to);
   });
 
@@ -76,7 +77,7 @@ describe('a range', () => {
       [value, undefined],
       [undefined, value],
     ])
-      expect(() => readRange(dates[0], dates[1], NOW)).toThrow(new Invalid('Invalid date format, use ISO 8601 format'));
+      expect(() => readRange(dates[0], dates[1])).toThrow(new Invalid('Invalid date format, use ISO 8601 format'));
   });
 
   it('does not start after a given end', () => {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { Config } from '../../config.js';
 import { Readiness } from '../../http/readiness.js';
+import { WatchPool } from '../../read-models/pools.js';
 import { HostingSuffixes, shippedSuffixes } from './hosting-suffixes.js';
 import { ListSource } from './list-source.js';
 import { LookUpSource } from './look-up-source.js';
@@ -30,7 +30,7 @@ export class SourceWatch implements OnModuleInit, BeforeApplicationShutdown {
   private readonly own: OwnStatuses | undefined;
   private following: Promise<unknown> | undefined;
 
-  constructor(config: Config, pool: Pool, registry: Registry, readiness: Readiness) {
+  constructor(config: Config, pool: WatchPool, registry: Registry, readiness: Readiness) {
     const { budgetMs, hostingSuffixes, sources } = readSourcesFile(config);
     const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
     const onNews = (sentence: string, isBad: boolean): void =>

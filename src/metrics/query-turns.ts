@@ -1,0 +1,90 @@
+import { Unavailable } from '../errors.js';
+import { TooManyRequests } from '../http/answer-error.js';
+
+interface Limits {
+  /** Queries of one organization that run at a time, in this process. */
+  readonly running: number;
+  /** Different queries of one organization that wait for their turn. */
+  readonly waiting: number;
+  /** How long one waits for its turn. With the limits of connection and statement an answer takes 5 s at most. ms */
+  readonly patience: number;
+}
+
+const LIMITS: Limits = { running: 2, waiting: 32, patience: 1_000 };
+const RETRY_AFTER_SECONDS = 1;
+
+interface Waiting {
+  readonly answer: Promise<unknown>;
+  readonly begin: () => void;
+}
+
+interface Queue {
+  running: number;
+  /** By question, in order of arrival. */
+  readonly waiting: Map<string, Waiting>;
+}
+
+/**
+ * Runs a few queries of each organization at a time, so that one that asks for much waits for itself and the others
+ * find connections. Equal queries share one run (single flight), but only one that has not begun: no answer is of a
+ * moment before its request, so what a client has been told once is in every later answer.
+ */
+export class QueryTurns {
+  /** Of the organizations that are asking now. */
+  private readonly queues = new Map<string, Queue>();
+
+  constructor(private readonly limits: Limits = LIMITS) {}
+
+  /**
+   * @param question equal where the answers are equal
+   * @throws TooManyRequests where too many of the organization's queries are waiting already
+   * @throws Unavailable where the turn does not come in time
+   */
+  take<Answer>(organization: string, question: string, query: () => Promise<Answer>): Promise<Answer> {
+    let queue = this.queues.get(organization);
+    if (!queue) this.queues.set(organization, (queue = { running: 0, waiting: new Map() }));
+    const equal = queue.waiting.get(question);
+    if (equal) return equal.answer as Promise<Answer>;
+    if (queue.running < this.limits.running) return this.run(organization, queue, query);
+    if (queue.waiting.size < this.limits.waiting) return this.wait(organization, queue, question, query);
+    throw new TooManyRequests(
+      RETRY_AFTER_SECONDS,
+      'Too many metrics queries of this organization are waiting; try again after the seconds in Retry-After',
+    );
+  }
+
+  private wait<Answer>(
+    organization: string,
+    queue: Queue,
+    question: string,
+    query: () => Promise<Answer>,
+  ): Promise<Answer> {
+    let begin!: () => void;
+    const answer = new Promise<Answer>((resolve, reject) => {
+      const impatience = setTimeout(() => {
+        queue.waiting.delete(question);
+        reject(new Unavailable('Earlier metrics queries of this organization take too long; try again'));
+      }, this.limits.patience).unref();
+      begin = () => {
+        clearTimeout(impatience);
+        this.run(organization, queue, query).then(resolve, reject);
+      };
+    });
+    queue.waiting.set(question, { answer, begin });
+    return answer;
+  }
+
+  private async run<Answer>(organization: string, queue: Queue, query: () => Promise<Answer>): Promise<Answer> {
+    queue.running += 1;
+    try {
+      return await query();
+    } finally {
+      queue.running -= 1;
+      const [next] = queue.waiting;
+      if (next) {
+        queue.waiting.delete(next[0]);
+        next[1].begin();
+      } else if (queue.running === 0) this.queues.delete(organization);
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PROJECTIONS } from '../../projections/index.js';
+import { Projector } from '../../projections/projector.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { eventually } from '../support/eventually.js';
+
+let database: TestDatabase;
+let app: TestApp;
+const stop = new AbortController();
+let running: Promise<void>;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  app = await startApp({ databaseUrl: database.url });
+  running = new Projector(app.log, database.pool, PROJECTIONS, () => {}).run(stop.signal);
+});
+afterAll(async () => {
+  stop.abort();
+  await running;
+  await app.close();
+  await database.drop();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly message: string | undefined;
+}
+
+/** @param n another range for another number */
+const ask = async (key: string, n: number): Promise<Answer> => {
+  const response = await fetch(
+    `${app.url}/v2/organization/metrics?endDate=2026-01-01T00:00:${String(n).padStart(2, '0')}Z`,
+    { headers: { 'x-api-key': key } },
+  );
+  const { message } = (await response.json()) as { message?: string };
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), message };
+};
+
+/** Metrics statements that PostgreSQL has begun, whatever they wait for. */
+const begun = async (): Promise<number> => {
+  const { rows } = await database.pool.query<{ n: number }>(
+    `select count(*) as n from pg_stat_activity
+     where datname = current_database() and state = 'active' and query like '%read.type_days%' and pid <> pg_backend_pid()`,
+  );
+  return rows[0]!.n;
+};
+
+/** Holds up every metrics query while `work` is done: each is as heavy as can be. */
+const whileQueriesHang = async (work: () => Promise<void>): Promise<void> => {
+  const connection = await database.pool.connect();
+  try {
+    await connection.query('begin; lock table read.type_days in access exclusive mode');
+    await work();
+  } finally {
+    await connection.query('rollback');
+    connection.release();
+  }
+};
+
+describe('An organization that asks for metrics without end', () => {
+  it('has two queries at a time in the database, and the others find connections, keys and health', async () => {
+    const [noisy, quiet] = await Promise.all(
+      ['noisy', 'quiet'].map((organization) => app.issueKey({ organization, scopes: ['read', 'write'] })),
+    );
+    const asked: Promise<Answer>[] = [];
+    await whileQueriesHang(async () => {
+      for (let n = 0; n < 64; n += 1) asked.push(ask(noisy!, n % 60));
+      await eventually('its queries hang', async () => (await begun()) === 2);
+      asked.push(ask(quiet!, 1));
+      await eventually('the other one has a connection', async () => (await begun()) === 3);
+
+      const ready = await fetch(`${app.url}/health/ready`);
+      expect({ status: ready.status, report: await ready.json() }).toMatchObject({ status: 200 });
+      const created = await fetch(`${app.url}/v2/organization/asset-groups`, {
+        method: 'POST',
+        headers: { 'x-api-key': quiet!, 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'Landing pages' }),
+      });
+      expect(created.status).toBe(201);
+      expect(await begun()).toBe(3);
+    });
+    const answers = await Promise.all(asked);
+    expect(answers.pop()).toMatchObject({ status: 200 });
+    for (const { status, retryAfter } of answers) {
+      expect([200, 429, 503]).toContain(status);
+      expect(retryAfter).toBe(status === 200 ? null : '1');
+    }
+  });
+
+  it('is refused with 429 where its waiting queries are too many', async () => {
+    const key = await app.issueKey({ organization: 'noisy' });
+    const asked: Promise<Answer>[] = [];
+    await whileQueriesHang(async () => {
+      for (let n = 0; n < 60; n += 1) asked.push(ask(key, n));
+      await eventually('its queries hang', async () => (await begun()) === 2);
+    });
+    const refused = (await Promise.all(asked)).filter(({ status }) => status === 429);
+    expect(refused.length).toBe(60 - 2 - 32);
+    expect(refused[0]).toMatchObject({ retryAfter: '1', message: expect.stringContaining('are waiting') });
+  });
+
+  it('is answered in time where a range takes too long to count', async () => {
+    const key = await app.issueKey({ organization: 'noisy' });
+    await database.pool.query(`
+      alter table read.type_days rename to all_type_days;
+      create view read.type_days as select t.* from pg_sleep(20), read.all_type_days t`);
+    try {
+      const from = performance.now();
+      const { status, retryAfter, message } = await ask(key, 1);
+      expect(performance.now() - from).toBeLessThan(5_000);
+      expect({ status, retryAfter }).toEqual({ status: 503, retryAfter: '1' });
+      expect(message).toBe('This range takes too long to count; ask for a shorter one, or try again');
+    } finally {
+      await database.pool.query('drop view read.type_days; alter table read.all_type_days rename to type_days');
+    }
+  });
+});

@@ -1,0 +1,88 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { Unavailable } from '../../src/errors.js';
+import { TooManyRequests } from '../../src/http/answer-error.js';
+import { QueryTurns } from '../../src/metrics/query-turns.js';
+
+/** Queries that end when they are told to. */
+class Desk {
+  readonly begun: string[] = [];
+  private readonly ends = new Map<string, (answer: string) => void>();
+
+  readonly query = (name: string) => (): Promise<string> => {
+    this.begun.push(name);
+    return new Promise((resolve) => this.ends.set(name, resolve));
+  };
+
+  async end(name: string): Promise<void> {
+    this.ends.get(name)!(`answer ${name}`);
+    await nextTurn();
+  }
+}
+
+const open = (limits = { running: 2, waiting: 3, patience: 60_000 }): { desk: Desk; turns: QueryTurns } => ({
+  desk: new Desk(),
+  turns: new QueryTurns(limits),
+});
+
+describe('The metrics queries of an organization', () => {
+  it('run two at a time, in the order they came', async () => {
+    const { desk, turns } = open();
+    const answers = ['a', 'b', 'c', 'd'].map((name) => turns.take('one', name, desk.query(name)));
+    expect(desk.begun).toEqual(['a', 'b']);
+    await desk.end('b');
+    expect(desk.begun).toEqual(['a', 'b', 'c']);
+    for (const name of ['a', 'c', 'd']) await desk.end(name);
+    expect(await Promise.all(answers)).toEqual(['answer a', 'answer b', 'answer c', 'answer d']);
+  });
+
+  it('wait for nobody else', () => {
+    const { desk, turns } = open();
+    for (const name of ['a', 'b', 'c']) void turns.take('noisy', name, desk.query(name));
+    void turns.take('quiet', 'd', desk.query('d'));
+    expect(desk.begun).toEqual(['a', 'b', 'd']);
+  });
+
+  it('share one run where they are equal and it has not begun', async () => {
+    const { desk, turns } = open();
+    for (const name of ['a', 'b']) void turns.take('one', name, desk.query(name));
+    const equal = Array.from({ length: 50 }, (_, n) => turns.take('one', 'c', desk.query(`c${n}`)));
+    await desk.end('a');
+    await desk.end('c0');
+    expect(desk.begun).toEqual(['a', 'b', 'c0']);
+    expect(new Set(await Promise.all(equal))).toEqual(new Set(['answer c0']));
+  });
+
+  it('never share an answer that was begun before they were asked', () => {
+    const { desk, turns } = open();
+    void turns.take('one', 'a', desk.query('a'));
+    void turns.take('one', 'a', desk.query('a, asked later'));
+    expect(desk.begun).toEqual(['a', 'a, asked later']);
+  });
+
+  it('are refused where too many different ones wait', () => {
+    const { desk, turns } = open();
+    for (const name of ['a', 'b', 'c', 'd', 'e']) void turns.take('one', name, desk.query(name));
+    expect(() => turns.take('one', 'f', desk.query('f'))).toThrow(TooManyRequests);
+    void turns.take('one', 'e', desk.query('e'));
+    void turns.take('another', 'f', desk.query('f'));
+    expect(desk.begun).toEqual(['a', 'b', 'f']);
+  });
+
+  it('give up where their turn does not come in time, and leave their place', async () => {
+    const { desk, turns } = open({ running: 1, waiting: 1, patience: 10 });
+    void turns.take('one', 'a', desk.query('a'));
+    await expect(turns.take('one', 'b', desk.query('b'))).rejects.toThrow(Unavailable);
+    void turns.take('one', 'c', desk.query('c'));
+    await desk.end('a');
+    expect(desk.begun).toEqual(['a', 'c']);
+  });
+
+  it('make room for the next where one fails', async () => {
+    const { desk, turns } = open({ running: 1, waiting: 3, patience: 60_000 });
+    const failing = turns.take('one', 'a', () => nextTurn().then(() => Promise.reject(new Error('broken'))));
+    void turns.take('one', 'b', desk.query('b'));
+    await expect(failing).rejects.toThrow('broken');
+    expect(desk.begun).toEqual(['b']);
+  });
+});
