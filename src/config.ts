@@ -20,6 +20,10 @@ export abstract class Config {
   abstract readonly logFormat: 'pretty' | 'json';
   /** Requests per key and minute; 0 means no limit. */
   abstract readonly rateLimitPerMinute: number;
+  /** Requests without a good key per client address and minute; 0 means no limit. */
+  abstract readonly unauthenticatedPerMinute: number;
+  /** Connections open at once per client address; 0 means no limit. Not applied behind `trustProxy`. */
+  abstract readonly maxConnectionsPerAddress: number;
   /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
   abstract readonly trustProxy: readonly string[];
   /** A variable of the environment that the sources file names; undefined where it is absent or empty. */
@@ -87,6 +91,16 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL') ?? 'info', LOG_LEVELS),
     logFormat: oneOf('LOG_FORMAT', read('LOG_FORMAT') ?? (process.stdout.isTTY ? 'pretty' : 'json'), LOG_FORMATS),
     rateLimitPerMinute: wholeNumber('RATE_LIMIT_PER_MINUTE', read('RATE_LIMIT_PER_MINUTE') ?? '6000', 999_999_999),
+    unauthenticatedPerMinute: wholeNumber(
+      'UNAUTHENTICATED_PER_MINUTE',
+      read('UNAUTHENTICATED_PER_MINUTE') ?? '600',
+      999_999_999,
+    ),
+    maxConnectionsPerAddress: wholeNumber(
+      'MAX_CONNECTIONS_PER_ADDRESS',
+      read('MAX_CONNECTIONS_PER_ADDRESS') ?? '256',
+      999_999_999,
+    ),
     trustProxy: (read('TRUST_PROXY') ?? '')
       .split(',')
       .map((address) => address.trim())
@@ -112,5 +126,7 @@ export const environmentOf = (
   LOG_LEVEL: config.logLevel,
   LOG_FORMAT: config.logFormat,
   RATE_LIMIT_PER_MINUTE: String(config.rateLimitPerMinute),
+  UNAUTHENTICATED_PER_MINUTE: String(config.unauthenticatedPerMinute),
+  MAX_CONNECTIONS_PER_ADDRESS: String(config.maxConnectionsPerAddress),
   TRUST_PROXY: config.trustProxy.join(','),
 });

@@ -49,7 +49,7 @@ const FASTIFY_SENTENCES: Readonly<Record<string, string>> = {
   FST_ERR_BAD_URL: 'The address holds a percent sign that begins no escape',
 };
 
-/** Too many requests with one key, or of one organization. */
+/** Too many requests: with one key, of one organization, or from one address without a good key. */
 export class TooManyRequests extends Error {
   constructor(
     readonly retryAfterSeconds: number,

@@ -5,9 +5,15 @@ import { answerError, TooManyRequests, UriTooLong } from './answer-error.js';
 import type { KeyCheck } from './key-check.js';
 import { LONGEST_URI } from './limits.js';
 import type { RateLimit } from './rate-limit.js';
+import type { Unauthenticated } from './unauthenticated.js';
 
 /** Lets a request on to a route, or says why not, before a byte of its body is read. */
-export const checkAccess = (access: Requirement, keys: KeyCheck, limit: RateLimit): onRequestHookHandler => {
+export const checkAccess = (
+  access: Requirement,
+  keys: KeyCheck,
+  limit: RateLimit,
+  unauthenticated: Unauthenticated,
+): onRequestHookHandler => {
   const { scope, organization = true, rawBody = false } = access;
   return (request, reply, done) => {
     try {
@@ -26,7 +32,8 @@ export const checkAccess = (access: Requirement, keys: KeyCheck, limit: RateLimi
       request.caller = caller;
       request.takesRawBody = rawBody;
     } catch (error) {
-      answerError(error, request, reply);
+      const tooMany = error instanceof Unauthorized ? unauthenticated.take(request) : undefined;
+      answerError(tooMany ?? error, request, reply);
       return;
     }
     done();

@@ -9,12 +9,16 @@ import { AllowedMethods } from './allowed-methods.js';
 import { answerError, MethodNotAllowed, NO_SUCH_ADDRESS } from './answer-error.js';
 import { HealthController } from './health.controller.js';
 import { readJsonBodies } from './json-body.js';
+import { guardConnections } from './guard-connections.js';
 import { KeyCheck } from './key-check.js';
 import { ProjectionLags } from './projection-lag.js';
 import { PrometheusController } from './prometheus.controller.js';
 import { Prometheus } from './prometheus.js';
 import { RateLimit } from './rate-limit.js';
 import { Readiness } from './readiness.js';
+import { Unauthenticated } from './unauthenticated.js';
+
+const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
 
 const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
 
@@ -36,13 +40,15 @@ export class HttpModule {
     private readonly keys: KeyCheck,
     private readonly readiness: Readiness,
     private readonly prometheus: Prometheus,
+    registry: Registry,
     config: Config,
   ) {
     const instance = host.httpAdapter.getInstance<FastifyInstance>();
     const countUnmatched = prometheus.count('any', 'none');
     const limit = new RateLimit(config.rateLimitPerMinute);
+    const unauthenticated = new Unauthenticated(config.unauthenticatedPerMinute, keys);
     readJsonBodies(instance);
-    instance.addHook('onRoute', (route) => this.prepare(route, limit));
+    instance.addHook('onRoute', (route) => this.prepare(route, limit, unauthenticated));
     instance.addHook('onRequest', (request, reply, done) => {
       void reply.header('x-request-id', request.id);
       if (this.readiness.stopping) void reply.header('connection', 'close');
@@ -51,12 +57,13 @@ export class HttpModule {
       if (!request.is404) return done();
       const allow = this.allowed.of(pathOf(request.url));
       const error = allow === undefined ? new NotFound(NO_SUCH_ADDRESS) : new MethodNotAllowed(allow);
-      answerError(error, request, reply);
+      answerError(unauthenticated.takeUnlessKeyed(request) ?? error, request, reply);
       countUnmatched.call(instance, request, reply, () => undefined);
     });
+    guardConnections(instance.server, config, registry);
   }
 
-  private prepare(route: RouteOptions, limit: RateLimit): void {
+  private prepare(route: RouteOptions, limit: RateLimit, unauthenticated: Unauthenticated): void {
     const methods = Array.isArray(route.method) ? route.method : [route.method];
     this.allowed.add(route.url, methods);
     route.onResponse = this.prometheus.count(methods.join(), route.url);
@@ -64,9 +71,16 @@ export class HttpModule {
     if (access === undefined) {
       if (route.url.startsWith('/v2'))
         throw new Error(`${methods.join()} ${route.url} says nothing of who may call it`);
+      // Probes and Prometheus must always be answered, and cost next to nothing.
+      if (!ALWAYS_ANSWERED.test(route.url))
+        route.onRequest = (request, reply, done) => {
+          const tooMany = unauthenticated.takeUnlessKeyed(request);
+          if (tooMany === undefined) done();
+          else answerError(tooMany, request, reply);
+        };
       return;
     }
     if (access.bodyLimit !== undefined) route.bodyLimit = access.bodyLimit;
-    route.onRequest = checkAccess(access, this.keys, limit);
+    route.onRequest = checkAccess(access, this.keys, limit, unauthenticated);
   }
 }

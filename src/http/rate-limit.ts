@@ -9,18 +9,27 @@ export interface Allowance {
   readonly exceeded: boolean;
 }
 
+interface Counts {
+  get(key: string): number | undefined;
+  set(key: string, count: number): unknown;
+  clear(): void;
+}
+
 /**
  * A fixed window of one minute for each key, in this process. All windows end together, so that one sweep forgets
  * them; a key can so send at most two limits' worth around a border.
  */
 export class RateLimit {
-  private readonly used = new Map<string, number>();
   private windowEnds = 0;
 
-  /** @param limit requests per key and minute; 0 means no limit */
+  /**
+   * @param limit requests per key and minute; 0 means no limit
+   * @param used where they are counted; bounded where anybody can invent keys
+   */
   constructor(
     private readonly limit: number,
     private readonly now: () => number = Date.now,
+    private readonly used: Counts = new Map<string, number>(),
   ) {}
 
   /** Counts one request of a key; undefined where there is no limit. */

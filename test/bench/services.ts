@@ -41,6 +41,8 @@ export const startApi = async (
     DATA_DIR: await temporaryFolder(bench),
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '999999999',
+    UNAUTHENTICATED_PER_MINUTE: '0',
+    MAX_CONNECTIONS_PER_ADDRESS: '0',
     LOG_LEVEL: 'error',
     LOG_FORMAT: 'json',
     SOURCES_FILE: await sourcesFile(bench, OWN_ALONE),

@@ -35,6 +35,8 @@ export const startApp = async ({
   const config = readConfig({
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
+    UNAUTHENTICATED_PER_MINUTE: '0',
+    MAX_CONNECTIONS_PER_ADDRESS: '0',
     LOG_FORMAT: 'json',
     SOURCES_FILE: process.env['SOURCES_FILE'],
     DATABASE_URL: databaseUrl ?? database!.url,

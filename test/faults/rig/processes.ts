@@ -11,6 +11,9 @@ const built = (path: string): string => join(process.cwd(), 'dist', `${path}.js`
 /** A file of `preload/`, to be loaded into a process before it begins. */
 export const preloadOf = (name: string): string => pathToFileURL(built(`test/faults/rig/preload/${name}`)).href;
 
+/** Everything here comes from one address, with one key. */
+const NO_LIMITS = { RATE_LIMIT_PER_MINUTE: '0', UNAUTHENTICATED_PER_MINUTE: '0', MAX_CONNECTIONS_PER_ADDRESS: '0' };
+
 export type Environment = Readonly<Record<string, string>>;
 
 /** A process of the built service. It ends with us, because it watches the channel between us. */
@@ -41,7 +44,7 @@ export class Process {
     const loads = preload === undefined ? [] : ['--import', preload];
     const { PATH, HOME, SOURCES_FILE } = process.env;
     const child = spawn(process.execPath, [...loads, built(program), ...words], {
-      env: { PATH, HOME, SOURCES_FILE, LOG_FORMAT: 'json', PORT: '0', RATE_LIMIT_PER_MINUTE: '0', ...env },
+      env: { PATH, HOME, SOURCES_FILE, LOG_FORMAT: 'json', PORT: '0', ...NO_LIMITS, ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     const started = new Process(program, child);

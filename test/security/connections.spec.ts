@@ -1,0 +1,131 @@
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { limitConnections } from '../../src/http/connections-per-address.js';
+import { cutStalledReaders, STALLED_AFTER_MS } from '../../src/http/stalled-readers.js';
+import { startApp } from '../support/app.js';
+import { eventually } from '../support/eventually.js';
+
+const LIMIT = 5;
+
+const sockets: Socket[] = [];
+const servers: Server[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of servers.splice(0)) server.close();
+});
+
+/** A connection that asks and reads what is read of it. */
+const connection = (url: string, path = '/health/live') => {
+  const { hostname, port } = new URL(url);
+  const seen = { answer: '', isClosed: false, read: 0 };
+  const socket = connect(Number(port), hostname.replace(/[[\]]/g, ''));
+  sockets.push(socket);
+  socket.on('data', (data: Buffer) => {
+    seen.read += data.length;
+    seen.answer = (seen.answer + data.toString('latin1')).slice(0, 10_000);
+  });
+  socket.on('error', () => {}).on('close', () => (seen.isClosed = true));
+  const ask = (): unknown => socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  ask();
+  return { socket, seen, ask };
+};
+
+const isAnswered = ({ seen }: ReturnType<typeof connection>): boolean => seen.answer.startsWith('HTTP/1.1 200');
+
+describe(`Connections over ${LIMIT} of an address`, () => {
+  const open = async (env: NodeJS.ProcessEnv, count: number) => {
+    const app = await startApp({ env: { MAX_CONNECTIONS_PER_ADDRESS: String(LIMIT), ...env } });
+    const all = Array.from({ length: count }, () => connection(app.url));
+    await eventually('each is answered or closed', () => all.every((each) => each.seen.isClosed || isAnswered(each)));
+    return { app, all };
+  };
+
+  it('are closed and counted, and others are taken where one of them ends', async () => {
+    const { app, all } = await open({}, LIMIT + 3);
+    expect(all.filter(isAnswered)).toHaveLength(LIMIT);
+    expect(all.filter(({ seen }) => seen.isClosed && seen.answer === '')).toHaveLength(3);
+    for (const { socket } of all.filter(isAnswered)) socket.destroy();
+    await eventually('another is taken', async () => {
+      const other = connection(app.url);
+      await eventually('it is answered or closed', () => other.seen.isClosed || isAnswered(other));
+      return isAnswered(other);
+    });
+    for (const socket of sockets) socket.destroy();
+    await eventually('the metrics are given', async () => {
+      const text = await fetch(`${app.url}/metrics`).then(
+        (response) => response.text(),
+        () => '',
+      );
+      return /^http_connections_refused_total [3-9]/m.test(text);
+    });
+    await app.close();
+  });
+
+  it('are taken at 0, and behind a proxy, where all come from its address', async () => {
+    for (const env of [{ MAX_CONNECTIONS_PER_ADDRESS: '0' }, { TRUST_PROXY: '127.0.0.1' }]) {
+      const { app, all } = await open(env, LIMIT + 3);
+      expect(all.filter(isAnswered)).toHaveLength(LIMIT + 3);
+      for (const { socket } of all) socket.destroy();
+      await app.close();
+    }
+  });
+
+  it('are closed also where the address is written as IPv6', async () => {
+    const server = createServer((_, response) => response.end());
+    servers.push(server);
+    limitConnections(server, 2, () => {});
+    server.listen(0, '::');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const all = ['127.0.0.1', '127.0.0.1', '127.0.0.1', '[::1]'].map((host) => connection(`http://${host}:${port}`));
+    await eventually('each is answered or closed', () => all.every((each) => each.seen.isClosed || isAnswered(each)));
+    expect(all.slice(0, 3).filter(isAnswered)).toHaveLength(2);
+    expect(isAnswered(all[3]!)).toBe(true);
+  });
+});
+
+describe('A client that does not read', () => {
+  const STALLED_MS = 600;
+  const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
+
+  const serve = async (): Promise<{ url: string; cut: { count: number } }> => {
+    const cut = { count: 0 };
+    const server = createServer((_, response) => response.end(LARGE));
+    servers.push(server);
+    cutStalledReaders(server, () => cut.count++, STALLED_MS);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut };
+  };
+
+  it('is cut, also while it goes on asking', async () => {
+    const { url, cut } = await serve();
+    const silent = [connection(url), connection(url)];
+    for (const { socket } of silent) socket.pause();
+    const asking = setInterval(() => silent[1]!.ask(), STALLED_MS / 4);
+    await eventually('both are cut', () => cut.count === 2);
+    clearInterval(asking);
+    for (const { socket } of silent) socket.resume();
+    await eventually('both know', () => silent.every(({ seen }) => seen.isClosed));
+  });
+
+  it('is not cut while it reads slowly', async () => {
+    const { url, cut } = await serve();
+    const { socket, seen } = connection(url);
+    for (let turn = 0; turn < 8; turn++) {
+      socket.pause();
+      await sleep(STALLED_MS / 2);
+      const before = seen.read;
+      socket.resume();
+      await eventually('it has read some more', () => seen.read - before > 3_000_000 || seen.isClosed);
+    }
+    expect(cut.count).toBe(0);
+    socket.resume();
+    await eventually('it has read all', () => seen.read >= LARGE.length);
+  });
+
+  it('has half a minute', () => expect(STALLED_AFTER_MS).toBe(30_000));
+});
