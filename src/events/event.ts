@@ -108,7 +108,8 @@ export type Parsed<Event extends DomainEvent = DomainEvent> =
 
 /**
  * Reads an event's data as the door and every projection read it.
- * @param latest instants after this one are refused; the door passes the clock plus 24 hours, a projection nothing
+ * @param latest where given, instants after this one and before 1970 are refused; the endpoint passes the clock plus
+ *   24 hours, a projection nothing
  */
 export const parseEvent = <Type extends EventType>(
   type: Type,

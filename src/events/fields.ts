@@ -1,4 +1,4 @@
-import { formatInstant, LATEST, parseInstant } from './instant.js';
+import { EARLIEST, formatInstant, LATEST, parseInstant } from './instant.js';
 
 export interface Asset {
   readonly type: string;
@@ -22,6 +22,9 @@ export const LONGEST_LIST = 50;
  */
 const LONGEST_STORED_LIST = 1_000;
 
+/** Of an instant that a sender gives. */
+export const INSTANT_RULE = 'must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
+
 /** Text that PostgreSQL and other readers of the log cannot hold. */
 export const isUnstorable = (text: string): boolean => text.includes('\0') || !text.isWellFormed();
 
@@ -32,17 +35,19 @@ export const isUnstorable = (text: string): boolean => text.includes('\0') || !t
 export class Fields {
   readonly issues: string[] = [];
 
+  private readonly earliest: number;
   private readonly latest: number;
   private readonly longestList: number;
 
   /**
-   * @param latest instants after this one are refused, and lists longer than the endpoint takes; absent for what is
-   * in the log already: a rebuild depends neither on the clock nor on a limit that came later
+   * @param latest instants after this one are refused, those before 1970, and lists longer than the endpoint takes;
+   * absent for what is in the log already: a rebuild depends neither on the clock nor on a limit that came later
    */
   constructor(
     private readonly data: Readonly<Record<string, unknown>>,
     latest?: number,
   ) {
+    this.earliest = latest === undefined ? EARLIEST : 0;
     this.latest = latest ?? LATEST;
     this.longestList = latest === undefined ? LONGEST_STORED_LIST : LONGEST_LIST;
   }
@@ -94,8 +99,8 @@ export class Fields {
   instant(name: string): number {
     const value = this.data[name];
     const instant = typeof value === 'string' ? parseInstant(value) : undefined;
-    if (instant === undefined) {
-      this.refuse(name, 'must be an RFC 3339 date-time with an offset, in the years 0001 to 9999');
+    if (instant === undefined || instant < this.earliest) {
+      this.refuse(name, INSTANT_RULE);
     } else if (instant > this.latest) {
       this.refuse(name, `is more than 24 hours ahead of the clock: ${formatInstant(instant)}`);
     }
@@ -166,11 +171,11 @@ export class Fields {
 
   private readText(path: string, value: unknown, longest: number): string {
     if (typeof value !== 'string' || value === '') {
-      this.refuse(path, 'must be a text that is not empty');
+      this.refuse(path, 'must be a non-empty string');
       return '';
     }
     // Code points are counted only where the cheaper count of UTF-16 units does not settle it.
-    if (value.length > longest && [...value].length > longest)
+    if (value.length > 2 * longest || (value.length > longest && [...value].length > longest))
       this.refuse(path, `must be at most ${longest} characters`);
     if (isUnstorable(value)) this.refuse(path, 'must hold no U+0000 and no lone surrogate');
     return value;

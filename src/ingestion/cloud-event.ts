@@ -1,5 +1,5 @@
 import { issueOfId } from '../event-log/event-id.js';
-import { isUnstorable } from '../events/fields.js';
+import { INSTANT_RULE, isUnstorable } from '../events/fields.js';
 import { formatInstant, MS_PER_DAY, parseInstant } from '../events/instant.js';
 
 /**
@@ -21,7 +21,6 @@ export interface CloudEvent {
 export const MOST_AHEAD = MS_PER_DAY;
 
 const JSON_MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]+\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;|$)/i;
-const TIME_RULE = 'must be an RFC 3339 date-time with an offset, in the years 0001 to 9999';
 
 /** Texts that PostgreSQL and other readers of the log cannot hold, in any string or name of a JSON value. */
 export const holdsUnstorable = (value: unknown): boolean => {
@@ -59,7 +58,7 @@ const requireTime = (value: unknown, latest: number, issues: string[]): number =
     return 0;
   }
   const time = typeof value === 'string' ? parseInstant(value) : undefined;
-  if (time === undefined) issues.push(`time ${TIME_RULE}`);
+  if (time === undefined || time < 0) issues.push(`time ${INSTANT_RULE}`);
   else if (time > latest) issues.push(`time is more than 24 hours ahead of the clock: ${formatInstant(time)}`);
   return time ?? 0;
 };

@@ -3,11 +3,12 @@ import { assetHash } from '../assets/asset-key.js';
 import { Invalid } from '../errors.js';
 import { eventIdOf } from '../event-log/event-id.js';
 import { EventLog, type NewEvent } from '../event-log/event-log.js';
-import { isKnownType, isUpstreamType, parseEvent, toJson, type UpstreamEvent } from '../events/event.js';
+import { isKnownType, isUpstreamType, parseEvent, toJson } from '../events/event.js';
 import { formatInstant } from '../events/instant.js';
 import { streamOf } from '../events/streams.js';
 import type { CloudEvent } from './cloud-event.js';
 import { Pace, tally } from './pace.js';
+import { permissionIssue } from './permission.js';
 
 export interface Rejection {
   /** The event's place in the request, from 0. */
@@ -30,7 +31,7 @@ export class RecordEvents extends Command<RecordedEvents> {
     readonly events: readonly CloudEvent[],
     /** Times after this one are refused, in ms. */
     readonly latest: number,
-    /** The one organization whose events may be reported; absent: every organization's, and asset statuses. */
+    /** The key's organization: its events alone may be reported, and not all of their types. Absent: everything. */
     readonly organization: string | undefined,
   ) {
     super();
@@ -57,14 +58,6 @@ const typeIssue = (type: string): string =>
   isKnownType(type)
     ? `type ${quote(type)} is this service's own and cannot be reported`
     : `type ${quote(type)} is unknown`;
-
-const permissionIssue = (event: UpstreamEvent, organization: string): string | undefined => {
-  if (!('organization' in event.data))
-    return `this key takes no ${event.type}: it is for one organization's events only`;
-  if (event.data.organization !== organization)
-    return `data.organization is not this key's; it takes events of ${organization} only`;
-  return undefined;
-};
 
 /** What is to be stored of a request, and what is refused for which reasons. Pure. */
 export const decide = ({ events, latest, organization }: RecordEvents): Decision => {

@@ -108,7 +108,7 @@ describe('POST /v2/events', () => {
         id: 'k-500',
         issues: [
           { message: 'data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)' },
-          { message: 'data.createdAt must be an RFC 3339 date-time with an offset, in the years 0001 to 9999' },
+          { message: 'data.createdAt must be an RFC 3339 date-time with an offset, in the years 1970 to 9999' },
         ],
       },
     ];
@@ -220,7 +220,9 @@ describe('POST /v2/events', () => {
         {
           index: 2,
           id: 'status',
-          issues: [{ message: "this key takes no AssetStatusChanged: it is for one organization's events only" }],
+          issues: [
+            { message: 'type AssetStatusChanged needs an ingest key without an organization; this key is for acme' },
+          ],
         },
       ],
     });

@@ -186,7 +186,7 @@ describe('The operator’s command', () => {
   it('speaks of what was given, not of the event or the setting behind it', async () => {
     const words = ['keys', 'issue', '--scope', 'read', '--name', '', '--organization', 'Acme'];
     expect((await call(...words)).err).toBe(
-      'name must be a text that is not empty\norganization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -\n',
+      'name must be a non-empty string\norganization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -\n',
     );
     expect((await call('log', 'copy', '--to', 'esdb://127.0.0.1:1?none=1')).err).toBe(
       '--to has the unknown option "none"\n',

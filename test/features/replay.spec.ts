@@ -106,7 +106,7 @@ describe('A replay', () => {
 
   it('names the place of each event that was refused, in a batch of good ones and in one of bad ones', async () => {
     const bad = { json: JSON.stringify(event({ time: 'never' })), place: 'line 2' };
-    const reason = 'time must be an RFC 3339 date-time with an offset, in the years 0001 to 9999';
+    const reason = 'time must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
     const [first, last] = sendables(2) as [Sendable, Sendable];
     expect(await send([first, bad, last])).toEqual({
       accepted: 2,

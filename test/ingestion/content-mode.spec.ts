@@ -190,20 +190,27 @@ describe('The time of an event', () => {
   it.each([
     ['2026-03-01T12:00:00Z', '2026-03-01T12:00:00.000Z'],
     ['2026-03-01T13:30:00.1239+01:30', '2026-03-01T12:00:00.123Z'],
-    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
+    ['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000Z'],
     ['2026-03-02T00:00:00.000Z', '2026-03-02T00:00:00.000Z'],
   ])('%s is taken', (time, instant) => {
     expect(readOne({ ...GOOD, time })).toMatchObject({ time: Date.parse(instant), issues: [] });
   });
 
-  it.each(['2026-03-01', '2026-03-01T12:00:00', 'yesterday', '', 1_772_000_000_000, '2026-02-30T00:00:00Z'])(
-    '%j is refused',
-    (time) => {
-      expect(issuesOf({ time })).toEqual([
-        'time must be an RFC 3339 date-time with an offset, in the years 0001 to 9999',
-      ]);
-    },
-  );
+  it.each([
+    '2026-03-01',
+    '2026-03-01T12:00:00',
+    'yesterday',
+    '',
+    1_772_000_000_000,
+    '2026-02-30T00:00:00Z',
+    '1969-12-31T23:59:59.999Z',
+    '1970-01-01T00:59:59+01:00',
+    '0001-01-01T00:00:00Z',
+  ])('%j is refused', (time) => {
+    expect(issuesOf({ time })).toEqual([
+      'time must be an RFC 3339 date-time with an offset, in the years 1970 to 9999',
+    ]);
+  });
 
   it('is at most 24 hours ahead of the clock, to the millisecond', () => {
     expect(issuesOf({ time: '2026-03-02T00:00:00.001Z' })).toEqual([

@@ -5,7 +5,8 @@ import { Invalid } from '../../src/errors.js';
 import { eventIdOf, legacyEventIdOf } from '../../src/event-log/event-id.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres.js';
-import { OWN_TYPES } from '../../src/events/event.js';
+import { ASSET_TYPES } from '../../src/events/asset-types.js';
+import { OWN_TYPES, parseEvent } from '../../src/events/event.js';
 import { readCloudEvent } from '../../src/ingestion/cloud-event.js';
 import { decide, type RecordedEvents, RecordEvents, RecordEventsHandler } from '../../src/ingestion/record-events.js';
 import { Pace } from '../../src/ingestion/pace.js';
@@ -213,7 +214,7 @@ describe('What is refused', () => {
           id: 'thousand-617',
           issues: [
             { message: 'data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)' },
-            { message: 'data.createdAt must be an RFC 3339 date-time with an offset, in the years 0001 to 9999' },
+            { message: 'data.createdAt must be an RFC 3339 date-time with an offset, in the years 1970 to 9999' },
           ],
         },
       ],
@@ -232,7 +233,7 @@ describe('What is refused', () => {
       'time is required',
       'data.organization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -',
       'data.reportId must be 1 to 128 of A-Z a-z 0-9 . _ : -',
-      'data.deletedAt must be an RFC 3339 date-time with an offset, in the years 0001 to 9999',
+      'data.deletedAt must be an RFC 3339 date-time with an offset, in the years 1970 to 9999',
     ]);
   });
 
@@ -287,8 +288,16 @@ describe('What is refused', () => {
     ],
     [
       'updatedAt',
-      ['0001-01-01T00:00:00Z', '2026-03-02T00:00:00.000Z', '2026-03-02T01:30:00.0009+01:30'],
-      ['2026-03-02T00:00:00.001Z', '10000-01-01T00:00:00Z', '0000-12-31T23:59:59Z', '2026-03-01T12:00:00', 0],
+      ['1970-01-01T00:00:00Z', '2026-03-02T00:00:00.000Z', '2026-03-02T01:30:00.0009+01:30'],
+      [
+        '1969-12-31T23:59:59.999Z',
+        '1970-01-01T01:29:59+01:30',
+        '2026-03-02T00:00:00.001Z',
+        '10000-01-01T00:00:00Z',
+        '0000-12-31T23:59:59Z',
+        '2026-03-01T12:00:00',
+        0,
+      ],
     ],
   ])('%s outside its limits, and what is just inside is taken', async (name, inside, outside) => {
     const events = [...inside, ...outside].map((value, index) =>
@@ -310,29 +319,77 @@ describe('What is refused', () => {
 });
 
 describe('A key that names an organization', () => {
-  it('takes that organization’s events of every type but asset statuses', async () => {
+  const FOR_OTHERS = [
+    'AssetStatusChanged',
+    'AssetStatusChangeDeleted',
+    'BrandRegistered',
+    'BrandRemoved',
+    'FeatureFlagChanged',
+  ];
+  const OWN = Object.keys(DATA).filter((type) => !FOR_OTHERS.includes(type));
+
+  it('takes that organization’s events of every type but asset statuses, brands and flags', async () => {
     const types = Object.keys(DATA);
     const { accepted, rejected } = await record(
       types.map((type) => cloudEvent(`mine-${type}`, type)),
       'acme',
     );
-    expect(rejected.map(({ index }) => types[index])).toEqual(['AssetStatusChanged', 'AssetStatusChangeDeleted']);
-    expect(rejected[0]!.issues).toEqual([
-      { message: "this key takes no AssetStatusChanged: it is for one organization's events only" },
-    ]);
-    expect(accepted).toBe(types.length - 2);
+    expect(rejected.map(({ index }) => types[index])).toEqual(FOR_OTHERS);
+    expect(rejected.map(({ issues }) => issues)).toEqual(
+      FOR_OTHERS.map((type) => [
+        { message: `type ${type} needs an ingest key without an organization; this key is for acme` },
+      ]),
+    );
+    expect(accepted).toBe(OWN.length);
   });
 
   it('takes no event of another organization', async () => {
-    const types = Object.keys(DATA).filter((type) => !type.startsWith('AssetStatus'));
     const issues = await refusalOf(
-      types.map((type) => cloudEvent(`theirs-${type}`, type)),
+      OWN.map((type) => cloudEvent(`theirs-${type}`, type)),
       'acme-2',
     );
     expect(issues).toEqual(
-      types.map((_, index) => `event ${index}: data.organization is not this key's; it takes events of acme-2 only`),
+      OWN.map((_, index) => `event ${index}: data.organization is not this key's; it takes events of acme-2 only`),
     );
   });
+
+  it('takes assets of known types only, which a key without one does not ask', async () => {
+    const asset = { type: 'NEW_KIND', content: 'x' };
+    const events = OWN.filter((type) => 'asset' in DATA[type]!).map((type) =>
+      cloudEvent(`new-${type}`, type, { asset }),
+    );
+    expect(events).toHaveLength(5);
+    const issues = await refusalOf(events, 'acme');
+    issues.forEach((issue, index) =>
+      expect(issue).toMatch(
+        new RegExp(
+          `^event ${index}: data.asset.type is unknown; a key of one organization takes URL, PAGE, .*, CHROME_WEB_STORE$`,
+        ),
+      ),
+    );
+    expect(issues).toHaveLength(5);
+    expect(await record(events)).toMatchObject({ accepted: 5 });
+    const known = [...ASSET_TYPES].map((type) => threat(`known-${type}`, { asset: { type, content: 'x' } }));
+    expect(await record(known, 'acme')).toMatchObject({ accepted: 25 });
+  });
+});
+
+describe('What a log already holds', () => {
+  it('may be of before 1970: that is asked of senders only', () => {
+    const data = { ...DATA['ThreatStatusChanged'], createdAt: '0099-12-31T00:00:00.000Z' };
+    expect(parseEvent('ThreatStatusChanged', data).issues).toBeUndefined();
+    expect(parseEvent('ThreatStatusChanged', data, LATEST).issues).toHaveLength(1);
+  });
+});
+
+it('A text that is far too long is refused without being taken apart', () => {
+  const content = '\u{1f600}'.repeat(2_000_000);
+  const begin = performance.now();
+  const { issues } = parseEvent('ThreatDeleted', { organization: 'acme', threatId: content, deletedAt: AT }, LATEST);
+  const asset = parseEvent('ThreatStatusChanged', { ...DATA['ThreatStatusChanged'], asset: { type: 'URL', content } });
+  expect([issues?.length, asset.issues]).toEqual([1, ['data.asset.content must be at most 4096 characters']]);
+  // Taking it apart takes several times as long, and 70 MB.
+  expect(performance.now() - begin).toBeLessThan(50);
 });
 
 describe('Whatever is sent', () => {
