@@ -64,5 +64,23 @@ export const parseInstant = (text: string): number | undefined => {
 /** `YYYY-MM-DDTHH:mm:ss.sssZ` */
 export const formatInstant = (instant: number): string => new Date(instant).toISOString();
 
-/** `YYYY-MM-DD` of a day number */
-export const formatDay = (day: number): string => new Date(day * MS_PER_DAY).toISOString().slice(0, 10);
+const DAYS_PER_ERA = 146_097;
+const padded = (n: number): string => (n < 10 ? `0${n}` : `${n}`);
+
+/**
+ * `YYYY-MM-DD` of a day number, of the years 1 to 9999. Counted, because a `Date` for each day of a long timeline takes
+ * ten times as long. The calendar repeats every 400 years (an era); with years that begin in March the leap day comes last.
+ */
+export const formatDay = (day: number): string => {
+  const sinceMarchOfYear0 = day + 719_468;
+  const era = Math.floor(sinceMarchOfYear0 / DAYS_PER_ERA);
+  const dayOfEra = sinceMarchOfYear0 - era * DAYS_PER_ERA;
+  const leapDays = Math.trunc(dayOfEra / 1_460) - Math.trunc(dayOfEra / 36_524) + Math.trunc(dayOfEra / 146_096);
+  const yearOfEra = Math.trunc((dayOfEra - leapDays) / 365);
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.trunc(yearOfEra / 4) - Math.trunc(yearOfEra / 100));
+  const monthFromMarch = Math.trunc((5 * dayOfYear + 2) / 153);
+  const dayOfMonth = dayOfYear - Math.trunc((153 * monthFromMarch + 2) / 5) + 1;
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
+  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  return `${String(year).padStart(4, '0')}-${padded(month)}-${padded(dayOfMonth)}`;
+};

@@ -1,11 +1,11 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { Forbidden, NotFound, Unavailable } from '../errors.js';
+import { Forbidden, NotFound, Unavailable, Unprocessable } from '../errors.js';
 import { SLUG } from '../events/fields.js';
 import { formatDay } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
 import { MetricsPool } from '../read-models/pools.js';
 import { asUnavailable, isTimeLimit } from '../read-models/unavailable.js';
-import { COUNT, type Counted, countValues, edgeDays } from './count-sql.js';
+import { COUNT, type Counted, countValues, edgeDays, MOST_DAYS, MOST_TYPES } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
 import { QueryTurns } from './query-turns.js';
 import { type AskedRange, type Range, rangeAt } from './range.js';
@@ -41,7 +41,10 @@ const add = <Key>(sums: Map<Key, number>, key: Key, n: number): void => {
   sums.set(key, (sums.get(key) ?? 0) + n);
 };
 
-/** Adds the parts up. The first day comes before the whole ones and the last one after them, so the days stay in order. */
+/**
+ * Adds the parts up. The first day comes before the whole ones and the last one after them, so the days stay in order.
+ * @throws Unprocessable where an answer cannot hold as much
+ */
 const toMetrics = (counted: Counted, range: Range): Metrics => {
   const totals = new Map(counted.totals);
   const types = new Map(counted.types);
@@ -56,6 +59,10 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
       add(days, day, n);
     }
   };
+  if ((counted.days?.length ?? 0) > MOST_DAYS || types.size > MOST_TYPES)
+    throw new Unprocessable(
+      `An answer holds at most ${MOST_DAYS} days and ${MOST_TYPES} asset types; ask for a shorter range`,
+    );
   const [firstDay, lastDay] = edgeDays(range);
   addFacts(counted.firstFacts, firstDay);
   counted.days?.forEach((day, index) => days.set(day, counted.counts![index]!));
@@ -94,6 +101,7 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
   /**
    * @throws Forbidden where the organization may not see brands, NotFound where it has no such brand
    * @throws Unavailable where the database is away, or the range takes too long to count
+   * @throws Unprocessable where the range has more days or asset types than an answer holds
    * @throws TooManyRequests where too many queries of the organization are waiting
    */
   async execute({ organization, range, brand }: GetMetrics): Promise<MetricsAsOf> {

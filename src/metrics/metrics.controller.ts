@@ -1,11 +1,18 @@
 import { Controller, Get, Query, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
-import { ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import {
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+  ApiUnprocessableEntityResponse,
+} from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../events/instant.js';
 import { Access } from '../http/access.js';
 import { Organization } from '../http/caller.js';
 import { ErrorBody } from '../http/error-body.dto.js';
+import { MOST_DAYS, MOST_TYPES } from './count-sql.js';
 import { GetMetrics } from './get-metrics.js';
 import { Metrics, MetricsRequest } from './metrics.dto.js';
 import { readRange } from './range.js';
@@ -30,6 +37,10 @@ export class MetricsController {
     },
   })
   @ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })
+  @ApiUnprocessableEntityResponse({
+    description: `The range has more than ${MOST_DAYS} days or ${MOST_TYPES} asset types with a blocked threat.`,
+    type: ErrorBody,
+  })
   async getMetrics(
     @Organization() organization: string,
     @Query() request: MetricsRequest,

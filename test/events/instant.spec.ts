@@ -47,4 +47,14 @@ describe('an instant', () => {
     expect(formatDay(dayOf(EARLIEST))).toBe('0001-01-01');
     expect(formatDay(dayOf(LATEST))).toBe('9999-12-31');
   });
+
+  it('formats every day of 400 years, and days of all years, as a Date does', () => {
+    const wrong: number[] = [];
+    const compare = (day: number): void => {
+      if (formatDay(day) !== new Date(day * 86_400_000).toISOString().slice(0, 10)) wrong.push(day);
+    };
+    for (let day = -73_000; day < 73_100; day += 1) compare(day);
+    for (let day = dayOf(EARLIEST); day <= dayOf(LATEST); day += 89) compare(day);
+    expect(wrong).toEqual([]);
+  });
 });

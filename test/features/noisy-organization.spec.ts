@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MOST_DAYS, MOST_TYPES } from '../../src/metrics/count-sql.js';
+import { MEASURE } from '../../src/read-models/measure.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { Projector } from '../../projections/projector.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -99,6 +101,27 @@ describe('An organization that asks for metrics without end', () => {
     const refused = (await Promise.all(asked)).filter(({ status }) => status === 429);
     expect(refused.length).toBe(60 - 2 - 32);
     expect(refused[0]).toMatchObject({ retryAfter: '1', message: expect.stringContaining('are waiting') });
+  });
+
+  it('is told where a range has more days or types than an answer holds', async () => {
+    const { pool } = database;
+    const fill = (organization: string, days: number, types: number) =>
+      pool.query(
+        `with days as (insert into read.days select $1, '', $4, day, 1 from generate_series(1, $2::int) day)
+         insert into read.type_days select $1, '', $2, 'TYPE_' || n, 1 from generate_series(1, $3::int) n`,
+        [organization, days, types, MEASURE.threat],
+      );
+    await fill('many-days', MOST_DAYS + 1, 1);
+    await fill('many-types', 1, MOST_TYPES + 1);
+    await fill('just-as-many', MOST_DAYS, MOST_TYPES);
+    const statuses: Record<string, number> = {};
+    for (const organization of ['many-days', 'many-types', 'just-as-many']) {
+      const key = await app.issueKey({ organization });
+      const response = await fetch(`${app.url}/v2/organization/metrics`, { headers: { 'x-api-key': key } });
+      await response.arrayBuffer();
+      statuses[organization] = response.status;
+    }
+    expect(statuses).toEqual({ 'many-days': 422, 'many-types': 422, 'just-as-many': 200 });
   });
 
   it('is answered in time where a range takes too long to count', async () => {
