@@ -28,7 +28,7 @@ export class AppModule {
         CqrsModule.forRoot(),
         EventLogModule,
         ReadModelsModule,
-        HttpModule,
+        HttpModule.with(config),
         ApiKeysModule,
         IngestionModule,
         MetricsModule,

@@ -8,6 +8,10 @@ export abstract class Config {
   abstract readonly host: string;
   /** 0 takes a free port. */
   abstract readonly port: number;
+  /** Where operators have a listener of their own. */
+  abstract readonly opsHost: string;
+  /** Absent: what is for operators is given on `port` too. 0 takes a free port. */
+  abstract readonly opsPort: number | undefined;
   /** Absent: an embedded PostgreSQL in `dataDir`. */
   abstract readonly databaseUrl: string | undefined;
   /** Absolute. */
@@ -73,12 +77,17 @@ const network = (address: string): string => {
  */
 export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
   const read = (name: string): string | undefined => env[name]?.trim() || undefined;
+  const opsPort = read('OPS_PORT');
+  if (opsPort === undefined && read('OPS_HOST') !== undefined)
+    throw new ConfigError('OPS_HOST is set, but OPS_PORT is not; a second listener needs a port');
   const databaseUrl = read('DATABASE_URL');
   const eventStoreUrl = read('EVENTSTORE_URL');
   const sourcesFile = read('SOURCES_FILE');
   return Object.freeze({
     host: read('HOST') ?? '127.0.0.1',
     port: wholeNumber('PORT', read('PORT') ?? '3000', 65_535),
+    opsHost: read('OPS_HOST') ?? '127.0.0.1',
+    opsPort: opsPort === undefined ? undefined : wholeNumber('OPS_PORT', opsPort, 65_535),
     databaseUrl: databaseUrl && url('DATABASE_URL', databaseUrl, ['postgres', 'postgresql']),
     dataDir: resolve(read('DATA_DIR') ?? '.data'),
     eventStoreUrl:
@@ -113,12 +122,14 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
 /** The environment of a process that is to have these settings, some of them decided since: ours, with them in it. */
 export const environmentOf = (
   config: Config,
-  decided: Partial<Pick<Config, 'port' | 'databaseUrl'>> = {},
+  decided: Partial<Pick<Config, 'port' | 'opsPort' | 'databaseUrl'>> = {},
   env: NodeJS.ProcessEnv = process.env,
 ): NodeJS.ProcessEnv => ({
   ...env,
   HOST: config.host,
   PORT: String(decided.port ?? config.port),
+  OPS_HOST: config.opsPort === undefined ? '' : config.opsHost,
+  OPS_PORT: String(decided.opsPort ?? config.opsPort ?? ''),
   DATABASE_URL: decided.databaseUrl ?? config.databaseUrl ?? '',
   DATA_DIR: config.dataDir,
   EVENTSTORE_URL: config.eventStoreUrl ?? '',

@@ -3,20 +3,13 @@ import { createApp } from './app.module.js';
 import { readSourcesFile } from './asset-check/sources/sources-file.js';
 import { type Config, ConfigError, readConfig, WRONG_SETTING } from './config.js';
 import { openDatabase } from './embedded-postgres/embedded-postgres.js';
+import { AddressInUse, listenAt } from './http/listen.js';
+import { createOpsListener } from './http/ops-listener.js';
 import { stopInOrder } from './http/orderly-stop.js';
 import { Readiness } from './http/readiness.js';
 import { createLogger } from './logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
 import { tellParent, whenAskedToStop } from './supervisor.js';
-
-/** What HOST and PORT name may not be there, or not be ours. */
-const asSetting = ({ host, port }: Config, error: unknown): unknown => {
-  const { code } = error as { code?: string };
-  if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')
-    return new ConfigError(`HOST is "${host}"; it must be an address of this machine, or a name that stands for one`);
-  if (code === 'EACCES') return new ConfigError(`PORT is ${port}; this user may not listen there`);
-  return error;
-};
 
 interface Start {
   readonly logger: LoggerService;
@@ -29,17 +22,21 @@ const serve = async (config: Config, { logger, release, asked }: Start): Promise
   await prepareTables(config.databaseUrl!, log, asked);
   asked.throwIfAborted();
   const app = await createApp(config, logger);
+  const { opsPort } = config;
+  const ops = opsPort === undefined ? undefined : createOpsListener(app);
   const close = async (): Promise<void> => {
     await app.close();
+    // Last, so that it says to the end that the process is stopping.
+    await ops?.close();
     await release();
   };
   stopInOrder(asked, app.getHttpServer(), app.get(Readiness), close, log);
-  await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {
-    throw asSetting(config, error);
-  });
+  const opsUrl = ops && (await listenAt<string>(ops, { host: config.opsHost, port: opsPort! }, 'OPS_'));
+  if (opsUrl !== undefined) log(`Metrics and details of health for operators on ${opsUrl}`);
+  await listenAt(app, { host: config.host, port: config.port });
   const url = await app.getUrl();
   log(`Listening on ${url}`);
-  tellParent({ url });
+  tellParent({ url, ...(opsUrl !== undefined && { opsUrl }) });
 };
 
 const run = async (config: Config, asked: AbortSignal): Promise<void> => {
@@ -61,12 +58,8 @@ const run = async (config: Config, asked: AbortSignal): Promise<void> => {
 };
 
 /** What a person can do something about is a sentence; anything else comes with where it happened. */
-const sentenceOf = (error: unknown): unknown => {
-  if (error instanceof ConfigError) return error.message;
-  const { code, address, port } = error as { code?: string; address?: string; port?: number };
-  if (code === 'EADDRINUSE') return `${address}:${port} is in use; PORT and HOST name another place to listen`;
-  return error;
-};
+const sentenceOf = (error: unknown): unknown =>
+  error instanceof ConfigError || error instanceof AddressInUse ? error.message : error;
 
 const asked = whenAskedToStop();
 try {

@@ -33,6 +33,6 @@ export const whenAskedToStop = (): AbortSignal => {
 };
 
 /** Tells the supervisor, where there is one, that this process does its work now, and at which address. */
-export const tellParent = (ready: { readonly url?: string }): void => {
+export const tellParent = (ready: { readonly url?: string; readonly opsUrl?: string }): void => {
   process.send?.(ready);
 };

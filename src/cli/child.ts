@@ -15,6 +15,7 @@ const BY_A_SETTING = `code ${WRONG_SETTING}`;
 /** What a process tells with `tellParent`. */
 interface Told {
   readonly url?: string;
+  readonly opsUrl?: string;
 }
 
 /** A program of the service that is kept running, as a process of its own. */

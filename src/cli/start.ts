@@ -22,11 +22,15 @@ export const API_FLAGS = ['--max-semi-space-size=16'];
 
 const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
+const portOf = <T>(url: string | undefined, otherwise: T): number | T =>
+  url === undefined ? otherwise : Number(new URL(url).port || 80);
+
 /** The whole service on this machine: the database where none is set, the API and the projector. */
 export class Service {
   #database: Promise<Database> | undefined;
   #stopped: Promise<void> | undefined;
   #url: string | undefined;
+  #opsUrl: string | undefined;
   #databaseUrl: string | undefined;
   readonly #api: Child;
   readonly #projector: Child;
@@ -49,9 +53,10 @@ export class Service {
     this.#database = openDatabase(this.config, this.log);
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
-    const [{ url }] = await Promise.all([this.#api.start(), this.#projector.start()]);
+    const [{ url, opsUrl }] = await Promise.all([this.#api.start(), this.#projector.start()]);
     if (url === undefined) throw new Error('The API did not say where it listens');
     this.#url = url;
+    this.#opsUrl = opsUrl;
     return { url, databaseUrl };
   }
 
@@ -79,7 +84,8 @@ export class Service {
     return environmentOf(this.config, {
       databaseUrl: this.#databaseUrl,
       // An API that is started again takes the port that its clients know, also where the first one took any.
-      port: this.#url === undefined ? this.config.port : Number(new URL(this.#url).port || 80),
+      port: portOf(this.#url, this.config.port),
+      opsPort: portOf(this.#opsUrl, this.config.opsPort),
     });
   }
 }

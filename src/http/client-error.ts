@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ConnectionError } from 'fastify';
 import { errorBody } from './answer-error.js';
+import { ANSWER_HEADERS } from './every-request.js';
 import { LONGEST_URI } from './limits.js';
 
 const LINE_FEED = 10;
@@ -19,10 +21,15 @@ const statusOf = ({ code, rawPacket }: ConnectionError): number => {
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
 };
 
-const answerRaw = (socket: Duplex, status: number, headers = ''): void => {
+const ALWAYS = Object.entries(ANSWER_HEADERS)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
+
+const answerRaw = (socket: Duplex, status: number, id: string = randomUUID(), headers = ''): void => {
   const body = JSON.stringify(errorBody(status));
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n` +
+      `X-Request-Id: ${id}\r\n${ALWAYS}Content-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n${headers}Connection: close\r\n\r\n${body}`,
     // A peer that never reads must not keep the socket.
     () => socket.destroy(),
@@ -41,7 +48,7 @@ export const onClientError = (error: ConnectionError, socket: Duplex): void => {
 
 /** What Node would answer without a body, or not at all. */
 export const answerEverything = (server: Server): void => {
-  server.on('connect', (_request, socket) => answerRaw(socket, 405, 'Allow: GET, POST\r\n'));
+  server.on('connect', (_request, socket) => answerRaw(socket, 405, randomUUID(), 'Allow: GET, POST\r\n'));
   // An expectation we do not know is no reason to refuse the request.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 };

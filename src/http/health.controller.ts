@@ -1,19 +1,34 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { Config } from '../config.js';
 import { EventLog } from '../event-log/event-log.js';
 import { Health, Liveness } from './health.dto.js';
 import { ProjectionLags } from './projection-lag.js';
-import { Readiness } from './readiness.js';
+import { Readiness, type Report } from './readiness.js';
 
 /** A projection further behind than this is worth a look. */
 const DEGRADED_AFTER_SECONDS = 10;
+
+/** Answers with a report, so that a balancer understands its status alone. */
+export const answerReport = (report: Report, reply: FastifyReply): Report => {
+  if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
+  // Said here too: the request may have come before the signal, and the report after it.
+  if (report.status === 'stopping') void reply.header('connection', 'close');
+  return report;
+};
+
+const withoutDetails = ({ status, parts }: Report): Report => ({
+  status,
+  parts: Object.fromEntries(Object.entries(parts).map(([part, { state }]) => [part, { state }])),
+});
 
 @Controller('health')
 @ApiTags('Operation')
 export class HealthController {
   constructor(
     private readonly readiness: Readiness,
+    private readonly config: Config,
     log: EventLog,
     lags: ProjectionLags,
   ) {
@@ -38,9 +53,6 @@ export class HealthController {
   @ApiServiceUnavailableResponse({ type: Health, description: 'A part is away, or the process is stopping.' })
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const report = await this.readiness.report();
-    if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
-    // Said here too: the request may have come before the signal, and the report after it.
-    if (report.status === 'stopping') void reply.header('connection', 'close');
-    return report;
+    return answerReport(this.config.opsPort === undefined ? report : withoutDetails(report), reply);
   }
 }

@@ -5,7 +5,7 @@ export class PartHealth {
    * @example "ok"
    */
   state!: 'ok' | 'degraded' | 'away';
-  /** What a person wants to know of it. */
+  /** What an operator wants to know of it. Where operators have a listener of their own (`OPS_PORT`), given there alone. */
   detail?: unknown;
 }
 

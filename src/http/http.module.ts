@@ -1,14 +1,15 @@
-import { Global, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Config } from '../config.js';
-import { Invalid, NotFound } from '../errors.js';
+import { NotFound } from '../errors.js';
 import { checkAccess } from './check-access.js';
 import { AllowedMethods } from './allowed-methods.js';
 import { answerError, MethodNotAllowed, NO_SUCH_ADDRESS } from './answer-error.js';
 import { HealthController } from './health.controller.js';
 import { readJsonBodies } from './json-body.js';
+import { onEveryRequest } from './every-request.js';
 import { guardConnections } from './guard-connections.js';
 import { KeyCheck } from './key-check.js';
 import { ProjectionLags } from './projection-lag.js';
@@ -28,17 +29,22 @@ const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
  */
 @Global()
 @Module({
-  controllers: [HealthController, PrometheusController],
+  controllers: [HealthController],
   providers: [Readiness, ProjectionLags, Prometheus, { provide: Registry, useFactory: () => new Registry() }],
   exports: [Readiness, Registry],
 })
 export class HttpModule {
   private readonly allowed = new AllowedMethods();
 
+  /** Where operators have a listener of their own, Prometheus is answered there alone. */
+  static with({ opsPort }: Config): DynamicModule {
+    return { module: HttpModule, controllers: opsPort === undefined ? [PrometheusController] : [] };
+  }
+
   constructor(
     host: HttpAdapterHost,
     private readonly keys: KeyCheck,
-    private readonly readiness: Readiness,
+    readiness: Readiness,
     private readonly prometheus: Prometheus,
     registry: Registry,
     config: Config,
@@ -49,11 +55,8 @@ export class HttpModule {
     const unauthenticated = new Unauthenticated(config.unauthenticatedPerMinute, keys);
     readJsonBodies(instance);
     instance.addHook('onRoute', (route) => this.prepare(route, limit, unauthenticated));
+    onEveryRequest(instance, readiness);
     instance.addHook('onRequest', (request, reply, done) => {
-      void reply.header('x-request-id', request.id);
-      if (this.readiness.stopping) void reply.header('connection', 'close');
-      if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
-        return answerError(new Invalid('The request has no Host header'), request, reply);
       if (!request.is404) return done();
       const allow = this.allowed.of(pathOf(request.url));
       const error = allow === undefined ? new NotFound(NO_SUCH_ADDRESS) : new MethodNotAllowed(allow);

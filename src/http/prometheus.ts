@@ -8,6 +8,8 @@ import { ProjectionLags } from './projection-lag.js';
 /** Seconds. A metrics query of a large organization takes tens of milliseconds, an authenticated check far less. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+const SHARED_FOR_MS = 1_000;
+
 /**
  * What Prometheus is told. Features register what is theirs in the same `Registry` (prom-client's, injectable); the
  * event-loop delay and memory come from its defaults.
@@ -20,6 +22,7 @@ export class Prometheus {
   private readonly lag: Gauge;
   private readonly seconds: Gauge;
   private readonly parked: Gauge;
+  private shared: { readonly text: Promise<string>; until: number } | undefined;
 
   constructor(
     private readonly registry: Registry,
@@ -63,8 +66,19 @@ export class Prometheus {
     });
   }
 
-  /** Every figure, as of now. */
-  async scrape(): Promise<string> {
+  /** Every figure, at most a second old: however many ask, the database is asked once a second. */
+  scrape(): Promise<string> {
+    const now = performance.now();
+    if (this.shared === undefined || now >= this.shared.until) {
+      const shared = { text: this.collect(), until: Infinity };
+      const keep = (): number => (shared.until = performance.now() + SHARED_FOR_MS);
+      shared.text.then(keep, keep);
+      this.shared = shared;
+    }
+    return this.shared.text;
+  }
+
+  private async collect(): Promise<string> {
     // Old figures of a database that is away would look like new ones.
     for (const gauge of [this.position, this.lag, this.seconds, this.parked]) gauge.reset();
     try {

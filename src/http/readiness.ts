@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
 
 const LONGEST_PROBE_MS = 2_000;
 
@@ -10,6 +11,12 @@ export interface PartState {
   readonly detail?: unknown;
 }
 
+/** Anybody may read them: no addresses, no words of a driver. */
+const FAILED = 'It does not answer; the log says why';
+const LATE = `No answer within ${LONGEST_PROBE_MS} ms`;
+
+const logger = new Logger('health');
+
 export interface Report {
   readonly status: 'ready' | 'degraded' | 'not-ready' | 'stopping';
   readonly parts: Readonly<Record<string, PartState>>;
@@ -17,16 +24,18 @@ export interface Report {
 
 type Probe = () => PartState | Promise<PartState>;
 
-const away = (detail: string): PartState => ({ state: 'away', detail });
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Whether this process should be sent requests. Each part that can be away or ill registers itself. */
 export class Readiness {
   /** Set once, when the process has been asked to stop. */
   stopping = false;
   private readonly probes = new Map<string, Probe>();
+  /** Parts whose failure has been logged; once until they answer again. */
+  private readonly failing = new Set<string>();
   private running: Promise<Report> | undefined;
 
-  /** @param probe what it throws is the part's state: away */
+  /** @param probe where it throws the part is away; what it throws is logged, not shown */
   register(part: string, probe: Probe): void {
     this.probes.set(part, probe);
   }
@@ -39,20 +48,25 @@ export class Readiness {
 
   private async ask(): Promise<Report> {
     const states = await Promise.all(
-      [...this.probes].map(async ([part, probe]) => [part, await this.stateOf(probe)] as const),
+      [...this.probes].map(async ([part, probe]) => [part, await this.stateOf(part, probe)] as const),
     );
     const has = (wanted: PartState['state']): boolean => states.some(([, { state }]) => state === wanted);
     const status = has('away') ? 'not-ready' : has('degraded') ? 'degraded' : 'ready';
     return { status: this.stopping ? 'stopping' : status, parts: Object.fromEntries(states) };
   }
 
-  private async stateOf(probe: Probe): Promise<PartState> {
+  private async stateOf(part: string, probe: Probe): Promise<PartState> {
     const timer = new AbortController();
-    const late = sleep(LONGEST_PROBE_MS, away(`No answer within ${LONGEST_PROBE_MS} ms`), { signal: timer.signal });
+    const away = { state: 'away', detail: LATE } as const;
+    const late = sleep(LONGEST_PROBE_MS, away, { signal: timer.signal });
     try {
-      return await Promise.race([probe(), late]);
+      const state = await Promise.race([probe(), late]);
+      if (state !== away) this.failing.delete(part);
+      return state;
     } catch (error) {
-      return away(error instanceof Error ? error.message : String(error));
+      if (!this.failing.has(part)) logger.warn(`${part} does not answer: ${messageOf(error)}`);
+      this.failing.add(part);
+      return { state: 'away', detail: FAILED };
     } finally {
       late.catch(() => undefined);
       timer.abort();

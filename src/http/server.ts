@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config.js';
 import { answerError } from './answer-error.js';
 import { answerEverything, onClientError } from './client-error.js';
+import { ANSWER_HEADERS } from './every-request.js';
 import { BODY_LIMIT } from './limits.js';
 import './caller.js';
 
@@ -33,7 +34,7 @@ export const createServer = (config: Config): FastifyAdapter => {
     return503OnClosing: false,
     clientErrorHandler: onClientError,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-      void reply.header('x-request-id', request.id);
+      void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
       answerError(error, request, reply);
     },
   });

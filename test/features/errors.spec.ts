@@ -258,11 +258,14 @@ describe('Every error has the flat body', () => {
   it('tells nothing of what answers', async () => {
     const { headers } = await ask('GET', '/v2/nothing');
     expect([...headers.keys()].sort()).toEqual([
+      'cache-control',
       'connection',
       'content-length',
       'content-type',
       'date',
       'keep-alive',
+      'vary',
+      'x-content-type-options',
       'x-request-id',
     ]);
   });

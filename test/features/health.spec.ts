@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { PROJECTIONS } from '../../projections/index.js';
 import { Projector } from '../../projections/projector.js';
+import { ProjectionLags } from '../../src/http/projection-lag.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 import { sent, stored } from '../support/upstream.js';
@@ -71,7 +73,7 @@ describe('Health', () => {
     await eventually('it is degraded', async () => (await ready()).body.status === 'degraded');
     const { status, body } = await ready();
     expect([status, body.status, body.parts.readModels]).toMatchObject([200, 'degraded', { state: 'degraded' }]);
-    expect(await samples('parked_events')).toMatchObject({ 'projection="metrics"': 1 });
+    await eventually('Prometheus knows', async () => (await samples('parked_events'))['projection="metrics"'] === 1);
   });
 });
 
@@ -84,6 +86,8 @@ describe('Prometheus', () => {
     await fetch(`${app.url}/v2/organization/metrics?brandSlug=`, { headers });
     await fetch(`${app.url}/v2/organization/metrics`);
     await fetch(`${app.url}/v2/unheard/of`);
+    // What is scraped is up to a second old.
+    await sleep(1_100);
     const counts = await samples('http_request_duration_seconds_count');
     expect(counts).toMatchObject({
       'method="DELETE",route="/v2/organization/asset-groups/:id",status="404"': 3,
@@ -92,6 +96,18 @@ describe('Prometheus', () => {
       'method="any",route="none",status="404"': 1,
     });
     expect(Object.keys(counts).join()).not.toMatch(/secret|unheard/);
+  });
+
+  it('has the database asked once a second, however many scrape', async () => {
+    await sleep(1_100);
+    const asked = jest.spyOn(app.app.get(ProjectionLags), 'read');
+    await Promise.all(Array.from({ length: 50 }, () => samples('read_models_up')));
+    await samples('read_models_up');
+    expect(asked).toHaveBeenCalledTimes(1);
+    await sleep(1_100);
+    await samples('read_models_up');
+    expect(asked).toHaveBeenCalledTimes(2);
+    asked.mockRestore();
   });
 
   it('is told how far each projection is, in positions and seconds', async () => {

@@ -1,4 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Readiness } from '../../src/http/readiness.js';
 
 describe('Readiness', () => {
@@ -12,10 +13,22 @@ describe('Readiness', () => {
       parts: { a: { state: 'ok' }, b: { state: 'degraded', detail: 'one event is parked' } },
     });
     readiness.register('c', () => Promise.reject(new Error('no connection')));
-    expect(await readiness.report()).toMatchObject({
-      status: 'not-ready',
-      parts: { c: { state: 'away', detail: 'no connection' } },
-    });
+    expect(await readiness.report()).toMatchObject({ status: 'not-ready', parts: { c: { state: 'away' } } });
+  });
+
+  it('shows nobody what a driver said, and logs it once until the part answers again', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const readiness = new Readiness();
+    let failure: Error | undefined = new Error('connect ECONNREFUSED 10.1.2.3:5432');
+    readiness.register('readModels', () => (failure ? Promise.reject(failure) : { state: 'ok' }));
+    for (let i = 0; i < 3; i++) expect(JSON.stringify(await readiness.report())).not.toMatch(/10\.1\.2\.3|ECONN/);
+    expect(warn.mock.calls).toEqual([['readModels does not answer: connect ECONNREFUSED 10.1.2.3:5432']]);
+    failure = undefined;
+    await readiness.report();
+    failure = new Error('gone again');
+    await readiness.report();
+    expect(warn).toHaveBeenCalledTimes(2);
+    warn.mockRestore();
   });
 
   it('waits for no part for ever', async () => {

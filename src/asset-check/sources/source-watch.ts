@@ -95,7 +95,9 @@ export class SourceWatch implements OnModuleInit, BeforeApplicationShutdown {
     // A list that fails is no reason to send requests elsewhere: every instance asks the same one.
     readiness.register('lists', () => ({
       state: 'ok',
-      detail: Object.fromEntries(lists.map(({ state: { id, entries, lastError } }) => [id, { entries, lastError }])),
+      detail: Object.fromEntries(
+        lists.map(({ state: { id, entries, lastError } }) => [id, { entries, failing: lastError !== undefined }]),
+      ),
     }));
     const gauge = (name: string, help: string, value: (list: ListSource) => number | undefined): Gauge =>
       new Gauge({

@@ -1,0 +1,43 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import { Invalid } from '../errors.js';
+import { answerError } from './answer-error.js';
+import type { Readiness } from './readiness.js';
+
+/** Answers are for who asked, with this key, and nothing but what their type says. A route may say otherwise. */
+export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', vary: 'X-API-KEY' };
+
+const hasSeveralHosts = (rawHeaders: readonly string[]): boolean => {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1;
+};
+
+/**
+ * What a server in front of us may read in another way than we do: whom the request is for, or where it ends. Node
+ * takes the first Host, and unpacks nothing of what a coding before `chunked` has packed.
+ */
+const ambiguityOf = ({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined => {
+  // Refused by us, because Node's own refusal has no body.
+  if (headers.host === undefined && httpVersion !== '1.0') return 'The request has no Host header';
+  if (hasSeveralHosts(rawHeaders)) return 'The request has more than one Host header';
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked')
+    return 'Transfer-Encoding may be chunked, with no other coding';
+  return undefined;
+};
+
+/** What every request has in common, on whichever port. */
+export const onEveryRequest = (instance: FastifyInstance, readiness: Readiness): void => {
+  instance.addHook('onRequest', (request, reply, done) => {
+    void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
+    if (readiness.stopping) void reply.header('connection', 'close');
+    const ambiguity = ambiguityOf(request.raw);
+    if (ambiguity === undefined) return done();
+    void reply.header('connection', 'close');
+    answerError(new Invalid(ambiguity), request, reply);
+  });
+};
