@@ -2,6 +2,7 @@ import { HttpException, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Conflict, Forbidden, Invalid, NotFound, Unauthorized, Unavailable, Unprocessable } from '../errors.js';
 import { asUnavailable } from '../read-models/unavailable.js';
+import { letAnswerArrive } from './early-answer.js';
 import type { ErrorBody } from './error-body.dto.js';
 
 /** What each status is called in the `code` of an error. */
@@ -144,6 +145,7 @@ export const answerError = (error: unknown, request: FastifyRequest, reply: Fast
   const { status, message, issues, headers } = answerTo(error);
   if (status >= 500) log(status, error, request);
   if (reply.sent) return;
+  letAnswerArrive(request.raw, reply);
   // A handler may have named another media type before it failed.
   reply.removeHeader('content-type');
   if (headers) void reply.headers(headers);

@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ConnectionError } from 'fastify';
 import { errorBody } from './answer-error.js';
+import { hasLastAnswer } from './early-answer.js';
 import { ANSWER_HEADERS } from './every-request.js';
 import { LONGEST_URI } from './limits.js';
 
@@ -39,7 +40,7 @@ const answerRaw = (socket: Duplex, status: number, id: string = randomUUID(), he
 /** Answers what Node could not read as a request, and ends the connection: nobody knows where the next one begins. */
 export const onClientError = (error: ConnectionError, socket: Duplex): void => {
   const answering = (socket as { _httpMessage?: { headersSent?: boolean } })._httpMessage?.headersSent === true;
-  if (error.code === 'ECONNRESET' || !socket.writable || answering) {
+  if (error.code === 'ECONNRESET' || !socket.writable || answering || hasLastAnswer(socket)) {
     socket.destroy();
     return;
   }

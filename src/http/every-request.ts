@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { Invalid } from '../errors.js';
 import { answerError } from './answer-error.js';
+import { hasLastAnswer } from './early-answer.js';
 import type { Readiness } from './readiness.js';
 
 /** Answers are for who asked, with this key, and nothing but what their type says. A route may say otherwise. */
@@ -33,6 +34,8 @@ const ambiguityOf = ({ headers, rawHeaders, httpVersion }: IncomingMessage): str
 /** What every request has in common, on whichever port. */
 export const onEveryRequest = (instance: FastifyInstance, readiness: Readiness): void => {
   instance.addHook('onRequest', (request, reply, done) => {
+    // What looks like a request behind a body that was refused is not carried out: its answer would never arrive.
+    if (hasLastAnswer(request.raw.socket)) return;
     void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
     if (readiness.stopping) void reply.header('connection', 'close');
     const ambiguity = ambiguityOf(request.raw);
