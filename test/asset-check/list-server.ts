@@ -15,10 +15,11 @@ export class ListServer {
     this.behave(request, response);
   });
 
-  async start(): Promise<string> {
+  /** @param port 0 takes a free one */
+  async start(host = '127.0.0.1', port = 0): Promise<string> {
     this.server.on('connection', () => (this.connections += 1));
-    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    await new Promise<void>((resolve) => this.server.listen(port, host, resolve));
+    return `http://${host}:${(this.server.address() as AddressInfo).port}`;
   }
 
   async stop(): Promise<void> {

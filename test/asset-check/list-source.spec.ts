@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -303,6 +303,39 @@ describe('a list that is fetched', () => {
         lastErrorAt: expect.any(Number),
       },
       { id: 'unread', mode: 'DISABLED', from: `${url}/list`, entries: 0, refused: 0 },
+    ]);
+  });
+
+  it('of an address with secrets shows and keeps none of them', async () => {
+    server.behave = sends(entries(10));
+    const secret = `${url.replace('://', '://user:hunter2@')}/list?token=s3cret#part`;
+    const source = list({ url: secret });
+    await source.refresh(never);
+    expect(source.state.entries).toBe(10);
+    server.behave = answers(401);
+    await source.refresh(never);
+    const sourcesFile = join(folder, 'sources.json');
+    const settings = { id: 'list', kind: 'list', format: 'plain', url: secret };
+    await writeFile(sourcesFile, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, settings] }));
+    const status = await readSourcesStatus({ sourcesFile, dataDir: folder, variable: () => undefined });
+    expect(status).toMatchObject([{ from: `${url}/list` }]);
+    const kept = join(folder, 'lists');
+    const texts = await Promise.all((await readdir(kept)).map((name) => readFile(join(kept, name), 'utf8')));
+    expect(JSON.stringify([status, news, source.state, texts])).not.toMatch(/user|hunter2|token|s3cret|#part/);
+    // The same address has its copy, and another query of the same server is another list.
+    const [same, other] = [list({ url: secret }), list({ url: secret.replace('s3cret', 'other') })];
+    await same.load();
+    expect(ask(same, 'site-7.example')).toBe('BLOCKED site-7.example');
+    await other.load();
+    expect(ask(other, 'site-7.example')).toBe('source-error');
+  });
+
+  (process.platform === 'win32' ? it.skip : it)('is kept where nobody else can read it', async () => {
+    server.behave = sends(entries(10));
+    await list().refresh(never);
+    const modeOf = async (...path: string[]): Promise<number> => (await stat(join(folder, ...path))).mode & 0o777;
+    expect([await modeOf('lists'), await modeOf('lists', 'list.json'), await modeOf('lists', 'list.list')]).toEqual([
+      0o700, 0o600, 0o600,
     ]);
   });
 

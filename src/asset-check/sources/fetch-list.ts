@@ -1,9 +1,9 @@
-import { lookup as lookUpName } from 'node:dns';
+import { lookup as lookUpName, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { isPrivateAddress } from '../../assets/internal-host.js';
 import { type Body, ListRefused } from './list-format.js';
+import { isReachableAddress } from './reachable-address.js';
 
 /** What lets the server answer "not modified". */
 export interface Validators {
@@ -17,23 +17,40 @@ export interface FetchedList {
   readonly validators: Validators;
 }
 
+/** What a name leads to, and where a redirect may lead. */
+export interface Network {
+  readonly lookUp: (
+    hostname: string,
+    options: LookupAllOptions,
+    callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+  ) => void;
+  readonly isReachable: (address: string) => boolean;
+}
+
+const INTERNET: Network = { lookUp: lookUpName, isReachable: isReachableAddress };
+
 /** What to say of an error: that time was up, where it was. */
 type OrLate = (error: unknown) => unknown;
 
 const MOST_REDIRECTS = 5;
 const AGENT = 'threat-protection/2.0 (+list refresh)';
 
-/** Name resolution that finds no private address, so that a name cannot lead where an address may not. */
-const publicLookUp: LookupFunction = (hostname, options, callback) => {
-  lookUpName(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error) return callback(error, '', 0);
-    const found = addresses.filter(({ address }) => !isPrivateAddress(address));
-    if (found.length === 0)
-      return callback(new ListRefused(`${hostname} leads to a private address`) as NodeJS.ErrnoException, '', 0);
-    if (options.all === true) callback(null, found);
-    else callback(null, found[0]!.address, found[0]!.family);
-  });
-};
+/**
+ * Name resolution that finds public addresses only, so that a name cannot lead where an address may not. The connection
+ * is made to what is found here: a name that leads elsewhere the next time it is asked for gains nothing by it.
+ */
+const publicLookUp =
+  ({ lookUp, isReachable }: Network): LookupFunction =>
+  (hostname, options, callback) => {
+    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '', 0);
+      const found = addresses.filter(({ address }) => isReachable(address));
+      if (found.length === 0)
+        return callback(new ListRefused(`${hostname} leads to a private address`) as NodeJS.ErrnoException, '', 0);
+      if (options.all === true) callback(null, found);
+      else callback(null, found[0]!.address, found[0]!.family);
+    });
+  };
 
 /**
  * Gets a list from the address an operator configured, which may be private. What it redirects to may not: the other
@@ -45,6 +62,7 @@ export const fetchList = async (
   url: string,
   { timeoutMs, maxBytes, validators }: { timeoutMs: number; maxBytes: number; validators: Validators },
   stop: AbortSignal,
+  network = INTERNET,
 ): Promise<FetchedList> => {
   const late = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([late, stop]);
@@ -53,12 +71,12 @@ export const fetchList = async (
   let at = new URL(url);
   try {
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
-      const response = await get(at, redirects > 0, validators, signal);
+      const response = await get(at, redirects > 0 ? publicLookUp(network) : undefined, validators, signal);
       const location = response.headers.location;
       if (response.statusCode! >= 300 && response.statusCode! < 400 && response.statusCode !== 304) {
         response.destroy();
         if (location === undefined) throw new ListRefused(`It answered ${response.statusCode} without a new address`);
-        at = redirectTarget(location, at);
+        at = redirectTarget(location, at, network);
         continue;
       }
       return read(response, maxBytes, orLate);
@@ -69,7 +87,7 @@ export const fetchList = async (
   throw new ListRefused(`It redirected more than ${MOST_REDIRECTS} times`);
 };
 
-const redirectTarget = (location: string, from: URL): URL => {
+const redirectTarget = (location: string, from: URL, { isReachable }: Network): URL => {
   let target: URL;
   try {
     target = new URL(location, from);
@@ -81,13 +99,13 @@ const redirectTarget = (location: string, from: URL): URL => {
   if (from.protocol === 'https:' && target.protocol === 'http:')
     throw new ListRefused('It redirected to an address without encryption');
   const literal = target.hostname.replace(/^\[|\]$/g, '');
-  if (isIP(literal) !== 0 && isPrivateAddress(literal)) throw new ListRefused('It redirected to a private address');
+  if (isIP(literal) !== 0 && !isReachable(literal)) throw new ListRefused('It redirected to a private address');
   return target;
 };
 
 const get = (
   url: URL,
-  isRedirected: boolean,
+  lookup: LookupFunction | undefined,
   { etag, lastModified }: Validators,
   signal: AbortSignal,
 ): Promise<http.IncomingMessage> =>
@@ -105,7 +123,7 @@ const get = (
           ...(etag === undefined ? {} : { 'if-none-match': etag }),
           ...(lastModified === undefined ? {} : { 'if-modified-since': lastModified }),
         },
-        ...(isRedirected ? { lookup: publicLookUp } : {}),
+        ...(lookup && { lookup }),
       },
       resolve,
     );

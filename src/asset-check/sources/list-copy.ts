@@ -7,7 +7,7 @@ import type { Body } from './list-format.js';
 /** What is known of a list; also what the operator's command reads, in a process of its own. */
 export interface ListState {
   readonly id: string;
-  /** Address, format and verdict it was read with; a copy of another origin is not used. */
+  /** Format, verdict and address it was read with, the address without secrets; a copy of another origin is not used. */
   readonly origin: string;
   /** Entries in use; 0 where it was never read. */
   readonly entries: number;
@@ -23,6 +23,10 @@ export interface ListState {
   /** ms */
   readonly lastErrorAt?: number;
 }
+
+/** Which lists are read, and what they hold, is nobody else's business on this machine. */
+const FOLDER = { recursive: true, mode: 0o700 };
+const FILE_MODE = 0o600;
 
 const folderOf = (dataDir: string): string => join(dataDir, 'lists');
 
@@ -78,13 +82,13 @@ export class ListCopy {
   async write(state: ListState, isGood: boolean): Promise<void> {
     const { recorded } = this;
     this.recorded = undefined;
-    await mkdir(folderOf(this.dataDir), { recursive: true });
+    await mkdir(folderOf(this.dataDir), FOLDER);
     if (recorded !== undefined && !isGood) await rm(partOf(this.body), { force: true });
     else if (recorded?.failure !== undefined) throw recorded.failure;
     else if (recorded !== undefined) await rename(partOf(this.body), this.body);
     const part = partOf(this.state);
     try {
-      await writeFile(part, JSON.stringify(state));
+      await writeFile(part, JSON.stringify(state), { mode: FILE_MODE });
       await rename(part, this.state);
     } catch (error) {
       await rm(part, { force: true });
@@ -96,8 +100,8 @@ export class ListCopy {
     let failure: Error | undefined;
     const onFailure = (error: Error): undefined => void (failure ??= error);
     const part = partOf(this.body);
-    await mkdir(folderOf(this.dataDir), { recursive: true }).catch(onFailure);
-    const file = await open(part, 'w').catch(onFailure);
+    await mkdir(folderOf(this.dataDir), FOLDER).catch(onFailure);
+    const file = await open(part, 'w', FILE_MODE).catch(onFailure);
     let isWhole = false;
     try {
       for await (const chunk of chunks) {

@@ -5,6 +5,7 @@ import type { Reading } from '../../assets/read-content.js';
 import type { Opinion } from '../opinion.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
+import { fingerprintOfSecrets, withoutSecrets } from './list-address.js';
 import { ListCopy, type ListState } from './list-copy.js';
 import { type Body, type ListContent, ListRefused, readList } from './list-format.js';
 import { askList } from './list-opinion.js';
@@ -141,7 +142,10 @@ export class ListSource {
   }
 }
 
-const originOf = ({ url, file, format, verdict }: ListSettings): string => `${format} ${verdict} ${url ?? file}`;
+const originOf = ({ url, file, format, verdict }: ListSettings): string => {
+  const from = url === undefined ? file! : `${withoutSecrets(url)} ${fingerprintOfSecrets(url)}`;
+  return `${format} ${verdict} ${from}`.trimEnd();
+};
 
 const describe = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);

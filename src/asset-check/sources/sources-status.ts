@@ -1,5 +1,6 @@
 import type { Config } from '../../config.js';
 import type { Mode } from '../opinion.js';
+import { withoutSecrets } from './list-address.js';
 import { ListCopy } from './list-copy.js';
 import { readSourcesFile } from './sources-file.js';
 
@@ -7,6 +8,7 @@ import { readSourcesFile } from './sources-file.js';
 export interface ListStatus {
   readonly id: string;
   readonly mode: Mode;
+  /** Its path, or its address without user, password, query and fragment. */
   readonly from: string;
   /** In use; 0 where the list was never read. */
   readonly entries: number;
@@ -34,7 +36,16 @@ export const readSourcesStatus = async (
       const state = await new ListCopy(config.dataDir, id).readState();
       const { entries = 0, refused = 0, checkedAt, lastError, lastErrorAt } = state ?? {};
       const ageSeconds = checkedAt === undefined ? undefined : Math.round((now - checkedAt) / 1_000);
-      return { id, mode, from: url ?? file!, entries, refused, ageSeconds, lastError, lastErrorAt };
+      return {
+        id,
+        mode,
+        from: url === undefined ? file! : withoutSecrets(url),
+        entries,
+        refused,
+        ageSeconds,
+        lastError,
+        lastErrorAt,
+      };
     }),
   );
 };
