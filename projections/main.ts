@@ -10,6 +10,7 @@ import { migrate } from '../src/read-models/migrate.js';
 import { createPool } from '../src/read-models/pool.js';
 import { prepareTables } from '../src/read-models/prepare-tables.js';
 import { tellParent, whenAskedToStop } from '../src/supervisor.js';
+import { say as sayOnStandardError } from '../src/terminal.js';
 import { PROJECTIONS } from './index.js';
 import { Lease } from './lease.js';
 import { Projector } from './projector.js';
@@ -20,11 +21,6 @@ const PROJECTOR_LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
 const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 };
 
 type Say = (line: string) => void;
-
-/** A call's own words, beside its results on standard output. */
-const sayOnStandardError: Say = (line) => {
-  process.stderr.write(`${line}\n`);
-};
 
 /** Works whenever this process holds the lease, until `stop` aborts. */
 const project = async (pool: Pool, log: EventLog, logger: LoggerService, stop: AbortSignal): Promise<void> => {

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { formatInstant } from '../src/events/instant.js';
+import { print, printJson, say } from '../src/terminal.js';
 import { readCheckpoints } from './checkpoints.js';
 import { PROJECTIONS } from './index.js';
 import { dropParked, listParked, retryParked } from './parked.js';
@@ -23,13 +24,15 @@ const DONE = 0;
 const FAILED = 1;
 const WRONG_USAGE = 2;
 
-const say = (line: string): void => {
-  process.stderr.write(`${line}\n`);
-};
+const show = (lines: readonly string[], json: unknown, { json: asJson }: Options): void =>
+  asJson ? printJson(json) : print(lines);
 
-const print = (lines: readonly string[], json: unknown, options: Options): void => {
-  const text = options.json ? [JSON.stringify(json)] : lines;
-  for (const line of text) process.stdout.write(`${line}\n`);
+/** A position may be greater than a number in JSON holds, for whoever reads it. */
+const withTextPositions = (row: object): object => {
+  const isPosition = (name: string): boolean => name === 'position' || name === 'revision';
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, isPosition(name) ? String(value) : (value as unknown)]),
+  );
 };
 
 /** Says on standard error how far a recount is, at most once a second. */
@@ -56,7 +59,7 @@ const status = async ({ pool, log }: Source, options: Options): Promise<number> 
       `${projection.padEnd(18)} position ${position}, ${lag} ${lagUnit} behind, ` +
       `${ageMs === null ? 'never run' : `current as of ${ageMs} ms ago`}, ${parked} parked, ${unknown} of unknown type`,
   );
-  print(lines, all, options);
+  show(lines, all, options);
   return DONE;
 };
 
@@ -66,7 +69,7 @@ const rebuildAll = async (source: Source, name: string | undefined, options: Opt
   const head = await source.log.head();
   for (const projection of projections) await rebuild(source, projection, progress(projection.name, head));
   const rebuilt = projections.map((projection) => projection.name);
-  print(
+  show(
     rebuilt.map((projection) => `${projection} rebuilt`),
     { rebuilt },
     options,
@@ -78,12 +81,12 @@ const verifyAll = async (source: Source, name: string | undefined, options: Opti
   const projections = chosen(name);
   if (!projections) return WRONG_USAGE;
   const differences = await verify(source, projections, progress('recount', await source.log.head()));
-  print(
+  show(
     [
       ...differences.map(({ table, side, row }) => `${table}: ${side}: ${JSON.stringify(row)}`),
       `${differences.length} differences`,
     ],
-    { differences },
+    { differences: differences.map((difference) => ({ ...difference, row: withTextPositions(difference.row) })) },
     options,
   );
   return differences.length === 0 ? DONE : FAILED;
@@ -101,7 +104,7 @@ const parked = async (source: Source, verb: string, id: string | undefined, opti
         `${event.event_id} ${event.projection} ${event.type} in ${event.stream} since ${formatInstant(event.parked_at)}, ` +
         `tried ${event.attempts} times: ${event.reason}`,
     );
-    print(lines, events, options);
+    show(lines, events.map(withTextPositions), options);
     return DONE;
   }
   if (verb === 'drop') {
@@ -110,7 +113,7 @@ const parked = async (source: Source, verb: string, id: string | undefined, opti
       return WRONG_USAGE;
     }
     await dropParked(source.log, events, options.why);
-    print([`${id} will not be applied`], { dropped: [id] }, options);
+    show([`${id} will not be applied`], { dropped: [id] }, options);
     return DONE;
   }
   const results = [];
@@ -119,7 +122,7 @@ const parked = async (source: Source, verb: string, id: string | undefined, opti
     const reason = projection ? await retryParked(source.pool, projection, event) : 'its projection is gone';
     results.push({ id: event.event_id, projection: event.projection, reason: reason ?? null });
   }
-  print(
+  show(
     results.map(
       ({ id: event, projection, reason }) =>
         `${event} ${projection} ${reason === null ? 'applied' : `stays parked: ${reason}`}`,

@@ -7,7 +7,7 @@ import { createSchemaBeside, replayInto, type Target } from './replay.js';
 export interface Difference {
   readonly table: string;
   readonly side: 'only in the read model' | 'only in the recount';
-  readonly row: unknown;
+  readonly row: object;
 }
 
 const MOST_SHOWN = 100;

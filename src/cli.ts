@@ -1,7 +1,9 @@
 #!/usr/bin/env node
+import { inspect } from 'node:util';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { FAILED, WRONG_USAGE } from './cli/output.js';
 import { ConfigError, readConfig } from './config.js';
+import { say } from './terminal.js';
 
 const addProjections = async () => (await import('./cli/projections.js')).addProjections;
 
@@ -59,7 +61,7 @@ try {
     // Asking for help is no mistake; anything else that commander says is one.
     process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
   } else {
-    console.error(error instanceof ConfigError ? error.message : error);
+    say(error instanceof ConfigError ? error.message : inspect(error));
     process.exitCode = FAILED;
   }
 }

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { LoggerService } from '@nestjs/common';
 import { createApp } from './app.module.js';
 import { readSourcesFile } from './asset-check/sources/sources-file.js';
@@ -10,6 +11,7 @@ import { Readiness } from './http/readiness.js';
 import { createLogger } from './logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
 import { tellParent, whenAskedToStop } from './supervisor.js';
+import { say } from './terminal.js';
 
 interface Start {
   readonly logger: LoggerService;
@@ -58,17 +60,17 @@ const run = async (config: Config, asked: AbortSignal): Promise<void> => {
 };
 
 /** What a person can do something about is a sentence; anything else comes with where it happened. */
-const sentenceOf = (error: unknown): unknown =>
-  error instanceof ConfigError || error instanceof AddressInUse ? error.message : error;
+const sentenceOf = (error: unknown): string =>
+  error instanceof ConfigError || error instanceof AddressInUse ? error.message : inspect(error);
 
 const asked = whenAskedToStop();
 try {
   await run(readConfig(), asked);
 } catch (error) {
   if (error === asked.reason) {
-    console.error(`${error}: ends before it has listened`);
+    say(`${error}: ends before it has listened`);
     process.exit(0);
   }
-  console.error(sentenceOf(error));
+  say(sentenceOf(error));
   process.exit(error instanceof ConfigError ? WRONG_SETTING : 1);
 }

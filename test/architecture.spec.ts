@@ -10,7 +10,8 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   config: [],
   errors: [],
   supervisor: [],
-  logger: ['config'],
+  terminal: [],
+  logger: ['config', 'terminal'],
   'event-log': ['events', 'config', 'errors', 'read-models'],
   'read-models': ['config', 'errors'],
   'embedded-postgres': ['config', 'errors'],
@@ -26,7 +27,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   main: 'all of src',
   cli: 'all of src',
 };
-const PROJECTIONS = ['events', 'assets', 'event-log', 'read-models', 'config', 'errors'];
+const PROJECTIONS = ['events', 'assets', 'event-log', 'read-models', 'config', 'errors', 'terminal'];
 /** What the projector's program may import beside; it is a process of its own. */
 const PROJECTIONS_MAIN = [...PROJECTIONS, 'embedded-postgres', 'logger', 'supervisor'];
 
@@ -97,6 +98,9 @@ const importFault = (path: string, specifier: string, clause: string): string | 
 };
 
 const WRITES_READ_MODELS = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate(?:\s+table)?)\s+read\.(\w+)/i;
+/** Who may write to the terminal: what escapes, and a bar that moves. The third keeps a client's warnings off it. */
+const WRITERS = ['src/terminal.ts', 'src/cli/progress.ts', 'src/event-log/eventstoredb/connection-string.ts'];
+const WRITES = /\bconsole\.|\bprocess\.std(?:out|err)\.write\b/;
 const NAMES_NOTHING = /(?:^|[-.])(?:manager|helpers?|utils?|base|common|service|impl)(?:[-.]|$)/;
 
 const faultsOf = (path: string, source: string): string[] => {
@@ -108,6 +112,7 @@ const faultsOf = (path: string, source: string): string[] => {
   const room = roomOf(path);
   if (path.startsWith('src/') && ROOMS[room!] === undefined) faults.push('is in no room of the table');
   if (/\bprocess\.env\b/.test(code) && path !== 'src/config.ts') faults.push('reads process.env, which config.ts owns');
+  if (WRITES.test(code) && !WRITERS.includes(path)) faults.push('writes to the terminal, which terminal.ts escapes');
   if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && room !== 'read-models' && room !== 'event-log')
     faults.push('opens connections of its own');
   const written = WRITES_READ_MODELS.exec(code)?.[1];
@@ -176,6 +181,8 @@ describe('The rules of the architecture', () => {
     ['src/metrics/a.ts', "import { EventBus } from '@nestjs/cqrs';", /swallows/],
     ['src/metrics/a.ts', "import { b } from './b';", /without \.js/],
     ['src/metrics/a.ts', "const zone = process.env['TZ'];", /config\.ts owns/],
+    ['src/cli/keys.ts', 'process.stdout.write(name);', /terminal\.ts escapes/],
+    ['src/http/a.ts', 'console.warn(reason);', /terminal\.ts escapes/],
     ['src/metrics/a.ts', 'const pool = new Pool({ max: 1 });', /connections of its own/],
     ['src/metrics/a.ts', 'await pool.query(`insert into read.days values (1)`);', /only projections write/],
     ['src/metrics/a.ts', '@QueryHandler(A) class B { async execute() { await this.log.append(x); } }', /in a query/],

@@ -10,8 +10,9 @@ import { BRANDS, ORGANIZATION, rowEvents } from '../demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../demo/shipped-rows.js';
 import { openEventLog } from '../event-log/open-event-log.js';
 import { MS_PER_DAY } from '../events/instant.js';
+import { print, say } from '../terminal.js';
 import { SIGNALS } from './interruption.js';
-import { FAILED, say } from './output.js';
+import { FAILED } from './output.js';
 import { count, Progress } from './progress.js';
 import { Service, stopOnSignals } from './start.js';
 
@@ -26,10 +27,6 @@ const KEYS_LAST_MS = 30 * MS_PER_DAY;
 /** How long the projector may stand still before the demo calls it broken. */
 const PATIENCE_MS = 60_000;
 const POLL_MS = 100;
-
-const print = (lines: readonly string[]): void => {
-  process.stdout.write(`${lines.join('\n')}\n`);
-};
 
 /** The port of the settings, or any where another program has it, so that two demos run beside one another. */
 const freePort = async ({ host, port }: Config): Promise<number> => {

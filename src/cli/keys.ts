@@ -5,7 +5,8 @@ import { RevokeApiKey, RevokeApiKeyHandler } from '../api-keys/revoke-api-key.js
 import { Invalid, NotFound } from '../errors.js';
 import { type Scope, SCOPES } from '../events/api-keys.js';
 import { formatInstant, parseInstant } from '../events/instant.js';
-import { prints, type Result, say, table } from './output.js';
+import { say } from '../terminal.js';
+import { prints, type Result, table } from './output.js';
 import { withLog } from './session.js';
 
 interface IssueOptions {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { Invalid } from '../errors.js';
+import { print, printable, printJson, say } from '../terminal.js';
 
 /** What a call has to say: lines for a person, or one JSON value. */
 export interface Result {
@@ -17,15 +18,11 @@ export const DONE = 0;
 export const FAILED = 1;
 export const WRONG_USAGE = 2;
 
-/** Words for the person go to standard error, so that standard output holds results alone. */
-export const say = (line: string): void => {
-  process.stderr.write(`${line}\n`);
-};
-
 /** Columns as wide as their widest cell. */
 export const table = (rows: readonly (readonly string[])[]): string[] => {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]!.length))) ?? [];
-  return rows.map((row) =>
+  const shown = rows.map((row) => row.map(printable));
+  const widths = shown[0]?.map((_, column) => Math.max(...shown.map((row) => row[column]!.length))) ?? [];
+  return shown.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column]!))
       .join('  ')
@@ -59,8 +56,8 @@ export const prints = <Arguments extends unknown[]>(
   command.option('--json', 'print one JSON value').action(async (...given: unknown[]) => {
     try {
       const { lines, json, failed } = await work(...(given as Arguments));
-      const text = command.opts<OutputOptions>().json ? [JSON.stringify(json)] : lines;
-      for (const line of text) process.stdout.write(`${line}\n`);
+      if (command.opts<OutputOptions>().json) printJson(json);
+      else print(lines);
       if (failed) process.exitCode = FAILED;
     } catch (error) {
       failure(error);

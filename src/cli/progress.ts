@@ -1,4 +1,4 @@
-import { say } from './output.js';
+import { say } from '../terminal.js';
 
 const WIDTH = 24;
 const TERMINAL_MS = 100;

@@ -9,7 +9,8 @@ import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { EventLines } from './event-lines.js';
 import { onFirstSignal } from './interruption.js';
-import { prints, type Result, say } from './output.js';
+import { say } from '../terminal.js';
+import { prints, type Result } from './output.js';
 import { count, Progress } from './progress.js';
 import { type Session, withLog } from './session.js';
 

@@ -6,8 +6,9 @@ import type { EventLog } from '../event-log/event-log.js';
 import { openEventLog } from '../event-log/open-event-log.js';
 import { migrate } from '../read-models/migrate.js';
 import { createPool } from '../read-models/pool.js';
+import { say } from '../terminal.js';
 import { onFirstSignal } from './interruption.js';
-import { Interrupted, say } from './output.js';
+import { Interrupted } from './output.js';
 
 /** What a call works with. */
 export interface Session {

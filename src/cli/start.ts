@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readSourcesFile } from '../asset-check/sources/sources-file.js';
 import { type Config, environmentOf } from '../config.js';
 import { type Database, openDatabase } from '../embedded-postgres/embedded-postgres.js';
+import { say } from '../terminal.js';
 import { Child } from './child.js';
 import { SIGNALS } from './interruption.js';
-import { say } from './output.js';
 
 /** Together with the database's own limits less than 10 s. */
 const API_STOPS_WITHIN_MS = 4_500;

@@ -120,9 +120,6 @@ const answerTo = (thrown: unknown): Answer => {
 
 const logger = new Logger('http');
 
-/** A text from outside must not look like another line of the log; only a stack's own lines are kept. */
-const asLogged = (text: string): string => text.replace(/\n(?! {4}at )/g, ' ').replace(/(?!\n)\p{Cc}/gu, ' ');
-
 const OUTAGE_LINE_EVERY_MS = 1_000;
 const outage = { nextLineAt: 0, unsaid: 0 };
 
@@ -131,7 +128,7 @@ const log = (status: number, error: unknown, { method, url, id }: FastifyRequest
   const text = cause instanceof Error ? (status === 500 && cause.stack) || cause.message : String(cause);
   // The query is left out: it may hold what somebody took for a place to put a key.
   const path = JSON.stringify(/^[^?]*/.exec(url)![0]);
-  const line = asLogged(`${method} ${path} answered ${status}, request ${id}: ${text}`);
+  const line = `${method} ${path} answered ${status}, request ${id}: ${text}`;
   if (status === 500) return logger.error(line);
   // While the database is away every request says the same, thousands a second.
   const now = Date.now();

@@ -36,7 +36,9 @@ export class HealthController {
     readiness.register('readModels', async () => {
       const projections = await lags.read();
       const ill = projections.some(({ parked, lagSeconds }) => parked > 0 || lagSeconds > DEGRADED_AFTER_SECONDS);
-      return { state: ill ? 'degraded' : 'ok', detail: { projections } };
+      // A position may be greater than a number in JSON holds, for whoever reads it.
+      const shown = projections.map((projection) => ({ ...projection, position: String(projection.position) }));
+      return { state: ill ? 'degraded' : 'ok', detail: { projections: shown } };
     });
   }
 
