@@ -30,6 +30,8 @@ export abstract class Config {
   abstract readonly maxConnectionsPerAddress: number;
   /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
   abstract readonly trustProxy: readonly string[];
+  /** The key that `replay` sends events with. Absent: one that is issued for it. */
+  abstract readonly replayKey: string | undefined;
   /** A variable of the environment that the sources file names; undefined where it is absent or empty. */
   abstract readonly variable: (name: string) => string | undefined;
 }
@@ -115,6 +117,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
       .map((address) => address.trim())
       .filter((address) => address !== '')
       .map(network),
+    replayKey: read('TP_KEY'),
     variable: read,
   });
 };

@@ -12,16 +12,10 @@ import { openEventLog } from '../event-log/open-event-log.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { print, say } from '../terminal.js';
 import { SIGNALS } from './interruption.js';
+import { curlLines, type Keys, writeKeyHeaders } from './demo-calls.js';
 import { FAILED } from './output.js';
 import { count, Progress } from './progress.js';
 import { Service, stopOnSignals } from './start.js';
-
-interface Keys {
-  /** Sends events of every organization. */
-  readonly ingest: string;
-  /** Reads and writes for the demo's organization. */
-  readonly organization: string;
-}
 
 const KEYS_LAST_MS = 30 * MS_PER_DAY;
 /** How long the projector may stand still before the demo calls it broken. */
@@ -122,45 +116,6 @@ const worksAtOnce = async (url: string, key: string, signal: AbortSignal): Promi
   throw new Error('The key that was just issued is not known to the API');
 };
 
-const curlLines = (url: string, { ingest, organization }: Keys): string[] => {
-  const key = `-H 'X-API-KEY: ${organization}'`;
-  const json = "-H 'Content-Type: application/json'";
-  const report = {
-    specversion: '1.0',
-    id: 'by-hand-1',
-    source: 'https://example.com/by-hand',
-    type: 'ReportFiled',
-    time: '2026-02-03T12:00:00Z',
-    data: {
-      organization: ORGANIZATION,
-      reportId: 'by-hand-1',
-      brands: ['metamask'],
-      createdAt: '2026-02-03T12:00:00Z',
-      updatedAt: '2026-02-03T12:00:00Z',
-    },
-  };
-  return [
-    'Try it:',
-    '',
-    `curl -i '${url}/v2/organization/metrics?startDate=2025-01-01&endDate=2025-12-31' ${key}`,
-    '',
-    `curl '${url}/v2/organization/metrics?brandSlug=metamask' ${key}`,
-    '',
-    `curl '${url}/v2/asset/check' ${key} ${json} -d '{"content":"https://polkadot-dot.info/login"}'`,
-    '',
-    `curl '${url}/v2/asset/check/bulk' ${key} ${json} -d '{"contents":["polkadot-dot.info","example.com"]}'`,
-    '',
-    `curl '${url}/v2/organization/asset-groups' ${key} ${json} -d '{"name":"Wallets"}'`,
-    '',
-    `curl '${url}/v2/organization/asset-groups' ${key}`,
-    '',
-    `curl '${url}/v2/events' -H 'X-API-KEY: ${ingest}' -H 'Content-Type: application/cloudevents+json' \\`,
-    `  -d '${JSON.stringify(report)}'`,
-    '',
-    `The API reference: ${url}/docs`,
-  ];
-};
-
 const show = async (service: Service, config: Config, signal: AbortSignal): Promise<void> => {
   const { url, databaseUrl } = await service.start();
   say(`The service runs at ${url}`);
@@ -180,7 +135,7 @@ const show = async (service: Service, config: Config, signal: AbortSignal): Prom
     '',
     ...drawBrands(brands),
     '',
-    ...curlLines(url, keys),
+    ...curlLines(url, await writeKeyHeaders(config.dataDir, url, keys)),
     '',
   ]);
   say('The service stays up until Ctrl-C');

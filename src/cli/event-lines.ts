@@ -39,7 +39,7 @@ export class EventLines {
   ) {}
 
   /** How much was read, 0 to 1; undefined where nobody knows how much there is. */
-  get part(): number | undefined {
+  private get part(): number | undefined {
     if (this.total === undefined) return undefined;
     return this.total === 0 ? 1 : (this.done + (this.current?.bytesRead ?? 0)) / this.total;
   }
@@ -58,7 +58,7 @@ export class EventLines {
         count += 1;
         if (count <= this.from) continue;
         const place = `${file}:${line}`;
-        if (isUtf8(bytes) && isJson(text)) yield { json: text, place };
+        if (isUtf8(bytes) && isJson(text)) yield { json: text, place, part: this.part };
         else this.refused.push({ place, issues: ['the line is not JSON in UTF-8'] });
       }
       this.done += this.current?.bytesRead ?? 0;

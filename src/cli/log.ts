@@ -6,6 +6,7 @@ import { createEventStoreDbLog } from '../event-log/eventstoredb.js';
 import { copyLog } from './log-copy.js';
 import { prints, type Result } from './output.js';
 import { Progress } from './progress.js';
+import { readSecret } from './secret.js';
 import { withLog } from './session.js';
 
 /** The address is read as the setting of that name is, and its words are about the option instead. */
@@ -17,9 +18,20 @@ const asOption = (error: unknown): unknown => {
     : new Unavailable(said, error.retryAfterSeconds, { cause: error });
 };
 
-const addressOf = (to: string): string => {
+interface CopyOptions {
+  readonly to?: string;
+  readonly toFile?: string;
+}
+
+const addressOf = async ({ to = '', toFile }: CopyOptions): Promise<string> => {
+  if (toFile === undefined && to.includes('@'))
+    throw new Invalid(
+      'A password does not belong in a command line, which every process of the machine can read: name a file that ' +
+        'holds the address with --to-file FILE (- for standard input)',
+    );
+  const address = toFile === undefined ? to : await readSecret(toFile, 'the address');
   try {
-    return readConfig({ EVENTSTORE_URL: to.trim() || '-' }).eventStoreUrl!;
+    return readConfig({ EVENTSTORE_URL: address.trim() || '-' }).eventStoreUrl!;
   } catch (error) {
     throw asOption(error);
   }
@@ -30,8 +42,8 @@ const open = (address: string): Promise<EventLog> =>
     throw asOption(error);
   });
 
-const copy = ({ to }: { to: string }): Promise<Result> => {
-  const address = addressOf(to);
+const copy = async (options: CopyOptions): Promise<Result> => {
+  const address = await addressOf(options);
   return withLog(async ({ log }) => {
     const target = await open(address);
     const phases = { copying: new Progress('events'), verifying: new Progress('events') };
@@ -59,7 +71,8 @@ export const addLog = (program: Command): void => {
     log
       .command('copy')
       .description('the whole log into an EventStoreDB, in order; the same call again goes on where one stopped')
-      .requiredOption('--to <url>', 'the EventStoreDB, such as esdb://127.0.0.1:2113?tls=false'),
+      .option('--to <url>', 'the EventStoreDB, such as esdb://127.0.0.1:2113?tls=false')
+      .option('--to-file <file>', 'holds its address where there is a password in it, - for standard input'),
     copy,
   );
 };

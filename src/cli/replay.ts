@@ -1,22 +1,24 @@
 import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
 import { RevokeApiKey, RevokeApiKeyHandler } from '../api-keys/revoke-api-key.js';
 import { readConfig } from '../config.js';
 import { answeredOf, type Door, replay, type Replayed, ReplayStopped } from '../demo/replay.js';
 import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
+import { say } from '../terminal.js';
 import { EventLines } from './event-lines.js';
 import { onFirstSignal } from './interruption.js';
-import { say } from '../terminal.js';
 import { prints, type Result } from './output.js';
 import { count, Progress } from './progress.js';
+import { oneToken, readSecret } from './secret.js';
 import { type Session, withLog } from './session.js';
 
 interface ReplayOptions {
   readonly url?: string;
-  readonly key?: string;
+  readonly key?: string | true;
+  readonly keyFile?: string;
   readonly from: string;
 }
 
@@ -31,7 +33,7 @@ const sendFiles = async (
   try {
     const replayed = await replay(lines.events(), door, {
       signal,
-      onProgress: (soFar) => progress.update(answeredOf(soFar), lines.part),
+      onProgress: (soFar, last) => progress.update(answeredOf(soFar), last.part),
       onRetry: (reason) => progress.note(`${reason}; sending again`),
     });
     progress.end();
@@ -91,12 +93,33 @@ const refuseUnreadable = async (files: readonly string[]): Promise<void> => {
   }
 };
 
-const replayFiles = async (files: string[], { url, key, from }: ReplayOptions): Promise<Result> => {
+/** @returns undefined where none is given */
+const readKey = async (files: readonly string[], { key, keyFile }: ReplayOptions): Promise<string | undefined> => {
+  if (key !== undefined)
+    throw new Invalid(
+      'A key does not belong in a command line, which every process of the machine can read: set TP_KEY, or name a ' +
+        'file that holds it with --key-file FILE (- for standard input)',
+    );
+  if (keyFile === '-' && files.includes('-')) throw new Invalid('Standard input cannot be both the events and the key');
+  if (keyFile !== undefined) return readSecret(keyFile, 'the key');
+  const { replayKey } = readConfig();
+  return replayKey && oneToken(replayKey, 'TP_KEY', 'the key');
+};
+
+const checkUrl = (url: string): void => {
+  if (!/^https?:\/\/./.test(url) || !URL.canParse(url))
+    throw new Invalid(`--url is "${url}"; it must be an address that begins with http:// or https://`);
+  const { username, password } = new URL(url);
+  if (username !== '' || password !== '') throw new Invalid('--url must not hold a user or a password');
+};
+
+const replayFiles = async (files: string[], options: ReplayOptions): Promise<Result> => {
+  const { url, from } = options;
   if (!/^\d{1,15}$/.test(from)) throw new Invalid(`--from is "${from}"; it must be a whole number of events`);
+  if (url !== undefined) checkUrl(url);
+  const key = await readKey(files, options);
   if (url !== undefined && key === undefined)
-    throw new Invalid('--url needs --key: a key of that service with the scope ingest');
-  if (url !== undefined && !/^https?:\/\/./.test(url))
-    throw new Invalid(`--url is "${url}"; it must begin with http:// or https://`);
+    throw new Invalid('--url needs a key of that service with the scope ingest: set TP_KEY or name a --key-file');
   const { host, port } = readConfig();
   const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   await refuseUnreadable(files);
@@ -121,7 +144,12 @@ export const addReplay = (program: Command): void => {
         'send events through the door, each until it is answered; sending twice counts once; fails where one is rejected',
       )
       .option('--url <url>', 'the service, such as http://127.0.0.1:3000; default the one of these settings')
-      .option('--key <key>', 'a key with the scope ingest; default one that is issued for this replay')
+      .option(
+        '--key-file <file>',
+        'holds a key with the scope ingest, - for standard input; default TP_KEY, or one that is issued for this replay',
+      )
+      // Refused with a sentence: scripts of earlier versions have it.
+      .addOption(new Option('--key [key]').hideHelp())
       .option('--from <events>', 'leave out so many events at the beginning', '0'),
     replayFiles,
   );

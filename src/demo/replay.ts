@@ -6,6 +6,8 @@ export interface Sendable {
   readonly json: string;
   /** Where it came from, such as a file and a line, for whoever reads that it was refused. */
   readonly place: string;
+  /** How much of the whole there is up to its end, 0 to 1; absent where nobody knows. */
+  readonly part?: number | undefined;
 }
 
 export interface Refusal {
@@ -28,8 +30,8 @@ export interface Door {
 }
 
 export interface ReplayOptions {
-  /** Told after each answer: how far it has come, in order and without gaps. */
-  readonly onProgress?: (soFar: Replayed) => void;
+  /** Called after each answer: what was answered, in order and without gaps, and the last event of it. */
+  readonly onProgress?: (soFar: Replayed, last: Sendable) => void;
   /** Told why a batch is sent again. */
   readonly onRetry?: (reason: string) => void;
   readonly signal?: AbortSignal;
@@ -183,23 +185,24 @@ export const replay = async (
   options: ReplayOptions = {},
 ): Promise<Replayed> => {
   let soFar: Replayed = { accepted: 0, duplicates: 0, rejected: [] };
-  const underWay: Promise<Replayed>[] = [];
+  const underWay: { readonly batch: readonly Sendable[]; readonly sent: Promise<Replayed> }[] = [];
   const settleOne = async (): Promise<void> => {
-    soFar = add(soFar, await underWay.shift()!);
-    options.onProgress?.(soFar);
+    const { batch, sent } = underWay.shift()!;
+    soFar = add(soFar, await sent);
+    options.onProgress?.(soFar, batch.at(-1)!);
   };
   try {
     for await (const batch of toBatches(events)) {
       const sent = sendBatch(batch, door, options);
       // The one before it may fail first and be the one that is told.
       sent.catch(() => undefined);
-      underWay.push(sent);
+      underWay.push({ batch, sent });
       if (underWay.length === AT_ONCE) await settleOne();
     }
     while (underWay.length > 0) await settleOne();
     return soFar;
   } catch (error) {
-    await Promise.allSettled(underWay);
+    await Promise.allSettled(underWay.map(({ sent }) => sent));
     const reason = options.signal?.aborted ? 'interrupted' : (error as Error).message;
     throw new ReplayStopped(reason, answeredOf(soFar));
   }

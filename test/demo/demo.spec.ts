@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -15,12 +17,13 @@ interface Run {
 }
 
 let database: TestDatabase;
+let folder: string;
 const children: ChildProcess[] = [];
 
 /** Runs the demo until it says that it stays up. */
 const runDemo = async (): Promise<Run> => {
   const child = spawn(process.execPath, [CLI, 'demo'], {
-    env: { ...process.env, DATABASE_URL: database.url, PORT: '0' },
+    env: { ...process.env, DATABASE_URL: database.url, DATA_DIR: folder, PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.push(child);
@@ -56,10 +59,10 @@ const callsIn = (stdout: string): { url: string; init: RequestInit }[] =>
     .map((line) => {
       const url = /'(http[^']+)'/.exec(line)![1]!;
       const body = / -d '([^']+)'/.exec(line)?.[1];
-      const headers = [...line.matchAll(/ -H '([^:]+): ([^']+)'/g)].map(([, name, value]): [string, string] => [
-        name!,
-        value!,
-      ]);
+      const given = [...line.matchAll(/ -H '(@?)([^']+)'/g)].map(([, isFile, text]) =>
+        isFile === '@' ? readFileSync(text!, 'utf8').trimEnd() : text!,
+      );
+      const headers = given.map((header) => header.split(': ') as [string, string]);
       return { url, init: { method: body === undefined ? 'GET' : 'POST', headers, ...(body && { body }) } };
     });
 
@@ -89,11 +92,13 @@ const recount = (): Record<string, number> => {
 
 beforeAll(async () => {
   if (!existsSync(CLI)) throw new Error(`${CLI} is missing: npm run build`);
+  folder = mkdtempSync(join(tmpdir(), 'demo-'));
   database = await createDatabase({ migrated: false });
 });
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
   await database.drop();
+  rmSync(folder, { recursive: true });
 });
 
 describe('The demo', () => {
@@ -117,6 +122,18 @@ describe('The demo', () => {
     for (const { url, init } of calls) {
       const response = await fetch(url, init);
       expect([url, response.ok]).toEqual([url, true]);
+    }
+  });
+
+  it('shows no key, and keeps its keys where nobody else can read them', () => {
+    expect(`${first.stdout}${first.stderr}`).not.toMatch(/tp_[0-9A-Za-z]{36}/);
+    const kept = join(folder, 'demo');
+    expect(statSync(kept).mode & 0o777).toBe(0o700);
+    const files = readdirSync(kept);
+    expect(files).toHaveLength(2);
+    for (const file of files) {
+      expect(statSync(join(kept, file)).mode & 0o777).toBe(0o600);
+      expect(readFileSync(join(kept, file), 'utf8')).toMatch(/^X-API-KEY: tp_[0-9A-Za-z]{36}\n$/);
     }
   });
 

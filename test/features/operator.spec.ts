@@ -172,6 +172,8 @@ describe('The operator’s command', () => {
       ['keys', 'issue', '--scope', 'read', '--organization', 'acme', '--expires', 'soon'],
       ['keys', 'list', '--odd'],
       ['log', 'copy', '--to', ''],
+      ['log', 'copy'],
+      ['log', 'copy', '--to', 'esdb://admin:changeit@127.0.0.1:2113'],
       ['brands', 'add', '--organization', 'acme'],
       ['flags', 'enable', '--organization', 'acme', '--organization=other', '--flag', 'brands-metrics'],
       ['parked', 'drop', 'some-id', '--why', 'one', '--why', 'another'],

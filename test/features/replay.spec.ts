@@ -3,9 +3,11 @@ import { createServer, request as httpRequest, type RequestListener, type Server
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Command } from 'commander';
+import { EventLines } from '../../src/cli/event-lines.js';
 import { addReplay } from '../../src/cli/replay.js';
 import { replay, type ReplayOptions, ReplayStopped, type Sendable } from '../../src/demo/replay.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -199,15 +201,17 @@ describe('A replay', () => {
 });
 
 describe('The call replay', () => {
-  const call = async (...given: string[]): Promise<{ lines: string[]; code: number | undefined }> => {
+  const call = async (...given: string[]): Promise<{ lines: string[]; words: string; code: number | undefined }> => {
     const program = new Command().exitOverride();
     addReplay(program);
     const written: string[] = [];
     const stdout = jest.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
-    const stderr = jest.spyOn(process.stderr, 'write').mockImplementation(() => true);
+    const said: string[] = [];
+    const stderr = jest.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
     try {
       await program.parseAsync(['replay', ...given], { from: 'user' });
-      return { lines: written.join('').trimEnd().split('\n'), code: process.exitCode as number | undefined };
+      const code = process.exitCode as number | undefined;
+      return { lines: written.join('').trimEnd().split('\n'), words: said.join(''), code };
     } finally {
       process.exitCode = undefined;
       stdout.mockRestore();
@@ -219,7 +223,9 @@ describe('The call replay', () => {
     await writeFile(file, content);
     return file;
   };
-  const door = (): string[] => ['--url', app.url, '--key', key];
+  const door = (): string[] => ['--url', app.url, '--key-file', join(folder, 'key')];
+  beforeAll(() => writeFile(join(folder, 'key'), `${key}\n`));
+  afterEach(() => void delete process.env['TP_KEY']);
 
   it('reads files of lines, packed ones too, and names file and line of what was refused', async () => {
     const good = Array.from({ length: 5 }, () => JSON.stringify(event()));
@@ -253,10 +259,77 @@ describe('The call replay', () => {
       expect((await call(...files, ...door())).code).toBe(1);
   });
 
-  it.each([[['--from', 'x']], [['--url', 'http://127.0.0.1:1']], [['--url', 'example', '--key', 'k']]])(
-    'is wrong usage with %j',
-    async (options) => {
-      expect((await call('x', ...options)).code).toBe(2);
+  it.each([
+    [['--from', 'x']],
+    [['--url', 'http://127.0.0.1:1']],
+    [['--url', 'example', '--key-file', 'k']],
+    [['--url', 'http://user:hunter2@127.0.0.1:1']],
+  ])('is wrong usage with %j', async (options) => {
+    const { code, words } = await call('x', ...options);
+    expect([code, words.includes('hunter2')]).toEqual([2, false]);
+  });
+
+  it.each([[['--key', 'tp_secret']], [['--key=tp_secret']], [['--key']]])(
+    'refuses a key in its command line (%j), and says where it belongs',
+    async (given) => {
+      const { code, words, lines } = await call('x', ...given);
+      expect([code, lines]).toEqual([2, ['']]);
+      expect(words).toMatch(/TP_KEY.*--key-file/);
+      expect(words).not.toContain('tp_secret');
     },
   );
+
+  it('takes the key from TP_KEY, and from a file before it', async () => {
+    const file = await write('keyed.ndjson', JSON.stringify(event()));
+    process.env['TP_KEY'] = key;
+    expect((await call(file, '--url', app.url)).lines[0]).toBe('accepted 1');
+    process.env['TP_KEY'] = 'tp_wrong';
+    expect((await call(file, '--url', app.url)).words).toContain('answered 401');
+    expect((await call(file, ...door())).lines[1]).toBe('duplicates 1');
+  });
+
+  it('takes the key from standard input where the events do not come from there', async () => {
+    const file = await write('by-input.ndjson', JSON.stringify(event()));
+    const input = Readable.from([Buffer.from(`${key}\r\n`)]) as typeof process.stdin;
+    const stdin = jest.spyOn(process, 'stdin', 'get').mockReturnValue(input);
+    expect((await call(file, '--url', app.url, '--key-file', '-')).lines[0]).toBe('accepted 1');
+    stdin.mockRestore();
+    const both = await call('-', file, '--url', app.url, '--key-file', '-');
+    expect([both.code, both.words]).toEqual([2, 'Standard input cannot be both the events and the key\n']);
+  });
+
+  it('says what is wrong with a key without repeating it', async () => {
+    const file = await write('unkeyed.ndjson', JSON.stringify(event()));
+    for (const content of ['', '\n', 'tp_one\ntp_two', 'tp_é', 'tp_two words', `tp_${'x'.repeat(5_000)}`]) {
+      const keyFile = await write('bad-key', content);
+      const { code, words } = await call(file, '--url', app.url, '--key-file', keyFile);
+      expect([content.length, code, words]).toEqual([
+        content.length,
+        2,
+        `${keyFile} must hold the key, alone on one line\n`,
+      ]);
+    }
+    process.env['TP_KEY'] = 'tp_two words';
+    expect((await call(file, '--url', app.url)).words).toBe('TP_KEY must hold the key, alone on one line\n');
+    const none = await call(file, '--url', app.url, '--key-file', join(folder, 'none'));
+    expect([none.code, none.words]).toEqual([2, expect.stringMatching(/^the key cannot be read from .*none: /)]);
+  });
+
+  it('says how much was answered, not how much was read', async () => {
+    const padding = 'x'.repeat(300);
+    const lines = Array.from({ length: 4_000 }, () => JSON.stringify(event({ padding })));
+    const events = new EventLines([await write('progress.ndjson', lines.join('\n'))], 0).events();
+    const parts: (readonly [number, number])[] = [];
+    await replay(
+      events,
+      { url: app.url, key },
+      {
+        onProgress: ({ accepted }, { part }) => parts.push([accepted, part!]),
+      },
+    );
+    expect(parts.map(([accepted]) => accepted)).toEqual([1_000, 2_000, 3_000, 4_000]);
+    // As exact as a file is read: in pieces of 64 KiB.
+    for (const [accepted, part] of parts) expect(Math.abs(part - accepted / 4_000)).toBeLessThan(0.05);
+    expect(parts.at(-1)![1]).toBe(1);
+  });
 });
