@@ -4,6 +4,9 @@ import { createLogger } from '../src/logger.js';
 const HOSTILE = 'one\nERROR forged\r\n\u001b[2Jred\u009b2J\u202Eexe.txt\u2028\ufeff';
 const UNSAFE = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
+const ESCAPE = '\u001b';
+const COLOUR = new RegExp(`${ESCAPE}\\[(?:38;5;)?\\d+m`, 'g');
+
 let written: string;
 
 beforeEach(() => {
@@ -18,7 +21,7 @@ beforeEach(() => {
 afterEach(() => void jest.restoreAllMocks());
 
 /** Without the colours, which are the logger's own. */
-const plain = (): string => written.replaceAll(/\u001b\[(?:38;5;)?\d+m/g, '');
+const plain = (): string => written.replaceAll(COLOUR, '');
 
 describe('A line of the log', () => {
   it('stays one in JSON, whatever it holds, and says what it held', () => {

@@ -5,6 +5,8 @@ import { Unavailable } from '../../src/errors.js';
 import { answerError } from '../../src/http/answer-error.js';
 import { createLogger } from '../../src/logger.js';
 
+const ESCAPE = '\u001b';
+const COLOUR = new RegExp(`${ESCAPE}\\[(?:38;5;)?\\d+m`, 'g');
 const lines: string[] = [];
 const write = (line: string): void => void lines.push(line);
 
@@ -58,7 +60,7 @@ describe('An error that nobody expected', () => {
     const stderr = jest.spyOn(process.stderr, 'write').mockImplementation((text) => written.push(String(text)) > 0);
     answer(new Error('one\nERROR forged\r\n\u001b[2Jred'), '/a"\n\rb?key=tp_secret');
     stderr.mockRestore();
-    const text = written.join('').replaceAll(/\u001b\[(?:38;5;)?\d+m/g, '');
+    const text = written.join('').replaceAll(COLOUR, '');
     const [first, ...rest] = text.trimEnd().split('\n');
     expect(first).toContain('request request-1: Error: one');
     expect(rest[0]).toBe('    ERROR forged');
