@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ConnectionError } from 'fastify';
 import { errorBody } from './answer-error.js';
 import { hasLastAnswer } from './early-answer.js';
 import { ANSWER_HEADERS } from './every-request.js';
 import { LONGEST_URI } from './limits.js';
+import { requestIdOf } from './request-id.js';
+import { timedOut } from './unanswered.js';
 
 const LINE_FEED = 10;
 
@@ -39,12 +41,15 @@ const answerRaw = (socket: Duplex, status: number, id: string = randomUUID(), he
 
 /** Answers what Node could not read as a request, and ends the connection: nobody knows where the next one begins. */
 export const onClientError = (error: ConnectionError, socket: Duplex): void => {
-  const answering = (socket as { _httpMessage?: { headersSent?: boolean } })._httpMessage?.headersSent === true;
-  if (error.code === 'ECONNRESET' || !socket.writable || answering || hasLastAnswer(socket)) {
+  const response = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
+  if (error.code === 'ECONNRESET' || !socket.writable || response?.headersSent || hasLastAnswer(socket)) {
     socket.destroy();
     return;
   }
-  answerRaw(socket, statusOf(error));
+  const status = statusOf(error);
+  const id = response ? requestIdOf(response.req) : randomUUID();
+  if (status === 408) timedOut(socket, id);
+  answerRaw(socket, status, id);
 };
 
 /** What Node would answer without a body, or not at all. */

@@ -1,7 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
-import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { FastifyInstance, onRequestHookHandler, RouteOptions } from 'fastify';
 import { Config } from '../config.js';
 import { NotFound } from '../errors.js';
 import { checkAccess } from './check-access.js';
@@ -18,6 +18,7 @@ import { Prometheus } from './prometheus.js';
 import { RateLimit } from './rate-limit.js';
 import { Readiness } from './readiness.js';
 import { Unauthenticated } from './unauthenticated.js';
+import { whenUnanswered } from './unanswered.js';
 
 const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
 
@@ -61,7 +62,7 @@ export class HttpModule {
       const allow = this.allowed.of(pathOf(request.url));
       const error = allow === undefined ? new NotFound(NO_SUCH_ADDRESS) : new MethodNotAllowed(allow);
       answerError(unauthenticated.takeUnlessKeyed(request) ?? error, request, reply);
-      countUnmatched.call(instance, request, reply, () => undefined);
+      countUnmatched(reply.statusCode, reply);
     });
     guardConnections(instance.server, config, registry);
   }
@@ -69,21 +70,32 @@ export class HttpModule {
   private prepare(route: RouteOptions, limit: RateLimit, unauthenticated: Unauthenticated): void {
     const methods = Array.isArray(route.method) ? route.method : [route.method];
     this.allowed.add(route.url, methods);
-    route.onResponse = this.prometheus.count(methods.join(), route.url);
+    const count = this.prometheus.count(methods.join(), route.url);
+    route.onResponse = (_request, reply, done) => {
+      count(reply.statusCode, reply);
+      done();
+    };
+    const watch: onRequestHookHandler = (request, reply, done) => {
+      whenUnanswered(request, reply, count);
+      done();
+    };
     const access = route.config?.access;
     if (access === undefined) {
       if (route.url.startsWith('/v2'))
         throw new Error(`${methods.join()} ${route.url} says nothing of who may call it`);
       // Probes and Prometheus must always be answered, and cost next to nothing.
       if (!ALWAYS_ANSWERED.test(route.url))
-        route.onRequest = (request, reply, done) => {
-          const tooMany = unauthenticated.takeUnlessKeyed(request);
-          if (tooMany === undefined) done();
-          else answerError(tooMany, request, reply);
-        };
+        route.onRequest = [
+          watch,
+          (request, reply, done) => {
+            const tooMany = unauthenticated.takeUnlessKeyed(request);
+            if (tooMany === undefined) done();
+            else answerError(tooMany, request, reply);
+          },
+        ];
       return;
     }
     if (access.bodyLimit !== undefined) route.bodyLimit = access.bodyLimit;
-    route.onRequest = checkAccess(access, this.keys, limit, unauthenticated);
+    route.onRequest = [watch, checkAccess(access, this.keys, limit, unauthenticated)];
   }
 }

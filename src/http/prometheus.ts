@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { onResponseHookHandler } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Pool } from 'pg';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { MetricsPool, WatchPool } from '../read-models/pools.js';
@@ -96,18 +96,16 @@ export class Prometheus {
   }
 
   /** Counts a route's answers. The label is the route's pattern, never the path that was asked: paths are endless. */
-  count(method: string, route: string): onResponseHookHandler {
+  count(method: string, route: string): (status: number, reply: FastifyReply) => void {
     const observers = new Map<number, (seconds: number) => void>();
-    return (_request, reply, done) => {
-      const { statusCode } = reply;
-      let observe = observers.get(statusCode);
+    return (status, reply) => {
+      let observe = observers.get(status);
       if (observe === undefined) {
-        const histogram = this.requests.labels({ method, route, status: String(statusCode) });
+        const histogram = this.requests.labels({ method, route, status: String(status) });
         observe = (seconds) => histogram.observe(seconds);
-        observers.set(statusCode, observe);
+        observers.set(status, observe);
       }
       observe(reply.elapsedTime / 1000);
-      done();
     };
   }
 }

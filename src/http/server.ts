@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config.js';
@@ -7,15 +5,8 @@ import { answerError } from './answer-error.js';
 import { answerEverything, onClientError } from './client-error.js';
 import { ANSWER_HEADERS } from './every-request.js';
 import { BODY_LIMIT } from './limits.js';
+import { requestIdOf } from './request-id.js';
 import './caller.js';
-
-/** A request id that a caller may choose: it ends in a header and in the log, so nothing but these characters. */
-const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
-
-const requestId = (request: IncomingMessage): string => {
-  const given = request.headers['x-request-id'];
-  return typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : randomUUID();
-};
 
 /** The HTTP server, with the time limits that Fastify leaves open. Milliseconds. */
 export const createServer = (config: Config): FastifyAdapter => {
@@ -25,7 +16,7 @@ export const createServer = (config: Config): FastifyAdapter => {
     bodyLimit: BODY_LIMIT,
     // A longer one is an address that names nothing, not a request that cannot be routed.
     routerOptions: { maxParamLength: 16_384 },
-    genReqId: requestId as never,
+    genReqId: requestIdOf as never,
     requestTimeout: 10_000,
     keepAliveTimeout: 72_000,
     // A request without a Host is refused by us, because Node's own refusal has no body.

@@ -1,0 +1,74 @@
+import { connect, type Socket } from 'node:net';
+import { Logger } from '@nestjs/common';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { eventually } from '../support/eventually.js';
+
+const GROUPS = '/v2/organization/asset-groups';
+
+let app: TestApp;
+let key: string;
+const said: string[] = [];
+beforeAll(async () => {
+  app = await startApp();
+  key = await app.issueKey({ organization: 'acme' });
+});
+afterAll(() => app?.close());
+beforeEach(() => {
+  said.length = 0;
+  jest.spyOn(Logger.prototype, 'log').mockImplementation((line) => void said.push(String(line)));
+});
+afterEach(() => void jest.restoreAllMocks());
+
+const send = (line: string, rest = ''): { socket: Socket; answer: () => string } => {
+  let answer = '';
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1', () =>
+    socket.write(`${line} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nX-Request-Id: mine-1\r\n${rest}\r\n`),
+  );
+  socket.on('data', (data: Buffer) => (answer += data.toString())).on('error', () => {});
+  return { socket, answer: () => answer };
+};
+
+const counted = async (status: number): Promise<boolean> =>
+  new RegExp(`^http_request_duration_seconds_count\\{.*status="${status}"\\} 1$`, 'm').test(
+    await (await fetch(`${app.url}/metrics`)).text(),
+  );
+
+describe('A request that ends without its answer', () => {
+  it('is logged and counted as 499 where the client left', async () => {
+    let release = (): void => {};
+    const asked = new Promise<void>((resolve) => {
+      jest.spyOn(GetMetricsHandler.prototype, 'execute').mockImplementation(() => {
+        resolve();
+        return new Promise((_, reject) => (release = () => reject(new Error('too late'))));
+      });
+    });
+    const { socket } = send('GET /v2/organization/metrics?secret=1');
+    await asked;
+    socket.destroy();
+    await eventually('it is logged', () => said.length > 0);
+    expect(said).toEqual([
+      'GET "/v2/organization/metrics" ended 499, request mine-1: the client left before its answer',
+    ]);
+    await eventually('it is counted', () => counted(499));
+    release();
+  });
+
+  it('is logged and counted as the 408 that it got where its body stalled, under the same id', async () => {
+    const { answer } = send(`POST ${GROUPS}`, 'Content-Type: application/json\r\nContent-Length: 50\r\n');
+    await eventually('it is answered', () => answer() !== '');
+    expect(answer()).toMatch(/^HTTP\/1\.1 408 /);
+    expect(answer()).toMatch(/\r\nX-Request-Id: mine-1\r\n/i);
+    await eventually('it is logged', () => said.length > 0);
+    expect(said).toEqual([`POST "${GROUPS}" ended 408, request mine-1: its body did not arrive in time`]);
+    await eventually('it is counted', () => counted(408));
+  });
+
+  it('is not one that was answered', async () => {
+    for (const path of [GROUPS, '/docs', '/nothing'])
+      await (await fetch(app.url + path, { headers: { 'x-api-key': key, connection: 'close' } })).text();
+    await fetch(app.url + GROUPS, { method: 'POST', body: '{}' });
+    expect(said).toEqual([]);
+  });
+});
