@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { appendFile, chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Binaries } from './binaries.js';
 import { canEnter, giveTo } from './owner.js';
@@ -75,12 +75,4 @@ export const refuseUnreachable = ({ home, cluster, owner }: Place): void => {
     `The user ${owner?.uid} that PostgreSQL runs as cannot enter ${cluster}. ` +
       `Let others pass through every folder above ${home}, or move it back.`,
   );
-};
-
-export const readPassword = async ({ passwordFile, cluster }: Place): Promise<string> => {
-  try {
-    return await readFile(passwordFile, 'utf8');
-  } catch (cause) {
-    throw new Error(`The password of the database in ${cluster} cannot be read from ${passwordFile}`, { cause });
-  }
 };

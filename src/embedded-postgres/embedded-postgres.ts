@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Config } from '../config.js';
-import { findBinaries } from './binaries.js';
-import { createCluster, isCreated, readPassword, refuseUnreachable } from './cluster.js';
+import { type Binaries, findBinaries } from './binaries.js';
+import { createCluster, isCreated, refuseUnreachable } from './cluster.js';
+import { closeDataDir } from './data-dir.js';
 import { removeEndpoint, type Transport, urlOf } from './endpoint.js';
 import { underLock } from './lock.js';
 import { findPlace, type Place } from './place.js';
-import { findPostmaster, type Postmaster, serverPid, stopPostmaster } from './postmaster.js';
+import { findPostmaster, isUnclean, type Postmaster, serverPid, stopPostmaster } from './postmaster.js';
 import { startServer } from './server.js';
+import { createServiceRole, hasServiceRole, readRolePassword, SERVICE_ROLE } from './service-role.js';
 import { trimLog } from './server-log.js';
 import { addUser, countUsers, removeEndingUser, removeUser } from './users.js';
 
@@ -26,6 +28,15 @@ const TRIM_MS = 60_000;
 
 const startIn = (place: Place, transport: Transport, log: Log): Promise<Postmaster> =>
   startServer(place, () => findBinaries(dirname(place.cluster), place.owner), transport, log);
+
+/** Makes the service's role where there is none yet. Call it under the lock. */
+const giveRole = async (place: Place, transport: Transport, log: Log): Promise<void> => {
+  if (hasServiceRole(place)) return;
+  const binaries = (): Promise<Binaries> => findBinaries(dirname(place.cluster), place.owner);
+  // A server of an earlier version still runs, or was killed: it has to stop in order first. Its users see it come back.
+  if (isUnclean(place.cluster)) await stopPostmaster(await startIn(place, transport, log), place.cluster, binaries);
+  await createServiceRole(place, await binaries());
+};
 
 /** Starts the server again where it dies under its users. */
 const watch = (place: Place, transport: Transport, log: Log): (() => Promise<void>) => {
@@ -91,18 +102,24 @@ export const openDatabase = async (
   log: Log,
   transport: Transport = process.platform === 'win32' ? 'loopback' : 'socket',
 ): Promise<Database> => {
-  if (databaseUrl !== undefined) return { url: databaseUrl, release: async () => {} };
+  if (databaseUrl !== undefined) {
+    // Where an embedded server's files are in there, it may need to pass; whoever starts it sees to that.
+    if (!existsSync(join(dataDir, 'postgres'))) await closeDataDir(dataDir, undefined, log);
+    return { url: databaseUrl, release: async () => {} };
+  }
   const place = await findPlace(dataDir);
+  await closeDataDir(dataDir, place.passer, log);
   const { user, url } = await underLock(place.home, async () => {
     if (!isCreated(place.cluster)) {
       log(`Makes a database in ${place.cluster}`);
       await createCluster(place, await findBinaries(dirname(place.cluster), place.owner));
     }
     refuseUnreachable(place);
-    const password = await readPassword(place);
+    await giveRole(place, transport, log);
+    const password = await readRolePassword(place);
     const file = await addUser(place.users);
     try {
-      return { user: file, url: urlOf(await startIn(place, transport, log), password) };
+      return { user: file, url: urlOf(await startIn(place, transport, log), SERVICE_ROLE, password) };
     } catch (error) {
       await removeUser(file);
       throw error;

@@ -3,7 +3,6 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SUPERUSER } from './cluster.js';
 import { giveTo } from './owner.js';
 import { type Place, remember, remembered } from './place.js';
 import type { Postmaster } from './postmaster.js';
@@ -73,7 +72,7 @@ export const removeEndpoint = async (postmaster: Postmaster): Promise<void> => {
 };
 
 /** A URL that `pg`, `psql` and `new URL` all read; in the socket's, `host` in the query wins over the name before it. */
-export const urlOf = (postmaster: Postmaster, password: string): string =>
+export const urlOf = (postmaster: Postmaster, role: string, password: string): string =>
   postmaster.socketDirectory === ''
-    ? `postgres://${SUPERUSER}:${password}@${LOOPBACK}:${postmaster.port}/postgres`
-    : `postgres://${SUPERUSER}:${password}@localhost/postgres?host=${encodeURIComponent(postmaster.socketDirectory)}`;
+    ? `postgres://${role}:${password}@${LOOPBACK}:${postmaster.port}/postgres`
+    : `postgres://${role}:${password}@localhost/postgres?host=${encodeURIComponent(postmaster.socketDirectory)}`;

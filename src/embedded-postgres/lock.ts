@@ -48,7 +48,7 @@ const take = async (directory: string): Promise<string> => {
     }
     const mine = fileOf(directory, last + 1);
     try {
-      const handle = await open(mine, 'wx');
+      const handle = await open(mine, 'wx', 0o600);
       await handle.writeFile(`${process.pid}\n${processIdentity(process.pid)}`);
       await handle.close();
     } catch (error) {

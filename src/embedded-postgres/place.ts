@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { constants, existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
 import { access, chmod, mkdir, rename, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
+import { closeDirectory } from './data-dir.js';
 import { canEnter, type Owner, serverOwner } from './owner.js';
 
 const NAME = 'threat-protection';
@@ -26,8 +27,13 @@ export interface Place {
   /** The server's user can enter its parent. */
   readonly cluster: string;
   readonly owner: Owner | undefined;
+  /** Who has to pass through the data directory beside ourselves. */
+  readonly passer: Owner | undefined;
   readonly users: string;
+  /** The superuser's, for whoever looks after the database by hand. */
   readonly passwordFile: string;
+  /** The service's. */
+  readonly rolePasswordFile: string;
   readonly log: string;
 }
 
@@ -38,7 +44,7 @@ export const remembered = (home: string): Remembered | undefined =>
 
 export const remember = async (home: string, change: Partial<Remembered>): Promise<void> => {
   const partial = `${memoryOf(home)}.partial`;
-  await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...remembered(home), ...change }));
+  await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...remembered(home), ...change }), { mode: 0o600 });
   await rename(partial, memoryOf(home));
 };
 
@@ -69,9 +75,9 @@ const openDirectory = async (hash: string): Promise<string> => {
  */
 export const findPlace = async (dataDir: string): Promise<Place> => {
   const home = join(dataDir, 'postgres');
+  const made: string[] = [];
   try {
-    // Explicitly, because the mode given to mkdir is narrowed by the umask.
-    if (await mkdir(home, { recursive: true })) await chmod(home, process.getuid?.() === 0 ? 0o711 : 0o700);
+    for (const directory of [dataDir, home]) if (await mkdir(directory, { recursive: true })) made.push(directory);
     await access(home, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw new Error(
@@ -82,6 +88,8 @@ export const findPlace = async (dataDir: string): Promise<Place> => {
   }
   let known = remembered(home)?.cluster;
   const owner = serverOwner(resolve(home, known ?? 'cluster'));
+  // Closed to all others before there is anything in them; who may pass shows where the cluster is put.
+  for (const directory of made) await closeDirectory(directory, owner);
   if (known === undefined) {
     const hash = createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16);
     known = canEnter(owner, home) ? 'cluster' : join(await openDirectory(hash), 'cluster');
@@ -91,8 +99,10 @@ export const findPlace = async (dataDir: string): Promise<Place> => {
     home,
     cluster: resolve(home, known),
     owner,
+    passer: isAbsolute(known) ? undefined : owner,
     users: join(home, 'users'),
     passwordFile: join(home, 'password'),
+    rolePasswordFile: join(home, 'role-password'),
     log: join(home, 'postgres.log'),
   };
 };

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -48,6 +48,9 @@ export const findPostmaster = async (cluster: string): Promise<Postmaster | unde
     status: word === 'ready' || word === 'stopping' ? word : 'starting',
   };
 };
+
+/** Whether a server runs on the cluster, or did and was killed. */
+export const isUnclean = (cluster: string): boolean => existsSync(pidFileOf(cluster));
 
 /** @returns the server's process, where one runs on the cluster */
 export const serverPid = (cluster: string): number | undefined => {

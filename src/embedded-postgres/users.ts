@@ -8,9 +8,9 @@ import { processIdentity } from './processes.js';
 
 /** @returns the file that stands for this use */
 export const addUser = async (directory: string): Promise<string> => {
-  await mkdir(directory, { recursive: true });
+  await mkdir(directory, { recursive: true, mode: 0o700 });
   const file = join(directory, `${process.pid}.${randomBytes(4).toString('hex')}`);
-  await writeFile(file, processIdentity(process.pid) ?? '');
+  await writeFile(file, processIdentity(process.pid) ?? '', { mode: 0o600 });
   return file;
 };
 

@@ -6,6 +6,7 @@ import { Client, type Pool } from 'pg';
 import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
 import { migrate } from '../../src/read-models/migrate.js';
 import { createPool } from '../../src/read-models/pool.js';
+import { superuserOf } from '../support/superuser.js';
 
 export interface Database {
   readonly url: string;
@@ -38,13 +39,14 @@ export const openServer = async (url: string | undefined, say: (line: string) =>
   // Where we are root the server is another user, who has to pass.
   if (process.getuid?.() === 0) await chmod(folder, 0o711);
   const server = await openDatabase({ databaseUrl: url, dataDir: folder }, say);
-  const [row] = await query(server.url, 'show server_version');
+  const superuser = url ?? (await superuserOf(folder));
+  const [row] = await query(superuser, 'show server_version');
   return {
     version: row!['server_version']!,
     createDatabase: async () => {
       const name = `bench_${randomBytes(6).toString('hex')}`;
-      await query(server.url, `create database ${name}`);
-      const named = new URL(server.url);
+      await query(superuser, `create database ${name}`);
+      const named = new URL(superuser);
       named.pathname = `/${name}`;
       const pool = createPool(named.href, () => {}, { max: 20, ...NO_LIMITS });
       await migrate(pool);
@@ -53,7 +55,7 @@ export const openServer = async (url: string | undefined, say: (line: string) =>
         pool,
         drop: async () => {
           await pool.end();
-          await query(server.url, `drop database ${name} with (force)`);
+          await query(superuser, `drop database ${name} with (force)`);
         },
       };
     },

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
 import { findPlace } from '../../src/embedded-postgres/place.js';
 import { createTemplate } from './postgres.js';
+import { superuserOf } from './superuser.js';
 
 const folder = await mkdtemp(join(tmpdir(), 'threat-protection-test-'));
 // Where we are root the server is another user, who has to pass.
@@ -24,8 +25,9 @@ const hold = async (): Promise<void> => {
   // On loopback, so that the faults' proxies can stand between, and so that both ways to listen are used.
   const database = await openDatabase({ databaseUrl: undefined, dataDir: folder }, () => {}, 'loopback');
   process.stdout.on('error', () => {});
-  await createTemplate(database.url);
-  process.stdout.write(`${database.url}\n`);
+  const url = await superuserOf(folder);
+  await createTemplate(url);
+  process.stdout.write(`${url}\n`);
   for await (const _ of process.stdin);
   await database.release();
 };

@@ -2,32 +2,29 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rm } from 'node:fs/promises';
 import { type Binaries, findBinaries } from '../../../src/embedded-postgres/binaries.js';
-import { createCluster, readPassword } from '../../../src/embedded-postgres/cluster.js';
-import { urlOf } from '../../../src/embedded-postgres/endpoint.js';
+import { createCluster } from '../../../src/embedded-postgres/cluster.js';
 import { findPlace, type Place } from '../../../src/embedded-postgres/place.js';
 import { findPostmaster, stopPostmaster } from '../../../src/embedded-postgres/postmaster.js';
 import { startServer } from '../../../src/embedded-postgres/server.js';
+import { superuserUrl } from '../../support/superuser.js';
 import type { Scene } from './scene.js';
 
 /** A PostgreSQL that the fault alone starts and kills; nobody revives it. */
 export class OwnPostgres {
-  private constructor(
-    private readonly place: Place,
-    private readonly password: string,
-  ) {}
+  private constructor(private readonly place: Place) {}
 
   static async create(scene: Scene, folder?: string): Promise<OwnPostgres> {
     const place = await findPlace(folder ?? (await scene.folder()));
     scene.later(() => rm(dirname(place.cluster), { recursive: true, force: true, maxRetries: 20 }));
     await createCluster(place, await findBinaries(dirname(place.cluster), place.owner));
-    const postgres = new OwnPostgres(place, await readPassword(place));
+    const postgres = new OwnPostgres(place);
     scene.later(() => postgres.kill());
     return postgres;
   }
 
   /** On loopback, and on the same port every time. @returns its URL */
   async start(): Promise<string> {
-    return urlOf(await startServer(this.place, this.binaries, 'loopback', () => {}), this.password);
+    return superuserUrl(this.place, await startServer(this.place, this.binaries, 'loopback', () => {}));
   }
 
   /** kill -9 of the postmaster; its children see it and end. */
@@ -52,7 +49,7 @@ export const embeddedServer = async (dataDir: string): Promise<{ pid: number; ur
   const place = await findPlace(dataDir);
   const postmaster = await findPostmaster(place.cluster);
   return postmaster?.status === 'ready'
-    ? { pid: postmaster.pid, url: urlOf(postmaster, await readPassword(place)) }
+    ? { pid: postmaster.pid, url: await superuserUrl(place, postmaster) }
     : undefined;
 };
 
