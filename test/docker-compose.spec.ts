@@ -22,8 +22,11 @@ interface Compose {
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 
-// What compose does with them before it reads the file's meaning: a variable that is not set takes its default.
-const text = readFileSync('docker-compose.yml', 'utf8').replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+const file = readFileSync('docker-compose.yml', 'utf8');
+const PASSWORD = 'onlyForThisSpec';
+// What compose does with them before it reads the file's meaning: a variable that is not set takes its default, or stops
+// it (`:?`) where it has none.
+const text = file.replace(/\$\{\w+:-([^}]*)\}/g, '$1').replace(/\$\{POSTGRES_PASSWORD:\?[^}]+\}/g, PASSWORD);
 const compose = load(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as Compose;
 const { eventstore, postgres, api, projector } = compose.services;
 const dockerfile = readFileSync('Dockerfile', 'utf8');
@@ -40,11 +43,25 @@ describe('docker-compose.yml', () => {
   it('gives the processes settings they accept', () => {
     for (const { environment } of [api, projector]) {
       const config = readConfig(environment);
-      expect(config.databaseUrl).toBe(
-        `postgres://${postgres.environment['POSTGRES_USER']}:${postgres.environment['POSTGRES_PASSWORD']}@postgres:5432/${postgres.environment['POSTGRES_DB']}`,
-      );
+      expect(config.databaseUrl).toBe(`postgres://threats:${PASSWORD}@postgres:5432/threats`);
       expect(config.eventStoreUrl).toBe('esdb://eventstore:2113?tls=false');
     }
+  });
+
+  it('does not start without a password', () => {
+    expect(file.match(/\$\{\w*PASSWORD[^}]*\}/g)).toEqual(
+      Array.from({ length: 2 }, () => expect.stringMatching(/^\$\{POSTGRES_PASSWORD:\?.+\}$/)),
+    );
+    expect(postgres.environment).toMatchObject({ POSTGRES_PASSWORD: PASSWORD });
+    expect(file.replaceAll(/\$\{[^}]*\}/g, '')).not.toMatch(/PASSWORD: *\w|:\/\/\w+:\w+@/);
+  });
+
+  it('has the service’s role made before the service comes, which is not a superuser', () => {
+    const script = postgres.volumes!.find((volume) => volume.includes('/docker-entrypoint-initdb.d/'))!.split(':')[0]!;
+    expect(readFileSync(script, 'utf8')).toContain('create role threats login');
+    expect(postgres.environment).not.toHaveProperty('POSTGRES_USER');
+    // While the script runs the server listens on its socket alone.
+    expect(postgres.healthcheck?.test?.join()).toContain('--host 127.0.0.1 --username threats');
   });
 
   it('starts files that the build makes', () => {
@@ -83,7 +100,8 @@ describe('docker-compose.yml', () => {
 
   it('keeps what the stores hold in volumes', () => {
     for (const { volumes } of Object.values(compose.services))
-      for (const volume of volumes!) expect(Object.keys(compose.volumes)).toContain(volume.split(':')[0]);
+      for (const volume of volumes!.filter((each) => !each.startsWith('./')))
+        expect(Object.keys(compose.volumes)).toContain(volume.split(':')[0]);
     expect(eventstore.volumes!.join()).toContain(':/var/lib/eventstore');
     expect(postgres.volumes!.join()).toContain(':/var/lib/postgresql/data');
   });
