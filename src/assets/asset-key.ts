@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Asset } from '../events/fields.js';
 import { readAddress } from './address.js';
 import { readIpfs } from './ipfs.js';
-import { locate, pathOf, refang } from './location.js';
+import { locate, locateMeant, pathOf, refang, unwrap } from './location.js';
 import { PROFILE_TYPES, profileHost, profileName, readProfileLink } from './profile.js';
 
 export const urlKey = (host: string): string => `URL:${host}`;
@@ -15,23 +15,24 @@ export const pageKey = (host: string, path: string): string => (path === '' ? ur
  */
 export const assetKey = ({ type, content }: Asset): string => {
   const text = content.trim();
+  const sent = unwrap(content);
   switch (type) {
     case 'URL': {
-      const location = locate(refang(text));
+      const location = locateMeant(sent);
       return location ? urlKey(location.host) : `URL:${text}`;
     }
     case 'PAGE': {
-      const location = locate(refang(text));
+      const location = locateMeant(sent);
       return location ? pageKey(location.host, pathOf(location.rest)) : `PAGE:${text}`;
     }
     case 'ADDRESS': {
-      const address = readAddress(text);
+      const address = readAddress(sent);
       return address ? addressKey(address.key) : `ADDRESS:${text}`;
     }
     case 'EMAIL':
-      return `EMAIL:${readEmail(refang(text)) ?? text.toLowerCase()}`;
+      return `EMAIL:${readEmail(refang(sent)) ?? text.toLowerCase()}`;
     case 'IPFS':
-      return `IPFS:${readIpfs(text) ?? text}`;
+      return `IPFS:${readIpfs(sent) ?? text}`;
     default:
       return PROFILE_TYPES.has(type) ? profileKey(type, text) : `${type}:${text}`;
   }
@@ -42,8 +43,9 @@ export const addressKey = (key: string): string => `ADDRESS:${key}`;
 const profileKey = (type: string, text: string): string => {
   const meant = refang(text);
   if (/[/\\]|^[a-z]+:|\.t\.me$/i.test(meant)) {
-    const location = locate(meant.replace(/^tg:\/\//i, 'https://t.me/'));
-    const profile = location && (profileHost(location.host) ?? readProfileLink(location.host, location.rest));
+    const location = locateMeant(unwrap(text).replace(/^tg:\/\//i, 'https://t.me/'));
+    const profile =
+      location && (profileHost(location.host) ?? readProfileLink(location.host, pathOf(location.rest), location.rest));
     if (profile?.type === type) return `${type}:${profile.name}`;
   }
   return `${type}:${profileName(type, meant)}`;

@@ -1,6 +1,6 @@
 /** Where on the web a text points: a host, and what follows it. */
 export interface Location {
-  /** Lower-case, punycode, without a final dot; an IPv6 address in brackets. At least two labels unless `named`. */
+  /** Lower-case, punycode, without a final dot; an IPv6 address in brackets. */
   readonly host: string;
   /** Whether the host is a name of DNS rather than an IP address. */
   readonly isName: boolean;
@@ -10,20 +10,41 @@ export interface Location {
   readonly rest: string;
 }
 
-/** The longest name DNS can hold. */
+/** What DNS can hold, in octets. */
 const LONGEST_NAME = 253;
-/** Longer authorities cannot be a host any more; converting them to punycode would cost milliseconds. */
-const LONGEST_AUTHORITY = { ascii: 1_024, unicode: 512 };
+const LONGEST_LABEL = 63;
+/** Characters beyond ASCII in a name that DNS can hold: at most four of them (a letter and its marks) make one octet. */
+const MOST_FOREIGN = 4 * LONGEST_NAME;
+const MOST_MARKS = 2 * LONGEST_NAME;
+/** Different characters times length, over all labels: four characters for each octet of one label, all different. */
+const MOST_WORK = (4 * LONGEST_LABEL + 4) ** 2;
+/** An IPv6 address with brackets, zone and port is shorter. */
+const LONGEST_IPV6 = 128;
 
 const DEFANGED = /[[\](){}]|^h(?!tt)/i;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
+/** Schemes whose host is read by the same rules, however many slashes there are. */
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
 /** A host that is already as this service writes hosts: anything else goes through the URL parser. */
 const PLAIN = /^(?:(https?):\/\/)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.[a-z][a-z0-9-]*)(?=\/|$)/;
 /** A path in its only form: no dot segments, nothing to escape. The slashes at its end are few, so cutting is cheap. */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9\-_~@]+)+\/?$/;
-/** The URL parser takes more signs than a name of DNS has, `*` among them. */
 const LABELS = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
+/** What is taken for a host without a scheme; browsers open names of both odd forms. */
+const BARE_LABELS = /^[a-z0-9_*-]{1,63}(?:\.[a-z0-9_*-]{1,63})*$/;
+
+/** Text as the URL parser begins with it: without blanks and control characters around, or tabs and line breaks inside. */
+export const unwrap = (text: string): string => {
+  let from = 0;
+  let to = text.length;
+  while (from < to && isBlank(text.charCodeAt(from))) from += 1;
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1;
+  const inner = text.slice(from, to);
+  return /[\t\n\r]/.test(inner) ? inner.replace(/[\t\n\r]/g, '') : inner;
+};
+
+/** Whether the URL parser, or whoever copied the text, means nothing by a character at either end. */
+export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
 
 /** Text written so that nobody clicks it by accident, as it was meant: `hxxps[:]//evil[.]example`. */
 export const refang = (text: string): string => {
@@ -45,34 +66,49 @@ export const locatePlain = (text: string): Location | undefined => {
   const found = PLAIN.exec(text);
   if (found === null) return undefined;
   const host = found[2]!;
-  if (host.length > LONGEST_NAME || !LABELS.test(host)) return undefined;
+  if (!isDnsName(host)) return undefined;
   return { host, isName: true, scheme: found[1] ?? '', rest: text.slice(found[0].length) };
 };
 
-/** @returns undefined where the text names no host that could exist */
+/** Whether DNS can hold the name, which is in lower case and punycode. */
+export const isDnsName = (host: string): boolean => host.length <= LONGEST_NAME && LABELS.test(host);
+
+/**
+ * Reads text that may be defanged. Marks of defanging inside a host mean what they stand for, since no name of DNS has
+ * them; whatever else the WHATWG URL parser takes as a web address has the host that the parser finds.
+ * @param text unwrapped
+ */
+export const locateMeant = (text: string): Location | undefined => {
+  const meant = refang(text);
+  return locate(meant) ?? (meant === text ? undefined : locate(text));
+};
+
+/**
+ * @param text unwrapped
+ * @returns undefined where the text names no host: with the scheme of the web what the URL parser refuses, without it
+ *   also what DNS could not hold
+ */
 export const locate = (text: string): Location | undefined => {
   const plain = locatePlain(text);
   if (plain !== undefined) return plain;
-  const web = WEB_SCHEME.exec(text) ?? SCHEME.exec(text);
-  const scheme = web ? web[1]!.toLowerCase() : '';
-  let from = web ? web[0].length : 0;
-  if (!web && (text.startsWith('//') || text.startsWith('\\\\'))) from = 2;
+  const web = WEB_SCHEME.exec(text);
+  const found = web ?? SCHEME.exec(text);
+  const scheme = found ? found[1]!.toLowerCase() : '';
+  let from = found ? found[0].length : 0;
+  if (!found && (text.startsWith('//') || text.startsWith('\\\\'))) from = 2;
   const address = from === 0 ? text : text.slice(from);
 
   const end = address.search(/[/\\?#]/);
   const authority = end === -1 ? address : address.slice(0, end);
   const rest = end === -1 ? '' : address.slice(end);
-  if (authority === '' || isTooLong(authority) || /[\s<>"]/.test(authority)) return undefined;
-  const host = hostOf(authority);
+  if (web === null && /[\s<>"]/.test(authority)) return undefined;
+  // What stands before the last @ is a user, whatever it holds.
+  const host = hostOf(authority.slice(authority.lastIndexOf('@') + 1), web !== null);
   if (host === undefined) return undefined;
   return { host, isName: !host.startsWith('[') && !/\.\d+$/.test(host), scheme, rest };
 };
 
-const isTooLong = (authority: string): boolean =>
-  authority.length > LONGEST_AUTHORITY.unicode &&
-  (authority.length > LONGEST_AUTHORITY.ascii || /[^\0-\x7f]/.test(authority));
-
-const ASCII_NAME = /^(?:[^@]*@)?([a-z0-9_.-]+)(?::(\d*))?$/i;
+const ASCII_NAME = /^([a-z0-9_.-]+)(?::(\d*))?$/i;
 
 /**
  * A name with a label in punycode that the platform's parser does not take. Its versions do not agree on which labels
@@ -86,19 +122,82 @@ const unreadPunycode = (authority: string): string | undefined => {
 
 /** An IPv6 address with a zone (`fe80::1%eth0`, in a URL `[fe80::1%25eth0]`), which names a card of the machine only. */
 const ZONE = /^(\[?[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*)%[\w.~%-]{1,64}(\]?(?::\d{1,5})?)$/i;
+const BARE_IPV6 = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i;
 
-const hostOf = (given: string): string | undefined => {
-  const authority = given.includes('%') ? given.replace(ZONE, '$1$2') : given;
-  const bare = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(authority) ? `[${authority}]` : authority;
+/** @param authority without the user */
+const hostOf = (authority: string, isWeb: boolean): string | undefined => {
+  if (authority === '') return undefined;
+  if (authority.length > LONGEST_LABEL && /[^\0-\x7f]|%/.test(authority)) {
+    const name = unescaped(authority);
+    if (name === undefined) return undefined;
+    if (isBeyondDns(name)) return isWeb ? asSent(name) : undefined;
+  }
   let host: string | undefined;
   try {
-    host = new URL(`http://${bare}/`).hostname;
+    host = new URL(`http://${authority.length > LONGEST_IPV6 ? authority : bracketed(authority)}/`).hostname;
   } catch {
     host = unreadPunycode(authority);
     if (host === undefined) return undefined;
   }
-  if (host.endsWith('.')) host = host.slice(0, -1);
-  return host.startsWith('[') || (host.length <= LONGEST_NAME && LABELS.test(host)) ? host : undefined;
+  if (host.startsWith('[')) return withoutMapping(host);
+  if (host.endsWith('.') && host.length > 1) host = host.slice(0, -1);
+  return isWeb || (host.length <= LONGEST_NAME && BARE_LABELS.test(host)) ? host : undefined;
+};
+
+const bracketed = (authority: string): string => {
+  const address = authority.includes('%') ? authority.replace(ZONE, '$1$2') : authority;
+  return BARE_IPV6.test(address) ? `[${address}]` : address;
+};
+
+const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
+
+/** An IPv4 address that is mapped into IPv6 leads to the same machine as the address itself. */
+const withoutMapping = (host: string): string => {
+  const [, high, low] = MAPPED.exec(host) ?? [];
+  if (high === undefined || low === undefined) return host;
+  const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return `${first >> 8}.${first & 0xff}.${second >> 8}.${second & 0xff}`;
+};
+
+/** @returns undefined where the URL parser refuses the host as well: its codes are broken, or stand for no UTF-8 */
+const unescaped = (authority: string): string | undefined => {
+  try {
+    return decodeURIComponent(authority);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Characters that vanish from a name. */
+const IGNORED = /\p{Default_Ignorable_Code_Point}+/gu;
+const ASCII = /[\0-\x7f]+/g;
+const NO_MARKS = /\P{M}+/gu;
+const DOTS = /[.\u3002\uff0e\uff61]/;
+
+/**
+ * Whether DNS cannot hold the name even at its shortest, so that nobody can open it, and to convert it would take the
+ * parser long: marks are put in order and letters are coded in the square of their number.
+ */
+const isBeyondDns = (name: string): boolean => {
+  const letters = name.replace(IGNORED, '');
+  const foreign = letters.replace(ASCII, '');
+  if (foreign.length > MOST_FOREIGN || foreign.replace(NO_MARKS, '').length > MOST_MARKS) return true;
+  let work = 0;
+  for (const label of letters.split(DOTS)) work += new Set(label.replace(ASCII, '')).size * label.length;
+  return work > MOST_WORK;
+};
+
+/** A name that is beyond DNS, left as it was sent where converting would cost. */
+const asSent = (name: string): string | undefined => {
+  const host = name.replace(/:\d{0,5}$/, '').toLowerCase();
+  return /[\0-\x20#%/:<>?@[\\\]^|\x7f]|\p{Cs}/u.test(host) ? undefined : host.replace(new RegExp(DOTS, 'g'), '.');
+};
+
+/** The query of what follows an authority. */
+export const queryOf = (rest: string): URLSearchParams => {
+  const [beforeFragment = ''] = rest.split('#', 1);
+  const start = beforeFragment.indexOf('?');
+  return new URLSearchParams(start === -1 ? '' : unwrap(beforeFragment.slice(start)));
 };
 
 /**
@@ -109,14 +208,17 @@ export const pathOf = (rest: string): string => {
   if (rest === '' || rest === '/') return '';
   if (PLAIN_PATH.test(rest)) return rest.replace(/\/+$/, '');
   const { pathname } = new URL(/^[/\\]/.test(rest) ? `http://h${rest}` : `http://h/${rest}`);
-  const path = pathname.includes('%') ? pathname.replace(/%[0-9a-f]{2}/gi, normalEscape) : pathname;
+  const path = pathname.includes('%') ? pathname.replace(LOWER_CODE, upper).replace(PLAIN_CODE, decoded) : pathname;
   let end = path.length;
   while (end > 0 && path.charCodeAt(end - 1) === 0x2f) end--;
   return path.slice(0, end);
 };
 
-/** A code that stands for a letter, digit or one of `-._~` is that character (RFC 3986, 6.2.2.2); so is an `@`. */
-const normalEscape = (code: string): string => {
-  const character = String.fromCharCode(Number.parseInt(code.slice(1), 16));
-  return /[A-Za-z0-9\-._~@]/.test(character) ? character : code.toUpperCase();
-};
+const LOWER_CODE = /%(?:[a-f][\da-f]|[\dA-F][a-f]|[a-f][A-F])/g;
+const upper = (code: string): string => code.toUpperCase();
+/**
+ * A code that stands for a letter, digit or one of `-._~` is that character (RFC 3986, 6.2.2.2); so is an `@`. Other
+ * codes do not match, since a path may have thousands.
+ */
+const PLAIN_CODE = /%(?:2[DE]|3\d|4[\dA-F]|5[\dAF]|6[1-9A-F]|7[\dAE])/g;
+const decoded = (code: string): string => String.fromCharCode(Number.parseInt(code.slice(1), 16));

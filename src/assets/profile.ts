@@ -1,3 +1,5 @@
+import { queryOf } from './location.js';
+
 /** A profile, channel, group, app or collection on a site of others. */
 export interface Profile {
   /** Asset type. */
@@ -179,15 +181,22 @@ export const profileHost = (host: string): Profile | undefined => {
   return name === undefined ? undefined : { type: 'TELEGRAM', name };
 };
 
-/** @param rest what follows the host in the link: path, query, fragment */
-export const readProfileLink = (host: string, rest: string): Profile | undefined => {
+/** Sites whose profiles publish: what is under one there is a post, an asset of its own. */
+const PUBLISHING: ReadonlySet<string> = new Set(['MEDIUM']);
+
+/** Whether the link leads to what a profile published rather than to the profile. */
+export const isPost = ({ type }: Profile, path: string): boolean => PUBLISHING.has(type) && path.indexOf('/', 1) !== -1;
+
+/**
+ * @param path as `pathOf` writes it
+ * @param rest what follows the host in the link, for its query
+ */
+export const readProfileLink = (host: string, path: string, rest = ''): Profile | undefined => {
   const sites = sitesOf(host);
-  if (sites === undefined || rest === '' || rest === '/') return undefined;
-  const [beforeFragment = ''] = rest.split('#', 1);
-  const [path = ''] = beforeFragment.split('?', 1);
-  const query = new URLSearchParams(beforeFragment.slice(path.length));
+  if (sites === undefined || (path === '' && !rest.includes('?'))) return undefined;
+  const query = queryOf(rest);
   const segments = path
-    .split(/[\\/]/, 8)
+    .split('/', 8)
     .filter((segment) => segment !== '')
     .map(unescaped);
   for (const { type, read } of sites) {

@@ -2,9 +2,9 @@ import { readAddress } from './address.js';
 import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
 import { isInternalHost } from './internal-host.js';
 import { readCid, readIpfs } from './ipfs.js';
-import { locate, locatePlain, type Location, pathOf, refang } from './location.js';
-import { carriesProfiles, profileHost, profileName, readProfileLink } from './profile.js';
-import { carriesPages } from './publishing-hosts.js';
+import { isBlank, locateMeant, locatePlain, type Location, pathOf, refang, unwrap } from './location.js';
+import { carriesProfiles, isPost, profileHost, profileName, readProfileLink } from './profile.js';
+import { carriesMailboxes, carriesPages } from './publishing-hosts.js';
 
 /** What a text that was sent for checking stands for. */
 export interface Reading {
@@ -19,16 +19,25 @@ export interface Reading {
   readonly hostCarriesOthers: boolean;
   /** Whether domains above the host can be asked for. */
   readonly hostIsName: boolean;
+  /** Whether the asset is at the host and not the host itself, so that the host's own listing is inherited. */
+  readonly isAtHost: boolean;
   /** The account, written as `readAddress` writes it. */
   readonly account?: string;
 }
 
+/** What a text is of which nothing is asked. */
+export interface Internal {
+  readonly type: string;
+  readonly name: string;
+}
+
 export type Content =
   | { readonly reading: Reading; readonly code?: undefined }
-  | { readonly reading?: undefined; readonly code: 'parse-error' | 'internal-scheme' };
+  | { readonly reading?: undefined; readonly code: 'parse-error' }
+  | { readonly reading?: undefined; readonly code: 'internal-scheme'; readonly internal: Internal };
 
 const PARSE_ERROR: Content = { code: 'parse-error' };
-const INTERNAL: Content = { code: 'internal-scheme' };
+const internal = (name: string): Content => ({ code: 'internal-scheme', internal: { type: 'URL', name } });
 
 /** Addresses of the browser or the machine. With `view-source` and `blob` what follows is the browser's as well. */
 const INTERNAL_SCHEME =
@@ -56,26 +65,37 @@ const webLink = (text: string): string => {
  * e-mail address or content on IPFS, however it is written. Never takes longer than its length deserves.
  */
 export const readContent = (content: string): Content => {
-  const plain = locatePlain(content);
-  if (plain !== undefined) return isInternalHost(plain.host, true) ? INTERNAL : { reading: locationReading(plain) };
-  const text = refang(content.trim());
+  const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : locatePlain(content);
+  if (plain !== undefined)
+    return isInternalHost(plain.host, true) ? internal(plain.host) : { reading: locationReading(plain) };
+  const sent = unwrap(content);
+  const text = refang(sent);
   if (text === '') return PARSE_ERROR;
-  if (INTERNAL_SCHEME.test(text)) return INTERNAL;
+  if (INTERNAL_SCHEME.test(text)) return internal(text);
+  // Nothing else begins like this, whatever follows looks like.
+  const web = WEB.test(text) ? locateMeant(sent) : undefined;
+  if (web !== undefined) return locationContent(web);
   if (!/[.@]/.test(text) || /^[a-z0-9-]+:/i.test(text)) {
     const address = readAddress(text);
     if (address) return { reading: accountReading(address.key) };
   }
   if (text.startsWith('@')) return handle(text);
   const email = text.includes('@') ? readEmail(text) : undefined;
-  if (email !== undefined) return { reading: plainReading('EMAIL', email) };
+  if (email !== undefined) return { reading: emailReading(email) };
   if (/^ipfs:/i.test(text) || !/[.:]/.test(text)) {
     const cid = readIpfs(text);
     if (cid !== undefined) return { reading: plainReading('IPFS', cid) };
   }
-  const location = locate(webLink(text));
-  if (location === undefined) return PARSE_ERROR;
-  if (isInternalHost(location.host, location.isName)) return INTERNAL;
-  if (location.isName && !location.host.includes('.')) return location.scheme === '' ? PARSE_ERROR : INTERNAL;
+  const location = locateMeant(webLink(sent));
+  return location === undefined ? PARSE_ERROR : locationContent(location);
+};
+
+const WEB = /^https?:/i;
+
+const locationContent = (location: Location): Content => {
+  const { host, isName, scheme } = location;
+  if (isInternalHost(host, isName)) return internal(host);
+  if (isName && !host.includes('.')) return scheme === '' ? PARSE_ERROR : internal(host);
   return { reading: locationReading(location) };
 };
 
@@ -94,6 +114,7 @@ const plainReading = (type: string, name: string): Reading => ({
   host: undefined,
   hostCarriesOthers: false,
   hostIsName: false,
+  isAtHost: false,
   account: undefined,
 });
 
@@ -104,8 +125,23 @@ const accountReading = (account: string): Reading => ({
   host: undefined,
   hostCarriesOthers: false,
   hostIsName: false,
+  isAtHost: false,
   account,
 });
+
+const emailReading = (email: string): Reading => {
+  const host = email.slice(email.lastIndexOf('@') + 1);
+  return {
+    type: 'EMAIL',
+    name: email,
+    keys: [`EMAIL:${email}`],
+    host,
+    hostCarriesOthers: carriesMailboxes(host),
+    hostIsName: true,
+    isAtHost: true,
+    account: undefined,
+  };
+};
 
 /** What is the host itself, or stands on it. (A copy with spread fields would cost more than all the rest of reading.) */
 const hostReading = (
@@ -115,7 +151,7 @@ const hostReading = (
   type: string,
   name: string,
   keys: readonly string[],
-): Reading => ({ type, name, keys, host, hostCarriesOthers, hostIsName, account: undefined });
+): Reading => ({ type, name, keys, host, hostCarriesOthers, hostIsName, isAtHost: false, account: undefined });
 
 /** A gateway's host name that begins with the CID. */
 const IPFS_HOST = /^([a-z0-9]{46,63})\.ipfs\./;
@@ -129,13 +165,14 @@ const locationReading = ({ host, isName, rest }: Location): Reading => {
   const cid = ipfsHost === undefined ? undefined : readCid(ipfsHost);
   if (rest === '' || rest === '/')
     return hostReading(host, isName, false, 'URL', host, cid === undefined ? [url] : [url, `IPFS:${cid}`]);
-  const page = pageKey(host, pathOf(rest));
-  const profile = isName ? readProfileLink(host, rest) : undefined;
-  if (profile !== undefined) {
+  const path = pathOf(rest);
+  const page = pageKey(host, path);
+  const profile = isName ? readProfileLink(host, path, rest) : undefined;
+  if (profile !== undefined && !isPost(profile, path)) {
     const { type, name } = profile;
     return hostReading(host, isName, true, type, name, [page, `${type}:${name}`]);
   }
-  const inPath = cid ?? (/^\/ipfs\//i.test(rest) ? readIpfs(rest) : undefined);
+  const inPath = cid ?? (/^\/ipfs\//i.test(path) ? readIpfs(path) : undefined);
   if (page !== url && (carriesPages(host) || carriesProfiles(host))) {
     if (inPath !== undefined) return hostReading(host, isName, true, 'IPFS', inPath, [page, `IPFS:${inPath}`]);
     return hostReading(host, isName, true, 'PAGE', page.slice('PAGE:'.length), [page]);

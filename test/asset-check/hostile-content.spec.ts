@@ -57,6 +57,24 @@ const HOSTILE: Record<string, string> = {
   'a scheme in pieces': `java${repeat('\n', 4_000)}script:x`,
   NULs: repeat('\u0000'),
   'lone surrogates': repeat('\ud800'),
+  'two thousand labels of a URL': `https://${repeat('a.', 4_000)}evil.example/`,
+  'a user of four thousand ideographs': `https://${repeat('例子', 4_000)}@evil.example/`,
+  'a URL of ideographs': `https://${String.fromCodePoint(...Array.from({ length: 4_000 }, (_, n) => 0x4e00 + n * 5))}.com`,
+  'a URL of ideographs in percent codes': `https://${encodeURIComponent(
+    String.fromCodePoint(...Array.from({ length: 440 }, (_, n) => 0x4e00 + n * 5)),
+  )}.com`,
+  'a URL of labels that are as long as can be': `https://${Array.from({ length: 15 }, (_, k) =>
+    String.fromCodePoint(...Array.from({ length: 250 }, (_, n) => 0x4e00 + n * 5 + k)),
+  ).join('.')}.com`,
+  'a URL of marks out of order': `https://a${repeat('\u0315\u0300\u05ae', 4_000)}.com`,
+  'a URL of what is ignored': `https://evil${repeat('\u00ad', 4_000)}.example`,
+  'letters beyond ASCII in the path of a profile': `https://x.com/${repeat('가', 4_000)}`,
+  'percent codes in the path of a profile': `https://x.com/${repeat('%7e', 4_000)}`,
+  'slashes in the path of a page': `https://sites.google.com${repeat('/a', 4_000)}`,
+  'colons with an end': `${repeat('a:', 4_000)}%`,
+  'colons in brackets': `https://[${repeat('a:', 4_000)}]`,
+  'blanks inside': `a${repeat('\u00a0', 4_000)}a`,
+  'blanks and control characters': `${repeat('\u0000\u00a0', 4_000)}evil.example`,
 };
 
 /** The least of many runs, in ms: what the work takes, whatever else the machine does. */

@@ -28,6 +28,11 @@ export const readSuffix = (text: string): string | undefined => {
   return wild ? `*.${location.host}` : location.host;
 };
 
+/** No suffix is longer than a name of DNS: of a longer host the last labels are enough. */
+const LONGEST_NAME = 253;
+const endOf = (host: string): string =>
+  host.length <= LONGEST_NAME ? host : host.slice(host.indexOf('.', host.length - LONGEST_NAME - 1) + 1);
+
 const lastTwoLabels = (host: string): string => host.slice(host.lastIndexOf('.', host.lastIndexOf('.') - 1) + 1);
 
 /** Under which suffixes anybody can host: the Public Suffix List's private part and the suffixes that were added. */
@@ -47,7 +52,8 @@ export class HostingSuffixes {
     }
   }
 
-  boundaryOf(host: string): Boundary {
+  boundaryOf(asked: string): Boundary {
+    const host = endOf(asked);
     const { publicSuffix, isPrivate } = parse(host, OPTIONS);
     const suffix = publicSuffix ?? '';
     const added = this.addedSuffixOf(host);
@@ -56,7 +62,8 @@ export class HostingSuffixes {
   }
 
   /** The length of the boundary's suffix; a little faster than all of it. */
-  boundaryLengthOf(host: string): number {
+  boundaryLengthOf(asked: string): number {
+    const host = endOf(asked);
     const suffix = getPublicSuffix(host, OPTIONS) ?? '';
     return Math.max(suffix.length, this.addedSuffixOf(host)?.length ?? 0);
   }

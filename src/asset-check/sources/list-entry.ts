@@ -1,6 +1,6 @@
 import { readAddress } from '../../assets/address.js';
 import { isInternalHost } from '../../assets/internal-host.js';
-import { locate } from '../../assets/location.js';
+import { isDnsName, locate } from '../../assets/location.js';
 import { LONGEST_ENTRY } from './entry-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 
@@ -25,6 +25,6 @@ export const readEntry = (entry: string, suffixes: HostingSuffixes, addresses: b
   const { host, isName, scheme } = location;
   if (scheme !== '' && scheme !== 'http' && scheme !== 'https') return undefined;
   if (isInternalHost(host, isName)) return undefined;
-  if (isName && (!host.includes('.') || suffixes.isRegistrySuffix(host))) return undefined;
+  if (isName && (!isDnsName(host) || !host.includes('.') || suffixes.isRegistrySuffix(host))) return undefined;
   return host;
 };

@@ -23,7 +23,7 @@ export const askList = (
   suffixes: HostingSuffixes,
 ): Opinion => {
   const { account, host } = reading;
-  if (account === undefined ? host === undefined : !namesAddresses(format)) return UNSUPPORTED;
+  if (account === undefined ? host === undefined || reading.isAtHost : !namesAddresses(format)) return UNSUPPORTED;
   if (content === undefined) return FAILED;
   if (account !== undefined) {
     const flags = content.table.find(account, 0, hashes.hashes[0]!);

@@ -8,6 +8,7 @@ import type { HostingSuffixes } from './hosting-suffixes.js';
 const POLL_MS = 250;
 const MOST_BACK_OFF_MS = 2_000;
 const PAGE = 5_000;
+const LONGEST_NAME = 253;
 
 interface Row {
   /** Which table answered, and how many of its events are parked: where either changes, positions mean nothing new. */
@@ -146,7 +147,8 @@ export class OwnStatuses {
 
   /** The nearest domain above the host that has a status. */
   private above(host: string): Opinion | undefined {
-    let dot = host.indexOf('.');
+    // No longer name is one of DNS; a sender of many labels would be sent through all of them.
+    let dot = host.indexOf('.', host.length - LONGEST_NAME - 2);
     for (let next = host.indexOf('.', dot + 1); next !== -1; next = host.indexOf('.', next + 1)) {
       const status = this.statuses.get(urlKey(host.slice(dot + 1)));
       if (status !== undefined) return status;

@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals';
+import { assetKey } from '../../src/assets/asset-key.js';
+import { readContent } from '../../src/assets/read-content.js';
+import { Random } from '../support/random.js';
+import { webForm } from './web-forms.js';
+
+const FORMS = Number(process.env['WEB_FORMS'] ?? 20_000);
+
+/** What stands for a sign that was taken out means that sign: the one exception to the parser's reading. */
+const IS_DEFANGED = /[[({](?:\.|dot|:|\/|@|at)[\])}]|\[\.|\.\]/i;
+
+/** The host that the platform's URL parser finds, as this service writes hosts; undefined where it finds none. */
+const opened = (form: string): string | undefined => {
+  if (!URL.canParse(form)) return undefined;
+  const { protocol, hostname } = new URL(form);
+  if (protocol !== 'http:' && protocol !== 'https:') return undefined;
+  const [, high, low] = /^\[::ffff:(\w+):(\w+)\]$/.exec(hostname) ?? [];
+  if (high !== undefined)
+    return [high, low!].flatMap((part) => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 255]).join('.');
+  return hostname.length > 1 ? hostname.replace(/\.$/, '') : hostname;
+};
+
+const checked = (form: string): string | undefined => {
+  const content = readContent(form);
+  if (content.reading !== undefined) return content.reading.host;
+  return content.code === 'internal-scheme' ? content.internal.name : undefined;
+};
+
+describe('what the URL parser takes as an address of the web', () => {
+  it(`is checked under the host that the parser finds, in ${FORMS.toLocaleString('en-US')} ways to write it`, () => {
+    const random = new Random(20);
+    let found = 0;
+    const wrong = [];
+    for (let n = 0; n < FORMS && wrong.length < 10; n += 1) {
+      const form = webForm(random);
+      const host = opened(form);
+      if (host === undefined || IS_DEFANGED.test(form.replace(/[\t\n\r]/g, ''))) {
+        readContent(form);
+        continue;
+      }
+      found += 1;
+      const key = assetKey({ type: 'URL', content: form });
+      if (checked(form) !== host || key !== `URL:${host}`) wrong.push({ form, host, checked: checked(form), key });
+    }
+    expect(wrong).toEqual([]);
+    expect(found).toBeGreaterThan(FORMS / 3);
+  }, 600_000);
+});
