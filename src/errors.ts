@@ -1,10 +1,21 @@
 /** The named ways this service says no. `http/error.filter.ts` alone knows which status each one is. */
 
+/** One of many things that were sent, refused. */
+export interface Rejection {
+  /** Its place in the request, from 0. */
+  readonly index: number;
+  /** As it was sent, where it has one. */
+  readonly id?: string | undefined;
+  readonly issues: readonly { readonly message: string }[];
+}
+
 /** The input is wrong; `issues` says where, one sentence each. */
 export class Invalid extends Error {
   constructor(
     message: string,
     readonly issues: readonly string[] = [],
+    /** Where many things were sent and all were refused: which, and why. */
+    readonly rejected?: readonly Rejection[],
   ) {
     super(message);
   }

@@ -177,7 +177,7 @@ export class Fields {
     // Code points are counted only where the cheaper count of UTF-16 units does not settle it.
     if (value.length > 2 * longest || (value.length > longest && [...value].length > longest))
       this.refuse(path, `must be at most ${longest} characters`);
-    if (isUnstorable(value)) this.refuse(path, 'must hold no U+0000 and no lone surrogate');
+    else if (isUnstorable(value)) this.refuse(path, 'must hold no U+0000 and no lone surrogate');
     return value;
   }
 

@@ -1,6 +1,15 @@
 import { HttpException, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Conflict, Forbidden, Invalid, NotFound, Unauthorized, Unavailable, Unprocessable } from '../errors.js';
+import {
+  Conflict,
+  Forbidden,
+  Invalid,
+  NotFound,
+  type Rejection,
+  Unauthorized,
+  Unavailable,
+  Unprocessable,
+} from '../errors.js';
 import { asUnavailable } from '../read-models/unavailable.js';
 import { letAnswerArrive } from './early-answer.js';
 import type { ErrorBody } from './error-body.dto.js';
@@ -83,6 +92,7 @@ interface Answer {
   readonly status: number;
   readonly message?: string | undefined;
   readonly issues?: readonly string[];
+  readonly rejected?: readonly Rejection[] | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -97,7 +107,8 @@ const isFastifyError = (error: unknown): error is Error & { code: string; status
 
 const answerTo = (thrown: unknown): Answer => {
   const error = asUnavailable(unwrapped(thrown));
-  if (error instanceof Invalid) return { status: 400, message: error.message, issues: error.issues };
+  if (error instanceof Invalid)
+    return { status: 400, message: error.message, issues: error.issues, rejected: error.rejected };
   if (error instanceof Unauthorized) return { status: 401, message: error.message };
   if (error instanceof Forbidden) return { status: 403, message: error.message };
   if (error instanceof NotFound) return { status: 404, message: error.message };
@@ -139,7 +150,7 @@ const log = (status: number, error: unknown, { method, url, id }: FastifyRequest
 
 /** Answers a request with an error: the only place that knows which status each error is. */
 export const answerError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-  const { status, message, issues, headers } = answerTo(error);
+  const { status, message, issues, rejected, headers } = answerTo(error);
   if (status >= 500) log(status, error, request);
   if (reply.sent) return;
   letAnswerArrive(request.raw, reply);
@@ -147,5 +158,5 @@ export const answerError = (error: unknown, request: FastifyRequest, reply: Fast
   reply.removeHeader('content-type');
   if (headers) void reply.headers(headers);
   const sentence = status === 415 && request.takesRawBody ? EVENTS_EXPECTED : undefined;
-  void reply.code(status).send(errorBody(status, message ?? sentence, issues));
+  void reply.code(status).send({ ...errorBody(status, message ?? sentence, issues), rejected });
 };

@@ -4,6 +4,15 @@ export class Issue {
   message!: string;
 }
 
+/** One of many things that were sent, refused. */
+export class RejectionDto {
+  /** Its place in the request, from 0. */
+  index!: number;
+  /** Its id, where it has one. */
+  id?: string;
+  issues!: Issue[];
+}
+
 /** The one body of every error. */
 export class ErrorBody {
   /**
@@ -16,6 +25,8 @@ export class ErrorBody {
    * @example "Group name is required"
    */
   message!: string;
+  /** Of a batch of events that was refused as a whole. */
+  rejected?: RejectionDto[];
   /** Everything that is wrong, where there is more to say than the message does. */
   issues?: Issue[];
 }

@@ -1,6 +1,10 @@
+import { Invalid } from '../errors.js';
 import { issueOfId } from '../event-log/event-id.js';
 import { INSTANT_RULE, isUnstorable } from '../events/fields.js';
 import { formatInstant, MS_PER_DAY, parseInstant } from '../events/instant.js';
+import { parserOf, sliceJson } from './json-slices.js';
+import { finish } from './time-slices.js';
+import { isUriReference } from './uri-reference.js';
 
 /**
  * One CloudEvent 1.0 as it was read. Where `issues` is empty, every attribute is there and of its kind; otherwise only
@@ -20,7 +24,11 @@ export interface CloudEvent {
 /** How far ahead of the clock a time may be. Milliseconds. */
 export const MOST_AHEAD = MS_PER_DAY;
 
+const LONGEST_MEDIA_TYPE = 255;
 const JSON_MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]+\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;|$)/i;
+
+const isJsonMediaType = (text: string): boolean => text.length <= LONGEST_MEDIA_TYPE && JSON_MEDIA_TYPE.test(text);
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Texts that PostgreSQL and other readers of the log cannot hold, in any string or name of a JSON value. */
 export const holdsUnstorable = (value: unknown): boolean => {
@@ -49,7 +57,7 @@ const requireId = (name: string, value: unknown, issues: string[]): string => {
   const id = requireText(name, value, issues);
   const issue = id === '' ? undefined : issueOfId(id);
   if (issue !== undefined) issues.push(`${name} ${issue}`);
-  return id;
+  return issue === undefined ? id : '';
 };
 
 const requireTime = (value: unknown, latest: number, issues: string[]): number => {
@@ -63,35 +71,65 @@ const requireTime = (value: unknown, latest: number, issues: string[]): number =
   return time ?? 0;
 };
 
+/** The JSON that stands in base64. Its issue is one of the event: what is around it could be read. */
+const readBase64 = (text: unknown, issues: string[]): unknown => {
+  if (typeof text !== 'string' || text.length % 4 !== 0 || !BASE64.test(text)) {
+    issues.push('data_base64 must be base64 (RFC 4648, padded) of JSON');
+    return undefined;
+  }
+  const bytes = Buffer.from(text, 'base64');
+  try {
+    const [slice] = finish(sliceJson(bytes, false));
+    if (slice!.excess !== undefined) issues.push(`data_base64: ${slice!.excess}`);
+    else return parserOf(bytes)(slice!).json;
+  } catch (error) {
+    if (!(error instanceof Invalid)) throw error;
+    issues.push('data_base64 must hold JSON in UTF-8');
+  }
+  return undefined;
+};
+
 /**
  * Reads the attributes of one event, strictly: nothing missing is filled in, because an id or a time made up here would
- * be another one with each retry. Attributes that this service does not know are ignored.
+ * be another one with each retry. Attributes that this service does not read are not looked at.
  * @param value the event in its JSON form
  * @param latest times after this one are refused, in ms
  * @param suspicious whether the text it came from has escapes that may stand for U+0000 or for a lone surrogate; only
- *   then is it searched for them
+ *   then is its data searched for them
  */
 export const readCloudEvent = (value: unknown, latest: number, suspicious: boolean): CloudEvent => {
   const issues: string[] = [];
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    issues.push('the event must be a JSON object');
-    return { id: undefined, source: '', type: '', time: 0, data: undefined, issues };
-  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return unreadable('the event must be a JSON object');
   const attributes = value as Readonly<Record<string, unknown>>;
   /** In the JSON format an attribute that is null is one that is not there. */
   const attribute = (name: string): unknown => attributes[name] ?? undefined;
-  const { data } = attributes;
-  const [specversion, id] = [attribute('specversion'), attribute('id')];
+  const [specversion, id, base64] = [attribute('specversion'), attribute('id'), attribute('data_base64')];
   if (specversion !== '1.0') issues.push('specversion must be "1.0"');
   requireId('id', id, issues);
   const source = requireId('source', attribute('source'), issues);
+  if (source !== '' && !isUriReference(source))
+    issues.push('source must be a URI reference (RFC 3986), such as https://upstream.example/threats');
   const type = requireText('type', attribute('type'), issues);
   const time = requireTime(attribute('time'), latest, issues);
-  if (attribute('data_base64') !== undefined) issues.push('data_base64 is not taken: send data as JSON');
-  else if (!('data' in attributes)) issues.push('data is required');
+  const isInline = 'data' in attributes;
+  if (base64 !== undefined && isInline) issues.push('data and data_base64 must not both be there');
+  else if (base64 === undefined && !isInline) issues.push('data is required');
+  const data = base64 === undefined || isInline ? attributes['data'] : readBase64(base64, issues);
   const contentType = attribute('datacontenttype');
-  if (contentType !== undefined && !(typeof contentType === 'string' && JSON_MEDIA_TYPE.test(contentType)))
+  if (contentType !== undefined && !(typeof contentType === 'string' && isJsonMediaType(contentType)))
     issues.push('datacontenttype must be a JSON media type, such as application/json');
-  if (suspicious && holdsUnstorable(data)) issues.push('data must hold no U+0000 and no lone surrogate');
+  if ((suspicious || base64 !== undefined) && holdsUnstorable(data))
+    issues.push('data must hold no U+0000 and no lone surrogate');
   return { id: typeof id === 'string' ? id : undefined, source, type, time, data, issues };
 };
+
+/** An event of which nothing can be said but why. */
+export const unreadable = (issue: string): CloudEvent => ({
+  id: undefined,
+  source: '',
+  type: '',
+  time: 0,
+  data: undefined,
+  issues: [issue],
+});

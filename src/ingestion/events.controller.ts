@@ -5,8 +5,9 @@ import type { FastifyRequest } from 'fastify';
 import { Access } from '../http/access.js';
 import { type Caller, CallerKey } from '../http/caller.js';
 import { MOST_AHEAD } from './cloud-event.js';
-import { LARGEST_BODY, readEvents } from './content-mode.js';
+import { readEvents } from './content-mode.js';
 import { CloudEventDto, RecordedEventsDto } from './events.dto.js';
+import { LARGEST_BODY } from './limits.js';
 import { type RecordedEvents, RecordEvents } from './record-events.js';
 
 const EXAMPLE = {

@@ -1,3 +1,5 @@
+import { RejectionDto } from '../http/error-body.dto.js';
+
 /** A CloudEvent 1.0 in its JSON form. */
 export class CloudEventDto {
   /** Always "1.0". */
@@ -15,18 +17,6 @@ export class CloudEventDto {
   time!: string;
   /** The record's full state, by the event's type. */
   data!: Record<string, unknown>;
-}
-
-export class RejectionIssueDto {
-  message!: string;
-}
-
-export class RejectionDto {
-  /** The event's place in the request, from 0. */
-  index!: number;
-  /** The event's id, where it has one. */
-  id?: string;
-  issues!: RejectionIssueDto[];
 }
 
 /** The three add up to what was sent. */

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { EventsController } from './events.controller.js';
 import { Pace } from './pace.js';
 import { RecordEventsHandler } from './record-events.js';
+import { TimeSlices } from './time-slices.js';
 
-@Module({ controllers: [EventsController], providers: [RecordEventsHandler, Pace] })
+@Module({ controllers: [EventsController], providers: [RecordEventsHandler, Pace, TimeSlices] })
 export class IngestionModule {}

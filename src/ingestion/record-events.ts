@@ -1,21 +1,15 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { assetHash } from '../assets/asset-key.js';
-import { Invalid } from '../errors.js';
-import { eventIdOf } from '../event-log/event-id.js';
+import { Invalid, type Rejection } from '../errors.js';
+import { eventIdOf, LONGEST_ID } from '../event-log/event-id.js';
 import { EventLog, type NewEvent } from '../event-log/event-log.js';
 import { isKnownType, isUpstreamType, parseEvent, toJson } from '../events/event.js';
 import { formatInstant } from '../events/instant.js';
 import { streamOf } from '../events/streams.js';
-import type { CloudEvent } from './cloud-event.js';
+import type { ReadingEvents } from './content-mode.js';
 import { Pace, tally } from './pace.js';
 import { permissionIssue } from './permission.js';
-
-export interface Rejection {
-  /** The event's place in the request, from 0. */
-  readonly index: number;
-  readonly id?: string;
-  readonly issues: readonly { readonly message: string }[];
-}
+import { TimeSlices, type Work } from './time-slices.js';
 
 /** The three add up to what was sent. */
 export interface RecordedEvents {
@@ -27,8 +21,8 @@ export interface RecordedEvents {
 /** Upstream reports what happened. */
 export class RecordEvents extends Command<RecordedEvents> {
   constructor(
-    /** Read with the same `latest`. */
-    readonly events: readonly CloudEvent[],
+    /** Read with the same `latest`; asked for once. */
+    readonly events: ReadingEvents,
     /** Times after this one are refused, in ms. */
     readonly latest: number,
     /** The key's organization: its events alone may be reported, and not all of their types. Absent: everything. */
@@ -51,48 +45,64 @@ export interface Decision {
   readonly rejected: readonly Rejection[];
 }
 
-/** What a type's name may look like in an answer: the sender decides how long it is. */
-const quote = (type: string): string => JSON.stringify(type.length > 64 ? `${type.slice(0, 64)}…` : type);
+/** What of a text is sent back: the sender decides how long it is. */
+const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
+
+const quote = (type: string): string => JSON.stringify(cut(type, 64));
 
 const typeIssue = (type: string): string =>
   isKnownType(type)
     ? `type ${quote(type)} is this service's own and cannot be reported`
     : `type ${quote(type)} is unknown`;
 
-/** What is to be stored of a request, and what is refused for which reasons. Pure. */
-export const decide = ({ events, latest, organization }: RecordEvents): Decision => {
+/** What is to be stored of a request, and what is refused for which reasons. Pure; pauses after each event. */
+export function* decide({ events, latest, organization }: RecordEvents): Work<Decision> {
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
   const seen = new Set<string>();
-  let repeated = 0;
-  events.forEach(({ id, source, type, time, data, issues }, index) => {
+  let [index, repeated] = [-1, 0];
+  for (const sent of events) {
+    yield;
+    if (sent === undefined) continue;
+    index += 1;
+    const { id, source, type, time, data, issues } = sent;
     const reject = (reasons: readonly string[]): void => {
-      rejected.push({ index, id, issues: reasons.map((message) => ({ message })) });
+      rejected.push({ index, id: id && cut(id, LONGEST_ID), issues: reasons.map((message) => ({ message })) });
     };
-    if (!isUpstreamType(type)) return reject(type === '' ? issues : [...issues, typeIssue(type)]);
+    if (!isUpstreamType(type)) {
+      reject(type === '' ? issues : [...issues, typeIssue(type)]);
+      continue;
+    }
     const parsed = data === undefined ? undefined : parseEvent(type, data, latest);
-    if (issues.length > 0 || id === undefined || !parsed?.event) return reject([...issues, ...(parsed?.issues ?? [])]);
+    if (issues.length > 0 || id === undefined || !parsed?.event) {
+      reject([...issues, ...(parsed?.issues ?? [])]);
+      continue;
+    }
     const { event } = parsed;
     const forbidden = organization === undefined ? undefined : permissionIssue(event, organization);
-    if (forbidden !== undefined) return reject([forbidden]);
+    if (forbidden !== undefined) {
+      reject([forbidden]);
+      continue;
+    }
     const stream = streamOf(event, assetHash);
     const eventId = eventIdOf(source, id, type, stream);
     if (seen.has(eventId)) {
       repeated += 1;
-      return;
+      continue;
     }
     seen.add(eventId);
     const metadata = { source, id, time: formatInstant(time) };
     entries.push({ stream, event: { id: eventId, type, data: toJson(event), metadata } });
-  });
+  }
   return { entries, repeated, rejected };
-};
+}
 
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   constructor(
     private readonly log: EventLog,
     private readonly pace: Pace,
+    private readonly slices: TimeSlices,
   ) {}
 
   /**
@@ -100,16 +110,18 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
    * @throws TooManyRequests where the organization has more waiting to be counted than the others should wait for
    */
   async execute(command: RecordEvents): Promise<RecordedEvents> {
-    const { entries, repeated, rejected } = decide(command);
-    if (rejected.length > 0 && rejected.length === command.events.length)
+    const { entries, repeated, rejected } = await this.slices.run(decide(command));
+    if (rejected.length > 0 && entries.length === 0)
       throw new Invalid(
         rejected.length === 1 ? 'The event was refused' : `All ${rejected.length} events were refused`,
         rejected.flatMap(({ index, issues }) => issues.map(({ message }) => `event ${index}: ${message}`)),
+        rejected,
       );
     const known = entries.length > 0 ? await this.append(entries) : [];
     const stored = known.filter((duplicate) => !duplicate).length;
     return { accepted: stored, duplicates: repeated + entries.length - stored, rejected };
   }
+
   private async append(entries: readonly Entry[]): Promise<boolean[]> {
     const organizations = tally(entries);
     await this.pace.admit(organizations);

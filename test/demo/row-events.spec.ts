@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { type DemoEvent, rowEvents } from '../../src/demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../../src/demo/shipped-rows.js';
 import { readCloudEvent } from '../../src/ingestion/cloud-event.js';
+import { finish } from '../../src/ingestion/time-slices.js';
 import { decide, RecordEvents } from '../../src/ingestion/record-events.js';
 
 const DAY_MS = 86_400_000;
@@ -153,7 +154,7 @@ describe('The whole shipped data', () => {
   it('is read by the door without an issue', () => {
     const latest = day('2026-02-05') + DAY_MS;
     const read = all.events.filter((_, index) => index % 20 < 2).map((event) => readCloudEvent(event, latest, true));
-    expect(decide(new RecordEvents(read, latest, undefined)).rejected).toEqual([]);
+    expect(finish(decide(new RecordEvents(read, latest, undefined))).rejected).toEqual([]);
   });
 
   it('leaves nothing out but what it names', () => {

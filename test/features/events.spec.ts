@@ -126,7 +126,7 @@ describe('POST /v2/events', () => {
     expect(await storedThreats('race-7')).toHaveLength(1);
   });
 
-  it('answers 400 where all were refused, each issue with its index', async () => {
+  it('answers 400 where all were refused, each issue with its index and what was rejected', async () => {
     expect(await sendBatch([1, threat('bad', { status: '' })])).toEqual({
       status: 400,
       body: {
@@ -136,13 +136,21 @@ describe('POST /v2/events', () => {
           { message: 'event 0: the event must be a JSON object' },
           { message: 'event 1: data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)' },
         ],
+        rejected: [
+          { index: 0, issues: [{ message: 'the event must be a JSON object' }] },
+          {
+            index: 1,
+            id: 'bad',
+            issues: [{ message: 'data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)' }],
+          },
+        ],
       },
     });
   });
 
   it.each([
-    ['broken JSON', '[{', BATCH, 'The body is not JSON: unexpected character at position 2'],
-    ['no body', undefined, BATCH, 'The body is not JSON'],
+    ['broken JSON', '[{', BATCH, 'The body is not JSON: it ends at byte 2, in a value'],
+    ['no body', undefined, BATCH, 'The body is not JSON: it is empty'],
     ['invalid UTF-8', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]), BATCH, 'The body is not UTF-8'],
     ['an object as a batch', '{}', BATCH, `${BATCH} holds a list of events; send one event as ${STRUCTURED}`],
     ['a list as one event', '[]', STRUCTURED, `${STRUCTURED} holds one event; send a list as ${BATCH}`],
@@ -168,7 +176,7 @@ describe('POST /v2/events', () => {
   it('answers 413 to 1,001 events and to a byte more than 8 MiB, and takes 8 MiB', async () => {
     expect(await sendBatch(Array.from({ length: 1_001 }, () => threat('many')))).toEqual({
       status: 413,
-      body: { code: 'PAYLOAD_TOO_LARGE', message: 'A batch holds at most 1000 events; this one holds 1001' },
+      body: { code: 'PAYLOAD_TOO_LARGE', message: 'A batch holds at most 1000 events' },
     });
     const padded = (length: number) => JSON.stringify([threat('padded')]).padEnd(length);
     expect(await send(padded(8 * 1024 * 1024))).toMatchObject({ status: 200 });

@@ -1,10 +1,13 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
 import { CloudEvent as SdkEvent, HTTP } from 'cloudevents';
 import fc from 'fast-check';
 import { Invalid } from '../../src/errors.js';
 import type { CloudEvent } from '../../src/ingestion/cloud-event.js';
-import { BATCH, BINARY, LARGEST_BODY, MOST_EVENTS, readEvents, STRUCTURED } from '../../src/ingestion/content-mode.js';
+import { BATCH, BINARY, readEvents, STRUCTURED } from '../../src/ingestion/content-mode.js';
+import { parserOf, sliceJson } from '../../src/ingestion/json-slices.js';
+import { LARGEST_BODY, MOST_EVENTS } from '../../src/ingestion/limits.js';
+import { finish } from '../../src/ingestion/time-slices.js';
 
 const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
 const GOOD = {
@@ -23,7 +26,8 @@ const read = (contentType: string | undefined, body: string | Buffer, more: Reco
     headers[name] = [value].flat().join(', ');
     headersDistinct[name] = [value].flat();
   }
-  return readEvents({ headers, headersDistinct, body: Buffer.from(body as string) }, LATEST);
+  const reading = readEvents({ headers, headersDistinct, body: Buffer.from(body as string) }, LATEST);
+  return [...reading].filter((event) => event !== undefined);
 };
 const readOne = (event: unknown): CloudEvent => read(STRUCTURED, JSON.stringify(event))[0]!;
 const issuesOf = (changes: object): readonly string[] => readOne({ ...GOOD, ...changes }).issues;
@@ -225,11 +229,36 @@ describe('The data of an event', () => {
       expect(readOne({ ...GOOD, data })).toMatchObject({ data, issues: [] });
   });
 
-  it('is not taken as base64', () => {
-    expect(readOne({ ...without('data'), data_base64: 'e30=' }).issues).toEqual([
-      'data_base64 is not taken: send data as JSON',
+  const inBase64 = (text: string, changes: object = {}): CloudEvent =>
+    readOne({ ...without('data'), data_base64: Buffer.from(text).toString('base64'), ...changes });
+
+  it('may be JSON in base64', () => {
+    expect(inBase64('{"threatId":"t-1"}')).toEqual(EXPECTED);
+    expect(inBase64(' "€" ')).toMatchObject({ data: '€', issues: [] });
+  });
+
+  it.each([
+    ['no base64', { data_base64: 'e30' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['base64 of URLs', { data_base64: '_-8=' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['a number', { data_base64: 1 }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['nothing', { data_base64: '' }, 'data_base64 must hold JSON in UTF-8'],
+    ['no JSON', { data_base64: 'e30=e30=' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['half of a JSON value', { data_base64: 'e3t7' }, 'data_base64 must hold JSON in UTF-8'],
+    ['no UTF-8', { data_base64: '/////w==' }, 'data_base64 must hold JSON in UTF-8'],
+    ['both', { data: {}, data_base64: 'e30=' }, 'data and data_base64 must not both be there'],
+  ])('is refused where data_base64 is %s', (_, changes, issue) => {
+    expect(readOne({ ...without('data'), ...changes }).issues).toEqual([issue]);
+  });
+
+  it('in base64 has the same limits', () => {
+    expect(inBase64('{"x":"\\u0000"}').issues).toEqual(['data must hold no U+0000 and no lone surrogate']);
+    expect(inBase64('[{"x":'.repeat(40)).issues).toEqual(['data_base64 must hold JSON in UTF-8']);
+    expect(inBase64('['.repeat(33) + ']'.repeat(33)).issues).toEqual([
+      'data_base64: the event is nested deeper than 32 levels',
     ]);
-    expect(issuesOf({ data_base64: 'e30=' })).toEqual(['data_base64 is not taken: send data as JSON']);
+    expect(inBase64(`[${'0,'.repeat(10_000)}0]`).issues).toEqual([
+      'data_base64: the event has more than 10000 brackets, commas and colons',
+    ]);
   });
 
   it.each(['application/json', 'application/json; charset=utf-8', 'text/json', 'application/vnd.example+json'])(
@@ -249,7 +278,117 @@ describe('The data of an event', () => {
   );
 });
 
+describe('The parts of a body', () => {
+  const lists = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+  const holding = (data: string): string => JSON.stringify({ ...GOOD, data: '*' }).replace('"*"', data);
+
+  it('may be 32 levels deep in an event; a deeper event is refused and the others are read', () => {
+    const [deep, deeper, good] = read(BATCH, `[${holding(lists(31))},${holding(lists(32))},${JSON.stringify(GOOD)}]`);
+    expect(deep!.issues).toEqual([]);
+    expect(deeper).toMatchObject({ id: undefined, issues: ['the event is nested deeper than 32 levels'] });
+    expect(good).toEqual(EXPECTED);
+  });
+
+  it('may be 10,000 in an event; one with more is refused and the others are read', () => {
+    const own = 2 + 6 + 5 + 2;
+    const fit = `[${'0,'.repeat(10_000 - own)}0]`;
+    const [many, more, good] = read(
+      BATCH,
+      `[${holding(fit)},${holding(fit.replace('[', '[0,'))},${JSON.stringify(GOOD)}]`,
+    );
+    expect(many!.issues).toEqual([]);
+    expect(more!.issues).toEqual(['the event has more than 10000 brackets, commas and colons']);
+    expect(good).toEqual(EXPECTED);
+  });
+
+  it.each([
+    ['brackets', '['],
+    ['braces', '{"":'],
+    ['empty lists', '[],'],
+    ['keys', '{"a":0},'],
+  ])('are never parsed where there are 8 MiB of %s', (_, part) => {
+    const parse = jest.spyOn(JSON, 'parse');
+    const body = `[[${part.repeat(Math.floor((LARGEST_BODY - 2) / part.length))}`;
+    expect(() => read(BATCH, body)).toThrow(/^The body is not JSON: it ends at byte/);
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('are never parsed where they are too many, complete or not', () => {
+    const parse = jest.spyOn(JSON, 'parse');
+    const half = LARGEST_BODY / 2 - 1;
+    const [event] = read(BATCH, `[${lists(half)}]`);
+    expect(event!.issues).toEqual(['the event is nested deeper than 32 levels']);
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('are read up to the 1,001st event, however many follow', () => {
+    const body = Buffer.from(`[${'0,'.repeat(4_000_000)}`);
+    const reading = readEvents({ headers: { 'content-type': BATCH }, headersDistinct: {}, body }, LATEST);
+    const search = jest.spyOn(body, 'indexOf');
+    expect(() => [...reading]).toThrow(PayloadTooLargeException);
+    expect(search).not.toHaveBeenCalled();
+  });
+
+  it('are those that the JSON parser finds, in whatever text', () => {
+    const characters = fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', ' ', '\n', '0', 'a', '\u20ac');
+    const text = fc.oneof(
+      { weight: 3, arbitrary: fc.array(characters, { maxLength: 40 }).map((all) => `[${all.join('')}]`) },
+      { weight: 2, arbitrary: fc.array(fc.jsonValue({ maxDepth: 4 })).map((all) => JSON.stringify(all)) },
+      fc
+        .array(fc.array(characters, { maxLength: 200 }), { maxLength: 5 })
+        .map((all) => JSON.stringify(all.map((each) => each.join('')))),
+    );
+    fc.assert(
+      fc.property(text, (json) => {
+        let due: unknown;
+        try {
+          due = JSON.parse(json);
+        } catch {
+          due = 'no JSON';
+        }
+        const body = Buffer.from(json);
+        let found: unknown;
+        try {
+          const parse = parserOf(body);
+          found = finish(sliceJson(body, true)).map((slice) => parse(slice).json);
+        } catch (error) {
+          found = error instanceof Invalid ? 'no JSON' : error;
+        }
+        expect(found).toEqual(due);
+      }),
+      { numRuns: 5_000, seed: 20261121 },
+    );
+  });
+});
+
 describe('The id and the source of an event', () => {
+  it.each([
+    'https://upstream.example/threats?a=b&c=%20#d',
+    'urn:test:upstream',
+    'mailto:someone@upstream.example',
+    'https://[2001:db8::1]:443/x',
+    '//host/path',
+    '/sensors/1',
+    'upstream',
+    'a/b:c',
+    '?x',
+    '#x',
+    '1',
+  ])('source may be the URI reference %s', (source) => {
+    expect(issuesOf({ source })).toEqual([]);
+  });
+
+  it.each(['a b', 'caf\u00e9', '%zz', '100%', '<x>', '1a:b', 'a\\b', 'https://[x]/', 'a#b#c', '"x"', '{x}', 'a|b'])(
+    'source may not be %j, which is no URI reference',
+    (source) => {
+      expect(issuesOf({ source })).toEqual([
+        'source must be a URI reference (RFC 3986), such as https://upstream.example/threats',
+      ]);
+    },
+  );
+
   it.each(['id', 'source'])('%s is at most 1,024 characters without control characters', (name) => {
     expect(issuesOf({ [name]: 'x'.repeat(1_024) })).toEqual([]);
     expect(issuesOf({ [name]: 'x'.repeat(1_025) })).toEqual([`${name} must be 1 to 1024 characters`]);
@@ -298,11 +437,6 @@ describe('U+0000 and lone surrogates in its data refuse the item', () => {
       expect(read(STRUCTURED, text)).toEqual([EXPECTED]);
     }
   });
-
-  it('however deep the value is', () => {
-    const deep = `{"data":${'['.repeat(50_000)}"\\u0000"${']'.repeat(50_000)}}`;
-    expect(read(STRUCTURED, deep)[0]!.issues).toContain('data must hold no U+0000 and no lone surrogate');
-  });
 });
 
 describe('The headers of binary mode', () => {
@@ -319,6 +453,11 @@ describe('The headers of binary mode', () => {
 
   it.each(['100%', '%zz', '%E2%82', '%ff', '%ed%a0%80', 'caf\u00e9'])('%s is refused', (header) => {
     expect(readBinary({ 'ce-id': header }).issues[0]).toBe('ce-id must be percent-encoded UTF-8');
+  });
+
+  it('may be anything where they are not read, such as a subject in plain UTF-8', () => {
+    const subject = Buffer.from('caf\u00e9 \u20ac').toString('latin1');
+    expect(readBinary({ 'ce-subject': subject, 'ce-extension': ['1', '%zz'] })).toEqual(EXPECTED);
   });
 
   it('must not come twice', () => {

@@ -1,0 +1,186 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { Invalid } from '../errors.js';
+import { MOST_EVENTS, TooManyEvents } from './limits.js';
+import type { Work } from './time-slices.js';
+
+/** Where one JSON value lies in a body, in bytes. Nothing but its brackets has been looked at. */
+export interface JsonSlice {
+  readonly from: number;
+  readonly to: number;
+  /** Why it is not to be parsed. */
+  readonly excess: string | undefined;
+}
+
+/** A value that was parsed from a slice. */
+export interface ParsedJson {
+  readonly json: unknown;
+  /** Whether its text has escapes that may stand for U+0000 or for half of a surrogate pair. */
+  readonly suspicious: boolean;
+}
+
+/**
+ * Of one event, brackets of the event included; ours go 4 deep. A parser's memory grows with the depth, and so does
+ * what everybody after it does with the value.
+ */
+export const DEEPEST = 32;
+/**
+ * Brackets, commas and colons outside strings, of one event; ours have 400 at most. Millions of empty values fit into
+ * 8 MiB and take seconds to parse; so few take a millisecond.
+ */
+export const MOST_TOKENS = 10_000;
+
+/** Between two places where the reading may pause. A millisecond or two. Bytes. */
+const STRIDE = 512 * 1024;
+/** Up to here a string is looked through byte by byte; behind it, a search by the machine is faster. Bytes. */
+const SHORT_STRING = 64;
+
+const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])/;
+
+const [QUOTE, BACKSLASH, CLOSE_LIST] = [0x22, 0x5c, 0x5d];
+const enum Kind {
+  Other,
+  Quote,
+  Open,
+  Close,
+  Comma,
+  Colon,
+}
+const KINDS = new Uint8Array(256);
+for (const [characters, kind] of [
+  ['"', Kind.Quote],
+  ['[{', Kind.Open],
+  [']}', Kind.Close],
+  [',', Kind.Comma],
+  [':', Kind.Colon],
+] as const)
+  for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
+
+const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+/** The first byte that is no blank, or the end. */
+const afterBlanks = (body: Buffer, from: number): number => {
+  let at = from;
+  while (at < body.length && isBlank(body[at]!)) at += 1;
+  return at;
+};
+
+export const notJson = (place?: number): Invalid =>
+  new Invalid(`The body is not JSON${place === undefined ? '' : `: unexpected character at byte ${place}`}`);
+/** Behind the closing quote of the string whose opening quote is before `from`; beyond the end where there is none. */
+const afterString = (body: Buffer, from: number): number => {
+  for (let at = from; ;) {
+    for (const near = Math.min(body.length, at + SHORT_STRING); at < near; at += 1) {
+      const byte = body[at]!;
+      if (byte === QUOTE) return at + 1;
+      if (byte === BACKSLASH) at += 1;
+    }
+    const quote = body.indexOf(QUOTE, at);
+    if (quote === -1) return body.length + 1;
+    let before = quote - 1;
+    while (before >= at && body[before] === BACKSLASH) before -= 1;
+    at = quote + 1;
+    if ((at - before) % 2 === 0) return at;
+  }
+};
+
+/** How far a body has been looked through. */
+interface Scan {
+  at: number;
+  depth: number;
+  tokens: number;
+  excess: string | undefined;
+  /** Where the value that is being looked through begins. */
+  from: number;
+  readonly slices: JsonSlice[];
+}
+
+const take = (scan: Scan, to: number): void => {
+  if (scan.slices.length === MOST_EVENTS) throw new TooManyEvents();
+  scan.slices.push({ from: scan.from, to, excess: scan.excess });
+  scan.from = to + 1;
+  scan.excess = undefined;
+};
+
+/**
+ * Looks through a body up to `end` or a little further.
+ * @returns whether the list has ended
+ */
+const scanTo = (body: Buffer, scan: Scan, end: number, isList: boolean): boolean => {
+  // Local variables, because this loop sees every byte.
+  let { at, depth, tokens } = scan;
+  while (at < end) {
+    const byte = body[at]!;
+    const kind = KINDS[byte]!;
+    at += 1;
+    if (kind === Kind.Other) continue;
+    if (kind === Kind.Quote) {
+      at = afterString(body, at);
+      continue;
+    }
+    tokens += 1;
+    if (kind === Kind.Open) {
+      depth += 1;
+      if (depth > DEEPEST) scan.excess ??= `the event is nested deeper than ${DEEPEST} levels`;
+    } else if (depth === 0 && isList && kind !== Kind.Colon) {
+      // An empty list has no value; behind a comma there must be one.
+      const isEmpty = kind === Kind.Close && scan.slices.length === 0 && afterBlanks(body, scan.from) === at - 1;
+      if (!isEmpty) take(scan, at - 1);
+      tokens = 0;
+      if (kind === Kind.Close) {
+        const rest = byte === CLOSE_LIST ? afterBlanks(body, at) : at - 1;
+        if (rest < body.length) throw notJson(rest);
+        return true;
+      }
+    } else if (kind === Kind.Close) {
+      depth -= 1;
+      if (depth < 0) throw notJson(at - 1);
+    }
+    if (tokens > MOST_TOKENS) scan.excess ??= `the event has more than ${MOST_TOKENS} brackets, commas and colons`;
+  }
+  Object.assign(scan, { at, depth, tokens });
+  return false;
+};
+
+/**
+ * Finds the values of a list, or the one value that a body is, by brackets and quotes alone. So none is parsed that is
+ * too deep or has too many parts, each can be parsed when its turn comes, and a value too many ends the reading.
+ * Pauses (yields) after each stride.
+ * @param isList whether the body is a list, whose values are wanted; its first byte that is no blank must be `[`
+ * @throws Invalid where the brackets do not fit; TooManyEvents
+ */
+export function* sliceJson(body: Buffer, isList: boolean): Work<JsonSlice[]> {
+  const at = isList ? afterBlanks(body, 0) + 1 : 0;
+  const scan: Scan = { at, from: at, depth: 0, tokens: 0, excess: undefined, slices: [] };
+  for (;;) {
+    if (scanTo(body, scan, Math.min(scan.at + STRIDE, body.length), isList)) return scan.slices;
+    if (scan.at >= body.length) break;
+    yield;
+  }
+  if (isList || scan.depth > 0 || scan.at > body.length)
+    throw new Invalid(`The body is not JSON: it ends at byte ${body.length}, in a value`);
+  take(scan, body.length);
+  return scan.slices;
+}
+
+/** How the values of a body are parsed: once it is known to be UTF-8. @throws Invalid */
+export const parserOf = (body: Buffer): ((slice: Pick<JsonSlice, 'from' | 'to'>) => ParsedJson) => {
+  if (!isUtf8(body)) throw new Invalid('The body is not UTF-8');
+  // ASCII is decoded several times faster as what it is.
+  const encoding = isAscii(body) ? 'latin1' : 'utf8';
+  return ({ from, to }) => {
+    const text = body.toString(encoding, from, to);
+    try {
+      return { json: JSON.parse(text) as unknown, suspicious: SUSPICIOUS.test(text) };
+    } catch (error) {
+      // The parser quotes the text it failed on; what was sent stays out of answers and logs.
+      const place = /at position (\d+)/.exec((error as Error).message)?.[1];
+      throw notJson(from + (place === undefined ? text.length : Buffer.byteLength(text.slice(0, Number(place)))));
+    }
+  };
+};
+
+/** The first character of a body that is no blank; '' where there is none. */
+export const firstCharacter = (body: Buffer): string => {
+  const at = afterBlanks(body, 0);
+  return at < body.length ? String.fromCharCode(body[at]!) : '';
+};
