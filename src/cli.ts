@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { FAILED, WRONG_USAGE } from './cli/output.js';
 import { ConfigError, readConfig } from './config.js';
+import { requireDescriptors } from './descriptors.js';
 import { say } from './terminal.js';
 
 const addProjections = async () => (await import('./cli/projections.js')).addProjections;
@@ -10,6 +11,7 @@ const addProjections = async () => (await import('./cli/projections.js')).addPro
 /** Each noun, loaded when it is called: no call needs all that all of them need together. */
 const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   start: async () => {
+    requireDescriptors();
     const { start } = await import('./cli/start.js');
     return (program) =>
       program
@@ -24,7 +26,10 @@ const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>>
   parked: addProjections,
   replay: async () => (await import('./cli/replay.js')).addReplay,
   sources: async () => (await import('./cli/sources.js')).addSources,
-  demo: async () => (await import('./cli/demo.js')).addDemo,
+  demo: async () => {
+    requireDescriptors();
+    return (await import('./cli/demo.js')).addDemo;
+  },
   log: async () => (await import('./cli/log.js')).addLog,
   migrate: async () => (await import('./cli/migrate.js')).addMigrate,
 };

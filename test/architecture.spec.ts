@@ -24,7 +24,9 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   brands: FEATURE,
   demo: FEATURE,
   'app.module': 'all of src',
-  main: 'all of src',
+  descriptors: ['config', 'terminal'],
+  main: ['descriptors', 'serve'],
+  serve: 'all of src',
   cli: 'all of src',
 };
 const PROJECTIONS = ['events', 'assets', 'event-log', 'read-models', 'config', 'errors', 'terminal'];

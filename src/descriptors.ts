@@ -1,0 +1,30 @@
+import { WRONG_SETTING } from './config.js';
+import { say } from './terminal.js';
+
+/** Loading the program alone takes more than 400 at once, each connection takes one, and some are for the databases. */
+export const FEWEST_DESCRIPTORS = 1_024;
+
+interface UserLimits {
+  readonly userLimits?: { readonly open_files?: { readonly soft: number | 'unlimited' } };
+}
+
+/** How many descriptors this process may have open; Node has raised its soft limit to the hard one. Undefined on Windows. */
+const limit = (): number | undefined => {
+  Object.assign(process.report, { excludeNetwork: true });
+  const soft = (process.report.getReport() as UserLimits).userLimits?.open_files?.soft;
+  return soft === 'unlimited' ? Infinity : soft;
+};
+
+/**
+ * Ends a process that could not open what it needs, with a sentence, before anything else is loaded: what fails
+ * otherwise is whatever comes first, a module that "is not found" or a connection.
+ */
+export const requireDescriptors = (): void => {
+  const allowed = limit() ?? Infinity;
+  if (allowed >= FEWEST_DESCRIPTORS) return;
+  say(
+    `This process may open ${allowed} files and connections (ulimit -n); it needs at least ${FEWEST_DESCRIPTORS}. ` +
+      'Raise the hard limit and start it again',
+  );
+  process.exit(WRONG_SETTING);
+};

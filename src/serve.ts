@@ -1,0 +1,76 @@
+import { inspect } from 'node:util';
+import type { LoggerService } from '@nestjs/common';
+import { createApp } from './app.module.js';
+import { readSourcesFile } from './asset-check/sources/sources-file.js';
+import { type Config, ConfigError, readConfig, WRONG_SETTING } from './config.js';
+import { openDatabase } from './embedded-postgres/embedded-postgres.js';
+import { AddressInUse, listenAt } from './http/listen.js';
+import { createOpsListener } from './http/ops-listener.js';
+import { stopInOrder } from './http/orderly-stop.js';
+import { Readiness } from './http/readiness.js';
+import { createLogger } from './logger.js';
+import { prepareTables } from './read-models/prepare-tables.js';
+import { tellParent, whenAskedToStop } from './supervisor.js';
+import { say } from './terminal.js';
+
+interface Start {
+  readonly logger: LoggerService;
+  readonly release: () => Promise<void>;
+  readonly asked: AbortSignal;
+}
+
+const serve = async (config: Config, { logger, release, asked }: Start): Promise<void> => {
+  const log = (line: string): void => logger.log(line, 'main');
+  await prepareTables(config.databaseUrl!, log, asked);
+  asked.throwIfAborted();
+  const app = await createApp(config, logger);
+  const { opsPort } = config;
+  const ops = opsPort === undefined ? undefined : createOpsListener(app);
+  const close = async (): Promise<void> => {
+    await app.close();
+    // Last, so that it says to the end that the process is stopping.
+    await ops?.close();
+    await release();
+  };
+  stopInOrder(asked, app.getHttpServer(), app.get(Readiness), close, log);
+  const opsUrl = ops && (await listenAt<string>(ops, { host: config.opsHost, port: opsPort! }, 'OPS_'));
+  if (opsUrl !== undefined) log(`Metrics and details of health for operators on ${opsUrl}`);
+  await listenAt(app, { host: config.host, port: config.port });
+  const url = await app.getUrl();
+  log(`Listening on ${url}`);
+  tellParent({ url, ...(opsUrl !== undefined && { opsUrl }) });
+};
+
+const run = async (config: Config, asked: AbortSignal): Promise<void> => {
+  const logger = createLogger(config);
+  // Again where it is used; here so that a mistake in it stops the start before anything has started.
+  readSourcesFile(config);
+  const database = await openDatabase(config, (line) => logger.log(line, 'main')).catch((error: unknown) => {
+    // A terminal sends its signal to initdb too, whose words would be about something else.
+    asked.throwIfAborted();
+    throw error;
+  });
+  try {
+    await serve({ ...config, databaseUrl: database.url }, { logger, release: () => database.release(), asked });
+  } catch (error) {
+    // A server of our own must not be left behind by a start that failed.
+    await database.release();
+    throw error;
+  }
+};
+
+/** What a person can do something about is a sentence; anything else comes with where it happened. */
+const sentenceOf = (error: unknown): string =>
+  error instanceof ConfigError || error instanceof AddressInUse ? error.message : inspect(error);
+
+const asked = whenAskedToStop();
+try {
+  await run(readConfig(), asked);
+} catch (error) {
+  if (error === asked.reason) {
+    say(`${error}: ends before it has listened`);
+    process.exit(0);
+  }
+  say(sentenceOf(error));
+  process.exit(error instanceof ConfigError ? WRONG_SETTING : 1);
+}
