@@ -26,6 +26,7 @@ const HARMFUL: readonly (readonly [name: string, character: string, shown: strin
   ['Hangul filler', '\u3164', '\\u{3164}'],
   ['variation selector', '\ufe0f', '\\u{FE0F}'],
   ['byte order mark', '\ufeff', '\\u{FEFF}'],
+  ['annotation mark', '\ufff9', '\\u{FFF9}'],
   ['half of a pair', '\ud83d', '\\u{D83D}'],
   ['tag', '\u{e0041}', '\\u{E0041}'],
 ];
