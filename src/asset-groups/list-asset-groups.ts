@@ -1,8 +1,10 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
+import { assembleList, GROUPS_PER_PAGE, type Page } from './assemble-list.js';
+import { OneLane } from './one-lane.js';
 import { oneAtATime } from './one-at-a-time.js';
-import { type Tail, Tails } from './tail.js';
+import { Tails } from './tail.js';
 
 /** All groups of an organization by number, as JSON: `{ groups: [{ id, name, assetCount }] }`. */
 export class ListAssetGroups extends Query<Buffer> {
@@ -15,20 +17,25 @@ interface State {
   /** Changes with every transaction of the projection that touches the organization. */
   readonly version: string;
   readonly revision: bigint;
+  /** Numbers given so far: not fewer than there are groups. */
+  readonly lastGroupId: number;
 }
 
 interface StateRow {
   version: string | null;
   revision: number | null;
+  last_group_id: number | null;
 }
 
 interface Rows extends State {
-  readonly groups: readonly [id: number, name: string][];
+  readonly pages: readonly Page[];
   readonly assets: ReadonlyMap<number, number>;
 }
 
 interface RowsRow extends StateRow {
-  groups: [id: number, name: string][] | null;
+  /** Absent in the only row of an organization without groups. */
+  last: number | null;
+  json: string | null;
   assets: [id: number, n: number][] | null;
 }
 
@@ -38,20 +45,34 @@ interface List {
   readonly json: Buffer;
 }
 
-const STATE = `s.tableoid || ':' || s.xmin as version, s.revision`;
+const STATE = `s.tableoid || ':' || s.xmin as version, s.revision, s.last_group_id`;
 const FROM_STATE = `
   from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)`;
 
 const READ_STATE = { name: 'asset-groups-state', text: `select ${STATE} ${FROM_STATE}` };
+/** A row a page, its groups as JSON already: nothing of the size of the whole list is parsed or written in one turn. */
 const READ_ROWS = {
   name: 'asset-groups-rows',
   text: `
-    select ${STATE},
-      (select json_agg(json_build_array(group_id, name) order by group_id)
-       from read.asset_groups where organization = $1 and name is not null) as groups,
-      (select json_agg(json_build_array(group_id, n))
-       from read.asset_group_counts where organization = $1) as assets
-    ${FROM_STATE}`,
+    select ${STATE}, page.last, page.json,
+      case when page.number is null or page.number = 0 then (
+        select json_agg(json_build_array(c.group_id, c.n)) from read.asset_group_counts c
+        where c.organization = $1 and not exists (
+          select from read.asset_groups g
+          where g.organization = $1 and g.group_id = c.group_id and g.name is not null)
+      ) end as assets
+    ${FROM_STATE}
+    left join lateral (
+      select number, max(group_id) as last, string_agg(
+        '{"id":' || group_id || ',"name":' || to_json(name) || ',"assetCount":' || n || '}', ',' order by group_id) as json
+      from (
+        select g.group_id, g.name, coalesce(c.n, 0) as n, (row_number() over (order by g.group_id) - 1) / ${GROUPS_PER_PAGE} as number
+        from read.asset_groups g left join read.asset_group_counts c using (organization, group_id)
+        where g.organization = $1 and g.name is not null
+      ) groups
+      group by number
+    ) page on true
+    order by page.number`,
 };
 
 /** Milliseconds. */
@@ -59,26 +80,15 @@ const STATE_TIME_LIMIT = 2_500;
 const ROWS_TIME_LIMIT = 4_500;
 /** Lists kept assembled, in bytes: some 700,000 groups. */
 const MOST_BYTES = 32 * 1024 * 1024;
+/** A list with more groups is large: a process reads one of those at a time, and this many may wait. */
+const LARGE = 10_000;
+const MOST_LARGE_WAITING = 4;
 
-const stateOf = ({ version, revision }: StateRow): State => ({
+const stateOf = ({ version, revision, last_group_id }: StateRow): State => ({
   version: version ?? 'none',
   revision: BigInt(revision ?? -1),
+  lastGroupId: last_group_id ?? 0,
 });
-
-/** The groups by the model's rows, overruled by what the tail after them said. */
-const assemble = ({ groups, assets }: Rows, tail: Tail): Buffer => {
-  const names = new Map<number, string | undefined>(groups);
-  let isSorted = true;
-  for (const [id, name] of tail.said.names) {
-    if (!names.has(id)) isSorted = false;
-    names.set(id, name);
-  }
-  const present = [...names].filter((group): group is [number, string] => group[1] !== undefined);
-  if (!isSorted) present.sort(([a], [b]) => a - b);
-  return Buffer.from(
-    JSON.stringify({ groups: present.map(([id, name]) => ({ id, name, assetCount: assets.get(id) ?? 0 })) }),
-  );
-};
 
 /**
  * Each answer is checked to be of now, by one look-up in the model and one in the log; the assembled JSON is kept for
@@ -87,6 +97,7 @@ const assemble = ({ groups, assets }: Rows, tail: Tail): Buffer => {
 @QueryHandler(ListAssetGroups)
 export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
   private readonly lists = new LRUCache<string, List>({ maxSize: MOST_BYTES });
+  private readonly large = new OneLane(MOST_LARGE_WAITING);
   private readonly readers = new LRUCache<string, () => Promise<Buffer>>({ max: 1_000 });
 
   constructor(
@@ -113,13 +124,21 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
       );
       if (isCurrent) return kept.json;
     }
-    const list = await this.tails.read(
-      organization,
-      () => this.readRows(organization),
-      (model, tail) => ({ version: model.version, revision: tail.revision, json: assemble(model, tail) }),
-    );
+    const { lastGroupId } = await this.readState(organization);
+    const assemble = (): Promise<List> => this.assemble(organization);
+    const list = await (lastGroupId > LARGE ? this.large.run(assemble) : assemble());
     this.lists.set(organization, list, { size: list.json.length });
     return list.json;
+  }
+
+  private async assemble(organization: string): Promise<List> {
+    const { model, revision, said } = await this.tails.read(
+      organization,
+      () => this.readRows(organization),
+      // A copy, because others read on meanwhile.
+      (model, tail) => ({ model, revision: tail.revision, said: new Map(tail.said.names) }),
+    );
+    return { version: model.version, revision, json: await assembleList(model, said) };
   }
 
   private async readState(organization: string): Promise<State> {
@@ -129,7 +148,8 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
 
   private async readRows(organization: string): Promise<Rows> {
     const query = { ...READ_ROWS, values: [organization], query_timeout: ROWS_TIME_LIMIT };
-    const row = (await this.pool.query<RowsRow>(query)).rows[0]!;
-    return { ...stateOf(row), groups: row.groups ?? [], assets: new Map(row.assets) };
+    const { rows } = await this.pool.query<RowsRow>(query);
+    const pages = rows.flatMap(({ last, json }) => (last === null || json === null ? [] : [{ last, json }]));
+    return { ...stateOf(rows[0]!), pages, assets: new Map(rows[0]!.assets) };
   }
 }
