@@ -132,11 +132,11 @@ describe('an embedded PostgreSQL', () => {
 
   it('keeps what it answered when it and its owner are killed', async () => {
     const owner = await installation.use(dataDir);
-    await ask(owner.url, 'create table kept as select 42 as n');
+    await ask(owner.url, 'create schema ours; create table ours.kept as select 42 as n');
     process.kill((await serverOf(dataDir))!, 'SIGKILL');
     await owner.kill();
     const next = await open(dataDir);
-    expect(await ask(next.url, 'select n from kept')).toEqual([{ n: 42 }]);
+    expect(await ask(next.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
     await next.release();
   });
 
@@ -193,7 +193,7 @@ describe('an embedded PostgreSQL', () => {
     expect(new URL(two.url).hostname).toBe('127.0.0.1');
     expect(await ask(two.url, `select count(*)::int as n from pg_class where relname = 'kept'`)).toEqual([{ n: 0 }]);
     await two.release();
-    expect(await ask(one.url, 'select n from kept')).toEqual([{ n: 42 }]);
+    expect(await ask(one.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
     await one.release();
   });
 
@@ -212,7 +212,7 @@ describe('an embedded PostgreSQL', () => {
     await expect(open(dataDir)).rejects.toThrow('is not there any more');
     renameSync(`${cluster}.away`, cluster);
     const database = await open(dataDir);
-    expect(await ask(database.url, 'select n from kept')).toEqual([{ n: 42 }]);
+    expect(await ask(database.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
     await database.release();
   });
 });
