@@ -1,8 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiResponse, ApiSecurity } from '@nestjs/swagger';
 import type { Scope } from '../events/api-keys.js';
 import { ErrorBody } from './error-body.dto.js';
+import type { JsonBounds } from './json-bounds.js';
 
 /** What a route asks of its caller, checked before the body is read. */
 export interface Requirement {
@@ -18,11 +20,18 @@ export interface Requirement {
    * is in the request's `content-type` header, an absent body is `undefined`.
    */
   readonly rawBody?: boolean;
+  /** How large the structure of the JSON may be (400), for bodies of megabytes. Default: as the bytes allow. */
+  readonly json?: JsonBounds;
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Requirement;
+  }
+  interface FastifyRequest {
+    /** What the route asks of its caller; set once that has been checked, as the next one. */
+    access: Requirement | null;
+    answer: ServerResponse | null;
   }
 }
 

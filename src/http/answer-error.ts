@@ -54,7 +54,6 @@ const EVENTS_EXPECTED =
 /** Fastify's own codes where the status alone would say too little. */
 const FASTIFY_SENTENCES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON',
-  FST_ERR_CTP_EMPTY_JSON_BODY: 'The body is empty; it must be JSON',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as Content-Length says',
   FST_ERR_BAD_URL: 'The address holds a percent sign that begins no escape',
 };
@@ -157,6 +156,6 @@ export const answerError = (error: unknown, request: FastifyRequest, reply: Fast
   // A handler may have named another media type before it failed.
   reply.removeHeader('content-type');
   if (headers) void reply.headers(headers);
-  const sentence = status === 415 && request.takesRawBody ? EVENTS_EXPECTED : undefined;
+  const sentence = status === 415 && request.access?.rawBody === true ? EVENTS_EXPECTED : undefined;
   void reply.code(status).send({ ...errorBody(status, message ?? sentence, issues), rejected });
 };

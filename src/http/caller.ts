@@ -15,8 +15,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who asks, on a route with `@Access`; set before the body is read. */
     caller: Caller | null;
-    /** Whether the route takes its body as the bytes that were sent. */
-    takesRawBody: boolean;
   }
 }
 

@@ -14,7 +14,7 @@ export const checkAccess = (
   limit: RateLimit,
   unauthenticated: Unauthenticated,
 ): onRequestHookHandler => {
-  const { scope, organization = true, rawBody = false } = access;
+  const { scope, organization = true } = access;
   return (request, reply, done) => {
     try {
       if (request.raw.url!.length > LONGEST_URI) throw new UriTooLong();
@@ -30,7 +30,8 @@ export const checkAccess = (
       }
       if (!caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
       request.caller = caller;
-      request.takesRawBody = rawBody;
+      request.access = access;
+      request.answer = reply.raw;
     } catch (error) {
       const tooMany = error instanceof Unauthorized ? unauthenticated.take(request) : undefined;
       answerError(tooMany ?? error, request, reply);

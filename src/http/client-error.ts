@@ -55,6 +55,8 @@ export const onClientError = (error: ConnectionError, socket: Duplex): void => {
 /** What Node would answer without a body, or not at all. */
 export const answerEverything = (server: Server): void => {
   server.on('connect', (_request, socket) => answerRaw(socket, 405, randomUUID(), 'Allow: GET, POST\r\n'));
+  // Asked for where the body is read, once its sender may send it.
+  server.on('checkContinue', (request, response) => server.emit('request', request, response));
   // An expectation we do not know is no reason to refuse the request.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 };

@@ -95,7 +95,6 @@ export class HttpModule {
         ];
       return;
     }
-    if (access.bodyLimit !== undefined) route.bodyLimit = access.bodyLimit;
     route.onRequest = [watch, checkAccess(access, this.keys, limit, unauthenticated)];
   }
 }

@@ -1,34 +1,77 @@
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { refusalOfPacked } from './packed-body.js';
+import { BytesInFlight, Share } from './bytes-in-flight.js';
+import { BoundedJson } from './json-bounds.js';
+import { MOST_BYTES_IN_ALL, MOST_BYTES_OF_KEY } from './limits.js';
+import { readBody } from './read-body.js';
 
 type Done = (error: Error | null, body?: unknown) => void;
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
 const CLOUD_EVENTS = ['application/cloudevents+json', 'application/cloudevents-batch+json'];
+
+/** A body as it was sent; undefined where it is empty. */
+const readBytes = (request: FastifyRequest, done: Done): void => {
+  const pieces: Buffer[] = [];
+  readBody(
+    request,
+    (piece) => pieces.push(piece),
+    (error) => done(error, pieces.length === 0 ? undefined : Buffer.concat(pieces)),
+  );
+};
+
+/** A body as text. It is decoded, and its structure watched, while it arrives: at the end that would take too long. */
+const readText = (request: FastifyRequest, done: (error: Error | null, text: string) => void): void => {
+  const utf8 = new TextDecoder('utf-8', { fatal: true });
+  const bounds = request.access?.json;
+  const watched = bounds === undefined ? undefined : new BoundedJson(bounds);
+  let text = '';
+  const decode = (piece?: Buffer): void => {
+    try {
+      text += utf8.decode(piece, { stream: piece !== undefined });
+    } catch {
+      throw new errorCodes.FST_ERR_CTP_INVALID_JSON_BODY();
+    }
+  };
+  const take = (piece: Buffer): void => {
+    watched?.watch(piece);
+    decode(piece);
+  };
+  readBody(request, take, (error) => {
+    if (error !== null) return done(error, '');
+    try {
+      decode();
+    } catch (broken) {
+      return done(broken as Error, '');
+    }
+    done(null, text);
+  });
+};
 
 /** How bodies are read: JSON in strict UTF-8, or the bytes where the route asks for them. Nothing else is taken. */
 export const readJsonBodies = (instance: FastifyInstance): void => {
+  const inFlight = new BytesInFlight(MOST_BYTES_OF_KEY, MOST_BYTES_IN_ALL);
   instance.removeAllContentTypeParsers();
   // `__proto__` and `constructor.prototype` are dropped, so that no copy of the body can change a prototype.
   const parse = instance.getDefaultJsonParser('remove', 'remove');
-  const options = { parseAs: 'buffer' } as const;
 
-  instance.addContentTypeParser('application/json', options, (request: FastifyRequest, body: Buffer, done: Done) => {
-    if (request.takesRawBody) return done(null, body);
-    // Clients send the header with a DELETE that has no body.
-    if (body.length === 0 && request.method === 'DELETE') return done(null, undefined);
-    const refusal = refusalOfPacked(request.headers);
-    if (refusal !== undefined) return done(refusal);
-    let text: string;
-    try {
-      text = utf8.decode(body);
-    } catch {
-      return done(new errorCodes.FST_ERR_CTP_INVALID_JSON_BODY());
-    }
-    void parse(request, text, done);
+  instance.addContentTypeParser('application/json', (request: FastifyRequest, _: unknown, done: Done) => {
+    request.share = new Share(inFlight, request.caller?.keyId ?? '');
+    if (request.access?.rawBody === true) return readBytes(request, done);
+    readText(request, (error, text) => {
+      if (error !== null) return done(error);
+      // Of an empty body every field is missing; clients send the header with a DELETE that has no body.
+      if (text === '') return done(null, undefined);
+      void parse(request, text, done);
+    });
   });
   for (const type of CLOUD_EVENTS)
-    instance.addContentTypeParser(type, options, (request: FastifyRequest, body: Buffer, done: Done) =>
-      request.takesRawBody ? done(null, body) : done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE()),
-    );
+    instance.addContentTypeParser(type, (request: FastifyRequest, _: unknown, done: Done) => {
+      if (request.access?.rawBody !== true) return done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE());
+      request.share = new Share(inFlight, request.caller?.keyId ?? '');
+      readBytes(request, done);
+    });
+  // The work on a body ends with the answer to it, whether or not anybody is left to read that.
+  instance.addHook('onSend', (request, _reply, _payload, done) => {
+    request.share?.release();
+    done();
+  });
 };

@@ -1,8 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { UnsupportedMediaTypeException } from '@nestjs/common';
 
-/** Why a body that says it is packed is not taken: read as it came it would only look broken. Undefined where it is not. */
-export const refusalOfPacked = (headers: IncomingHttpHeaders): Error | undefined =>
-  (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity'
-    ? undefined
-    : new UnsupportedMediaTypeException('Send the body without Content-Encoding');
+/**
+ * Whether a body is packed with gzip.
+ * @throws UnsupportedMediaTypeException where it is packed with anything else
+ */
+export const isGzip = (headers: IncomingHttpHeaders): boolean => {
+  const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  if (encoding === 'gzip') return true;
+  if (encoding === 'identity') return false;
+  throw new UnsupportedMediaTypeException('Send the body as Content-Encoding: gzip, or without Content-Encoding');
+};

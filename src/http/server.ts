@@ -31,7 +31,9 @@ export const createServer = (config: Config): FastifyAdapter => {
   });
   const instance = adapter.getInstance();
   instance.decorateRequest('caller', null);
-  instance.decorateRequest('takesRawBody', false);
+  instance.decorateRequest('access', null);
+  instance.decorateRequest('answer', null);
+  instance.decorateRequest('share', null);
   answerEverything(instance.server);
   return adapter;
 };

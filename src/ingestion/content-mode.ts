@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
 import { Invalid } from '../errors.js';
-import { refusalOfPacked } from '../http/packed-body.js';
 import { type CloudEvent, readCloudEvent, unreadable } from './cloud-event.js';
 import { firstCharacter, parserOf, sliceJson } from './json-slices.js';
 import { LARGEST_BODY } from './limits.js';
@@ -94,8 +93,6 @@ export const readEvents = (request: EventsRequest, latest: number): ReadingEvent
   const mediaType = mediaTypeOf(headers['content-type'] ?? '');
   if (mediaType !== STRUCTURED && mediaType !== BATCH && mediaType !== BINARY)
     throw new UnsupportedMediaTypeException(`Send ${BATCH}, ${STRUCTURED}, or ${BINARY} with ce- headers, in UTF-8`);
-  const refusal = refusalOfPacked(headers);
-  if (refusal !== undefined) throw refusal;
   if (body.length > LARGEST_BODY) throw new PayloadTooLargeException(`A request holds at most ${LARGEST_BODY} bytes`);
   if (mediaType === BINARY && !Object.keys(headersDistinct).some((name) => name.startsWith(ATTRIBUTE_HEADER)))
     throw new Invalid(`${BINARY} without ce- headers is no event: send ${STRUCTURED} or ${BATCH}, or add the headers`);

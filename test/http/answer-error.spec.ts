@@ -33,7 +33,7 @@ class Reply {
 
 const answer = (error: unknown, url = '/v2/x'): Reply => {
   const reply = new Reply();
-  const request = { method: 'GET', url, id: 'request-1' } as unknown as FastifyRequest;
+  const request = { method: 'GET', url, id: 'request-1', raw: { complete: true } } as unknown as FastifyRequest;
   answerError(error, request, reply as unknown as FastifyReply);
   return reply;
 };

@@ -1,0 +1,271 @@
+import { connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Unavailable } from '../../src/errors.js';
+import { TooManyRequests } from '../../src/http/answer-error.js';
+import { BytesInFlight, Share } from '../../src/http/bytes-in-flight.js';
+import { BoundedJson } from '../../src/http/json-bounds.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { eventuallyPasses } from '../support/eventually.js';
+
+const MiB = 1024 * 1024;
+const GROUPS = '/v2/organization/asset-groups';
+const CHECK = '/v2/asset/check';
+const BULK = '/v2/asset/check/bulk';
+
+let app: TestApp;
+let key: string;
+let other: string;
+beforeAll(async () => {
+  app = await startApp();
+  key = await app.issueKey({ organization: 'acme' });
+  other = await app.issueKey({ organization: 'globex' });
+});
+afterAll(() => app?.close());
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: { readonly message?: string };
+}
+
+const post = async (
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<Answer> => {
+  const all = { 'x-api-key': key, 'content-type': 'application/json', ...headers };
+  const response = await fetch(app.url + path, { method: 'POST', headers: all, body });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Answer['body'] };
+};
+
+interface Talk {
+  readonly socket: Socket;
+  /** Everything that has come, as soon as it matches. */
+  readonly until: (pattern: RegExp) => Promise<string>;
+}
+
+const open = (path: string, headers: Record<string, string | number>): Talk => {
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
+  let came = '';
+  socket.on('data', (data) => (came += data.toString('latin1'))).on('error', () => undefined);
+  const lines = Object.entries({ Host: 'a', 'X-Api-Key': key, 'Content-Type': 'application/json', ...headers });
+  socket.write(`POST ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
+  const until = async (pattern: RegExp): Promise<string> => {
+    await eventuallyPasses(async () => expect(came).toMatch(pattern));
+    return came;
+  };
+  return { socket, until };
+};
+
+describe('The body of a bulk check', () => {
+  it('is refused at the first byte that cannot be right, before the rest has been sent', async () => {
+    const cases = [
+      ['['.repeat(1_000), 'The body nests deeper than 32 levels'],
+      [`{"odd":${'['.repeat(1_000)}`, 'The body nests deeper than 32 levels'],
+      [`{"contents":[${'"",'.repeat(5_000)}`, 'The body holds more than 4096 values'],
+      [`{${'"a":1,'.repeat(5_000)}`, 'The body holds more than 4096 values'],
+      ['{"contents":["\xff', 'The body is not valid JSON'],
+    ] as const;
+    for (const [begun, message] of cases) {
+      const { socket, until } = open(BULK, { 'Content-Length': 5 * MiB });
+      socket.write(Buffer.from(begun, 'latin1'));
+      expect(await until(/\}$/)).toMatch(/^HTTP\/1\.1 400 /);
+      expect(await until(/\}$/)).toContain(message);
+      socket.destroy();
+    }
+  });
+
+  it('of 5 MiB of anything keeps nobody waiting', async () => {
+    const half = '['.repeat(2.4 * MiB);
+    const bodies = [
+      half + half.replaceAll('[', ']'),
+      `{"contents":["a.example"],"odd":${half}${half.replaceAll('[', ']')}}`,
+      `{"contents":[${'"",'.repeat(1.6 * MiB)}""]}`,
+      `{"contents":["${'\\u4e00'.repeat(0.8 * MiB)}"]}`,
+      `{"contents":["${'😀'.repeat(1.2 * MiB)}"]}`,
+      `{"contents":[${'9'.repeat(4.9 * MiB)}]}`,
+      `{"contents":[${' '.repeat(4.9 * MiB)}]}`,
+      '"'.repeat(4.9 * MiB),
+    ];
+    for (const body of bodies) {
+      let longest = 0;
+      let last = performance.now();
+      const timer = setInterval(() => {
+        longest = Math.max(longest, performance.now() - last);
+        last = performance.now();
+      }, 1);
+      expect([200, 400]).toContain((await post(BULK, body)).status);
+      clearInterval(timer);
+      // Brackets took seconds; this process is client and service at once, on a machine that does other things.
+      expect(longest).toBeLessThan(1_000);
+    }
+  });
+
+  it('may hold 1,000 contents of the longest kind, fields that nobody asked for, and 5 MiB', async () => {
+    const contents = Array.from({ length: 1_000 }, (_, n) => `${n}.example/${'a'.repeat(4_000)}`);
+    const body = JSON.stringify({ type: { odd: [1, { a: 'b' }] }, contents });
+    expect((await post(BULK, body)).status).toBe(200);
+    expect((await post(BULK, body.padEnd(5 * MiB))).status).toBe(200);
+    expect((await post(BULK, body.padEnd(5 * MiB + 1))).status).toBe(413);
+  });
+});
+
+it('64 KiB of brackets on any other route are harmless', async () => {
+  const brackets = '['.repeat(32_000) + ']'.repeat(32_000);
+  const begun = performance.now();
+  for (let round = 0; round < 20; round += 1) expect((await post(CHECK, brackets)).status).toBe(400);
+  expect((performance.now() - begun) / 20).toBeLessThan(200);
+});
+
+describe('The bounds of a JSON text', () => {
+  const watch = (text: string, pieces = 1, bounds = { depth: 2, values: 5 }): void => {
+    const json = new BoundedJson(bounds);
+    const bytes = Buffer.from(text);
+    const size = Math.ceil(bytes.length / pieces);
+    for (let start = 0; start < bytes.length; start += size) json.watch(bytes.subarray(start, start + size));
+  };
+
+  it('count levels and values wherever a piece ends, and nothing that stands in a string', () => {
+    for (const pieces of [1, 2, 3, 1_000]) {
+      expect(() => watch('{"a":["[[[{,,,::\\"[[,,,\\\\"]}', pieces)).not.toThrow();
+      expect(() => watch('[[],[],[]]', pieces, { depth: 2, values: 7 })).not.toThrow();
+      expect(() => watch('[[[', pieces)).toThrow('The body nests deeper than 2 levels');
+      expect(() => watch('["\\\\",[[', pieces)).toThrow('deeper');
+      expect(() => watch('[1,2,3,4,5]', pieces)).toThrow('The body holds more than 5 values');
+    }
+  });
+});
+
+describe('Bytes in flight', () => {
+  it('count of a key when they are announced, in all when they arrive', () => {
+    const all = new BytesInFlight(10, 15);
+    const [one, two, three] = [new Share(all, 'a'), new Share(all, 'a'), new Share(all, 'b')];
+    one.announce(6);
+    expect(() => two.announce(5)).toThrow(TooManyRequests);
+    two.announce(4);
+    expect(all.total).toBe(0);
+    one.add(6);
+    two.add(4);
+    expect(() => two.add(1)).toThrow(TooManyRequests);
+    expect(() => three.announce(6)).toThrow(Unavailable);
+    three.add(5);
+    expect(() => three.add(1)).toThrow(Unavailable);
+    expect(all.total).toBe(15);
+    for (const share of [one, two, three, one]) share.release();
+    expect(all.total).toBe(0);
+    three.announce(10);
+  });
+
+  it('of one key are bounded: 429 with Retry-After before the body is sent, and nobody else is concerned', async () => {
+    const held = Array.from({ length: 3 }, () => open(BULK, { 'Content-Length': 5 * MiB }));
+    for (const { socket } of held) socket.write('{');
+    await eventuallyPasses(async () => {
+      const refused = open(BULK, { 'Content-Length': 5 * MiB });
+      expect(await refused.until(/\}$/)).toMatch(/^HTTP\/1\.1 429 (.*\r\n)*retry-after: 1\r\n/i);
+      refused.socket.destroy();
+    });
+    const large = JSON.stringify({ contents: ['a.example'] }).padEnd(5 * MiB);
+    expect((await post(BULK, large, { 'x-api-key': other })).status).toBe(200);
+    for (const { socket } of held) socket.destroy();
+    await eventuallyPasses(async () => expect((await post(BULK, large)).status).toBe(200));
+  });
+
+  it('are released however a request ends', async () => {
+    const large = JSON.stringify({ contents: ['a.example'] }).padEnd(5 * MiB);
+    for (let round = 0; round < 8; round += 1) {
+      expect((await post(BULK, large)).status).toBe(200);
+      expect((await post(BULK, large.replace('{', '['))).status).toBe(400);
+      expect((await post(BULK, '['.padEnd(5 * MiB, '['))).status).toBe(400);
+      expect((await post(BULK, gzipSync('x'.repeat(5 * MiB + 1)), { 'content-encoding': 'gzip' })).status).toBe(413);
+      const left = open(BULK, { 'Content-Length': 5 * MiB });
+      left.socket.write('{"contents":["', () => left.socket.destroy());
+      const queued = open(BULK, { 'Content-Length': 5 * MiB });
+      queued.socket.end(large);
+      await new Promise((resolve) => queued.socket.on('close', resolve));
+    }
+    // Were a single round's bytes kept, three of these at once would be too many.
+    await eventuallyPasses(async () => {
+      const answers = await Promise.all([post(BULK, large), post(BULK, large), post(BULK, large)]);
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    });
+  });
+});
+
+describe('A body packed with gzip', () => {
+  const gzip = { 'content-encoding': 'gzip' };
+
+  it('is taken on every route that takes JSON, the events too', async () => {
+    expect((await post(GROUPS, gzipSync('{"name":"packed"}'), gzip)).status).toBe(201);
+    expect((await post(CHECK, gzipSync('{"content":"a.example"}'), gzip)).status).toBe(200);
+    const contents = Array.from({ length: 1_000 }, (_, n) => `${n}.example`);
+    expect((await post(BULK, gzipSync(JSON.stringify({ contents })), gzip)).status).toBe(200);
+    const ingest = await app.issueKey({ scopes: ['ingest'] });
+    const data = {
+      organization: 'acme',
+      reportId: 'r1',
+      createdAt: '2026-03-01T00:00:00Z',
+      updatedAt: '2026-03-01T00:00:00Z',
+    };
+    const event = {
+      specversion: '1.0',
+      id: 'e1',
+      source: '/s',
+      type: 'ReportFiled',
+      time: '2026-03-01T00:00:00Z',
+      data,
+    };
+    const type = { 'x-api-key': ingest, 'content-type': 'application/cloudevents-batch+json' };
+    const packed = gzipSync(JSON.stringify([event]));
+    expect(await post('/v2/events', packed, { ...gzip, ...type })).toMatchObject({
+      status: 200,
+      body: { accepted: 1 },
+    });
+  });
+
+  it('is 413 as soon as more comes out of it than the route takes, or goes in', async () => {
+    expect((await post(GROUPS, gzipSync(' '.repeat(64 * 1024 + 1)), gzip)).status).toBe(413);
+    expect((await post(BULK, gzipSync(Buffer.alloc(200 * MiB)), gzip)).status).toBe(413);
+    const { socket, until } = open(GROUPS, { 'Content-Encoding': 'gzip', 'Transfer-Encoding': 'chunked' });
+    // Members that hold nothing: no byte ever comes out.
+    const nothing = Buffer.concat(Array.from({ length: 4_000 }, () => gzipSync('')));
+    socket.write(Buffer.concat([Buffer.from(`${nothing.length.toString(16)}\r\n`), nothing]));
+    expect(await until(/\}$/)).toMatch(/^HTTP\/1\.1 413 /);
+    socket.destroy();
+  });
+
+  it('is 400 where it is not gzip, or ends too early', async () => {
+    const whole = gzipSync(`{"name":"${'n'.repeat(200)}"}`);
+    for (const broken of [Buffer.from('{"name":"x"}'), whole.subarray(0, 20), whole.subarray(0, whole.length - 1)])
+      expect(await post(GROUPS, new Uint8Array(broken), gzip)).toMatchObject({
+        status: 400,
+        body: { message: 'The body is not what gzip makes' },
+      });
+  });
+});
+
+describe('A client that waits for 100 Continue', () => {
+  const expecting = { Expect: '100-continue' };
+
+  it('gets it where its body will be read', async () => {
+    const body = '{"content":"a.example"}';
+    const { socket, until } = open(CHECK, { ...expecting, 'Content-Length': body.length });
+    await until(/^HTTP\/1\.1 100 Continue\r\n\r\n$/);
+    socket.write(body);
+    await until(/HTTP\/1\.1 200 OK/);
+    socket.destroy();
+  });
+
+  it.each([
+    ['401', { 'X-Api-Key': 'none', 'Content-Length': 10 }],
+    ['413', { 'Content-Length': 70_000 }],
+    ['415', { 'Content-Type': 'text/plain', 'Content-Length': 10 }],
+    ['415', { 'Content-Encoding': 'br', 'Content-Length': 10 }],
+  ])('gets %s instead where it will not', async (status, headers) => {
+    const { socket, until } = open(CHECK, { ...expecting, ...headers });
+    const answer = await until(/\}$/);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+    socket.destroy();
+  });
+});
