@@ -1,14 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { factsAtMost } from '../events/facts-at-most.js';
 import { TooManyRequests } from '../http/answer-error.js';
 
 /** How late events may be counted before whoever has the most of them waiting is slowed. Milliseconds. */
 const TOLERATED_LAG_MS = 150;
-/** Fewer events of one organization than this are counted in a moment; they are never what the others wait for. */
+/** Fewer facts of one organization than this are counted in a moment; they are never what the others wait for. */
 const HARMLESS = 500;
+/**
+ * How many facts may wait to be counted before whoever has the most of them is slowed, late or not: a burst that is
+ * noticed only when it is late has been stored already. The number follows what is counted in the tolerated lag.
+ */
+const WINDOW = { least: 2_000, first: 4_000, most: 20_000 };
+/** What is stored in one step. A request of more facts is stored in several, each admitted by itself. */
+const MOST_AT_ONCE = 2_000;
 /** A request is held for so long at the most; then its sender is told to come again. */
-const LONGEST_HOLD_MS = 2_000;
+export const LONGEST_HOLD_MS = 2_000;
 const LOOK_EVERY_MS = 20;
 /** Longer than this nobody waits to learn what is counted: a database that is silent is found out by the append. */
 const LONGEST_LOOK_MS = 300;
@@ -22,69 +30,104 @@ const MOST_WAITING = 20_000;
 
 const AS_OF = {
   name: 'pace-as-of',
-  text: `select as_of from read.checkpoints where projection = 'metrics'`,
+  text: `select as_of, position from read.checkpoints where projection = 'metrics'`,
 };
+
+/** How many facts each organization has; '' = entries of the status history. */
+export type Facts = ReadonlyMap<string, number>;
 
 /** Events stored together and not yet counted. */
 interface Waiting {
   /** When the log had them. ms */
   readonly at: number;
-  readonly organizations: ReadonlyMap<string, number>;
+  readonly facts: Facts;
 }
+
+interface Weighable {
+  readonly event: { readonly id: string; readonly type: string; readonly data: object };
+}
+export type Weigh = (entry: Weighable) => number;
+const factsOf: Weigh = ({ event }) => factsAtMost(event);
 
 /**
  * Keeps one organization's backfill from making the others wait. The log takes events faster than they can be
- * counted, and they are counted in order; so where the projector falls behind, requests of the organizations that
- * have the most waiting are held until it has caught up, and sent away with 429 if that takes too long.
+ * counted, and they are counted in order; so where the projector falls behind, or more facts wait than it counts in a
+ * moment, requests of the organizations that have the most waiting are held until it has caught up, and sent away with
+ * 429 if that takes too long. Facts are what counting costs: one event may be fifty of them.
  */
 @Injectable()
 export class Pace {
   private waiting: Waiting[] = [];
+  /** By organization, what is admitted and not yet counted. */
   private readonly waitingOf = new Map<string, number>();
+  private all = 0;
+  private window = WINDOW.first;
+  private narrowedAt = 0;
+  /** Whether somebody was held by the window since it was looked at last. */
+  private isBinding = false;
   private held = 0;
   private lookedAt = 0;
   private looking: Promise<void> | undefined;
-  private asOf = { value: 0, changedAt: 0 };
+  private counted = { asOf: 0, position: 0, changedAt: 0 };
 
   constructor(private readonly pool: Pool) {}
 
+  /** The first of these entries, as many as may be stored in one step: one at least. */
+  portion<Entry extends Weighable>(entries: readonly Entry[], weigh: Weigh = factsOf): readonly Entry[] {
+    const most = Math.min(MOST_AT_ONCE, this.window);
+    let facts = 0;
+    const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > most && index > 0);
+    return end === -1 ? entries : entries.slice(0, end);
+  }
+
   /**
-   * Resolves when events of these organizations may be stored.
-   * @throws TooManyRequests where they would have to wait for too long
+   * Resolves when these facts may be stored; they count as waiting from then on, until `stored` and counted, or released.
+   * @param until when holding the request ends, ms
+   * @throws TooManyRequests where they would have to wait for longer
    */
-  async admit(organizations: ReadonlyMap<string, number>): Promise<void> {
-    if (!(await this.isTooMuch(organizations))) return;
-    if (this.held >= MOST_HELD) throw new TooManyRequests(RETRY_AFTER_SECONDS);
-    this.held += 1;
-    try {
-      const until = Date.now() + LONGEST_HOLD_MS;
-      do {
-        if (Date.now() >= until) throw new TooManyRequests(RETRY_AFTER_SECONDS);
-        await sleep(LOOK_EVERY_MS);
-      } while (await this.isTooMuch(organizations));
-    } finally {
-      this.held -= 1;
+  async admit(facts: Facts, until = Date.now() + LONGEST_HOLD_MS): Promise<void> {
+    if (await this.isTooMuch(facts)) {
+      if (this.held >= MOST_HELD) throw new TooManyRequests(RETRY_AFTER_SECONDS);
+      this.held += 1;
+      try {
+        do {
+          if (Date.now() >= until) throw new TooManyRequests(RETRY_AFTER_SECONDS);
+          await sleep(LOOK_EVERY_MS);
+        } while (await this.isTooMuch(facts));
+      } finally {
+        this.held -= 1;
+      }
+    }
+    for (const [organization, n] of facts) {
+      this.waitingOf.set(organization, (this.waitingOf.get(organization) ?? 0) + n);
+      this.all += n;
     }
   }
 
-  /** These events are in the log now and will be counted. */
-  stored(organizations: ReadonlyMap<string, number>): void {
+  /** Facts that were admitted are in the log now and will be counted. */
+  stored(facts: Facts): void {
     if (this.waiting.length >= MOST_WAITING) this.forget(MOST_WAITING / 2);
-    this.waiting.push({ at: Date.now(), organizations });
-    for (const [organization, n] of organizations)
-      this.waitingOf.set(organization, (this.waitingOf.get(organization) ?? 0) + n);
+    this.waiting.push({ at: Date.now(), facts });
   }
 
-  private async isTooMuch(organizations: ReadonlyMap<string, number>): Promise<boolean> {
-    if (!this.isLate()) return false;
+  /** Facts that were admitted no longer wait: they are counted, or were not stored as far as is known. */
+  release(facts: Facts): void {
+    for (const [organization, n] of facts) {
+      const left = (this.waitingOf.get(organization) ?? 0) - n;
+      if (left > 0) this.waitingOf.set(organization, left);
+      else this.waitingOf.delete(organization);
+      this.all -= n;
+    }
+  }
+
+  private async isTooMuch(facts: Facts): Promise<boolean> {
+    if (!this.isLate() && !this.isFull(facts)) return false;
     await this.look();
-    if (!this.isLate()) return false;
-    let all = 0;
-    for (const n of this.waitingOf.values()) all += n;
-    const fairShare = Math.max(HARMLESS, all / this.waitingOf.size);
+    if (!this.isLate() && !this.isFull(facts)) return false;
+    const fairShare = Math.max(Math.min(HARMLESS, this.window / 2), this.all / this.waitingOf.size);
     let heavy = 0;
     let total = 0;
-    for (const [organization, n] of organizations) {
+    for (const [organization, n] of facts) {
       total += n;
       if ((this.waitingOf.get(organization) ?? 0) >= fairShare) heavy += n;
     }
@@ -96,42 +139,60 @@ export class Pace {
     return oldest !== undefined && Date.now() - oldest.at > TOLERATED_LAG_MS;
   }
 
+  private isFull(facts: Facts): boolean {
+    if (this.all === 0) return false;
+    let wanted = 0;
+    for (const n of facts.values()) wanted += n;
+    const isFull = this.all + wanted > this.window;
+    this.isBinding ||= isFull;
+    return isFull;
+  }
+
   private async look(): Promise<void> {
     if (Date.now() - this.lookedAt < LOOK_EVERY_MS) return;
-    this.looking ??= this.readAsOf().finally(() => (this.looking = undefined));
+    this.looking ??= this.readCounted().finally(() => (this.looking = undefined));
     await Promise.race([this.looking, sleep(LONGEST_LOOK_MS, undefined, { ref: false })]);
   }
 
-  private async readAsOf(): Promise<void> {
+  private async readCounted(): Promise<void> {
     // A database that does not answer says so to whoever needs its answer; here it only means that nothing is known.
-    const asOf = await this.pool.query<{ as_of: number }>(AS_OF).then(
-      ({ rows }) => rows[0]?.as_of ?? 0,
-      () => 0,
+    const { as_of: asOf, position } = await this.pool.query<{ as_of: number; position: number }>(AS_OF).then(
+      ({ rows }) => rows[0] ?? { as_of: 0, position: 0 },
+      () => ({ as_of: 0, position: 0 }),
     );
     const now = Date.now();
     this.lookedAt = now;
-    if (asOf !== this.asOf.value) this.asOf = { value: asOf, changedAt: now };
+    // Within a long page the position moves alone.
+    if (asOf !== this.counted.asOf || position !== this.counted.position)
+      this.counted = { asOf, position, changedAt: now };
     const counted =
-      now - this.asOf.changedAt > STOPPED_MS ? this.waiting.length : this.waiting.findIndex(({ at }) => at >= asOf);
+      now - this.counted.changedAt > STOPPED_MS ? this.waiting.length : this.waiting.findIndex(({ at }) => at >= asOf);
     this.forget(counted === -1 ? this.waiting.length : counted);
+    this.adjust(now);
+  }
+
+  /** Halves the window where even that much was late, and widens it where it alone held somebody back. */
+  private adjust(now: number): void {
+    if (this.isLate()) {
+      if (now - this.narrowedAt > TOLERATED_LAG_MS) {
+        this.window = Math.max(WINDOW.least, this.window / 2);
+        this.narrowedAt = now;
+      }
+    } else if (this.isBinding) this.window = Math.min(WINDOW.most, this.window * 1.25);
+    this.isBinding = false;
   }
 
   private forget(length: number): void {
-    for (const { organizations } of this.waiting.splice(0, length))
-      for (const [organization, n] of organizations) {
-        const left = this.waitingOf.get(organization)! - n;
-        if (left > 0) this.waitingOf.set(organization, left);
-        else this.waitingOf.delete(organization);
-      }
+    for (const { facts } of this.waiting.splice(0, length)) this.release(facts);
   }
 }
 
-/** How many of these events each organization has; '' = entries of the status history. */
-export const tally = (entries: readonly { readonly event: { readonly data: object } }[]): Map<string, number> => {
-  const counts = new Map<string, number>();
-  for (const { event } of entries) {
-    const { organization = '' } = event.data as { organization?: string };
-    counts.set(organization, (counts.get(organization) ?? 0) + 1);
+/** How many facts each organization has among these events, at most. */
+export const tally = (entries: readonly Weighable[], weigh: Weigh = factsOf): Map<string, number> => {
+  const facts = new Map<string, number>();
+  for (const entry of entries) {
+    const { organization = '' } = entry.event.data as { organization?: string };
+    facts.set(organization, (facts.get(organization) ?? 0) + weigh(entry));
   }
-  return counts;
+  return facts;
 };

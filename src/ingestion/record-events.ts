@@ -1,13 +1,15 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { LRUCache } from 'lru-cache';
 import { assetHash } from '../assets/asset-key.js';
 import { Invalid, type Rejection } from '../errors.js';
 import { eventIdOf, LONGEST_ID } from '../event-log/event-id.js';
 import { EventLog, type NewEvent } from '../event-log/event-log.js';
 import { isKnownType, isUpstreamType, parseEvent, toJson } from '../events/event.js';
+import { factsAtMost } from '../events/facts-at-most.js';
 import { formatInstant } from '../events/instant.js';
 import { streamOf } from '../events/streams.js';
 import type { ReadingEvents } from './content-mode.js';
-import { Pace, tally } from './pace.js';
+import { LONGEST_HOLD_MS, Pace, tally, type Weigh } from './pace.js';
 import { permissionIssue } from './permission.js';
 import { TimeSlices, type Work } from './time-slices.js';
 
@@ -97,8 +99,14 @@ export function* decide({ events, latest, organization }: RecordEvents): Work<De
   return { entries, repeated, rejected };
 }
 
+/** Event ids; some 64 requests of 1,000 events. */
+const MOST_HALF_DONE = 64_000;
+
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
+  /** Ids stored by requests that were refused before their end, so that each attempt gets further than the last. */
+  private readonly halfDone = new LRUCache<string, true>({ max: MOST_HALF_DONE });
+
   constructor(
     private readonly log: EventLog,
     private readonly pace: Pace,
@@ -122,11 +130,28 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     return { accepted: stored, duplicates: repeated + entries.length - stored, rejected };
   }
 
+  /** Steps that were stored before one is refused stay stored, and weigh nothing when the request comes again. */
   private async append(entries: readonly Entry[]): Promise<boolean[]> {
-    const organizations = tally(entries);
-    await this.pace.admit(organizations);
-    const known = await this.log.appendAll(entries);
-    this.pace.stored(organizations);
+    const until = Date.now() + LONGEST_HOLD_MS;
+    const weigh: Weigh = ({ event }) => (this.halfDone.has(event.id) ? 0 : factsAtMost(event));
+    const known: boolean[] = [];
+    while (known.length < entries.length) {
+      const portion = this.pace.portion(known.length === 0 ? entries : entries.slice(known.length), weigh);
+      const facts = tally(portion, weigh);
+      try {
+        await this.pace.admit(facts, until);
+      } catch (error) {
+        for (const { event } of entries.slice(0, known.length)) this.halfDone.set(event.id, true);
+        throw error;
+      }
+      try {
+        known.push(...(await this.log.appendAll(portion)));
+        this.pace.stored(facts);
+      } catch (error) {
+        this.pace.release(facts);
+        throw error;
+      }
+    }
     return known;
   }
 }

@@ -7,6 +7,7 @@ import type { Fault } from './fault.js';
 import { groupsOnEventStore, groupsOnPostgres } from './groups-killed.js';
 import { killedService, killedServiceAndDatabase, leftDatabase } from './killed.js';
 import { liveRebuild } from './live-rebuild.js';
+import { heavyNeighbour } from './heavy-neighbour.js';
 import { killedMigration } from './migrations.js';
 import { stopped } from './orderly-stop.js';
 import { poisonEvents } from './poison.js';
@@ -38,6 +39,7 @@ export const FAULTS: readonly Fault[] = [
   killedMigration,
   restored,
   loudNeighbour,
+  heavyNeighbour,
   killedProjector,
   groupsOnPostgres,
   groupsOnEventStore,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Random } from '../support/random.js';
-import { sent, type Sent } from '../support/upstream.js';
+import { sent, type Sent, stored } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask, percentile } from './rig/ask.js';
 import { checkStored, checkVerify, counted } from './rig/check.js';
@@ -8,9 +9,11 @@ import { History, inBatches, Sender } from './rig/load.js';
 import type { Scene } from './rig/scene.js';
 import { slowDown, watch } from './rig/watched.js';
 
-interface Dose {
+export interface Dose {
   /** How many the loud one sends. */
   readonly events: number;
+  /** And at least for so long. */
+  readonly seconds?: number;
   /** Milliseconds from the answer at the door until it is counted, in 99 of 100. */
   readonly latencyMs: number;
 }
@@ -21,6 +24,9 @@ const report = (organization: string, n: number): Sent =>
     { organization, reportId: `n-${n}`, createdAt: '2026-02-01T00:00:00Z', updatedAt: '2026-02-01T00:00:00Z' },
     `${organization}-n-${n}`,
   );
+
+const CONNECTIONS = 4;
+const BATCH = 1_000;
 
 /** A backfill of one organization: new records and changes of them. */
 function* backfill(random: Random): Generator<Sent> {
@@ -39,13 +45,25 @@ function* backfill(random: Random): Generator<Sent> {
 
 const NEIGHBOURS = ['quiet-1', 'quiet-2', 'quiet-3'];
 
+interface Loudness {
+  readonly events?: (random: Random) => Iterable<Sent>;
+  readonly isProjectorSlow?: boolean;
+  /** The loud one appends to the log itself, past the endpoint and what it holds back. */
+  readonly isPastEndpoint?: boolean;
+}
+
 /** How long an event of a quiet organization takes from the door's answer to its metrics, while another one is loud. */
-const neighbour = async (scene: Scene, { events, latencyMs }: Dose, isProjectorSlow = false): Promise<Outcome> => {
+export const neighbour = async (
+  scene: Scene,
+  { events, seconds = 0, latencyMs }: Dose,
+  { events: flood = backfill, isProjectorSlow = false, isPastEndpoint = false }: Loudness = {},
+): Promise<Outcome> => {
   const { service, log, keys, env } = await watch(scene, { organizations: NEIGHBOURS });
   const history = new History(scene);
-  const loud = new Sender(() => service.url, keys.ingest, history, 4);
+  const loud = new Sender(() => service.url, keys.ingest, history, CONNECTIONS);
   const stop = new AbortController();
-  const loudly = loud.deliver(inBatches(backfill(scene.random), 1_000), stop.signal);
+  const batches = inBatches(flood(scene.random), BATCH);
+  const loudly = isPastEndpoint ? append(log, batches, history, stop.signal) : loud.deliver(batches, stop.signal);
   const slowing = isProjectorSlow ? slowDown(service.projectors[0]!, stop.signal) : undefined;
   const latencies: number[] = [];
   const others = new History(scene);
@@ -73,7 +91,7 @@ const neighbour = async (scene: Scene, { events, latencyMs }: Dose, isProjectorS
     history.forget();
     others.forget();
   };
-  while (history.accepted < events) {
+  while (history.accepted + history.duplicates < events || performance.now() - begin < seconds * 1_000) {
     await sleep(100);
     look();
     scene.tell(
@@ -92,7 +110,7 @@ const neighbour = async (scene: Scene, { events, latencyMs }: Dose, isProjectorS
   if (findings.length === 0) {
     await counted(service.url, 600_000);
     findings.push(
-      ...(await checkStored(log, history.accepted + others.accepted, keys)),
+      ...(await checkStored(log, history.accepted + history.duplicates + others.accepted, keys, CONNECTIONS * BATCH)),
       ...(await checkVerify(scene, env)),
     );
   }
@@ -104,11 +122,24 @@ const neighbour = async (scene: Scene, { events, latencyMs }: Dose, isProjectorS
   };
 };
 
+const append = async (
+  log: EventLog,
+  batches: Iterable<readonly Sent[]>,
+  history: History,
+  signal: AbortSignal,
+): Promise<void> => {
+  for (const batch of batches) {
+    if (signal.aborted) return;
+    await log.appendAll(batch.map(stored));
+    history.accepted += batch.length;
+  }
+};
+
 export const loudNeighbour: Fault<Dose> = {
   name: 'F21',
   what: 'one organization sends at full rate',
   doses: { short: { events: 20_000, latencyMs: 5_000 }, full: { events: 10_000_000, latencyMs: 500 } },
   run: (scene, dose) => neighbour(scene, dose),
   guard: 'a projector as fast as the door',
-  without: (scene) => neighbour(scene, { events: 10_000, latencyMs: 500 }, true),
+  without: (scene) => neighbour(scene, { events: 10_000, latencyMs: 500 }, { isProjectorSlow: true }),
 };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TooManyRequests } from '../../src/http/answer-error.js';
-import { Pace } from '../../src/ingestion/pace.js';
+import { type Facts, Pace, tally } from '../../src/ingestion/pace.js';
 import { createPool } from '../../src/read-models/pool.js';
 import { Proxy } from '../faults/rig/proxy.js';
 import { Scene } from '../faults/rig/scene.js';
@@ -39,6 +39,11 @@ const big = new Map([['big', 1_000]]);
 const small = new Map([['small', 1]]);
 
 let pace: Pace;
+const store = async (facts: Facts, by = pace): Promise<void> => {
+  await by.admit(facts);
+  by.stored(facts);
+};
+
 beforeEach(async () => {
   await countedUpTo(0);
   pace = new Pace(database.pool);
@@ -47,8 +52,7 @@ beforeEach(async () => {
 it('lets everybody in while everything is counted in time', async () => {
   const stop = await counting(0);
   for (let round = 0; round < 20; round += 1) {
-    await pace.admit(big);
-    pace.stored(big);
+    await store(big);
     await sleep(20);
   }
   await stop();
@@ -56,19 +60,19 @@ it('lets everybody in while everything is counted in time', async () => {
 
 it('sends away the one that the others would wait for, and nobody else', async () => {
   const stop = await counting(60_000);
-  pace.stored(big);
-  pace.stored(small);
+  await store(big);
+  await store(small);
   await sleep(300);
   await expect(pace.admit(big)).rejects.toThrow(TooManyRequests);
   await pace.admit(small);
   await pace.admit(new Map([['third', 1_000]]));
-  await pace.admit(new Map([...small, ['third', 2], ['big', 1]]));
+  await pace.admit(new Map([...small, ['fourth', 2], ['big', 1]]));
   await stop();
 });
 
 it('holds it only until what it sent has been counted', async () => {
   const stop = await counting(60_000);
-  pace.stored(big);
+  await store(big);
   await sleep(300);
   const admitted = pace.admit(big);
   const first = await Promise.race([admitted.then(() => 'admitted'), sleep(300, 'held')]);
@@ -80,9 +84,9 @@ it('holds it only until what it sent has been counted', async () => {
 
 it('holds nobody where the projector stands still: the log takes everything', async () => {
   await countedUpTo(Date.now() - 60_000);
-  pace.stored(big);
+  await store(big);
   await sleep(200);
-  await pace.admit(big).catch(() => {});
+  await store(big).catch(() => {});
   await sleep(2_100);
   await pace.admit(big);
 });
@@ -90,7 +94,7 @@ it('holds nobody where the projector stands still: the log takes everything', as
 it('holds nobody where the database does not say how far the projector is', async () => {
   const away = await createDatabase();
   const blind = new Pace(away.pool);
-  blind.stored(big);
+  await store(big, blind);
   await away.drop();
   await sleep(300);
   await blind.admit(big);
@@ -102,7 +106,7 @@ it('waits for no database that is silent', async () => {
   const pool = createPool(url, () => {});
   const patient = new Pace(pool);
   await pool.query('select 1');
-  patient.stored(big);
+  await store(big, patient);
   await sleep(300);
   proxy.silence();
   const begin = Date.now();
@@ -111,4 +115,60 @@ it('waits for no database that is silent', async () => {
   proxy.drop();
   await pool.end();
   await scene.end();
+});
+
+const report = (brands: number, organization = 'big') => ({
+  event: {
+    id: 'any',
+    type: 'ReportFiled',
+    data: { organization, brands: Array.from({ length: brands }, (_, n) => `b-${n}`) },
+  },
+});
+
+it('weighs events by the facts they are', () => {
+  expect(tally([report(50), report(0), report(50, 'small')])).toEqual(
+    new Map([
+      ['big', 52],
+      ['small', 51],
+    ]),
+  );
+});
+
+it('lets a request of many facts be stored in steps, and never in none', () => {
+  expect(pace.portion(Array.from({ length: 1_000 }, () => report(0)))).toHaveLength(1_000);
+  expect(pace.portion(Array.from({ length: 1_000 }, () => report(50))).length).toBeLessThan(40);
+  expect(pace.portion([report(50_000), report(0)])).toHaveLength(1);
+});
+
+it('holds whoever has more facts waiting than are counted in a moment, before anything is late', async () => {
+  await countedUpTo(Date.now());
+  const burst = new Map([['big', 2_000]]);
+  await store(burst);
+  await store(burst);
+  await expect(pace.admit(burst, Date.now())).rejects.toThrow(TooManyRequests);
+  await pace.admit(small, Date.now());
+  await countedUpTo(Date.now() + 1);
+  await pace.admit(burst);
+});
+
+it('takes facts that were not stored for no longer waiting', async () => {
+  const facts = new Map([['big', 4_000]]);
+  await countedUpTo(Date.now());
+  for (let round = 0; round < 20; round += 1) {
+    await pace.admit(facts, Date.now());
+    pace.release(facts);
+  }
+});
+
+it('lets in less at a time where what it let in was late', async () => {
+  const some = new Map([['big', 1_500]]);
+  await countedUpTo(Date.now());
+  await store(some);
+  await pace.admit(some, Date.now());
+  pace.release(some);
+  await sleep(300);
+  await expect(pace.admit(some, Date.now())).rejects.toThrow(TooManyRequests);
+  await countedUpTo(Date.now() + 1);
+  await store(some);
+  await expect(pace.admit(some, Date.now())).rejects.toThrow(TooManyRequests);
 });

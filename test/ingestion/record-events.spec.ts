@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { assetHash } from '../../src/assets/asset-key.js';
 import { Invalid } from '../../src/errors.js';
+import { TooManyRequests } from '../../src/http/answer-error.js';
 import { eventIdOf, legacyEventIdOf } from '../../src/event-log/event-id.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres.js';
@@ -426,4 +428,43 @@ it('A request fails where the log does, so that nobody takes it for stored', asy
   await closed.close();
   const handler = new RecordEventsHandler(closed, new Pace(database.pool), new TimeSlices());
   await expect(handler.execute(new RecordEvents([threat('lost')], LATEST, undefined))).rejects.toThrow();
+});
+
+it('A request that is refused half-way gets further when it comes again, and each event is stored once', async () => {
+  const counted = await createDatabase();
+  const halfLog = await createPostgresLog(createPool(counted.url, () => {}));
+  const handler = new RecordEventsHandler(halfLog, new Pace(counted.pool), new TimeSlices());
+  // The projector moves, but never past what is stored here.
+  let isMoving = true;
+  const moving = (async () => {
+    for (let n = 1; isMoving; n += 1) {
+      await counted.pool.query(
+        `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $1, 0)
+         on conflict (projection) do update set position = $1`,
+        [n],
+      );
+      await sleep(100);
+    }
+  })();
+  await sleep(200);
+  const brands = Array.from({ length: 50 }, (_, n) => `b-${n}`);
+  const events = Array.from({ length: 300 }, (_, n) =>
+    cloudEvent(`half-${n}`, 'ReportFiled', { reportId: `half-${n}`, brands }),
+  );
+  const before = await halfLog.head();
+  const stored = async (): Promise<number> => Number((await halfLog.head()) - before);
+  const attempt = () => handler.execute(new RecordEvents(events, LATEST, undefined));
+  await expect(attempt()).rejects.toThrow(TooManyRequests);
+  const first = await stored();
+  expect(first).toBeGreaterThan(0);
+  expect(first).toBeLessThan(300);
+  isMoving = false;
+  await moving;
+  let answer: RecordedEvents | undefined;
+  for (let n = 0; n < 10 && !answer; n += 1) answer = await attempt().catch(() => undefined);
+  expect(answer!.accepted + answer!.duplicates).toBe(300);
+  expect(answer!.duplicates).toBeGreaterThanOrEqual(first);
+  expect(await stored()).toBe(300);
+  await halfLog.close();
+  await counted.drop();
 });
