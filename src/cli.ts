@@ -26,6 +26,7 @@ const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>>
   parked: addProjections,
   replay: async () => (await import('./cli/replay.js')).addReplay,
   sources: async () => (await import('./cli/sources.js')).addSources,
+  organizations: async () => (await import('./cli/organizations.js')).addOrganizations,
   demo: async () => {
     requireDescriptors();
     return (await import('./cli/demo.js')).addDemo;

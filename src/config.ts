@@ -24,6 +24,10 @@ export abstract class Config {
   abstract readonly logFormat: 'pretty' | 'json';
   /** Requests per key and minute; 0 means no limit. */
   abstract readonly rateLimitPerMinute: number;
+  /** Events that one organization's own ingest keys may have stored in a UTC day; 0 means no limit. */
+  abstract readonly ingestEventsPerDay: number;
+  /** Bytes of bodies that one organization's own ingest keys may send in a UTC day; 0 means no limit. */
+  abstract readonly ingestBytesPerDay: number;
   /** Requests without a good key per client address and minute; 0 means no limit. */
   abstract readonly unauthenticatedPerMinute: number;
   /** Connections open at once per client address; 0 means no limit. Not applied behind `trustProxy`. */
@@ -51,8 +55,10 @@ const oneOf = <T extends string>(name: string, value: string, allowed: readonly 
   return found;
 };
 
+const MOST_A_DAY = 999_999_999_999_999;
+
 const wholeNumber = (name: string, value: string, max: number): number => {
-  if (!/^\d{1,9}$/.test(value) || Number(value) > max)
+  if (!/^\d{1,15}$/.test(value) || Number(value) > max)
     throw new ConfigError(`${name} is "${value}"; it must be a whole number from 0 to ${max}`);
   return Number(value);
 };
@@ -102,6 +108,8 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL') ?? 'info', LOG_LEVELS),
     logFormat: oneOf('LOG_FORMAT', read('LOG_FORMAT') ?? (process.stdout.isTTY ? 'pretty' : 'json'), LOG_FORMATS),
     rateLimitPerMinute: wholeNumber('RATE_LIMIT_PER_MINUTE', read('RATE_LIMIT_PER_MINUTE') ?? '6000', 999_999_999),
+    ingestEventsPerDay: wholeNumber('INGEST_EVENTS_PER_DAY', read('INGEST_EVENTS_PER_DAY') ?? '10000000', MOST_A_DAY),
+    ingestBytesPerDay: wholeNumber('INGEST_BYTES_PER_DAY', read('INGEST_BYTES_PER_DAY') ?? '21474836480', MOST_A_DAY),
     unauthenticatedPerMinute: wholeNumber(
       'UNAUTHENTICATED_PER_MINUTE',
       read('UNAUTHENTICATED_PER_MINUTE') ?? '600',
@@ -140,6 +148,8 @@ export const environmentOf = (
   LOG_LEVEL: config.logLevel,
   LOG_FORMAT: config.logFormat,
   RATE_LIMIT_PER_MINUTE: String(config.rateLimitPerMinute),
+  INGEST_EVENTS_PER_DAY: String(config.ingestEventsPerDay),
+  INGEST_BYTES_PER_DAY: String(config.ingestBytesPerDay),
   UNAUTHENTICATED_PER_MINUTE: String(config.unauthenticatedPerMinute),
   MAX_CONNECTIONS_PER_ADDRESS: String(config.maxConnectionsPerAddress),
   TRUST_PROXY: config.trustProxy.join(','),

@@ -1,7 +1,17 @@
-import { Controller, HttpCode, Post, Req } from '@nestjs/common';
+import { Controller, Headers, HttpCode, Options, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, getSchemaPath } from '@nestjs/swagger';
-import type { FastifyRequest } from 'fastify';
+import {
+  ApiBody,
+  ApiConsumes,
+  ApiExcludeEndpoint,
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '../config.js';
+import { Invalid } from '../errors.js';
 import { Access } from '../http/access.js';
 import { type Caller, CallerKey } from '../http/caller.js';
 import { MOST_AHEAD } from './cloud-event.js';
@@ -9,6 +19,9 @@ import { readEvents } from './content-mode.js';
 import { CloudEventDto, RecordedEventsDto } from './events.dto.js';
 import { LARGEST_BODY } from './limits.js';
 import { type RecordedEvents, RecordEvents } from './record-events.js';
+
+/** It is sent back in a header. */
+const ORIGIN = /^[\x21-\x7e]{1,255}$/;
 
 const EXAMPLE = {
   specversion: '1.0',
@@ -29,7 +42,10 @@ const EXAMPLE = {
 @Controller('v2/events')
 @ApiExtraModels(CloudEventDto)
 export class EventsController {
-  constructor(private readonly commands: CommandBus) {}
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly config: Config,
+  ) {}
 
   @Post()
   @HttpCode(200)
@@ -39,7 +55,8 @@ export class EventsController {
     description:
       'One event as `application/cloudevents+json`, up to 1,000 as `application/cloudevents-batch+json`, or one in ' +
       'binary mode: its data as `application/json`, its attributes as `ce-` headers. Answered means on disk; not ' +
-      'answered means: send it again, nothing counts twice.',
+      'answered means: send it again, nothing counts twice. `OPTIONS` with `WebHook-Request-Origin` answers the ' +
+      'handshake of the CloudEvents WebHook specification.',
   })
   @ApiConsumes('application/cloudevents+json', 'application/cloudevents-batch+json', 'application/json')
   @ApiBody({
@@ -54,14 +71,31 @@ export class EventsController {
   @ApiOkResponse({ type: RecordedEventsDto })
   record(@Req() request: FastifyRequest, @CallerKey() caller: Caller): Promise<RecordedEvents> {
     const latest = Date.now() + MOST_AHEAD;
-    const events = readEvents(
-      {
-        headers: request.headers,
-        headersDistinct: request.raw.headersDistinct,
-        body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
-      },
-      latest,
-    );
-    return this.commands.execute(new RecordEvents(events, latest, caller.organization));
+    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+    const { headers, raw } = request;
+    const events = readEvents({ headers, headersDistinct: raw.headersDistinct, body }, latest);
+    return this.commands.execute(new RecordEvents(events, latest, caller.organization, body.length));
+  }
+
+  /**
+   * The handshake by which a sender asks whether it may deliver here. Like the delivery itself it needs a key, so the
+   * origin that it names is allowed.
+   */
+  @Options()
+  @HttpCode(200)
+  @Access({ scope: 'ingest', organization: false })
+  @ApiExcludeEndpoint()
+  handshake(
+    @Headers('webhook-request-origin') origin: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): void {
+    if (origin === undefined || !ORIGIN.test(origin))
+      throw new Invalid('WebHook-Request-Origin must name the sender, such as upstream.example');
+    const { rateLimitPerMinute } = this.config;
+    void reply.headers({
+      allow: 'OPTIONS, POST',
+      'webhook-allowed-origin': origin,
+      'webhook-allowed-rate': rateLimitPerMinute === 0 ? '*' : String(rateLimitPerMinute),
+    });
   }
 }

@@ -11,6 +11,7 @@ import { streamOf } from '../events/streams.js';
 import type { ReadingEvents } from './content-mode.js';
 import { LONGEST_HOLD_MS, Pace, tally, type Weigh } from './pace.js';
 import { permissionIssue } from './permission.js';
+import { Quota } from './quota.js';
 import { TimeSlices, type Work } from './time-slices.js';
 
 /** The three add up to what was sent. */
@@ -29,6 +30,8 @@ export class RecordEvents extends Command<RecordedEvents> {
     readonly latest: number,
     /** The key's organization: its events alone may be reported, and not all of their types. Absent: everything. */
     readonly organization: string | undefined,
+    /** Of the request's body. */
+    readonly bytes = 0,
   ) {
     super();
   }
@@ -102,6 +105,8 @@ export function* decide({ events, latest, organization }: RecordEvents): Work<De
 /** Event ids; some 64 requests of 1,000 events. */
 const MOST_HALF_DONE = 64_000;
 
+const storedOf = (known: readonly boolean[]): number => known.filter((isDuplicate) => !isDuplicate).length;
+
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   /** Ids stored by requests that were refused before their end, so that each attempt gets further than the last. */
@@ -110,14 +115,18 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   constructor(
     private readonly log: EventLog,
     private readonly pace: Pace,
+    private readonly quota: Quota,
     private readonly slices: TimeSlices,
   ) {}
 
   /**
    * @throws Invalid where every event is refused; Unavailable where the log cannot be reached
-   * @throws TooManyRequests where the organization has more waiting to be counted than the others should wait for
+   * @throws TooManyRequests where the organization has used its quota of the day, or has more waiting to be counted
+   *   than the others should wait for
    */
   async execute(command: RecordEvents): Promise<RecordedEvents> {
+    const { organization, bytes } = command;
+    if (organization !== undefined) await this.quota.take(organization, { events: 0, bytes });
     const { entries, repeated, rejected } = await this.slices.run(decide(command));
     if (rejected.length > 0 && entries.length === 0)
       throw new Invalid(
@@ -125,16 +134,28 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         rejected.flatMap(({ index, issues }) => issues.map(({ message }) => `event ${index}: ${message}`)),
         rejected,
       );
-    const known = entries.length > 0 ? await this.append(entries) : [];
-    const stored = known.filter((duplicate) => !duplicate).length;
+    if (organization !== undefined) await this.quota.take(organization, { events: entries.length, bytes: 0 });
+    const known: boolean[] = [];
+    let returned = bytes;
+    try {
+      await this.append(entries, known);
+      returned = 0;
+    } finally {
+      // What was not stored now is not counted: a duplicate never, anything else when it comes again.
+      const events = entries.length - storedOf(known);
+      if (organization !== undefined) this.quota.giveBack(organization, { events, bytes: returned });
+    }
+    const stored = storedOf(known);
     return { accepted: stored, duplicates: repeated + entries.length - stored, rejected };
   }
 
-  /** Steps that were stored before one is refused stay stored, and weigh nothing when the request comes again. */
-  private async append(entries: readonly Entry[]): Promise<boolean[]> {
+  /**
+   * Steps that were stored before one is refused stay stored, and weigh nothing when the request comes again.
+   * @param known is filled in, also where this fails: whether each was there already
+   */
+  private async append(entries: readonly Entry[], known: boolean[]): Promise<void> {
     const until = Date.now() + LONGEST_HOLD_MS;
     const weigh: Weigh = ({ event }) => (this.halfDone.has(event.id) ? 0 : factsAtMost(event));
-    const known: boolean[] = [];
     while (known.length < entries.length) {
       const portion = this.pace.portion(known.length === 0 ? entries : entries.slice(known.length), weigh);
       const facts = tally(portion, weigh);
@@ -152,6 +173,5 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         throw error;
       }
     }
-    return known;
   }
 }

@@ -7,6 +7,7 @@ import * as assetStatuses from './migrations/0004-asset-statuses.js';
 import * as assetGroups from './migrations/0005-asset-groups.js';
 import * as lastEvent from './migrations/0006-last-event.js';
 import * as typeBlocks from './migrations/0007-type-blocks.js';
+import * as ingestUsage from './migrations/0008-ingest-usage.js';
 
 /** In order, for ever: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, Migration> = {
@@ -17,6 +18,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0005-asset-groups': assetGroups,
   '0006-last-event': lastEvent,
   '0007-type-blocks': typeBlocks,
+  '0008-ingest-usage': ingestUsage,
 };
 
 /**

@@ -246,3 +246,70 @@ describe('POST /v2/events', () => {
     expect(before > BEGINNING).toBe(true);
   });
 });
+
+describe('The quota of an organization’s own ingest key', () => {
+  it('over it is 429 until midnight UTC; other keys and organizations are not touched', async () => {
+    const limited = await startApp({ env: { INGEST_EVENTS_PER_DAY: '10' } });
+    const post = async (key: string, organization: string, ids: string[]) => {
+      const response = await fetch(`${limited.url}/v2/events`, {
+        method: 'POST',
+        headers: { 'x-api-key': key, 'content-type': BATCH },
+        body: JSON.stringify(ids.map((id) => threat(id, { organization }))),
+      });
+      const { accepted, duplicates, message } = (await response.json()) as Record<string, unknown>;
+      return {
+        status: response.status,
+        retryAfter: response.headers.get('retry-after'),
+        accepted,
+        duplicates,
+        message,
+      };
+    };
+    try {
+      const mine = await limited.issueKey({ organization: 'acme', scopes: ['ingest'] });
+      const theirs = await limited.issueKey({ organization: 'other', scopes: ['ingest'] });
+      const every = await limited.issueKey({ scopes: ['ingest'] });
+      const ids = Array.from({ length: 10 }, (_, n) => `q-${n}`);
+      // What is known already was not stored, so it is not counted.
+      expect(await post(mine, 'acme', ids.slice(0, 5))).toMatchObject({ status: 200, accepted: 5 });
+      expect(await post(mine, 'acme', ids.slice(0, 5))).toMatchObject({ status: 200, duplicates: 5 });
+      expect(await post(mine, 'acme', ids.slice(5))).toMatchObject({ status: 200, accepted: 5 });
+      const refused = await post(mine, 'acme', ['q-11']);
+      expect(refused).toMatchObject({
+        status: 429,
+        message: 'acme has used its quota of 10 events a day; it begins again at midnight UTC',
+      });
+      expect(Number(refused.retryAfter)).toBeGreaterThan(0);
+      expect(Number(refused.retryAfter)).toBeLessThanOrEqual(86_400);
+      expect(await post(theirs, 'other', ids)).toMatchObject({ status: 200, accepted: 10 });
+      expect(
+        await post(
+          every,
+          'acme',
+          Array.from({ length: 30 }, (_, n) => `e-${n}`),
+        ),
+      ).toMatchObject({ accepted: 30 });
+    } finally {
+      await limited.close();
+    }
+  });
+});
+
+describe('The handshake of the WebHook specification', () => {
+  const ask = (headers: Record<string, string>) => fetch(`${app.url}/v2/events`, { method: 'OPTIONS', headers });
+
+  it('allows the origin that asks, with a key that may send', async () => {
+    const origin = { 'webhook-request-origin': 'upstream.example', 'webhook-request-rate': '120' };
+    const response = await ask({ 'x-api-key': everyKey, ...origin });
+    expect(response.status).toBe(200);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      allow: 'OPTIONS, POST',
+      'webhook-allowed-origin': 'upstream.example',
+      'webhook-allowed-rate': '*',
+    });
+    expect((await ask(origin)).status).toBe(401);
+    expect((await ask({ 'x-api-key': readKey, ...origin })).status).toBe(403);
+    expect((await ask({ 'x-api-key': everyKey })).status).toBe(400);
+    expect((await ask({ 'x-api-key': everyKey, 'webhook-request-origin': 'caf\u00e9' })).status).toBe(400);
+  });
+});

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { Registry } from 'prom-client';
+import { readConfig } from '../../src/config.js';
 import { assetHash } from '../../src/assets/asset-key.js';
 import { Invalid } from '../../src/errors.js';
 import { TooManyRequests } from '../../src/http/answer-error.js';
@@ -9,10 +11,13 @@ import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres.js';
 import { ASSET_TYPES } from '../../src/events/asset-types.js';
 import { OWN_TYPES, parseEvent } from '../../src/events/event.js';
+import { dayOf } from '../../src/events/instant.js';
 import { readCloudEvent } from '../../src/ingestion/cloud-event.js';
 import { decide, type RecordedEvents, RecordEvents, RecordEventsHandler } from '../../src/ingestion/record-events.js';
 import { Pace } from '../../src/ingestion/pace.js';
+import { Quota } from '../../src/ingestion/quota.js';
 import { finish, TimeSlices } from '../../src/ingestion/time-slices.js';
+import { readIngestUsage } from '../../src/read-models/ingest-usage.js';
 import { createPool } from '../../src/read-models/pool.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -72,12 +77,14 @@ const cloudEvent = (id: string, type: string, changes: Record<string, unknown> =
   readCloudEvent({ specversion: '1.0', id, source, type, time: AT, data: { ...DATA[type], ...changes } }, LATEST, true);
 const threat = (id: string, changes: Record<string, unknown> = {}) => cloudEvent(id, 'ThreatStatusChanged', changes);
 
+const quota = (): Quota => new Quota(database.pool, readConfig({}), new Registry());
+
 let database: TestDatabase;
 let log: EventLog;
 let position: bigint;
 
 beforeAll(async () => {
-  database = await createDatabase({ migrated: false });
+  database = await createDatabase();
   log = await createPostgresLog(createPool(database.url, () => {}));
 });
 afterAll(async () => {
@@ -90,7 +97,7 @@ const record = async (
   organization?: string,
 ): Promise<RecordedEvents & { stored: RecordedEvent[] }> => {
   position = await log.head();
-  const answer = await new RecordEventsHandler(log, new Pace(database.pool), new TimeSlices()).execute(
+  const answer = await new RecordEventsHandler(log, new Pace(database.pool), quota(), new TimeSlices()).execute(
     new RecordEvents(events, LATEST, organization),
   );
   return { ...answer, stored: await log.readAll(position, 10_000) };
@@ -426,14 +433,15 @@ describe('Whatever is sent', () => {
 it('A request fails where the log does, so that nobody takes it for stored', async () => {
   const closed = await createPostgresLog(createPool(database.url, () => {}));
   await closed.close();
-  const handler = new RecordEventsHandler(closed, new Pace(database.pool), new TimeSlices());
+  const handler = new RecordEventsHandler(closed, new Pace(database.pool), quota(), new TimeSlices());
   await expect(handler.execute(new RecordEvents([threat('lost')], LATEST, undefined))).rejects.toThrow();
 });
 
 it('A request that is refused half-way gets further when it comes again, and each event is stored once', async () => {
   const counted = await createDatabase();
   const halfLog = await createPostgresLog(createPool(counted.url, () => {}));
-  const handler = new RecordEventsHandler(halfLog, new Pace(counted.pool), new TimeSlices());
+  const used = new Quota(counted.pool, readConfig({}), new Registry());
+  const handler = new RecordEventsHandler(halfLog, new Pace(counted.pool), used, new TimeSlices());
   // The projector moves, but never past what is stored here.
   let isMoving = true;
   const moving = (async () => {
@@ -453,7 +461,7 @@ it('A request that is refused half-way gets further when it comes again, and eac
   );
   const before = await halfLog.head();
   const stored = async (): Promise<number> => Number((await halfLog.head()) - before);
-  const attempt = () => handler.execute(new RecordEvents(events, LATEST, undefined));
+  const attempt = () => handler.execute(new RecordEvents(events, LATEST, 'acme', 7));
   await expect(attempt()).rejects.toThrow(TooManyRequests);
   const first = await stored();
   expect(first).toBeGreaterThan(0);
@@ -465,6 +473,10 @@ it('A request that is refused half-way gets further when it comes again, and eac
   expect(answer!.accepted + answer!.duplicates).toBe(300);
   expect(answer!.duplicates).toBeGreaterThanOrEqual(first);
   expect(await stored()).toBe(300);
+  await used.beforeApplicationShutdown();
+  expect(await readIngestUsage(counted.pool, dayOf(Date.now()))).toEqual([
+    { organization: 'acme', events: 300, bytes: 7 },
+  ]);
   await halfLog.close();
   await counted.drop();
 });

@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import { readConfig } from '../config.js';
+import { Invalid } from '../errors.js';
+import { SLUG } from '../events/fields.js';
+import { dayOf, formatDay } from '../events/instant.js';
+import { readIngestUsage } from '../read-models/ingest-usage.js';
+import { prints, type Result, table } from './output.js';
+import { withDatabase } from './session.js';
+
+interface UsageOptions {
+  readonly organization?: string;
+}
+
+const usage = ({ organization }: UsageOptions): Promise<Result> => {
+  if (organization !== undefined && !SLUG.test(organization))
+    throw new Invalid('--organization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -');
+  const { ingestEventsPerDay, ingestBytesPerDay } = readConfig();
+  return withDatabase(async (pool) => {
+    const day = dayOf(Date.now());
+    const used = await readIngestUsage(pool, day, organization);
+    const quota = { events: ingestEventsPerDay || null, bytes: ingestBytesPerDay || null };
+    return {
+      lines: table([
+        ['organization', 'day', 'events', 'of', 'bytes', 'of'],
+        ...used.map((each) => [
+          each.organization,
+          formatDay(day),
+          String(each.events),
+          String(quota.events ?? '-'),
+          String(each.bytes),
+          String(quota.bytes ?? '-'),
+        ]),
+      ]),
+      json: { day: formatDay(day), quota, organizations: used },
+    };
+  });
+};
+
+export const addOrganizations = (program: Command): void => {
+  const organizations = program
+    .command('organizations')
+    .description('organizations with ingest keys of their own: usage');
+  prints(
+    organizations
+      .command('usage')
+      .description('what each has sent today (UTC), to the second, and its quota')
+      .option('--organization <slug>', 'this one only'),
+    usage,
+  );
+};

@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { Config } from '../config.js';
+import { dayOf, MS_PER_DAY } from '../events/instant.js';
+import { TooManyRequests } from '../http/answer-error.js';
+import { addIngestUsage, forgetIngestUsage } from '../read-models/ingest-usage.js';
+
+export interface Amount {
+  readonly events: number;
+  readonly bytes: number;
+}
+
+/** Where an organization stands today. */
+interface Use {
+  /** The sums of all instances, as of the last flush. */
+  known: Amount;
+  /** Taken here since; a refund may make it negative. */
+  pending: Amount;
+  /** Settles when `known` has been read once, or could not be. */
+  readonly read: Promise<void>;
+}
+
+/** How long what was taken here may be unknown to other instances, and lost by a kill -9. Milliseconds. */
+const FLUSH_EVERY_MS = 1_000;
+/** The first request of a day waits no longer for what others have taken. Milliseconds. */
+const LONGEST_READ_MS = 300;
+const NOTHING: Amount = { events: 0, bytes: 0 };
+const KINDS = ['events', 'bytes'] as const;
+
+const sum = (a: Amount, b: Amount, sign = 1): Amount => ({
+  events: a.events + sign * b.events,
+  bytes: a.bytes + sign * b.bytes,
+});
+
+/**
+ * What an organization may send in a UTC day with its own ingest keys. Each instance counts in memory and adds to a
+ * shared table once a second, so an organization can pass its quota by what the other instances take in a second, and
+ * a restart forgets a second. Where the table does not answer, events are taken and counted here: the log decides
+ * whether a request succeeds, not a quota. Memory is one entry for each organization that has such a key.
+ */
+@Injectable()
+export class Quota implements BeforeApplicationShutdown {
+  private day = 0;
+  private uses = new Map<string, Use>();
+  private timer: NodeJS.Timeout | undefined;
+  private flushing: Promise<void> = Promise.resolve();
+  private readonly limits: Amount;
+  private readonly refusals: Counter<'quota'>;
+
+  constructor(
+    private readonly pool: Pool,
+    config: Config,
+    registry: Registry,
+  ) {
+    this.limits = { events: config.ingestEventsPerDay, bytes: config.ingestBytesPerDay };
+    const registers = [registry];
+    const highest = (kind: keyof Amount): number => this.highest(kind);
+    // Organizations have no bound that a label may have; `organizations usage` names them.
+    this.refusals = new Counter({
+      name: 'ingest_quota_refusals_total',
+      help: 'Requests refused because an organization had used its quota of the day',
+      labelNames: ['quota'],
+      registers,
+    });
+    for (const quota of KINDS) this.refusals.inc({ quota }, 0);
+    new Gauge({
+      name: 'ingest_quota_used_ratio',
+      help: 'How much of its quota of the day the organization nearest to it has used, as far as this process knows',
+      labelNames: ['quota'],
+      registers,
+      collect() {
+        for (const quota of KINDS) this.set({ quota }, highest(quota));
+      },
+    });
+  }
+
+  /**
+   * Takes an amount from an organization's quota.
+   * @throws TooManyRequests where less is left; nothing is taken then
+   */
+  async take(organization: string, amount: Amount): Promise<void> {
+    if (this.limits.events === 0 && this.limits.bytes === 0) return;
+    const use = this.useOf(organization);
+    await Promise.race([use.read, sleep(LONGEST_READ_MS, undefined, { ref: false })]);
+    const after = sum(sum(use.known, use.pending), amount);
+    for (const quota of KINDS) {
+      const limit = this.limits[quota];
+      if (limit === 0 || amount[quota] === 0 || after[quota] <= limit) continue;
+      this.refusals.inc({ quota });
+      const seconds = Math.ceil((MS_PER_DAY - (Date.now() % MS_PER_DAY)) / 1_000);
+      throw new TooManyRequests(
+        seconds,
+        `${organization} has used its quota of ${limit} ${quota} a day; it begins again at midnight UTC`,
+      );
+    }
+    this.add(use, amount, 1);
+  }
+
+  /** Gives back what was taken today for nothing. */
+  giveBack(organization: string, amount: Amount): void {
+    const use = this.uses.get(organization);
+    if (use !== undefined) this.add(use, amount, -1);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearTimeout(this.timer);
+    this.startFlush();
+    await this.flushing;
+  }
+
+  private add(use: Use, amount: Amount, sign: number): void {
+    use.pending = sum(use.pending, amount, sign);
+    this.timer ??= setTimeout(() => this.startFlush(), FLUSH_EVERY_MS).unref();
+  }
+
+  private useOf(organization: string): Use {
+    const today = dayOf(Date.now());
+    if (today !== this.day) {
+      // The last second of the day before is not flushed: nobody will ask for it.
+      this.day = today;
+      this.uses = new Map();
+      forgetIngestUsage(this.pool, today).catch(() => {});
+    }
+    let use = this.uses.get(organization);
+    if (use === undefined) {
+      const read = addIngestUsage(this.pool, today, [{ organization, ...NOTHING }]).then(
+        ([known]) => void (use!.known = known!),
+        () => {},
+      );
+      use = { known: NOTHING, pending: NOTHING, read };
+      this.uses.set(organization, use);
+    }
+    return use;
+  }
+
+  /** One after the other, so that no amount is sent twice. */
+  private startFlush(): void {
+    this.timer = undefined;
+    this.flushing = this.flushing.then(() => this.flush());
+  }
+
+  private async flush(): Promise<void> {
+    const [day, uses] = [this.day, this.uses];
+    const sent = [...uses].filter(([, { pending }]) => pending.events !== 0 || pending.bytes !== 0);
+    if (sent.length === 0) return;
+    const amounts = new Map(sent.map(([organization, { pending }]) => [organization, pending]));
+    try {
+      const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
+      for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, rows)) {
+        const use = uses.get(organization)!;
+        use.known = { events, bytes };
+        use.pending = sum(use.pending, amounts.get(organization)!, -1);
+      }
+    } catch {
+      // Kept as pending, and tried again. An answer that was lost makes it count twice, which a quota can bear.
+      this.timer ??= setTimeout(() => this.startFlush(), FLUSH_EVERY_MS).unref();
+    }
+  }
+
+  private highest(kind: keyof Amount): number {
+    let highest = 0;
+    if (dayOf(Date.now()) === this.day)
+      for (const { known, pending } of this.uses.values()) highest = Math.max(highest, known[kind] + pending[kind]);
+    return this.limits[kind] === 0 ? 0 : highest / this.limits[kind];
+  }
+}

@@ -1,0 +1,55 @@
+import type { Pool } from 'pg';
+
+/**
+ * What organizations have sent with their own ingest keys on a UTC day. The one table here that is not counted from
+ * the log, which knows neither keys nor the bytes of a request: where the schema is dropped, the day's quotas begin
+ * again.
+ */
+export interface IngestUsage {
+  readonly organization: string;
+  readonly events: number;
+  readonly bytes: number;
+}
+
+/** An instance whose clock is a little behind may still count yesterday. */
+const KEPT_DAYS = 2;
+
+const ADD = {
+  name: 'ingest-usage-add',
+  text: `
+    insert into read.ingest_usage as u (day, organization, events, bytes)
+    select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[]) i (organization, events, bytes) order by organization
+    on conflict (day, organization) do update
+      set events = greatest(u.events + excluded.events, 0), bytes = greatest(u.bytes + excluded.bytes, 0)
+    returning organization, events, bytes`,
+};
+
+/**
+ * Adds what was sent since the last call, zero included.
+ * @param day days since 1970
+ * @returns the day's sums of these organizations over all instances
+ */
+export const addIngestUsage = async (pool: Pool, day: number, used: readonly IngestUsage[]): Promise<IngestUsage[]> => {
+  const values = [
+    day,
+    used.map(({ organization }) => organization),
+    used.map(({ events }) => events),
+    used.map(({ bytes }) => bytes),
+  ];
+  return (await pool.query<IngestUsage>({ ...ADD, values })).rows;
+};
+
+/** @param day days since 1970; what is older than the day before is dropped */
+export const forgetIngestUsage = async (pool: Pool, day: number): Promise<void> => {
+  await pool.query('delete from read.ingest_usage where day <= $1', [day - KEPT_DAYS]);
+};
+
+/** The day's sums, of one organization or of all that sent something, the most bytes first. */
+export const readIngestUsage = async (pool: Pool, day: number, organization?: string): Promise<IngestUsage[]> =>
+  (
+    await pool.query<IngestUsage>(
+      `select organization, events, bytes from read.ingest_usage
+       where day = $1 and ($2::text is null or organization = $2) order by bytes desc, organization`,
+      [day, organization],
+    )
+  ).rows;

@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { readConfig } from '../../src/config.js';
+import { dayOf, MS_PER_DAY } from '../../src/events/instant.js';
+import { TooManyRequests } from '../../src/http/answer-error.js';
+import { type Amount, Quota } from '../../src/ingestion/quota.js';
+import { readIngestUsage } from '../../src/read-models/ingest-usage.js';
+import { createPool } from '../../src/read-models/pool.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const NOON = Date.parse('2026-03-01T12:00:00.000Z');
+
+let database: TestDatabase;
+let registry: Registry;
+
+beforeEach(async () => {
+  database = await createDatabase();
+  jest.spyOn(Date, 'now').mockReturnValue(NOON);
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await database.drop();
+});
+
+const instance = (events = '1000', bytes = '5000', pool = database.pool): Quota => {
+  registry = new Registry();
+  return new Quota(pool, readConfig({ INGEST_EVENTS_PER_DAY: events, INGEST_BYTES_PER_DAY: bytes }), registry);
+};
+const taking = (quota: Quota, amount: Partial<Amount>, organization = 'acme'): Promise<unknown> =>
+  quota.take(organization, { events: 0, bytes: 0, ...amount }).then(
+    () => 'taken',
+    (error: unknown) => error,
+  );
+
+describe('The quota of a day', () => {
+  it('is used up by events and by bytes, each organization on its own', async () => {
+    const quota = instance();
+    expect(await taking(quota, { events: 1_000 })).toBe('taken');
+    const refused = (await taking(quota, { events: 1 })) as TooManyRequests;
+    expect(refused).toBeInstanceOf(TooManyRequests);
+    expect(refused.message).toBe('acme has used its quota of 1000 events a day; it begins again at midnight UTC');
+    expect(refused.retryAfterSeconds).toBe(12 * 3_600);
+    expect(await taking(quota, { bytes: 5_000 })).toBe('taken');
+    expect(await taking(quota, { bytes: 1 })).toMatchObject({ message: expect.stringContaining('5000 bytes a day') });
+    expect(await taking(quota, { events: 1_000, bytes: 5_000 }, 'other')).toBe('taken');
+    expect(await registry.metrics()).toMatch(
+      /ingest_quota_refusals_total\{quota="events"\} 1\n[^]*quota="bytes"\} 1\n/,
+    );
+    expect(await registry.metrics()).toMatch(/ingest_quota_used_ratio\{quota="events"\} 1\n/);
+  });
+
+  it('is not touched by what is refused, and gets back what was taken for nothing', async () => {
+    const quota = instance();
+    expect(await taking(quota, { events: 1_001 })).toBeInstanceOf(TooManyRequests);
+    expect(await taking(quota, { events: 1_000 })).toBe('taken');
+    quota.giveBack('acme', { events: 400, bytes: 0 });
+    expect(await taking(quota, { events: 400 })).toBe('taken');
+    expect(await taking(quota, { events: 1 })).toBeInstanceOf(TooManyRequests);
+  });
+
+  it('is one for all instances and survives a restart', async () => {
+    const [first, second] = [instance(), instance()];
+    expect(await taking(first, { events: 600 })).toBe('taken');
+    expect(await taking(second, { events: 300 })).toBe('taken');
+    await first.beforeApplicationShutdown();
+    await second.beforeApplicationShutdown();
+    expect(await taking(second, { events: 101 })).toBeInstanceOf(TooManyRequests);
+    const third = instance();
+    expect(await taking(third, { events: 101 })).toBeInstanceOf(TooManyRequests);
+    expect(await taking(third, { events: 100 })).toBe('taken');
+    await third.beforeApplicationShutdown();
+    expect(await readIngestUsage(database.pool, dayOf(NOON))).toEqual([
+      { organization: 'acme', events: 1_000, bytes: 0 },
+    ]);
+  });
+
+  it('is written down within about a second', async () => {
+    const quota = instance();
+    await taking(quota, { events: 7, bytes: 70 });
+    const written = { organization: 'acme', events: 7, bytes: 70 };
+    for (let tries = 0; tries < 100; tries += 1) {
+      const [use] = await readIngestUsage(database.pool, dayOf(NOON), 'acme');
+      if (use?.events === 7) break;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(await readIngestUsage(database.pool, dayOf(NOON), 'acme')).toEqual([written]);
+    expect(await readIngestUsage(database.pool, dayOf(NOON), 'other')).toEqual([]);
+  });
+
+  it('begins again at midnight UTC, and days before yesterday are forgotten', async () => {
+    const quota = instance();
+    for (const day of [0, 1, 2]) {
+      jest.spyOn(Date, 'now').mockReturnValue(NOON + day * MS_PER_DAY);
+      expect(await taking(quota, { events: 1_000 })).toBe('taken');
+      await quota.beforeApplicationShutdown();
+    }
+    const days = await database.pool.query('select day from read.ingest_usage order by day');
+    expect(days.rows.map(({ day }) => Number(day) - dayOf(NOON))).toEqual([1, 2]);
+  });
+
+  it('of 0 is none', async () => {
+    const quota = instance('0', '0');
+    expect(await taking(quota, { events: 1e9, bytes: 1e12 })).toBe('taken');
+    expect(await taking(instance('0', '10'), { events: 1e9, bytes: 10 })).toBe('taken');
+    expect(await taking(instance('10', '0'), { events: 11 })).toBeInstanceOf(TooManyRequests);
+  });
+
+  it('is counted here where the database is away', async () => {
+    const away = createPool('postgres://127.0.0.1:9/none', () => {});
+    const quota = instance('1000', '5000', away);
+    expect(await taking(quota, { events: 1_000 })).toBe('taken');
+    expect(await taking(quota, { events: 1 })).toBeInstanceOf(TooManyRequests);
+    await quota.beforeApplicationShutdown();
+    await away.end();
+  });
+});
