@@ -9,7 +9,7 @@ import { underLock } from './lock.js';
 import { findPlace, type Place } from './place.js';
 import { findPostmaster, isUnclean, type Postmaster, serverPid, stopPostmaster } from './postmaster.js';
 import { startServer } from './server.js';
-import { createServiceRole, hasServiceRole, readRolePassword, SERVICE_ROLE } from './service-role.js';
+import { createServiceRole, hasServiceRole, readRolePassword, SERVICE_ROLE } from './database-role.js';
 import { trimLog } from './server-log.js';
 import { addUser, countUsers, removeEndingUser, removeUser } from './users.js';
 

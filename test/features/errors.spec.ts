@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MetricsPool, WatchPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
 
 const GROUPS = '/v2/organization/asset-groups';
@@ -309,7 +310,9 @@ describe('Where the database is away', () => {
     const lonely = await startApp();
     try {
       const good = await lonely.issueKey({ organization: 'acme' });
-      await lonely.pool.end();
+      await Promise.all(
+        [lonely.pool, lonely.app.get(MetricsPool), lonely.app.get(WatchPool)].map((pool) => pool.end()),
+      );
       const response = await fetch(lonely.url + METRICS, { headers: { 'x-api-key': good } });
       expect(response.status).toBe(503);
       expect(response.headers.get('retry-after')).toBe('1');
