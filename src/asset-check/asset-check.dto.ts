@@ -1,9 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
 import { ASSET_STATUSES, type AssetStatus } from '../events/asset-statuses.js';
-import { type Code, CODES } from './asset-check.js';
 import { IsContent } from './content.js';
-import { type Mode, MODES, type Reason, REASONS } from './opinion.js';
+import { type Code, CODES, type Mode, MODES, type Reason, REASONS } from './opinion.js';
 
 const MOST_CONTENTS = 1_000;
 const CONTENTS = `Contents must be an array of 1 to ${MOST_CONTENTS} strings`;
@@ -44,16 +43,23 @@ export class SourceAnswerDto {
   mode!: Mode;
   /**
    * Why the source says so: `not-found` it does not list the asset; `unsupported-type` it knows nothing of assets of
-   * this type; `source-error` it failed; `timeout` it did not answer in time; `parent-domain` a domain above the asset
-   * is listed and decides; `hosting-domain` a domain above it is listed, but anybody can host there.
+   * this type; `source-error` it failed; `timeout` it did not answer in time; `parent-domain` a domain, page or profile
+   * above the asset is listed and decides; `hosting-domain` a domain above it is listed, but anybody can publish there.
    */
   @ApiProperty({ enum: REASONS, required: false })
   reason?: Reason;
   /**
-   * The listed entry that hit.
+   * The listed entry that hit, as its source wrote it.
    * @example "polkadot-dot.info"
    */
   match?: string;
+}
+
+export class UnderstoodAsset {
+  /** @example "URL" */
+  type!: string;
+  /** @example "polkadot-dot.info" */
+  content!: string;
 }
 
 export class AssetCheckAnswer {
@@ -67,7 +73,7 @@ export class AssetCheckAnswer {
   source!: string;
   /**
    * Why. Absent where our own status of exactly this asset decides; `external-source` where another source's exact
-   * entry does; `parent-domain` where an entry of a domain above it does.
+   * entry does; `parent-domain` where an entry of a domain, page or profile above it does; `not-found` with a `code`.
    */
   @ApiProperty({ enum: REASONS, required: false, example: 'external-source' })
   reason?: Reason;
@@ -75,10 +81,13 @@ export class AssetCheckAnswer {
   @ApiProperty({ type: [SourceAnswerDto] })
   sources!: readonly SourceAnswerDto[];
   /**
-   * One sentence for a person: who lists the asset, since when if known, where to appeal if that is known.
-   * @example "\"polkadot-dot.info\" is blocked: the source polkadot-js has it on its blocklist."
+   * One sentence for a person: who lists the content that was asked, since when if known, where to appeal if that is
+   * known.
+   * @example "\"https://polkadot-dot.info/claim\" is blocked: the source polkadot-js has \"polkadot-dot.info\" on its blocklist."
    */
   message!: string;
+  /** What the content was understood as; absent with `parse-error`. */
+  asset?: UnderstoodAsset;
   /**
    * Why nothing was asked: `parse-error` the content is no asset; `internal-scheme` it is an address of the browser,
    * the machine or a private network; `internal-error` the check itself failed.
@@ -99,12 +108,17 @@ export class BulkSummary {
    * @example 0
    */
   errored!: number;
+  /**
+   * Those in which an enabled source that knows the type gave no answer: it failed, or not in time.
+   * @example 0
+   */
+  incomplete!: number;
 }
 
 export class BulkAssetCheckAnswer {
   /** In the order of the contents. */
   @ApiProperty({ type: [AssetCheckAnswer] })
   results!: readonly AssetCheckAnswer[];
-  /** The four add up to the number of contents. */
+  /** The first four add up to the number of contents. */
   summary!: BulkSummary;
 }

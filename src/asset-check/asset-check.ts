@@ -1,13 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { readContent, type Reading } from '../assets/read-content.js';
 import type { AssetStatus } from '../events/asset-statuses.js';
-import { describe, INTERNAL_ERROR_MESSAGE, INTERNAL_SCHEME_MESSAGE, PARSE_ERROR_MESSAGE } from './message.js';
-import type { Mode, Reason } from './opinion.js';
+import { describe, describeCode } from './message.js';
+import type { Code, Mode, Reason } from './opinion.js';
+import { MOST_AT_ONCE } from './sources/look-up-source.js';
 import { askAll, type Source } from './sources/sources.js';
 import { decide, type Voice } from './verdict.js';
-
-export const CODES = ['parse-error', 'internal-scheme', 'internal-error'] as const;
-export type Code = (typeof CODES)[number];
 
 export interface SourceAnswer {
   readonly source: string;
@@ -24,35 +22,41 @@ export interface Answer {
   readonly reason?: Reason;
   readonly sources: readonly SourceAnswer[];
   readonly message: string;
+  /** What the content was understood as; absent with `parse-error`. */
+  readonly asset?: { readonly type: string; readonly content: string };
   readonly code?: Code;
 }
 
-const MESSAGES: Record<Code, string> = {
-  'parse-error': PARSE_ERROR_MESSAGE,
-  'internal-scheme': INTERNAL_SCHEME_MESSAGE,
-  'internal-error': INTERNAL_ERROR_MESSAGE,
-};
+/** The longest a batch waits for look-ups, unless a single check may wait longer. ms */
+const LONGEST_BUDGET_MS = 30_000;
 
 /** The check of one asset against every source. */
 export class AssetCheck {
   private readonly logger = new Logger('asset-check');
   private readonly failing = new Set<string>();
-  private readonly refusals: Readonly<Record<Code, Answer>>;
+  private readonly own: string;
+  private readonly silent: readonly SourceAnswer[];
 
   constructor(
     private readonly sources: readonly Source[],
     /** The longest a check waits for look-ups. ms */
     readonly budgetMs: number,
   ) {
-    const own = sources.find(({ of }) => of.kind === 'own')!;
-    const silent = sources.map(({ id, mode }): SourceAnswer => ({ source: id, status: 'UNKNOWN', mode }));
-    const refusal = (code: Code): Answer =>
-      Object.freeze({ status: 'UNKNOWN', source: own.id, sources: silent, message: MESSAGES[code], code });
-    this.refusals = {
-      'parse-error': refusal('parse-error'),
-      'internal-scheme': refusal('internal-scheme'),
-      'internal-error': refusal('internal-error'),
-    };
+    this.own = sources.find(({ of }) => of.kind === 'own')!.id;
+    this.silent = sources.map(({ id, mode }): SourceAnswer => ({ source: id, status: 'UNKNOWN', mode }));
+  }
+
+  /**
+   * How long a batch may wait for look-ups, in ms: a source that is asked for all of it, so many at once, may take its
+   * whole time for each but the last of them, for which there is a single check's budget.
+   */
+  budgetOf(contents: number): number {
+    const waits = Math.ceil(contents / MOST_AT_ONCE) - 1;
+    let most = this.budgetMs;
+    for (const { of, mode } of this.sources)
+      if (of.kind === 'http' && mode === 'ENABLED')
+        most = Math.max(most, Math.min(LONGEST_BUDGET_MS, waits * of.lookUp.settings.timeoutMs + this.budgetMs));
+    return most;
   }
 
   /**
@@ -60,25 +64,44 @@ export class AssetCheck {
    * @param deadline `performance.now()` up to which look-ups may take
    */
   check(content: string, deadline = performance.now() + this.budgetMs): Answer | Promise<Answer> {
+    let asset: Answer['asset'];
     try {
-      const { reading, code } = readContent(content);
-      if (reading === undefined) return this.refusals[code];
+      const read = readContent(content);
+      if (read.code === 'parse-error') return this.refusal(read.code, content);
+      const { type, name } = read.reading ?? read.internal;
+      asset = { type, content: name };
+      if (read.code !== undefined) return this.refusal(read.code, content, asset);
+      const { reading } = read;
       const voices = askAll(this.sources, content.trim(), reading, deadline, (source, error) =>
         this.onFailure(source, error),
       );
-      if (!(voices instanceof Promise)) return this.answer(reading, voices);
-      return voices.then((all) => this.answer(reading, all)).catch((error: unknown) => this.failed(error));
+      if (!(voices instanceof Promise)) return this.answer(content, reading, voices);
+      return voices
+        .then((all) => this.answer(content, reading, all))
+        .catch((error: unknown) => this.failed(error, content, asset));
     } catch (error) {
-      return this.failed(error);
+      return this.failed(error, content, asset);
     }
   }
 
   /** What is answered of content that could not be a request of its own. */
   get unreadable(): Answer {
-    return this.refusals['parse-error'];
+    return this.refusal('parse-error', undefined);
   }
 
-  private answer(reading: Reading, voices: readonly Voice[]): Answer {
+  private refusal(code: Code, content: string | undefined, asset?: Answer['asset']): Answer {
+    return {
+      status: 'UNKNOWN',
+      source: this.own,
+      reason: 'not-found',
+      sources: this.silent,
+      message: describeCode(code, content),
+      asset,
+      code,
+    };
+  }
+
+  private answer(content: string, reading: Reading, voices: readonly Voice[]): Answer {
     const verdict = decide(voices);
     return {
       status: verdict.status,
@@ -91,13 +114,14 @@ export class AssetCheck {
         reason,
         match,
       })),
-      message: describe(reading, verdict, voices, this.sources),
+      message: describe(content.trim(), reading, verdict, voices, this.sources),
+      asset: { type: reading.type, content: reading.name },
     };
   }
 
-  private failed(error: unknown): Answer {
+  private failed(error: unknown, content: string, asset: Answer['asset']): Answer {
     this.logger.error('A check failed', error instanceof Error ? error.stack : error);
-    return this.refusals['internal-error'];
+    return this.refusal('internal-error', content, asset);
   }
 
   private onFailure(source: string, error: unknown): void {

@@ -6,13 +6,15 @@ import { Turns } from './sources/turns.js';
 export interface Answers {
   /** In the order of the contents. */
   readonly results: readonly Answer[];
-  /** The four add up to the number of contents. */
+  /** The first four add up to the number of contents. */
   readonly summary: {
     readonly blocked: number;
     readonly allowed: number;
     readonly unknown: number;
     /** Those with a code. */
     readonly errored: number;
+    /** Those in which an enabled source that knows the type gave no answer. */
+    readonly incomplete: number;
   };
 }
 
@@ -26,9 +28,9 @@ export class CheckAssets extends Query<Answers> {
 export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
   constructor(private readonly assetCheck: AssetCheck) {}
 
-  /** All of them share one budget. */
+  /** All of them share one budget, which grows with their number. */
   async execute({ contents }: CheckAssets): Promise<Answers> {
-    const deadline = performance.now() + this.assetCheck.budgetMs;
+    const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
     const turns = new Turns();
     const asked: Promise<Answer>[] = [];
     for (const content of contents) {
@@ -39,8 +41,9 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
       asked.push(Promise.resolve(answer));
     }
     const results = await Promise.all(asked);
-    const summary = { blocked: 0, allowed: 0, unknown: 0, errored: 0 };
-    for (const { status, code } of results) {
+    const summary = { blocked: 0, allowed: 0, unknown: 0, errored: 0, incomplete: 0 };
+    for (const { status, code, sources } of results) {
+      if (sources.some(({ reason }) => reason === 'timeout' || reason === 'source-error')) summary.incomplete += 1;
       if (code !== undefined) summary.errored += 1;
       else if (status === 'BLOCKED') summary.blocked += 1;
       else if (status === 'ALLOWED') summary.allowed += 1;

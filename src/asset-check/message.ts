@@ -1,27 +1,40 @@
 import type { Reading } from '../assets/read-content.js';
 import { dayOf, formatDay } from '../events/instant.js';
-import type { Opinion } from './opinion.js';
+import type { Code, Opinion } from './opinion.js';
 import type { Source } from './sources/sources.js';
 import type { Verdict, Voice } from './verdict.js';
 
 const LONGEST_NAME = 120;
 
-export const PARSE_ERROR_MESSAGE =
-  'This is no URL, host, wallet address, profile or anything else that can be checked.';
-export const INTERNAL_SCHEME_MESSAGE =
-  'This is an address of the browser, the machine or a private network, which no source can know.';
-export const INTERNAL_ERROR_MESSAGE = 'The check itself failed, so nothing is said for or against this asset.';
+/** @param content as it was asked, undefined where it was nothing that could be */
+export const describeCode = (code: Code, content: string | undefined): string => {
+  const name = content === undefined || content.trim() === '' ? 'This' : quoted(content);
+  if (code === 'parse-error')
+    return `${name} is no URL, host, wallet address, profile or anything else that can be checked.`;
+  if (code === 'internal-scheme')
+    return `${name} is an address of the browser, the machine or a private network, which no source can know.`;
+  return `The check of ${name === 'This' ? 'this' : name} itself failed, so nothing is said for or against it.`;
+};
 
-const quoted = (name: string): string => `"${name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name}"`;
+/** Cut between characters, never inside one. */
+const cut = (text: string): string => {
+  const end = LONGEST_NAME - (/[\ud800-\udbff]/.test(text[LONGEST_NAME - 1]!) ? 1 : 0);
+  return `${text.slice(0, end)}…`;
+};
+const quoted = (name: string): string => `"${name.length > LONGEST_NAME ? cut(name) : name}"`;
 
-/** One sentence for a person: who lists the asset, since when if known, where to appeal if that is known. */
+/**
+ * One sentence for a person: who lists the asset, since when if known, where to appeal if that is known.
+ * @param content as it was asked
+ */
 export const describe = (
+  content: string,
   reading: Reading,
   verdict: Verdict,
   voices: readonly Voice[],
   sources: readonly Source[],
 ): string => {
-  const name = quoted(reading.name);
+  const name = quoted(content);
   if (verdict.status === 'UNKNOWN') return `${unknown(name, verdict, voices)}${failures(voices)}.`;
   const index = voices.findIndex(({ source }) => source === verdict.source);
   const { opinion, isOwn } = voices[index]!;
@@ -30,15 +43,27 @@ export const describe = (
   const appeal = sources[index]?.appeal;
   const end = appeal === undefined || !isBlocked ? '' : `; who disagrees can appeal at ${appeal}`;
   const who = isOwn ? 'this service' : `the source ${verdict.source}`;
-  return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${who} ${listing(reading, opinion, isBlocked)}${since}${end}.`;
+  return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${who} ${listing(content, reading, opinion, isBlocked)}${since}${end}.`;
 };
 
-const listing = (reading: Reading, { match, isImitation, reason }: Opinion, isBlocked: boolean): string => {
+const listing = (
+  content: string,
+  reading: Reading,
+  { match, isImitation, reason, place }: Opinion,
+  isBlocked: boolean,
+): string => {
   const list = isBlocked ? 'on its blocklist' : 'on its allowlist';
   if (isImitation === true) return `takes it for an imitation of ${quoted(match!)}`;
-  if (reason === 'parent-domain')
-    return match === undefined ? `has a domain above it ${list}` : `has ${quoted(match)}, the domain above it, ${list}`;
-  return match === undefined || match === reading.name ? `has it ${list}` : `has ${quoted(match)} ${list}`;
+  if (reason === 'parent-domain') {
+    const above = aboveOf(reading, place);
+    return match === undefined ? `has ${above} ${list}` : `has ${quoted(match)}, ${above}, ${list}`;
+  }
+  return match === undefined || match === content ? `has it ${list}` : `has ${quoted(match)} ${list}`;
+};
+
+const aboveOf = ({ type, host = '' }: Reading, place = 0): string => {
+  if (place > host.length) return 'the page or profile above it';
+  return type === 'EMAIL' && place === host.length ? 'the domain it is at' : 'the domain above it';
 };
 
 const unknown = (name: string, { reason }: Verdict, voices: readonly Voice[]): string => {

@@ -16,23 +16,39 @@ export interface Verdict {
   readonly reason?: Reason;
 }
 
+const NONE = Number.POSITIVE_INFINITY;
+
 /**
  * Who decides; the lowest rank of all that exist. A status of UNKNOWN is no opinion, whoever has it.
  * 0 our own exact status, 1 another source's exact BLOCKED, 2 our own inherited status, 3 another source's exact
  * ALLOWED, 4 another source's inherited BLOCKED, 5 another source's inherited ALLOWED.
+ * @param blockedPlace where the nearest inherited BLOCKED of another source lies; an own ALLOWED that lies farther from
+ *   what was asked is passed over
  */
-const rankOf = ({ isOwn, opinion }: Voice): number => {
-  if (opinion.status === 'UNKNOWN') return Number.POSITIVE_INFINITY;
+const rankOf = ({ isOwn, opinion }: Voice, blockedPlace: number): number => {
+  if (opinion.status === 'UNKNOWN') return NONE;
   const inherited = isInherited(opinion);
-  if (isOwn) return inherited ? 2 : 0;
+  if (isOwn) {
+    if (!inherited) return 0;
+    return opinion.status === 'ALLOWED' && blockedPlace > (opinion.place ?? 0) ? NONE : 2;
+  }
   if (opinion.status === 'BLOCKED') return inherited ? 4 : 1;
   return inherited ? 5 : 3;
 };
 
+const nearestBlocked = (voices: readonly Voice[]): number => {
+  let nearest = -1;
+  for (const { isOwn, mode, opinion } of voices)
+    if (!isOwn && mode === 'ENABLED' && opinion.status === 'BLOCKED' && isInherited(opinion))
+      nearest = Math.max(nearest, opinion.place ?? -1);
+  return nearest;
+};
+
 /** @param voices every configured source in configured order, which decides among equals */
 export const decide = (voices: readonly Voice[]): Verdict => {
+  const blockedPlace = nearestBlocked(voices);
   let decider: Voice | undefined;
-  let lowest = Number.POSITIVE_INFINITY;
+  let lowest = NONE;
   let enabled = 0;
   let unsupported = 0;
   let hosted = false;
@@ -43,7 +59,7 @@ export const decide = (voices: readonly Voice[]): Verdict => {
     enabled += 1;
     if (voice.opinion.reason === 'unsupported-type') unsupported += 1;
     if (voice.opinion.reason === 'hosting-domain') hosted = true;
-    const rank = rankOf(voice);
+    const rank = rankOf(voice, blockedPlace);
     if (rank < lowest) {
       lowest = rank;
       decider = voice;

@@ -40,7 +40,7 @@ export const unwrap = (text: string): string => {
   while (from < to && isBlank(text.charCodeAt(from))) from += 1;
   while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1;
   const inner = text.slice(from, to);
-  return /[\t\n\r]/.test(inner) ? inner.replace(/[\t\n\r]/g, '') : inner;
+  return /[\t\n\r]/.test(inner) ? inner.replace(/[\t\n\r]+/g, '') : inner;
 };
 
 /** Whether the URL parser, or whoever copied the text, means nothing by a character at either end. */
@@ -52,11 +52,12 @@ export const refang = (text: string): string => {
   return text
     .replace(/^h[tx*_]{2}p(s?)(?=:|\[|\(|\{)/i, (_, s: string) => `http${s}`)
     .replace(/\[:\/\/\]/g, '://')
-    .replace(/[[({](\.|dot|:|\/|@|at)[\])}]/gi, (_, sign: string) => SIGNS[sign.toLowerCase()] ?? sign)
+    .replace(/[[({](?:\.|dot)[\])}]/gi, '.')
+    .replace(/[[({](?:@|at)[\])}]/gi, '@')
+    .replace(/[[({]:[\])}]/g, ':')
+    .replace(/[[({]\/[\])}]/g, '/')
     .replace(/\[\.|\.\]/g, '.');
 };
-
-const SIGNS: Record<string, string> = { dot: '.', at: '@' };
 
 /**
  * Reads what is already written as hosts are written here, which most content is, without a look at anything else.
@@ -77,11 +78,10 @@ export const isDnsName = (host: string): boolean => host.length <= LONGEST_NAME 
  * Reads text that may be defanged. Marks of defanging inside a host mean what they stand for, since no name of DNS has
  * them; whatever else the WHATWG URL parser takes as a web address has the host that the parser finds.
  * @param text unwrapped
+ * @param meant the text refanged
  */
-export const locateMeant = (text: string): Location | undefined => {
-  const meant = refang(text);
-  return locate(meant) ?? (meant === text ? undefined : locate(text));
-};
+export const locateMeant = (text: string, meant = refang(text)): Location | undefined =>
+  locate(meant) ?? (meant === text ? undefined : locate(text));
 
 /**
  * @param text unwrapped
@@ -208,17 +208,16 @@ export const pathOf = (rest: string): string => {
   if (rest === '' || rest === '/') return '';
   if (PLAIN_PATH.test(rest)) return rest.replace(/\/+$/, '');
   const { pathname } = new URL(/^[/\\]/.test(rest) ? `http://h${rest}` : `http://h/${rest}`);
-  const path = pathname.includes('%') ? pathname.replace(LOWER_CODE, upper).replace(PLAIN_CODE, decoded) : pathname;
+  const path = pathname.includes('%') ? pathname.replace(CODE, normalCode) : pathname;
   let end = path.length;
   while (end > 0 && path.charCodeAt(end - 1) === 0x2f) end--;
   return path.slice(0, end);
 };
 
-const LOWER_CODE = /%(?:[a-f][\da-f]|[\dA-F][a-f]|[a-f][A-F])/g;
-const upper = (code: string): string => code.toUpperCase();
 /**
- * A code that stands for a letter, digit or one of `-._~` is that character (RFC 3986, 6.2.2.2); so is an `@`. Other
- * codes do not match, since a path may have thousands.
+ * A code that stands for a letter, digit or one of `-._~` is that character (RFC 3986, 6.2.2.2); so is an `@`. Others
+ * are in capital letters. What is in order already does not match, since a path may have thousands.
  */
-const PLAIN_CODE = /%(?:2[DE]|3\d|4[\dA-F]|5[\dAF]|6[1-9A-F]|7[\dAE])/g;
-const decoded = (code: string): string => String.fromCharCode(Number.parseInt(code.slice(1), 16));
+const CODE = /%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
+const normalCode = (code: string, plain: string | undefined): string =>
+  plain === undefined ? code.toUpperCase() : String.fromCharCode(Number.parseInt(plain, 16));

@@ -73,7 +73,7 @@ export const readContent = (content: string): Content => {
   if (text === '') return PARSE_ERROR;
   if (INTERNAL_SCHEME.test(text)) return internal(text);
   // Nothing else begins like this, whatever follows looks like.
-  const web = WEB.test(text) ? locateMeant(sent) : undefined;
+  const web = WEB.test(text) ? locateMeant(sent, text) : undefined;
   if (web !== undefined) return locationContent(web);
   if (!/[.@]/.test(text) || /^[a-z0-9-]+:/i.test(text)) {
     const address = readAddress(text);
@@ -86,7 +86,8 @@ export const readContent = (content: string): Content => {
     const cid = readIpfs(text);
     if (cid !== undefined) return { reading: plainReading('IPFS', cid) };
   }
-  const location = locateMeant(webLink(sent));
+  const link = webLink(sent);
+  const location = link === sent ? locateMeant(sent, text) : locateMeant(link);
   return location === undefined ? PARSE_ERROR : locationContent(location);
 };
 

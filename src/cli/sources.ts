@@ -10,19 +10,31 @@ const trouble = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): stri
   return ageSeconds === undefined ? 'never read here' : '';
 };
 
+const unused = ({ id, unusedPages }: ListStatus): string[] =>
+  unusedPages === undefined
+    ? []
+    : [
+        `${id}: ${unusedPages.count} refused entries name a page on a host where not anybody publishes: ` +
+          unusedPages.examples.join(', ') +
+          (unusedPages.count > unusedPages.examples.length ? ', …' : ''),
+      ];
+
 const status = async (): Promise<Result> => {
   const lists = await readSourcesStatus(readConfig());
   return {
-    lines: table([
-      ['list', 'entries', 'refused', 'age in s', 'trouble'],
-      ...lists.map((list) => [
-        list.id,
-        String(list.entries),
-        String(list.refused),
-        String(list.ageSeconds ?? '-'),
-        trouble(list),
+    lines: [
+      ...table([
+        ['list', 'entries', 'refused', 'age in s', 'trouble'],
+        ...lists.map((list) => [
+          list.id,
+          String(list.entries),
+          String(list.refused),
+          String(list.ageSeconds ?? '-'),
+          trouble(list),
+        ]),
       ]),
-    ]),
+      ...lists.flatMap(unused),
+    ],
     json: lists,
   };
 };

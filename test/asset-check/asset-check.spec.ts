@@ -63,7 +63,7 @@ describe('a check', () => {
     const sources = [own, listed, fuzzy, allowed];
     const sentence = (content: string): string => answerOf(sources, content).message;
     expect(sentence('https://ours.example/x')).toBe(
-      '"ours.example" is blocked: this service has it on its blocklist since 2026-03-01.',
+      '"https://ours.example/x" is blocked: this service has "ours.example" on its blocklist since 2026-03-01.',
     );
     expect(sentence('a.friend.example')).toBe(
       '"a.friend.example" is allowed: this service has "friend.example", the domain above it, on its allowlist since 2026-03-02.',
@@ -84,8 +84,40 @@ describe('a check', () => {
     expect(sentence('stranger.example')).toBe(
       'No source lists "stranger.example", which says nothing for or against it.',
     );
-    expect(sentence('@somebody')).toBe('No source lists "somebody", which says nothing for or against it.');
+    expect(sentence('@somebody')).toBe('No source lists "@somebody", which says nothing for or against it.');
     expect(sentence(`sites.google.com/view/${'x'.repeat(4_000)}`).length).toBeLessThan(250);
+  });
+
+  it('names the entry as it was listed, and the page, profile or domain above', async () => {
+    const listed = await list('listed', 'plain', 'München.EXAMPLE\nmedium.com/@Evil');
+    const sentence = (content: string): string => answerOf([own, listed], content).message;
+    expect(sentence('XN--MNCHEN-3YA.example')).toBe(
+      '"XN--MNCHEN-3YA.example" is blocked: the source listed has "München.EXAMPLE" on its blocklist.',
+    );
+    expect(sentence('medium.com/@evil/a-post')).toBe(
+      '"medium.com/@evil/a-post" is blocked: the source listed has "medium.com/@Evil", the page or profile above it, on its blocklist.',
+    );
+    expect(sentence('someone@ours.example')).toBe(
+      '"someone@ours.example" is blocked: this service has "ours.example", the domain it is at, on its blocklist since 2026-03-01.',
+    );
+  });
+
+  it('says what the content was understood as', () => {
+    const assetOf = (content: string) => answerOf([own], content).asset;
+    expect(assetOf('https://u@OURS.example:80/x')).toEqual({ type: 'URL', content: 'ours.example' });
+    expect(assetOf('https://x.com/Evil/status/1')).toEqual({ type: 'TWITTER', content: 'evil' });
+    expect(assetOf('medium.com/@evil/a-post')).toEqual({ type: 'PAGE', content: 'medium.com/@evil/a-post' });
+    expect(assetOf('http://127.1/x')).toEqual({ type: 'URL', content: '127.0.0.1' });
+    expect(assetOf('chrome://settings')).toEqual({ type: 'URL', content: 'chrome://settings' });
+    expect(answerOf([own], 'hello world')).not.toHaveProperty('asset.type');
+  });
+
+  it('names content that it cannot read, and never half of a character', () => {
+    expect(answerOf([own], 'hello world').message).toBe(
+      '"hello world" is no URL, host, wallet address, profile or anything else that can be checked.',
+    );
+    expect(answerOf([own], '𝒂'.repeat(300)).message).toMatch(/^"𝒂{60}…" is no URL/u);
+    expect(answerOf([own], `a${'𝒂'.repeat(300)}`).message).toMatch(/^"a𝒂{59}…" is no URL/u);
   });
 
   it('is of an unsupported type where every source that is asked says so', async () => {
@@ -125,8 +157,10 @@ describe('a check', () => {
     expect(check.check('evil.example')).toEqual({
       status: 'UNKNOWN',
       source: 'own',
+      reason: 'not-found',
       sources: [{ source: 'own', status: 'UNKNOWN', mode: 'ENABLED' }],
-      message: 'The check itself failed, so nothing is said for or against this asset.',
+      message: 'The check of "evil.example" itself failed, so nothing is said for or against it.',
+      asset: { type: 'URL', content: 'evil.example' },
       code: 'internal-error',
     });
   });

@@ -49,10 +49,10 @@ const CASES: readonly (readonly [content: string, opinion: string])[] = [
   ['notevil.example', 'not-found'],
   ['evil.example.com', 'not-found'],
   ['example', 'parse-error'],
-  ['shouting.example', 'BLOCKED shouting.example'],
-  ['with-scheme.example', 'BLOCKED with-scheme.example'],
-  ['xn--mnchen-3ya.example', 'BLOCKED xn--mnchen-3ya.example'],
-  ['www.münchen.example', 'BLOCKED xn--mnchen-3ya.example parent-domain'],
+  ['shouting.example', 'BLOCKED Shouting.EXAMPLE.'],
+  ['with-scheme.example', 'BLOCKED https://with-scheme.example/'],
+  ['xn--mnchen-3ya.example', 'BLOCKED münchen.example'],
+  ['www.münchen.example', 'BLOCKED münchen.example parent-domain'],
   ['deep.sub.nested.example', 'BLOCKED deep.sub.nested.example'],
   ['x.deep.sub.nested.example', 'BLOCKED deep.sub.nested.example parent-domain'],
   ['sub.nested.example', 'not-found'],
@@ -68,15 +68,16 @@ const CASES: readonly (readonly [content: string, opinion: string])[] = [
   ['[2606:4700:0::1111]', 'BLOCKED [2606:4700::1111]'],
   [EVM.toUpperCase(), `BLOCKED ${EVM}`],
   ['0x0000000000000000000000000000000000000001', 'not-found'],
-  [
-    '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY',
-    'BLOCKED 0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d',
-  ],
+  ['5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY', 'BLOCKED 15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5'],
   ['x.com', 'BLOCKED x.com'],
   ['x.com/Someone', 'x.com hosting-domain'],
   ['https://t.me/someone', 'unsupported-type'],
   ['@someone', 'unsupported-type'],
-  ['someone@evil.example', 'unsupported-type'],
+  ['someone@evil.example', 'BLOCKED evil.example parent-domain'],
+  ['someone@a.evil.example', 'BLOCKED evil.example parent-domain'],
+  ['someone@notevil.example', 'not-found'],
+  ['someone@github.io', 'github.io hosting-domain'],
+  ['someone@gmail.com', 'unsupported-type'],
   ['sites.google.com/view/x', 'unsupported-type'],
   ['ipfs://QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E', 'unsupported-type'],
   ['anything.com', 'not-found'],
@@ -105,6 +106,53 @@ describe('a plain list', () => {
     expect(brief(ask('a.good.example'))).toBe('ALLOWED good.example parent-domain');
   });
 
+  const PAGES = `
+evil.example
+https://sites.google.com/view/Evil/
+medium.com/@evil-news   # a publishing profile
+x.com/Evil_Support
+telegra.ph/a/b
+ordinary.example/login
+https://ordinary.example/?q=1
+ordinary.example/second
+gmail.com
+`;
+
+  it.each([
+    ['sites.google.com/view/Evil', 'BLOCKED https://sites.google.com/view/Evil/'],
+    ['https://sites.google.com/view/Evil/login?x#y', 'BLOCKED https://sites.google.com/view/Evil/ parent-domain'],
+    ['sites.google.com/view/Evil2', 'not-found'],
+    ['sites.google.com/view', 'not-found'],
+    ['sites.google.com/view/evil', 'not-found'],
+    ['telegra.ph/a/b/c/d', 'BLOCKED telegra.ph/a/b parent-domain'],
+    ['telegra.ph/a/../a/b', 'BLOCKED telegra.ph/a/b'],
+    ['medium.com/@evil-news', 'BLOCKED medium.com/@evil-news'],
+    ['https://medium.com/@Evil-News/a-post-1', 'BLOCKED medium.com/@evil-news parent-domain'],
+    ['medium.com/@evil-newspaper/a-post-1', 'not-found'],
+    ['https://twitter.com/evil_support/status/1', 'BLOCKED x.com/Evil_Support'],
+    ['@evil_support', 'BLOCKED x.com/Evil_Support'],
+    ['t.me/evil_support', 'not-found'],
+    ['ordinary.example/login', 'not-found'],
+    ['gmail.com', 'BLOCKED gmail.com'],
+    ['someone@gmail.com', 'gmail.com hosting-domain'],
+  ])('with pages says of %s: %s', async (content, opinion) => {
+    const { ask } = await listOf(PAGES, 'plain');
+    expect(brief(ask(content))).toBe(opinion);
+  });
+
+  it('counts and names the pages of hosts that are one publisher', async () => {
+    const { content } = await listOf(PAGES, 'plain');
+    expect(content.pages).toBe(4);
+    expect(content.refused).toBe(3);
+    expect(content.unusedPages).toEqual({
+      count: 3,
+      examples: ['ordinary.example/login', 'https://ordinary.example/?q=1', 'ordinary.example/second'],
+    });
+    const many = await listOf(`x.example\n${'ordinary.example/a\n'.repeat(50)}`, 'plain');
+    expect(many.content.unusedPages.count).toBe(50);
+    expect(many.content.unusedPages.examples).toHaveLength(10);
+  });
+
   it('is the same with other line ends, without a last one and with a byte order mark', async () => {
     for (const text of ['a.example\r\nb.example\r\n', 'a.example\nb.example', '\uFEFFa.example\nb.example\n']) {
       const { ask, content } = await listOf(text, 'plain');
@@ -131,7 +179,7 @@ not-an-address.example
     ['hosts', HOSTS, 'evil.example', 'BLOCKED evil.example'],
     ['hosts', HOSTS, 'a.www.evil2.example', 'BLOCKED www.evil2.example parent-domain'],
     ['hosts', HOSTS, 'evil2.example', 'not-found'],
-    ['hosts', HOSTS, 'tabbed.example', 'BLOCKED tabbed.example'],
+    ['hosts', HOSTS, 'tabbed.example', 'BLOCKED TABBED.example'],
     ['hosts', HOSTS, 'not-an-address.example', 'not-found'],
     ['hosts', HOSTS, EVM, 'unsupported-type'],
     ['json', `["evil.example", 5, null, {"a": 1}, ["x.example"], "${EVM}"]\n`, 'evil.example', 'BLOCKED evil.example'],

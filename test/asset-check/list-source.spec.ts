@@ -278,7 +278,7 @@ describe('a list that is fetched', () => {
   });
 
   it('is told of to the operator’s command, which runs elsewhere', async () => {
-    server.behave = sends(`${entries(10)}\ncom`);
+    server.behave = sends(`${entries(10)}\ncom\nordinary.example/login`);
     const source = list();
     await source.refresh(never);
     server.behave = answers(503);
@@ -297,7 +297,8 @@ describe('a list that is fetched', () => {
         mode: 'ENABLED',
         from: `${url}/list`,
         entries: 10,
-        refused: 1,
+        refused: 2,
+        unusedPages: { count: 1, examples: ['ordinary.example/login'] },
         ageSeconds: 60,
         lastError: 'It answered 503',
         lastErrorAt: expect.any(Number),

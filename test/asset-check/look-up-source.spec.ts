@@ -59,8 +59,10 @@ describe('a source that is asked over HTTP', () => {
     [{ status: 'UNKNOWN', reason: 'timeout' }, 'timeout'],
     [{ status: 'UNKNOWN', reason: 'source-error' }, 'source-error'],
     [{ status: 'blocked' }, 'source-error'],
-    [{ status: 'BLOCKED', reason: 'because' }, 'source-error'],
-    [{ status: 'BLOCKED', reason: 7 }, 'source-error'],
+    [{ status: 'BLOCKED', reason: 'because' }, 'BLOCKED'],
+    [{ status: 'UNKNOWN', reason: 'because' }, 'not-found'],
+    [{ status: 'ALLOWED', reason: 'timeout' }, 'ALLOWED'],
+    [{ status: 'BLOCKED', reason: 7 }, 'BLOCKED'],
     [{}, 'source-error'],
     [[], 'source-error'],
     [null, 'source-error'],
@@ -108,6 +110,12 @@ describe('a source that is asked over HTTP', () => {
     expect(await ask('evil.example')).toBe('source-error');
     server.behave = json({ status: 'BLOCKED' });
     expect(await ask('evil.example')).toBe('BLOCKED');
+  });
+
+  it('is asked on and on while it answers with a reason that is not known', async () => {
+    server.behave = json({ status: 'BLOCKED', reason: 'phishing-kit' });
+    for (let n = 0; n < 12; n += 1) expect(await ask(`evil-${n}.example`)).toBe('BLOCKED');
+    expect(server.requests).toHaveLength(12);
   });
 
   it('is left alone after five failures', async () => {

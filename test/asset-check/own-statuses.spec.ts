@@ -112,6 +112,52 @@ describe('our own statuses in memory', () => {
     expect(own.known).toBe(12_345);
   });
 
+  it('cover what is under a page or profile and who is at a host', async () => {
+    await project([
+      entry('1', 'PAGE', 'https://sites.google.com/view/evil', 'BLOCKED'),
+      entry('2', 'MEDIUM', '@evil', 'BLOCKED'),
+      entry('3', 'GITHUB', 'https://github.com/Evil', 'BLOCKED'),
+      entry('4', 'URL', 'evil.example', 'BLOCKED'),
+      entry('5', 'PAGE', 'evil.example/ok', 'ALLOWED'),
+      entry('6', 'URL', 'good.example', 'ALLOWED'),
+      entry('7', 'PAGE', 'good.example/a/evil', 'BLOCKED'),
+      entry('8', 'URL', 'gmail.com', 'ALLOWED'),
+      entry('9', 'URL', 'github.io', 'BLOCKED'),
+      entry('10', 'EMAIL', 'friend@evil.example', 'ALLOWED'),
+    ]);
+    await own.refresh();
+    for (const [content, said] of [
+      ['sites.google.com/view/evil', 'BLOCKED sites.google.com/view/evil'],
+      ['sites.google.com/view/evil/login/x', 'BLOCKED sites.google.com/view/evil parent-domain'],
+      ['sites.google.com/view/evil2', 'not-found'],
+      ['sites.google.com/view', 'not-found'],
+      ['https://medium.com/@evil', 'BLOCKED evil'],
+      ['https://medium.com/@evil/a-post', 'BLOCKED evil parent-domain'],
+      ['https://medium.com/@evil2/a-post', 'not-found'],
+      ['github.com/evil/drainer', 'BLOCKED evil parent-domain'],
+      ['evil.example/x/y', 'BLOCKED evil.example'],
+      ['evil.example/ok/y', 'ALLOWED evil.example/ok parent-domain'],
+      ['good.example/a', 'ALLOWED good.example'],
+      ['good.example/a/evil/login', 'BLOCKED good.example/a/evil parent-domain'],
+      ['someone@evil.example', 'BLOCKED evil.example parent-domain'],
+      ['someone@mail.evil.example', 'BLOCKED evil.example parent-domain'],
+      ['friend@evil.example', 'ALLOWED friend@evil.example'],
+      ['someone@gmail.com', 'gmail.com hosting-domain'],
+      ['someone@github.io', 'github.io hosting-domain'],
+    ])
+      expect({ content, said: ask(content!) }).toEqual({ content, said });
+  });
+
+  it('of before a change of the rules are found under the keys of today', async () => {
+    await database.pool.query(`
+      insert into read.asset_statuses (asset_hash, asset, status, created_at, position) values
+        ('1', 'URL:[::ffff:808:808]', 'BLOCKED', 0, 1), ('2', 'PAGE:[::ffff:808:404]/x', 'BLOCKED', 0, 2)`);
+    await own.refresh();
+    expect(ask('http://[::ffff:8.8.8.8]/')).toBe('BLOCKED 8.8.8.8');
+    expect(ask('8.8.8.8')).toBe('BLOCKED 8.8.8.8');
+    expect(ask('8.8.4.4/x')).toBe('BLOCKED 8.8.4.4/x');
+  });
+
   it('are read whole again after a rebuild and after a parked event was retried', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
     const log = await project(events);

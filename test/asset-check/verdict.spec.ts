@@ -78,6 +78,40 @@ describe('who decides', () => {
     expect(decide(unknown(...reasons))).toEqual({ status: 'UNKNOWN', source: 'own', reason });
   });
 
+  const inherited = (source: string, status: 'ALLOWED' | 'BLOCKED', place?: number): Voice => ({
+    source,
+    isOwn: source === 'own',
+    mode: 'ENABLED',
+    opinion: { status, reason: 'parent-domain', place },
+  });
+
+  it.each([
+    { own: 12, other: 14, source: 'b' },
+    { own: 12, other: 12, source: 'own' },
+    { own: 14, other: 12, source: 'own' },
+    { own: 12, other: undefined, source: 'own' },
+  ])('is our own inherited ALLOWED unless another’s inherited BLOCKED lies nearer: $own, $other', (one) => {
+    const voices = [
+      inherited('own', 'ALLOWED', one.own),
+      inherited('a', 'BLOCKED', 3),
+      inherited('b', 'BLOCKED', one.other),
+      inherited('c', 'ALLOWED', 20),
+    ];
+    // Where it is passed over, the others decide in their own order: of two that are BLOCKED the first configured.
+    expect(decide(voices).source).toBe(one.source === 'b' ? 'a' : 'own');
+    expect(decide([voices[0]!, voices[2]!, voices[3]!]).source).toBe(one.source);
+  });
+
+  it('is our own inherited BLOCKED however near another’s ALLOWED or BLOCKED lies', () => {
+    for (const status of ['ALLOWED', 'BLOCKED'] as const)
+      expect(decide([inherited('own', 'BLOCKED', 5), inherited('a', status, 50)])).toMatchObject({ source: 'own' });
+  });
+
+  it('is our own inherited ALLOWED where the nearer BLOCKED is of a disabled source', () => {
+    const disabled: Voice = { ...inherited('a', 'BLOCKED', 50), mode: 'DISABLED' };
+    expect(decide([inherited('own', 'ALLOWED', 5), disabled])).toMatchObject({ status: 'ALLOWED', source: 'own' });
+  });
+
   it('is never a disabled source', () => {
     expect(decide([voice('own', 'none'), voice('a', 'exact BLOCKED', 'DISABLED')])).toMatchObject({
       status: 'UNKNOWN',

@@ -46,7 +46,7 @@ describe('the asset check among sources that fail', () => {
       id,
       kind: 'http',
       url: await serve(id, behaviour),
-      timeoutMs: 60_000,
+      timeoutMs: 2_000,
     });
     const sources = {
       budgetMs: BUDGET_MS,
@@ -116,11 +116,11 @@ describe('the asset check among sources that fail', () => {
     for (const source of ['hangs', 'fails', 'silent', 'down']) expect(message).toContain(source);
   });
 
-  it('shares one budget among the contents of a bulk check', async () => {
+  it('keeps a bulk check from waiting for a source that never answers, and counts what it could not ask', async () => {
     const started = performance.now();
     const contents = Array.from({ length: 300 }, (_, n) => `bulk-${n}.example`);
     const { summary } = (await (await post('check/bulk', { contents })).json()) as { summary: object };
-    expect(summary).toEqual({ blocked: 0, allowed: 0, unknown: 300, errored: 0 });
+    expect(summary).toEqual({ blocked: 0, allowed: 0, unknown: 300, errored: 0, incomplete: 300 });
     expect(performance.now() - started).toBeLessThan(BUDGET_MS + 5_000);
   });
 

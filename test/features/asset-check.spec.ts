@@ -99,7 +99,8 @@ describe('POST /v2/asset/check', () => {
         { source: 'off', status: 'UNKNOWN', mode: 'DISABLED' },
         { source: 'gone', status: 'UNKNOWN', mode: 'ENABLED', reason: 'source-error' },
       ],
-      message: '"listed.example" is blocked: the source house has it on its blocklist.',
+      message: '"https://Listed.example/claim?x=1" is blocked: the source house has "listed.example" on its blocklist.',
+      asset: { type: 'URL', content: 'listed.example' },
     });
   });
 
@@ -135,12 +136,18 @@ describe('POST /v2/asset/check', () => {
       expect(await check(content)).toEqual({
         status: 'UNKNOWN',
         source: 'own',
+        reason: 'not-found',
         sources: silent,
         message: expect.any(String),
         code: 'parse-error',
       });
     for (const content of ['chrome://settings', 'localhost:3000', 'http://192.168.0.1/'])
-      expect(await check(content)).toMatchObject({ status: 'UNKNOWN', code: 'internal-scheme', sources: silent });
+      expect(await check(content)).toMatchObject({
+        status: 'UNKNOWN',
+        code: 'internal-scheme',
+        reason: 'not-found',
+        sources: silent,
+      });
   });
 
   it('never calls what nobody lists safe, and names what failed', async () => {
@@ -185,7 +192,8 @@ describe('POST /v2/asset/check', () => {
       expect(await check('http://u:p@EVIL.example.:8080/x', url)).toMatchObject({
         status: 'BLOCKED',
         source: 'own',
-        message: '"evil.example" is blocked: this service has it on its blocklist since 2026-03-01.',
+        message:
+          '"http://u:p@EVIL.example.:8080/x" is blocked: this service has "evil.example" on its blocklist since 2026-03-01.',
       });
       expect(await check('evil.example', url)).not.toHaveProperty('reason');
       expect(await check('deep.sub.evil.example', url)).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
@@ -234,10 +242,11 @@ describe('POST /v2/asset/check', () => {
       'parse-error',
       'parse-error',
     ]);
-    expect(summary).toEqual({ blocked: 1, allowed: 1, unknown: 1, errored: 4 });
+    // The list that is gone answers none of the three that could be read.
+    expect(summary).toEqual({ blocked: 1, allowed: 1, unknown: 1, errored: 4, incomplete: 3 });
     const many = await post('check/bulk', { contents: Array.from({ length: 1_000 }, () => 'ü'.repeat(2_500)) });
     expect(many.status).toBe(200);
-    expect(((await many.json()) as { summary: unknown }).summary).toMatchObject({ errored: 1_000 });
+    expect(((await many.json()) as { summary: unknown }).summary).toMatchObject({ errored: 1_000, incomplete: 0 });
     for (const wrong of [
       {},
       { contents: [] },

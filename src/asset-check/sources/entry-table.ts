@@ -3,6 +3,9 @@ import { Turns } from './turns.js';
 
 export const BLOCKED = 1;
 export const ALLOWED = 2;
+const STATUS = BLOCKED | ALLOWED;
+/** The entry was written otherwise than its text is kept: how follows the text. */
+const WRITTEN = 4;
 
 /** Longer texts are no host and no address. */
 export const LONGEST_ENTRY = 255;
@@ -25,7 +28,7 @@ export class EntryTable {
   private readonly mask: number;
 
   constructor(
-    /** Length, flags, text; the first byte is not used, so that 0 can mean an empty slot. */
+    /** Length, flags, text, and with `WRITTEN` the length and bytes of what was written; the first byte is not used, so that 0 can mean an empty slot. */
     private readonly texts: Uint8Array,
     private readonly slots: Uint32Array,
     private readonly prints: Uint8Array,
@@ -56,12 +59,26 @@ export class EntryTable {
    * @param hash of that part of the text
    */
   find(text: string, start: number, hash: number): number {
+    const at = this.placeOf(text, start, hash);
+    return at === 0 ? 0 : this.texts[at + 1]! & STATUS;
+  }
+
+  /** The entry as its source wrote it, which `find` has found. */
+  writtenAs(text: string, start: number, hash: number): string {
+    const at = this.placeOf(text, start, hash);
+    const end = at + HEADER + this.texts[at]!;
+    if ((this.texts[at + 1]! & WRITTEN) === 0) return text.slice(start);
+    return Buffer.from(this.texts.subarray(end + 1, end + 1 + this.texts[end]!)).toString();
+  }
+
+  /** 0 where it is not listed. */
+  private placeOf(text: string, start: number, hash: number): number {
     if ((this.filter[(hash >>> 5) & this.mask]! & (1 << hash)) === 0) return 0;
     const { slots, prints } = this;
     const print = hash & 0xff;
     let slot = Math.floor(hash * this.scale);
     for (let at = slots[slot]!; at !== 0; at = slots[slot]!) {
-      if (prints[slot] === print && this.isAt(at, text, start)) return this.texts[at + 1]!;
+      if (prints[slot] === print && this.isAt(at, text, start)) return at;
       slot += 1;
       if (slot === slots.length) slot = 0;
     }
@@ -89,8 +106,11 @@ export class EntryTableBuilder {
     this.texts = new Uint8Array(Math.max(1 << 12, Math.ceil(expected * 1.3)));
   }
 
-  add(text: string, flags: number): void {
-    const needed = this.end + HEADER + text.length;
+  /** @param written as its source wrote it; of more than 255 bytes it is not kept */
+  add(text: string, flags: number, written = text): void {
+    const original = written === text ? undefined : Buffer.from(written);
+    const isKept = original !== undefined && original.length <= LONGEST_ENTRY;
+    const needed = this.end + HEADER + text.length + (isKept ? 1 + original.length : 0);
     if (needed > this.texts.length) {
       const larger = new Uint8Array(Math.max(needed, Math.ceil(this.texts.length * 1.6)));
       larger.set(this.texts);
@@ -98,8 +118,12 @@ export class EntryTableBuilder {
     }
     const { texts, end } = this;
     texts[end] = text.length;
-    texts[end + 1] = flags;
+    texts[end + 1] = isKept ? flags | WRITTEN : flags;
     for (let index = 0; index < text.length; index += 1) texts[end + HEADER + index] = text.charCodeAt(index);
+    if (isKept) {
+      texts[end + HEADER + text.length] = original.length;
+      texts.set(original, end + HEADER + text.length + 1);
+    }
     this.end = needed;
     this.entries += 1;
   }
@@ -114,7 +138,7 @@ export class EntryTableBuilder {
     const scale = capacity / TWO_TO_32;
     let distinct = 0;
     let added = 0;
-    for (let at = 1; at < this.end; at += HEADER + texts[at]!) {
+    for (let at = 1; at < this.end; at = afterEntry(texts, at)) {
       const hash = hashOf(texts, at + HEADER, at + HEADER + texts[at]!);
       const print = hash & 0xff;
       let slot = Math.floor(hash * scale);
@@ -126,7 +150,7 @@ export class EntryTableBuilder {
         filter[(hash >>> 5) & (filter.length - 1)]! |= 1 << hash;
         distinct += 1;
       } else {
-        texts[slots[slot]! + 1]! |= texts[at + 1]!;
+        texts[slots[slot]! + 1]! |= texts[at + 1]! & STATUS;
       }
       added += 1;
       if (added % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
@@ -134,6 +158,11 @@ export class EntryTableBuilder {
     return new EntryTable(texts, slots, prints, filter, distinct);
   }
 }
+
+const afterEntry = (texts: Uint8Array, at: number): number => {
+  const end = at + HEADER + texts[at]!;
+  return texts[at + 1]! & WRITTEN ? end + 1 + texts[end]! : end;
+};
 
 const isSame = (texts: Uint8Array, one: number, other: number): boolean => {
   const length = texts[one]!;

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Validators } from './fetch-list.js';
-import type { Body } from './list-format.js';
+import type { Body, UnusedPages } from './list-format.js';
 
 /** What is known of a list; also what the operator's command reads, in a process of its own. */
 export interface ListState {
@@ -13,6 +13,8 @@ export interface ListState {
   readonly entries: number;
   /** Entries of it that were left out. */
   readonly refused: number;
+  /** Those of them that name a page on a host where not anybody publishes. */
+  readonly unusedPages?: UnusedPages;
   /** ms; when the content in use was fetched. Absent: never. */
   readonly fetchedAt?: number;
   /** ms; when the server last said that it is still current. */

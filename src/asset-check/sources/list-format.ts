@@ -4,18 +4,29 @@ import { locate } from '../../assets/location.js';
 import { ALLOWED, BLOCKED, type EntryTable, EntryTableBuilder } from './entry-table.js';
 import { FuzzyList } from './fuzzy-list.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
-import { readEntry } from './list-entry.js';
+import { PATH_OF_ONE_HOST, readEntry } from './list-entry.js';
 import { Turns } from './turns.js';
 
 export const FORMATS = ['plain', 'hosts', 'json', 'metamask', 'polkadot'] as const;
 export type Format = (typeof FORMATS)[number];
 
+/** Entries that name a page of which the list cannot speak. */
+export interface UnusedPages {
+  readonly count: number;
+  /** The first of them, as they were written. */
+  readonly examples: readonly string[];
+}
+
 /** A list as it is asked. */
 export interface ListContent {
   readonly table: EntryTable;
   readonly fuzzy?: FuzzyList;
+  /** Entries that are a page or profile. */
+  readonly pages: number;
   /** Entries that were left out: no host, or a public suffix itself. */
   readonly refused: number;
+  /** Those of them that name a page on a host where not anybody publishes. */
+  readonly unusedPages: UnusedPages;
 }
 
 /** What is to be read as a list, piece by piece. */
@@ -28,8 +39,8 @@ export interface Body {
 /** What was sent is no list of the format. The message says why. */
 export class ListRefused extends Error {}
 
-/** Whether lists of the format name wallet addresses beside hosts. */
-export const namesAddresses = (format: Format): boolean => format === 'plain' || format === 'json';
+/** Whether lists of the format name wallet addresses, pages and profiles beside hosts. */
+export const isWide = (format: Format): boolean => format === 'plain' || format === 'json';
 
 const SLICE = 16_384;
 const LONGEST_LINE = 4_096;
@@ -39,24 +50,38 @@ const MOST_FUZZY = 1_000;
 const MOST_TOLERANCE = 5;
 const DEFAULT_TOLERANCE = 3;
 
+const MOST_EXAMPLES = 10;
+const LONGEST_EXAMPLE = 120;
+/** The type before a page or profile; hosts and addresses have no capital letters before a colon. */
+const PROFILE = /^[A-Z_]+:/;
+
 /** Takes entries one by one and counts those it refuses. */
 class Collector {
   readonly builder: EntryTableBuilder;
   readonly turns = new Turns();
+  readonly unused: string[] = [];
+  unusedCount = 0;
+  pages = 0;
   refused = 0;
 
   constructor(
     private readonly suffixes: HostingSuffixes,
-    private readonly addresses: boolean,
+    private readonly wide: boolean,
     expectedBytes: number,
   ) {
     this.builder = new EntryTableBuilder(expectedBytes);
   }
 
   take(entry: unknown, flags: number): void {
-    const text = typeof entry === 'string' ? readEntry(entry, this.suffixes, this.addresses) : undefined;
-    if (text === undefined) this.refused += 1;
-    else this.builder.add(text, flags);
+    const text = typeof entry === 'string' ? readEntry(entry, this.suffixes, this.wide) : undefined;
+    if (typeof text === 'string') {
+      if (PROFILE.test(text)) this.pages += 1;
+      return this.builder.add(text, flags, (entry as string).trim());
+    }
+    this.refused += 1;
+    if (text !== PATH_OF_ONE_HOST) return;
+    this.unusedCount += 1;
+    if (this.unused.length < MOST_EXAMPLES) this.unused.push((entry as string).trim().slice(0, LONGEST_EXAMPLE));
   }
 }
 
@@ -71,7 +96,7 @@ export const readList = async (
   verdict: 'ALLOWED' | 'BLOCKED',
   suffixes: HostingSuffixes,
 ): Promise<ListContent> => {
-  const collector = new Collector(suffixes, namesAddresses(format), body.size);
+  const collector = new Collector(suffixes, isWide(format), body.size);
   const flags = verdict === 'ALLOWED' ? ALLOWED : BLOCKED;
   let fuzzy: FuzzyList | undefined;
   if (format === 'plain') await eachLine(body, collector, (line) => takePlain(line, collector, flags));
@@ -81,7 +106,8 @@ export const readList = async (
   else await readSections(body, collector, { deny: BLOCKED, allow: ALLOWED }, ['deny']);
   const table = await collector.builder.build(collector.turns);
   if (table.size === 0) throw new ListRefused('It holds no entry that could be used');
-  return { table, fuzzy, refused: collector.refused };
+  const { pages, refused, unused, unusedCount } = collector;
+  return { table, fuzzy, pages, refused, unusedPages: { count: unusedCount, examples: unused } };
 };
 
 const takePlain = (line: string, collector: Collector, flags: number): void => {

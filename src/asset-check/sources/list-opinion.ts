@@ -1,9 +1,10 @@
+import { pagesAbove } from '../../assets/above.js';
 import type { Reading } from '../../assets/read-content.js';
 import { FAILED, NOT_FOUND, type Opinion, UNSUPPORTED } from '../opinion.js';
-import { ALLOWED, BLOCKED } from './entry-table.js';
+import { ALLOWED, BLOCKED, LONGEST_ENTRY } from './entry-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
-import { type Format, type ListContent, namesAddresses } from './list-format.js';
-import type { SuffixHashes } from './suffix-hashes.js';
+import { type Format, isWide, type ListContent } from './list-format.js';
+import { hashOfText, type SuffixHashes } from './suffix-hashes.js';
 
 /** The text whose hashes a list is asked for: the host or the account. */
 export const askedText = (reading: Reading): string => reading.account ?? reading.host ?? '';
@@ -23,17 +24,54 @@ export const askList = (
   suffixes: HostingSuffixes,
 ): Opinion => {
   const { account, host } = reading;
-  if (account === undefined ? host === undefined || reading.isAtHost : !namesAddresses(format)) return UNSUPPORTED;
-  if (content === undefined) return FAILED;
   if (account !== undefined) {
-    const flags = content.table.find(account, 0, hashes.hashes[0]!);
-    return flags === 0 ? NOT_FOUND : { status: statusOf(flags), match: account };
+    if (!isWide(format)) return UNSUPPORTED;
+    return content === undefined ? FAILED : ofAccount(account, content, hashes);
   }
-  if (findAll(host!, content, hashes) === 0) return ofUnlisted(host!, content, format, reading.hostCarriesOthers);
-  if (reading.hostCarriesOthers) return ofCarrier(host!, hashes);
-  return format === 'metamask'
-    ? byDetector(host!, content, hashes, suffixes)
-    : (byNearest(ALLOWED | BLOCKED, host!, hashes, suffixes) ?? NOT_FOUND);
+  const page = content === undefined || content.pages === 0 ? undefined : ofPage(reading, content);
+  if (page !== undefined) return page;
+  if (host === undefined) return content?.pages ? NOT_FOUND : UNSUPPORTED;
+  if (content === undefined) return FAILED;
+  if (findAll(host, content, hashes) === 0) return ofUnlisted(host, content, format, reading);
+  if (reading.hostCarriesOthers) return ofCarrier(host, content, hashes);
+  const opinion =
+    format === 'metamask'
+      ? byDetector(reading, content, hashes, suffixes)
+      : (byNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes) ?? NOT_FOUND);
+  return reading.isAtHost ? inherited(opinion, host, suffixes) : opinion;
+};
+
+const ofAccount = (account: string, { table }: ListContent, hashes: SuffixHashes): Opinion => {
+  const flags = table.find(account, 0, hashes.hashes[0]!);
+  if (flags === 0) return NOT_FOUND;
+  return { status: statusOf(flags), match: table.writtenAs(account, 0, hashes.hashes[0]!) };
+};
+
+/** Of a page or profile, where the list holds some. */
+const ofPage = (reading: Reading, { table }: ListContent): Opinion | undefined => {
+  if (reading.type === 'URL') return undefined;
+  const find = (key: string): Opinion | undefined => {
+    if (key.length > LONGEST_ENTRY) return undefined;
+    const hash = hashOfText(key);
+    const flags = table.find(key, 0, hash);
+    return flags === 0 ? undefined : { status: statusOf(flags), match: table.writtenAs(key, 0, hash) };
+  };
+  for (const key of reading.keys) {
+    const exact = find(key);
+    if (exact !== undefined) return exact;
+  }
+  for (const { key, place } of pagesAbove(reading)) {
+    const above = find(key);
+    if (above !== undefined) return { ...above, reason: 'parent-domain', place };
+  }
+  return undefined;
+};
+
+/** What is said of a host, for what is at it. */
+const inherited = (opinion: Opinion, host: string, suffixes: HostingSuffixes): Opinion => {
+  if (opinion.status === 'UNKNOWN' || opinion.reason === 'parent-domain') return opinion;
+  if (host.length <= suffixes.boundaryLengthOf(host)) return hosted(opinion.match!);
+  return { ...opinion, reason: 'parent-domain', place: host.length };
 };
 
 /** The flags of the asked host and of each domain above it, as `hashes` has them; overwritten by the next question. */
@@ -50,17 +88,21 @@ const findAll = (host: string, { table }: ListContent, { count, starts, hashes }
   return any;
 };
 
-const ofUnlisted = (host: string, { fuzzy }: ListContent, format: Format, isCarrier: boolean): Opinion => {
-  if (isCarrier) return UNSUPPORTED;
-  const imitated = format === 'metamask' ? fuzzy?.find(host) : undefined;
+const ofUnlisted = (host: string, { fuzzy, pages }: ListContent, format: Format, reading: Reading): Opinion => {
+  if (reading.hostCarriesOthers) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
+  // What is at a host does not imitate anything by itself.
+  const imitated = format === 'metamask' && !reading.isAtHost ? fuzzy?.find(host) : undefined;
   return imitated === undefined ? NOT_FOUND : { status: 'BLOCKED', match: imitated, isImitation: true };
 };
 
+const written = (host: string, index: number, { table }: ListContent, { starts, hashes }: SuffixHashes): string =>
+  table.writtenAs(host, starts[index]!, hashes[index]!);
+
 /** Of a page or profile: a list of hosts says nothing about it, not even where its host is listed. */
-const ofCarrier = (host: string, { count, starts }: SuffixHashes): Opinion => {
-  let nearest = count - 1;
+const ofCarrier = (host: string, content: ListContent, hashes: SuffixHashes): Opinion => {
+  let nearest = hashes.count - 1;
   while (found[nearest] === 0) nearest -= 1;
-  return hosted(host.slice(starts[nearest]));
+  return hosted(written(host, nearest, content, hashes));
 };
 
 /**
@@ -70,29 +112,38 @@ const ofCarrier = (host: string, { count, starts }: SuffixHashes): Opinion => {
 const byNearest = (
   wanted: number,
   host: string,
-  { count, starts }: SuffixHashes,
+  content: ListContent,
+  hashes: SuffixHashes,
   suffixes: HostingSuffixes,
 ): Opinion | undefined => {
+  const { count, starts } = hashes;
   const exact = found[count - 1]! & wanted;
-  if (exact !== 0) return { status: statusOf(exact), match: host };
+  if (exact !== 0) return { status: statusOf(exact), match: written(host, count - 1, content, hashes) };
   for (let index = count - 2; index >= 0; index -= 1) {
     const flags = found[index]! & wanted;
     if (flags === 0) continue;
-    const match = host.slice(starts[index]);
+    const match = written(host, index, content, hashes);
+    const place = host.length - starts[index]!;
     // Where anybody can host, or registries sell names, an entry speaks for itself alone.
-    if (match.length <= suffixes.boundaryLengthOf(host)) return hosted(match);
-    return { status: statusOf(flags), reason: 'parent-domain', match };
+    if (place <= suffixes.boundaryLengthOf(host)) return hosted(match);
+    return { status: statusOf(flags), reason: 'parent-domain', match, place };
   }
   return undefined;
 };
 
 /** As eth-phishing-detect decides: what is allowed with everything under it, then what is blocked, then look-alikes. */
-const byDetector = (host: string, content: ListContent, hashes: SuffixHashes, suffixes: HostingSuffixes): Opinion => {
-  const allowed = byNearest(ALLOWED, host, hashes, suffixes);
+const byDetector = (
+  reading: Reading,
+  content: ListContent,
+  hashes: SuffixHashes,
+  suffixes: HostingSuffixes,
+): Opinion => {
+  const host = reading.host!;
+  const allowed = byNearest(ALLOWED, host, content, hashes, suffixes);
   if (allowed?.status === 'ALLOWED') return allowed;
-  const blocked = byNearest(BLOCKED, host, hashes, suffixes);
+  const blocked = byNearest(BLOCKED, host, content, hashes, suffixes);
   if (blocked?.status === 'BLOCKED') return blocked;
-  const alike = ofUnlisted(host, content, 'metamask', false);
+  const alike = ofUnlisted(host, content, 'metamask', reading);
   return alike.status === 'BLOCKED' ? alike : (blocked ?? allowed ?? NOT_FOUND);
 };
 

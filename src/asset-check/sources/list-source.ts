@@ -51,7 +51,12 @@ export class ListSource {
     if (body === undefined) return;
     try {
       this.content = await readList(body, this.settings.format, this.settings.verdict, this.suffixes);
-      this.state = { ...state, entries: this.content.table.size, refused: this.content.refused };
+      this.state = {
+        ...state,
+        entries: this.content.table.size,
+        refused: this.content.refused,
+        unusedPages: this.content.unusedPages,
+      };
     } catch (error) {
       this.onNews(`The copy of the list ${this.settings.id} on disk is not used: ${describe(error)}`, true);
     }
@@ -87,6 +92,7 @@ export class ListSource {
           origin: this.state.origin,
           entries: content.table.size,
           refused: content.refused,
+          unusedPages: content.unusedPages,
           fetchedAt: now,
           checkedAt: now,
           validators: fetched.validators,

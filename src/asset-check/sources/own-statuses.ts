@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { urlKey } from '../../assets/asset-key.js';
+import { pagesAbove } from '../../assets/above.js';
+import { assetKey, urlKey } from '../../assets/asset-key.js';
 import type { Reading } from '../../assets/read-content.js';
 import { FAILED, NOT_FOUND, type Opinion } from '../opinion.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
@@ -68,28 +69,44 @@ export class OwnStatuses {
     return this.current === undefined ? undefined : performance.now() - this.current;
   }
 
-  ask({ keys, host, hostIsName, hostCarriesOthers }: Reading): Opinion {
+  ask(reading: Reading): Opinion {
     if (this.current === undefined) return FAILED;
     const { statuses } = this;
-    for (const key of keys) {
-      const status = statuses.get(key);
-      if (status !== undefined) return status;
+    const { keys } = reading;
+    for (let index = 0; index < keys.length; index += 1) {
+      const status = statuses.get(keys[index]!);
+      if (status === undefined) continue;
+      // A page above what was asked lies nearer than the host it is on.
+      const isHost = index > 0 && index === keys.length - 1 && reading.type === 'URL';
+      return (isHost ? this.fromPage(reading) : undefined) ?? status;
     }
+    return this.fromPage(reading) ?? this.fromHost(reading);
+  }
+
+  private fromPage(reading: Reading): Opinion | undefined {
+    for (const { key, place } of pagesAbove(reading)) {
+      const status = this.statuses.get(key);
+      if (status !== undefined) return inherited(status, place);
+    }
+    return undefined;
+  }
+
+  private fromHost({ host, hostIsName, hostCarriesOthers, isAtHost }: Reading): Opinion {
     if (host === undefined) return NOT_FOUND;
     if (hostCarriesOthers) {
-      const carrier = statuses.get(urlKey(host)) ?? this.above(host);
+      const carrier = this.statuses.get(urlKey(host)) ?? this.above(host)?.status;
       return carrier === undefined ? NOT_FOUND : hosted(carrier);
     }
     if (!hostIsName) return NOT_FOUND;
-    const parent = this.above(host);
+    const status = isAtHost ? this.statuses.get(urlKey(host)) : undefined;
+    const parent = status === undefined ? this.above(host) : { status, place: host.length };
     if (parent === undefined) return NOT_FOUND;
     const boundary = this.suffixes.boundaryOf(host);
-    if (parent.match!.length > boundary.suffix.length) {
-      const { status, match, since } = parent;
-      return { status, reason: 'parent-domain', match, since };
-    }
+    if (parent.place > boundary.suffix.length) return inherited(parent.status, parent.place);
     // What a registry sells is nobody's; what is under a hosting suffix is somebody else's.
-    return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(parent.match!) ? hosted(parent) : NOT_FOUND;
+    return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(host.slice(-parent.place))
+      ? hosted(parent.status)
+      : NOT_FOUND;
   }
 
   /** Follows until `signal` aborts. */
@@ -146,23 +163,38 @@ export class OwnStatuses {
   }
 
   /** The nearest domain above the host that has a status. */
-  private above(host: string): Opinion | undefined {
+  private above(host: string): { readonly status: Opinion; readonly place: number } | undefined {
     // No longer name is one of DNS; a sender of many labels would be sent through all of them.
     let dot = host.indexOf('.', host.length - LONGEST_NAME - 2);
     for (let next = host.indexOf('.', dot + 1); next !== -1; next = host.indexOf('.', next + 1)) {
       const status = this.statuses.get(urlKey(host.slice(dot + 1)));
-      if (status !== undefined) return status;
+      if (status !== undefined) return { status, place: host.length - dot - 1 };
       dot = next;
     }
     return undefined;
   }
 }
 
+const inherited = ({ status, match, since }: Opinion, place: number): Opinion => ({
+  status,
+  reason: 'parent-domain',
+  match,
+  since,
+  place,
+});
 const hosted = ({ match }: Opinion): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
+
+/** Rows of before a change of the rules name an IPv4 address that is mapped into IPv6 as it was. */
+const MAPPED = /^(URL|PAGE):(\[::ffff:.*)$/;
+const currentKey = (asset: string): string => {
+  const [, type, content] = MAPPED.exec(asset) ?? [];
+  return type === undefined || content === undefined ? asset : assetKey({ type, content });
+};
 
 const apply = (statuses: Map<string, Opinion>, { asset, status, createdAt }: Row): void => {
   if (asset === null) return;
+  const key = currentKey(asset);
   // A status of UNKNOWN is no opinion.
-  if (status === 'UNKNOWN' || status === null) statuses.delete(asset);
-  else statuses.set(asset, { status, match: asset.slice(asset.indexOf(':') + 1), since: createdAt ?? undefined });
+  if (status === 'UNKNOWN' || status === null) statuses.delete(key);
+  else statuses.set(key, { status, match: key.slice(key.indexOf(':') + 1), since: createdAt ?? undefined });
 };

@@ -2,6 +2,7 @@ import type { Config } from '../../config.js';
 import type { Mode } from '../opinion.js';
 import { withoutSecrets } from './list-address.js';
 import { ListCopy } from './list-copy.js';
+import type { UnusedPages } from './list-format.js';
 import { readSourcesFile } from './sources-file.js';
 
 /** How one list does, for an operator. */
@@ -14,6 +15,8 @@ export interface ListStatus {
   readonly entries: number;
   /** Left out: no host, or a public suffix itself. */
   readonly refused: number;
+  /** Those of them that name a page on a host where not anybody publishes; absent where there are none. */
+  readonly unusedPages?: UnusedPages;
   /** Since the list was last known to be current; absent where it was never read. */
   readonly ageSeconds?: number;
   readonly lastError?: string;
@@ -42,6 +45,7 @@ export const readSourcesStatus = async (
         from: url === undefined ? file! : withoutSecrets(url),
         entries,
         refused,
+        ...(state?.unusedPages && state.unusedPages.count > 0 ? { unusedPages: state.unusedPages } : {}),
         ageSeconds,
         lastError,
         lastErrorAt,

@@ -26,6 +26,13 @@ export const hashOf = (bytes: Uint8Array, start: number, end: number): number =>
   return finish(hash);
 };
 
+/** The hash of one whole text, which is ASCII. */
+export const hashOfText = (text: string): number => {
+  let hash = SEED;
+  for (let index = text.length - 1; index >= 0; index -= 1) hash = step(hash, text.charCodeAt(index));
+  return finish(hash);
+};
+
 /**
  * The hashes of a text and of every domain above it down to two labels, made in one pass from the right. Overwritten
  * by the next `read`, so that a check makes no garbage: use them before anything is awaited.

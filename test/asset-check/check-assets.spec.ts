@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { AssetCheck } from '../../src/asset-check/asset-check.js';
+import { CheckAssets, CheckAssetsHandler } from '../../src/asset-check/check-assets.js';
+import { HostingSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
+import { LookUpSource } from '../../src/asset-check/sources/look-up-source.js';
+import { OwnStatuses } from '../../src/asset-check/sources/own-statuses.js';
+import type { Source } from '../../src/asset-check/sources/sources.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { ListServer, sends } from './list-server.js';
+
+describe('a bulk check', () => {
+  let database: TestDatabase;
+  let server: ListServer;
+  let url: string;
+  let own: Source;
+
+  beforeEach(async () => {
+    database = await createDatabase();
+    server = new ListServer();
+    url = await server.start();
+    const statuses = new OwnStatuses(database.pool, new HostingSuffixes(), () => undefined);
+    await statuses.refresh();
+    own = { id: 'own', mode: 'ENABLED', of: { kind: 'own', statuses } };
+  });
+
+  afterEach(async () => {
+    await server.stop();
+    await database.drop();
+  });
+
+  const lookUp = (timeoutMs: number, mode: Source['mode'] = 'ENABLED'): Source => {
+    const settings = { id: 'partner', kind: 'http', mode, url, headers: {}, timeoutMs } as const;
+    return { id: 'partner', mode, of: { kind: 'http', lookUp: new LookUpSource(settings) } };
+  };
+
+  const bulk = (sources: readonly Source[], contents: readonly string[], budgetMs: number) =>
+    new CheckAssetsHandler(new AssetCheck(sources, budgetMs)).execute(new CheckAssets(contents));
+
+  it('asks a source for every content, however many it may be asked at once', async () => {
+    server.behave = (request, response) =>
+      setTimeout(() => sends('{"status":"BLOCKED"}', { 'content-type': 'application/json' })(request, response), 150);
+    const contents = Array.from({ length: 240 }, (_, n) => `site-${n}.example`);
+    // Five rounds of 150 ms do not fit into the budget of a single check.
+    const { summary } = await bulk([own, lookUp(5_000)], contents, 200);
+    expect(summary).toEqual({ blocked: 240, allowed: 0, unknown: 0, errored: 0, incomplete: 0 });
+  });
+
+  it('counts the contents for which a source gave no answer', async () => {
+    server.behave = (_, response) => response.destroy();
+    const contents = ['one.example', 'two.example', 'no asset', 'localhost'];
+    const { results, summary } = await bulk([own, lookUp(1_000)], contents, 500);
+    expect(summary).toEqual({ blocked: 0, allowed: 0, unknown: 2, errored: 2, incomplete: 2 });
+    expect(results[0]!.sources[1]).toMatchObject({ reason: 'source-error' });
+  });
+
+  it('has more time the larger it is, and never more than 30 s or less than a single check', () => {
+    const budget = (contents: number, source: Source): number =>
+      new AssetCheck([own, source], 1_500).budgetOf(contents);
+    expect(budget(1, lookUp(1_000))).toBe(1_500);
+    expect(budget(50, lookUp(60_000))).toBe(1_500);
+    expect(budget(51, lookUp(1_000))).toBe(2_500);
+    expect(budget(1_000, lookUp(1_000))).toBe(20_500);
+    expect(budget(1_000, lookUp(5_000))).toBe(30_000);
+    expect(budget(1_000, lookUp(5_000, 'DISABLED'))).toBe(1_500);
+    expect(new AssetCheck([own, lookUp(1_000)], 45_000).budgetOf(1_000)).toBe(45_000);
+  });
+
+  it('lets other requests pass while it reads contents that take long', async () => {
+    const contents = Array.from({ length: 1_000 }, (_, n) => `https://x.com/${'가'.repeat(2_000)}${n}`);
+    let passed = 0;
+    const pass = (): void => {
+      passed += 1;
+      waiting = setImmediate(pass);
+    };
+    let waiting = setImmediate(pass);
+    await bulk([own], contents, 1_500);
+    clearImmediate(waiting);
+    expect(passed).toBeGreaterThan(10);
+  });
+});
