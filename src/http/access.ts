@@ -53,7 +53,10 @@ export const Access = (requirement: Requirement): MethodDecorator =>
     failure(401, 'The key is missing, unknown, malformed, revoked or expired, or names no organization.'),
     failure(403, `The key lacks the scope \`${requirement.scope}\`, or the organization may not do this.`),
     failure(414, 'The address is longer than 8,192 bytes.'),
-    failure(429, 'Too many requests with this key; `Retry-After` says when to go on.'),
+    failure(
+      429,
+      'Too many requests with this key, or over 16 MiB of bodies at once; `Retry-After` says when to go on.',
+    ),
     failure(500, 'An error of ours. The log has it under the `X-Request-Id` of the answer.'),
     failure(503, 'The log or the database is away; asking again after `Retry-After` seconds is safe.'),
   );

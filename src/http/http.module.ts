@@ -12,6 +12,7 @@ import { readJsonBodies } from './json-body.js';
 import { onEveryRequest } from './every-request.js';
 import { guardConnections } from './guard-connections.js';
 import { KeyCheck } from './key-check.js';
+import { packAnswers } from './packed-answer.js';
 import { ProjectionLags } from './projection-lag.js';
 import { PrometheusController } from './prometheus.controller.js';
 import { Prometheus } from './prometheus.js';
@@ -55,6 +56,7 @@ export class HttpModule {
     const limit = new RateLimit(config.rateLimitPerMinute);
     const unauthenticated = new Unauthenticated(config.unauthenticatedPerMinute, keys);
     readJsonBodies(instance);
+    packAnswers(instance);
     instance.addHook('onRoute', (route) => this.prepare(route, limit, unauthenticated));
     onEveryRequest(instance, readiness);
     instance.addHook('onRequest', (request, reply, done) => {

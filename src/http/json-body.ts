@@ -1,7 +1,8 @@
+import { setImmediate } from 'node:timers/promises';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { BytesInFlight, Share } from './bytes-in-flight.js';
 import { BoundedJson } from './json-bounds.js';
-import { MOST_BYTES_IN_ALL, MOST_BYTES_OF_KEY } from './limits.js';
+import { BODY_LIMIT, MOST_BYTES_IN_ALL, MOST_BYTES_OF_KEY } from './limits.js';
 import { readBody } from './read-body.js';
 
 type Done = (error: Error | null, body?: unknown) => void;
@@ -51,6 +52,7 @@ export const readJsonBodies = (instance: FastifyInstance): void => {
   const inFlight = new BytesInFlight(MOST_BYTES_OF_KEY, MOST_BYTES_IN_ALL);
   instance.removeAllContentTypeParsers();
   // `__proto__` and `constructor.prototype` are dropped, so that no copy of the body can change a prototype.
+  let turn: Promise<unknown> = Promise.resolve();
   const parse = instance.getDefaultJsonParser('remove', 'remove');
 
   instance.addContentTypeParser('application/json', (request: FastifyRequest, _: unknown, done: Done) => {
@@ -60,7 +62,10 @@ export const readJsonBodies = (instance: FastifyInstance): void => {
       if (error !== null) return done(error);
       // Of an empty body every field is missing; clients send the header with a DELETE that has no body.
       if (text === '') return done(null, undefined);
-      void parse(request, text, done);
+      if (text.length <= BODY_LIMIT) return void parse(request, text, done);
+      // Megabytes take milliseconds: one body a turn of the event loop.
+      turn = turn.then(() => setImmediate());
+      void turn.then(() => void parse(request, text, done));
     });
   });
   for (const type of CLOUD_EVENTS)
