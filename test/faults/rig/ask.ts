@@ -9,8 +9,9 @@ export interface Answer {
 }
 
 export interface Question {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: string;
   readonly key?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly type?: string;
   readonly body?: string;
   readonly agent?: Agent;
@@ -23,7 +24,7 @@ const shared = new Agent({ keepAlive: true, maxSockets: 64 });
 /** One request. @throws what the socket said, or after the patience has ended */
 export const ask = (
   url: string,
-  { method = 'GET', key, type, body, agent = shared, patience = 20_000 }: Question = {},
+  { method = 'GET', key, headers, type, body, agent = shared, patience = 20_000 }: Question = {},
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const begin = performance.now();
@@ -31,6 +32,7 @@ export const ask = (
       method,
       agent,
       headers: {
+        ...headers,
         ...(key !== undefined && { 'x-api-key': key }),
         ...(body !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
       },

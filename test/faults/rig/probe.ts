@@ -27,9 +27,11 @@ export class Prober {
   readonly results: Probed[] = [];
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>[];
-  private readonly agent = new Agent({ keepAlive: true });
 
-  constructor(probes: readonly Probe[]) {
+  constructor(
+    probes: readonly Probe[],
+    private readonly agent = new Agent({ keepAlive: true }),
+  ) {
     this.running = probes.map((probe) => this.run(probe));
   }
 

@@ -1,0 +1,86 @@
+import { Agent } from 'node:http';
+import type { Outcome } from '../faults/fault.js';
+import { ask } from '../faults/rig/ask.js';
+import type { Scene } from '../faults/rig/scene.js';
+import { Random } from '../support/random.js';
+import type { Attack } from './attack.js';
+import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
+import { inLanes } from './rig/lanes.js';
+import { openNaive, openService } from './rig/site.js';
+import type { Target } from './rig/target.js';
+
+interface Dose {
+  readonly requests: number;
+  /** Each with a forged key and from another address, as a proxy would say. */
+  readonly addresses: number;
+  readonly scrapes: number;
+  readonly quietMs: number;
+  readonly limits: Limits;
+}
+
+/** A minute and address, unless set otherwise. */
+const LIMIT = 600;
+
+const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
+  const { requests, addresses, scrapes, quietMs, limits } = dose;
+  const findings: string[] = [];
+  const random = new Random(scene.seed);
+  const statuses = new Map<number, number>();
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  let without = 0;
+  const noticed = await unnoticed(scene, target, { quietMs, limits }, async () => {
+    await inLanes(32, requests, async (n) => {
+      const key = n % 2 === 0 ? undefined : `tp_${'0'.repeat(36)}`;
+      const { status, headers } = await ask(`${target.url}/v2/organization/metrics`, { key, agent });
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (status === 429 && !(Number(headers['retry-after']) > 0)) without += 1;
+    });
+    scene.tell('from many addresses');
+    await inLanes(32, addresses, async () => {
+      const from = `${1 + random.int(223)}.${random.int(256)}.${random.int(256)}.${random.int(256)}`;
+      await ask(`${target.url}/v2/organization/metrics`, { key: 'x', headers: { 'x-forwarded-for': from }, agent });
+    });
+    scene.tell('scraping');
+    await inLanes(32, scrapes, async (n) => {
+      const from = `2001:db8::${(n % 65_536).toString(16)}`;
+      const path = n % 2 === 0 ? '/metrics' : '/openapi.json';
+      await ask(target.url + path, { headers: { 'x-forwarded-for': from }, agent });
+    });
+    agent.destroy();
+  });
+  const refused = statuses.get(429) ?? 0;
+  // Two minutes' worth, where one begins meanwhile.
+  if (requests - refused > 2 * LIMIT)
+    findings.push(`${requests - refused} of ${requests} requests without a good key were answered`);
+  if (without > 0) findings.push(`${without} answers 429 have no Retry-After`);
+  return {
+    dose: `${requests} requests from one address, ${addresses} from as many, ${scrapes} scrapes`,
+    seen: `${refused} refused with 429; ${noticed.seen}`,
+    findings: [...findings, ...noticed.findings],
+  };
+};
+
+export const floodsWithoutKey: Attack<Dose> = {
+  name: 'S23',
+  what: 'requests without a good key, from one address and from many, and scrapes',
+  asvs: { '2.4.1': 'Anti-automation', '6.3.1': 'General Authentication Security', '15.4.4': 'Safe Concurrency' },
+  doses: {
+    short: { requests: 3_000, addresses: 3_000, scrapes: 200, quietMs: 1_000, limits: LENIENT },
+    full: { requests: 100_000, addresses: 100_000, scrapes: 5_000, quietMs: 10_000, limits: STRICT },
+  },
+  run: async ({ scene }, dose) => {
+    const env = { UNAUTHENTICATED_PER_MINUTE: '', MAX_CONNECTIONS_PER_ADDRESS: '', TRUST_PROXY: '127.0.0.1' };
+    const target = await openService(scene, { env });
+    const outcome = await attack(scene, target, dose);
+    await target.service.stop();
+    return outcome;
+  },
+  guard: 'requests without a good key are limited by address',
+  without: async ({ scene }) =>
+    attack(scene, await openNaive(scene), {
+      ...floodsWithoutKey.doses.short,
+      limits: IMPATIENT,
+      scrapes: 0,
+      quietMs: 200,
+    }),
+};

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Outcome } from '../faults/fault.js';
+import type { Scene } from '../faults/rig/scene.js';
+import type { Attack } from './attack.js';
+import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
+import { sendUnread } from './rig/raw.js';
+import { openNaive, TENANTS } from './rig/site.js';
+import type { Target } from './rig/target.js';
+
+interface Dose {
+  readonly connections: number;
+  /** How long they stay; after 30 s without progress they must be cut. ms */
+  readonly stayMs: number;
+  /** Whether they stay long enough to be cut. */
+  readonly untilCut: boolean;
+  readonly quietMs: number;
+  readonly limits: Limits;
+}
+
+const PIPELINED = 200;
+/** As large as answers get. */
+const PATHS = ['/openapi.json', '/docs/swagger-ui-bundle.js', '/v2/organization/asset-groups'];
+/** What a connection may cost that has asked for much and takes nothing. */
+const MOST_BYTES_EACH = 4 * 1024 * 1024;
+
+const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Promise<Outcome> => {
+  const { connections, stayMs, untilCut, quietMs, limits } = dose;
+  const findings: string[] = [];
+  let each = 0;
+  const noticed = await unnoticed(scene, target, { quietMs, limits }, async () => {
+    const before = await target.weigh();
+    const sockets = Array.from({ length: connections }, (_, n) =>
+      sendUnread(
+        target.url,
+        `GET ${PATHS[n % PATHS.length]} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`.repeat(PIPELINED),
+      ),
+    );
+    await sleep(1_000);
+    each = ((await target.weigh()).memory - before.memory) / connections;
+    if (each > MOST_BYTES_EACH) findings.push(`Each of them costs ${Math.round(each)} bytes`);
+    const until = Date.now() + stayMs;
+    let left = Infinity;
+    while (left > connections / 20 && Date.now() < until) {
+      await sleep(1_000);
+      left = (await target.weigh()).descriptors - before.descriptors;
+      scene.tell(`${left} descriptors more than before`);
+    }
+    if (untilCut && left > connections / 20)
+      findings.push(`${left} of ${connections} are not cut after ${stayMs / 1_000} s`);
+    for (const socket of sockets) socket.destroy();
+  });
+  return {
+    dose: `${connections} connections with ${PIPELINED} requests each that never read`,
+    seen: `${untilCut ? `cut within ${stayMs / 1_000} s` : 'gone once closed'}, ${Math.round(each / 1_024)} KiB each meanwhile; ${noticed.seen}`,
+    findings: [...findings, ...noticed.findings],
+  };
+};
+
+export const neverReaders: Attack<Dose> = {
+  name: 'S22',
+  what: 'clients that ask and never read',
+  asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
+  doses: {
+    // Half a minute of waiting is for `npm run test:security`.
+    short: { connections: 60, stayMs: 2_000, untilCut: false, quietMs: 1_000, limits: LENIENT },
+    full: { connections: 300, stayMs: 50_000, untilCut: true, quietMs: 10_000, limits: STRICT },
+  },
+  run: async ({ site, scene }, dose) => {
+    const target = await site.service();
+    return attack(scene, target, target.keys[TENANTS[15]!]!, dose);
+  },
+  guard: 'a connection without progress is cut',
+  without: async ({ scene }) =>
+    attack(scene, await openNaive(scene), TENANTS[15]!, {
+      ...neverReaders.doses.short,
+      limits: IMPATIENT,
+      untilCut: true,
+      quietMs: 200,
+    }),
+};

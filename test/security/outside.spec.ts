@@ -1,0 +1,9 @@
+import { cpuBombs } from './cpu-bombs.js';
+import { evasion } from './evasion.js';
+import { hostileLists } from './hostile-lists.js';
+import { installation } from './installation.js';
+import { outbound } from './outbound.js';
+import { terminalEscapes } from './terminal-escapes.js';
+import { withstands } from './withstands.js';
+
+await withstands([cpuBombs, evasion, hostileLists, installation, outbound, terminalEscapes]);

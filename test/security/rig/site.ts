@@ -1,0 +1,123 @@
+import { IssueApiKey, IssueApiKeyHandler } from '../../../src/api-keys/issue-api-key.js';
+import type { EventLog } from '../../../src/event-log/event-log.js';
+import type { Scope } from '../../../src/events/api-keys.js';
+import { ask } from '../../faults/rig/ask.js';
+import { checkVerify, counted } from '../../faults/rig/check.js';
+import { issueKeys, keysKnown, openLog } from '../../faults/rig/keys.js';
+import { type Environment, Process } from '../../faults/rig/processes.js';
+import { Scene } from '../../faults/rig/scene.js';
+import { Service } from '../../faults/rig/service.js';
+import { eventually } from '../../support/eventually.js';
+import { createDatabase } from '../../support/postgres.js';
+import { built } from './built.js';
+import { type Target, weigh } from './target.js';
+
+/** Those who attack and those who are attacked. */
+export const TENANTS = Array.from({ length: 20 }, (_, index) => `tenant-${index}`);
+/** Those who must not notice. */
+export const QUIET = ['quiet-1', 'quiet-2', 'quiet-3'] as const;
+
+const ORGANIZATIONS = [...TENANTS, ...QUIET];
+/** Some attacks need hundreds of connections and thousands of requests without a key; each has another against it. */
+const LIMITS_OFF = { MAX_CONNECTIONS_PER_ADDRESS: '0', UNAUTHENTICATED_PER_MINUTE: '0' };
+
+export interface Opened extends Target {
+  readonly service: Service;
+  readonly log: EventLog;
+  readonly env: Environment;
+  /** A key that is good at once. */
+  issue(scopes: readonly Scope[], organization: string): Promise<{ id: string; key: string }>;
+}
+
+/** The built service on a database of its own. @param env on top of what every process of the rig has */
+export const openService = async (
+  scene: Scene,
+  { env: more = {}, preload = built('test/security/rig/preload/weigh') }: { env?: Environment; preload?: string } = {},
+): Promise<Opened> => {
+  const database = await createDatabase();
+  scene.later(() => database.drop());
+  const weights = await scene.folder();
+  const env = { ...LIMITS_OFF, DATABASE_URL: database.url, WEIGHTS: weights, DATA_DIR: await scene.folder(), ...more };
+  const log = await openLog(scene, database.url);
+  const { ingest, read: keys } = await issueKeys(log, ORGANIZATIONS);
+  const issuer = new IssueApiKeyHandler(log);
+  const senders: Record<string, string> = {};
+  for (const organization of ORGANIZATIONS)
+    senders[organization] = (await issuer.execute(new IssueApiKey(['ingest'], organization))).key;
+  const { service } = await Service.start(scene, { env, preload });
+  await keysKnown(service.url, { ingest: senders['quiet-3']!, read: keys });
+  return {
+    service,
+    log,
+    env,
+    api: service.api,
+    url: service.url,
+    ingest,
+    keys,
+    senders,
+    output: () => service.processes.flatMap(({ lines }) => lines).join('\n'),
+    weigh: () => weigh(service.api, weights),
+    issue: async (scopes, organization) => {
+      const issued = await issuer.execute(new IssueApiKey(scopes, organization));
+      await eventually(
+        'the new key is known',
+        async () => (await ask(`${service.url}/v2/organization/asset-groups`, { key: issued.key })).status !== 401,
+      );
+      return issued;
+    },
+  };
+};
+
+/** One that was written in an afternoon; see `naive-service.ts`. */
+export const openNaive = async (scene: Scene, env: Environment = {}): Promise<Target> => {
+  const weights = await scene.folder();
+  const database = await createDatabase({ migrated: false });
+  scene.later(() => database.drop());
+  const api = Process.start(
+    scene,
+    'test/security/rig/naive-service',
+    { WEIGHTS: weights, DATABASE_URL: database.url, ...env },
+    { preload: built('test/security/rig/preload/weigh') },
+  );
+  await eventually('the naive service listens', () => api.url !== undefined || !api.isRunning);
+  const keys = Object.fromEntries(ORGANIZATIONS.map((organization) => [organization, organization]));
+  return {
+    api,
+    url: api.url!,
+    ingest: 'upstream',
+    keys,
+    senders: keys,
+    output: () => api.lines.join('\n'),
+    weigh: () => weigh(api, weights),
+  };
+};
+
+/** The service that all attacks meet one after the other. */
+export class Site {
+  private readonly scene = new Scene(1);
+  private opening: Promise<Opened> | undefined;
+  private isClosed = false;
+
+  service(): Promise<Opened> {
+    this.opening ??= openService(this.scene);
+    return this.opening;
+  }
+
+  /** Ends it. @returns what is not as it must be after all attacks */
+  async close(): Promise<string[]> {
+    if (this.isClosed) return [];
+    this.isClosed = true;
+    try {
+      if (this.opening === undefined) return [];
+      const { service, url, env } = await this.opening;
+      const findings = service.processes
+        .filter(({ isRunning }) => !isRunning)
+        .map(({ program, exitCode }) => `${program} has ended with ${exitCode}`);
+      if (findings.length > 0) return findings;
+      await counted(url, 100_000);
+      return await checkVerify(this.scene, env);
+    } finally {
+      await this.scene.end();
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import type { Outcome } from '../faults/fault.js';
+import { ask } from '../faults/rig/ask.js';
+import { cloudEvent, type Sent, sent } from '../support/upstream.js';
+import { eventually } from '../support/eventually.js';
+import { Random } from '../support/random.js';
+import type { Attack } from './attack.js';
+import { inLanes } from './rig/lanes.js';
+import { openNaive, TENANTS } from './rig/site.js';
+import type { Target } from './rig/target.js';
+
+interface Dose {
+  readonly pairs: number;
+}
+
+const AT = '2026-03-01T00:00:00Z';
+/** Found nowhere but in what belongs to the organization. */
+const canary = (organization: string): string => `canary${organization.slice('tenant-'.length).padStart(3, '0')}x`;
+const CANARY = /canary\d{3}x/gi;
+
+/** What each organization has: a brand, a threat of a type of its own, a group with an asset in it. */
+const belongings = (organization: string): Sent[] => {
+  const name = canary(organization);
+  const asset = { type: name.toUpperCase(), content: `${name}.example` };
+  return [
+    sent('FeatureFlagChanged', { organization, flag: 'brands-metrics', enabled: true, updatedAt: AT }, `s1-f-${name}`),
+    sent('BrandRegistered', { organization, brand: name, name, updatedAt: AT }, `s1-b-${name}`),
+    sent(
+      'ThreatStatusChanged',
+      { organization, threatId: name, asset, status: 'BLOCKED', createdAt: AT, updatedAt: AT },
+      `s1-t-${name}`,
+    ),
+    sent('AssetGrouped', { organization, groupId: 1, asset, updatedAt: AT }, `s1-g-${name}`),
+  ];
+};
+
+const requestOf = (random: Random, other: string): readonly [string, string, object?] => {
+  const theirs = canary(other);
+  return random.pick([
+    ['GET', '/v2/organization/metrics'],
+    ['GET', `/v2/organization/metrics?organization=${other}&organizationSlug=${other}`],
+    ['GET', `/v2/organization/metrics?brandSlug=${theirs}`],
+    ['GET', `/v2/organization/metrics?startDate=${theirs}`],
+    ['GET', '/v2/organization/asset-groups'],
+    ['GET', `/v2/organization/asset-groups?organization=${other}`],
+    ['PATCH', '/v2/organization/asset-groups/2', { name: theirs.slice(0, 4), organization: other }],
+    ['DELETE', '/v2/organization/asset-groups/2'],
+    ['POST', '/v2/asset/check', { content: `host-of.${other}.example`, organization: other }],
+  ] as const);
+};
+
+const headersFor = (random: Random, other: string): Record<string, string> =>
+  random.chance(0.3) ? { 'x-organization': other, 'x-organization-slug': other, 'idempotency-key': `k-${other}` } : {};
+
+const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
+  const { url, keys, ingest } = target;
+  const type = 'application/json';
+  for (const organization of TENANTS)
+    await ask(`${url}/v2/organization/asset-groups`, {
+      method: 'POST',
+      key: keys[organization],
+      type,
+      body: JSON.stringify({ name: canary(organization) }),
+    });
+  await ask(`${url}/v2/events`, {
+    method: 'POST',
+    key: ingest,
+    type: 'application/cloudevents-batch+json',
+    body: JSON.stringify(TENANTS.flatMap(belongings).map(cloudEvent)),
+  });
+  await eventually('what the organizations have is counted', async () => {
+    const { body } = await ask(`${url}/v2/organization/metrics`, { key: keys[TENANTS.at(-1)!] });
+    return body.metrics?.newThreats > 0;
+  });
+  const random = new Random(1);
+  const findings: string[] = [];
+  let own = 0;
+  await inLanes(8, pairs, async () => {
+    const [me, other] = [random.pick(TENANTS), random.pick(TENANTS)];
+    const [method, path, given] = requestOf(random, other);
+    const { headers, body } = await ask(url + path, {
+      method,
+      key: keys[me],
+      headers: headersFor(random, other),
+      ...(given && { type, body: JSON.stringify(given) }),
+    });
+    const all = `${JSON.stringify(headers)} ${JSON.stringify(body)}`;
+    for (const seen of new Set((all.match(CANARY) ?? []).map((found) => found.toLowerCase())))
+      if (seen === canary(me)) own += 1;
+      else findings.push(`${me} saw ${seen} in the answer to ${method} ${path}`);
+  });
+  if (own === 0) findings.push('Nobody saw even what is their own');
+  const brand = `${url}/v2/organization/metrics?brandSlug=`;
+  const group = `${url}/v2/organization/asset-groups/`;
+  const key = keys[TENANTS[1]!];
+  for (const [theirs, nobodys, method] of [
+    [brand + canary(TENANTS[2]!), `${brand}nobodys`, 'GET'],
+    [`${group}2`, `${group}999`, 'DELETE'],
+  ] as const) {
+    const [foreign, unknown] = [await ask(theirs, { method, key }), await ask(nobodys, { method, key })];
+    if (foreign.status !== 404 || JSON.stringify(foreign.body) !== JSON.stringify(unknown.body))
+      findings.push(`${method} ${theirs.slice(url.length)} is answered otherwise than for what does not exist`);
+  }
+  const logged = [...new Set(target.output().match(CANARY) ?? [])];
+  if (logged.length > 0) findings.push(`The log names ${logged.length} organizations' own words: ${logged[0]}`);
+  return {
+    dose: `${TENANTS.length} organizations, ${pairs} pairs of key and request`,
+    seen: `0 of others in bodies, headers and logs, own words seen ${own} times`,
+    findings,
+  };
+};
+
+export const tenantIsolation: Attack<Dose> = {
+  name: 'S1',
+  what: 'one organization asks for what is another’s',
+  asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
+  doses: { short: { pairs: 2_000 }, full: { pairs: 12_000 } },
+  run: async ({ site }, dose) => look(await site.service(), dose),
+  guard: 'the organization is that of the key, never of the request',
+  without: async ({ scene }) => look(await openNaive(scene), { pairs: 200 }),
+};
