@@ -13,11 +13,8 @@ export interface Location {
 /** What DNS can hold, in octets. */
 const LONGEST_NAME = 253;
 const LONGEST_LABEL = 63;
-/** Characters beyond ASCII in a name that DNS can hold: at most four of them (a letter and its marks) make one octet. */
-const MOST_FOREIGN = 4 * LONGEST_NAME;
-const MOST_MARKS = 2 * LONGEST_NAME;
-/** Different characters times length, over all labels: four characters for each octet of one label, all different. */
-const MOST_WORK = (4 * LONGEST_LABEL + 4) ** 2;
+/** Different characters times length, over all labels of a name that the URL parser is given. */
+const MOST_WORK = (LONGEST_NAME + 3) ** 2;
 /** An IPv6 address with brackets, zone and port is shorter. */
 const LONGEST_IPV6 = 128;
 
@@ -130,7 +127,7 @@ const hostOf = (authority: string, isWeb: boolean): string | undefined => {
   if (authority.length > LONGEST_LABEL && /[^\0-\x7f]|%/.test(authority)) {
     const name = unescaped(authority);
     if (name === undefined) return undefined;
-    if (isBeyondDns(name)) return isWeb ? asSent(name) : undefined;
+    if (isLongToConvert(name)) return isWeb ? endConverted(name) : undefined;
   }
   let host: string | undefined;
   try {
@@ -168,29 +165,42 @@ const unescaped = (authority: string): string | undefined => {
   }
 };
 
-/** Characters that vanish from a name. */
-const IGNORED = /\p{Default_Ignorable_Code_Point}+/gu;
+/** Characters that vanish from a name; the two joiners do not. */
+const IGNORED = /(?:(?![\u200c\u200d])\p{Default_Ignorable_Code_Point})+/gu;
 const ASCII = /[\0-\x7f]+/g;
-const NO_MARKS = /\P{M}+/gu;
 const DOTS = /[.\u3002\uff0e\uff61]/;
+const WIDE_DOTS = /[\u3002\uff0e\uff61]/g;
 
 /**
- * Whether DNS cannot hold the name even at its shortest, so that nobody can open it, and to convert it would take the
- * parser long: marks are put in order and letters are coded in the square of their number.
+ * Whether the parser would be long about the name, since letters are coded and marks put in order in the square of their
+ * number. A name that DNS can hold is shorter, unless its letters are taken apart.
  */
-const isBeyondDns = (name: string): boolean => {
+const isLongToConvert = (name: string): boolean => {
   const letters = name.replace(IGNORED, '');
-  const foreign = letters.replace(ASCII, '');
-  if (foreign.length > MOST_FOREIGN || foreign.replace(NO_MARKS, '').length > MOST_MARKS) return true;
+  if (letters.replace(ASCII, '').length > LONGEST_NAME) return true;
   let work = 0;
   for (const label of letters.split(DOTS)) work += new Set(label.replace(ASCII, '')).size * label.length;
   return work > MOST_WORK;
 };
 
-/** A name that is beyond DNS, left as it was sent where converting would cost. */
-const asSent = (name: string): string | undefined => {
-  const host = name.replace(/:\d{0,5}$/, '').toLowerCase();
-  return /[\0-\x20#%/:<>?@[\\\]^|\x7f]|\p{Cs}/u.test(host) ? undefined : host.replace(new RegExp(DOTS, 'g'), '.');
+/** What the parser finds in no name, or takes for a number. */
+const NO_NAME = /[\0-\x20#%/:<>?@[\\\]^|\x7f]|\p{Cs}/u;
+const NUMBER = /^(?:\d+|0x[\da-f]*)\.?$/;
+
+/** A name as it was sent but for its last labels, so that it is under the domains that it would be under. */
+const endConverted = (name: string): string | undefined => {
+  const host = name
+    .replace(/:\d{0,5}$/, '')
+    .replace(WIDE_DOTS, '.')
+    .toLowerCase();
+  if (NO_NAME.test(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1))) return undefined;
+  const end = host.indexOf('.', host.length - 2 * LONGEST_LABEL) + 1;
+  if (end === 0) return host;
+  try {
+    return host.slice(0, end) + new URL(`http://${host.slice(end)}/`).hostname;
+  } catch {
+    return undefined;
+  }
 };
 
 /** The query of what follows an authority. */
@@ -220,4 +230,14 @@ export const pathOf = (rest: string): string => {
  */
 const CODE = /%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
 const normalCode = (code: string, plain: string | undefined): string =>
-  plain === undefined ? code.toUpperCase() : String.fromCharCode(Number.parseInt(plain, 16));
+  plain === undefined ? code.toUpperCase() : CHARACTERS.get(plain)!;
+/** By two digits as they may be written, since to convert thousands of them would cost. */
+const CHARACTERS: ReadonlyMap<string, string> = new Map(
+  Array.from({ length: 128 }, (_, code) => code.toString(16).padStart(2, '0')).flatMap((digits) => {
+    const character = String.fromCharCode(Number.parseInt(digits, 16));
+    return [
+      [digits, character],
+      [digits.toUpperCase(), character],
+    ];
+  }),
+);

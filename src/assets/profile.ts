@@ -206,8 +206,11 @@ export const readProfileLink = (host: string, path: string, rest = ''): Profile 
   return undefined;
 };
 
+/** No name is as long; to decode it would only cost. */
+const LONGEST_SEGMENT = 4_096;
+
 const unescaped = (segment: string): string => {
-  if (!segment.includes('%')) return segment;
+  if (!segment.includes('%') || segment.length > LONGEST_SEGMENT) return segment;
   try {
     return decodeURIComponent(segment);
   } catch {

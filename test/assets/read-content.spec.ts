@@ -107,6 +107,7 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     ['https://x.com/good/../evil', 'TWITTER evil'],
     ['https://x.com/ev\til ', 'TWITTER evil'],
     [`https://${'例子'.repeat(600)}.example`, `URL ${'例子'.repeat(600)}.example`],
+    [`https://${'例子'.repeat(600)}。Mu\u0308nchen.example:80/x`, `URL ${'例子'.repeat(600)}.xn--mnchen-3ya.example`],
   ],
   'names in Unicode': [
     ['münchen.example', 'URL xn--mnchen-3ya.example'],

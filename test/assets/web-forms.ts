@@ -109,7 +109,7 @@ const LONG: readonly (readonly [string, number])[] = [
   ['a:', 1_600],
   ['@', 1_600],
   [' ', 1_600],
-  ['é', 900],
+  ['é', 240],
 ];
 
 const userOf = (random: Random, odd: (most: number) => string): string => {

@@ -1,3 +1,4 @@
+import { contentReading } from './content-reading.js';
 import { eventStore } from './event-store.js';
 import { g1 } from './g1.js';
 import { g2 } from './g2.js';
@@ -37,6 +38,7 @@ export const GOALS: readonly Goal[] = [
   g7,
   g8,
   g9,
+  contentReading,
   groups,
   eventStore,
 ];

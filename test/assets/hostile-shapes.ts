@@ -1,0 +1,95 @@
+const repeat = (text: string, length: number): string =>
+  text.repeat(Math.max(0, Math.ceil(length / text.length))).slice(0, Math.max(0, length));
+
+/** Text of a length, made to keep a reader busy. */
+type Shape = (length: number) => string;
+
+const filled =
+  (before: string, unit: string, after = ''): Shape =>
+  (length) =>
+    before + repeat(unit, length - before.length - after.length) + after;
+
+/** The same whatever the length: what only so many characters can be. */
+const fixed =
+  (text: string): Shape =>
+  () =>
+    text;
+
+/** Different characters, which punycode takes the square of their number for. */
+const ideographs = (count: number, first = 0x4e00): string =>
+  String.fromCodePoint(...Array.from({ length: count }, (_, n) => first + n * 5));
+
+const SHAPES: Readonly<Record<string, Shape>> = {
+  labels: filled('', 'a.'),
+  'labels of a URL': filled('https://', 'a.', 'evil.example/'),
+  '127 labels': fixed(`${repeat('a.', 252)}b`),
+  'labels under a listed host': fixed(`${repeat('a.', 230)}evil.example`),
+  'one label': filled('', 'a'),
+  'letters beyond ASCII': filled('', 'é'),
+  'labels beyond ASCII': filled('https://', 'é.', 'com'),
+  ideographs: (length) => ideographs(length),
+  'ideographs in a URL': (length) => `https://${ideographs(length - 12)}.com`,
+  'as many ideographs as are converted': fixed(`https://${ideographs(255)}.com`),
+  'ideographs in percent codes': (length) =>
+    `https://${encodeURIComponent(ideographs(Math.floor(length / 9) - 2))}.com`,
+  'labels of ideographs': (length) =>
+    `https://${Array.from({ length: Math.floor(length / 64) }, (_, k) => ideographs(63, 0x4e00 + k)).join('.')}.com`,
+  'mixed scripts': filled('https://', 'аa例', '.com'),
+  'right to left': filled('', '\u0627\u0301', '.com'),
+  'marks out of order': filled('https://a', '\u0315\u0300\u05ae', '.com'),
+  'as many marks as are converted': fixed(`https://a${repeat('\u0315\u0300\u05ae', 500)}.com`),
+  joiners: filled('https://a', '\u200d', '.com'),
+  'what is ignored': filled('https://evil', '\u00ad', '.example'),
+  'ligatures that expand': filled('https://', 'ﷺ', '.com'),
+  'labels of punycode': filled('https://', 'xn--a-0ca.', 'com'),
+  'one label of punycode': filled('xn--', '99999', '.com'),
+  'punycode that is none': filled('xn--a.', 'a', '^'),
+  'labels of punycode that is none': filled('', 'xn--a.', '^'),
+  'percent chains': filled('', '%25'),
+  'a percent-coded host': filled('https://', '%C3%A9', '.com'),
+  'percent codes in a path': filled('evil.example/', '%2e%2e/'),
+  'percent codes in the path of a profile': filled('https://x.com/', '%7e'),
+  'letters beyond ASCII in the path of a profile': filled('https://x.com/', '가'),
+  'dots in a path': filled('evil.example/', '../'),
+  slashes: filled('', '/'),
+  backslashes: filled('http:', '\\'),
+  'slashes in a path': filled('evil.example', '//'),
+  'parts of a path': filled('evil.example', '/@a', '%'),
+  'pages above a page': filled('https://sites.google.com', '/a'),
+  'profiles above a page': filled('https://github.com', '/a'),
+  ats: filled('', '@'),
+  users: filled('', 'a:b@', 'evil.example'),
+  'a user of ideographs': filled('https://', '例子', '@evil.example/'),
+  colons: filled('', ':'),
+  'an endless IPv6 address': filled('', 'a:'),
+  'colons with an end': filled('', 'a:', '%'),
+  'colons in brackets': filled('https://[', 'a:', ']'),
+  'colons after a chain': filled('eip155:', 'a:'),
+  digits: filled('', '9'),
+  'dotted digits': filled('', '1.'),
+  'a hexadecimal number': filled('0x', 'f'),
+  base58: filled('', '1'),
+  'base58 of the length of an address': fixed(repeat('z', 106)),
+  'base58 of the longest address': fixed(repeat('z', 256)),
+  bech32: fixed(`bc1${repeat('q', 120)}`),
+  base32: fixed(repeat('A', 58)),
+  brackets: filled('', '[.]'),
+  'brackets in a URL': filled('https://', '(.)', '^'),
+  'open brackets': filled('', '['),
+  'ways to be defanged': filled('', 'h[x]p'),
+  'content on IPFS': filled('x.example', '/ipfs/'),
+  'a link with many parameters': filled('x.com/?', 'a=b&'),
+  'an e-mail address': fixed(`${repeat('a.', 64)}@${repeat('é', 250)}`),
+  blanks: filled('', ' '),
+  'blanks between letters': filled('a', ' ', 'a'),
+  'wide blanks between letters': filled('a', '\u00a0', 'a'),
+  'blanks and control characters': filled('', '\u0000\u00a0', 'evil.example'),
+  'line breaks in a URL': filled('https://evil', '\n\t', '.example'),
+  'a scheme in pieces': filled('java', '\n', 'script:x'),
+  NULs: filled('', '\u0000'),
+  'lone surrogates': filled('', '\ud800'),
+};
+
+/** Content of at most `length` characters in every shape. */
+export const hostileContents = (length: number): [name: string, content: string][] =>
+  Object.entries(SHAPES).map(([name, shape]) => [name, shape(length).slice(0, length)]);
