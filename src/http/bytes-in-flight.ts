@@ -9,7 +9,8 @@ const RETRY_AFTER_SECONDS = 1;
  */
 export class BytesInFlight {
   private arrived = 0;
-  private readonly ofKeys = new Map<string, number>();
+  /** Kept for good: keys are few, and to add and remove them costs every request. */
+  private readonly ofKeys = new Map<string, { bytes: number }>();
 
   constructor(
     private readonly mostOfKey: number,
@@ -38,19 +39,19 @@ export class BytesInFlight {
 
   /** @throws TooManyRequests */
   reserve(keyId: string, bytes: number): void {
-    const ofKey = (this.ofKeys.get(keyId) ?? 0) + bytes;
-    if (ofKey > this.mostOfKey)
+    let ofKey = this.ofKeys.get(keyId);
+    if (ofKey === undefined) this.ofKeys.set(keyId, (ofKey = { bytes: 0 }));
+    if (ofKey.bytes + bytes > this.mostOfKey)
       throw new TooManyRequests(
         RETRY_AFTER_SECONDS,
         `The bodies sent at once with this key are larger than ${this.mostOfKey} bytes; try again`,
       );
-    this.ofKeys.set(keyId, ofKey);
+    ofKey.bytes += bytes;
   }
 
   release(keyId: string, reserved: number, arrived: number): void {
-    const left = (this.ofKeys.get(keyId) ?? 0) - reserved;
-    if (left > 0) this.ofKeys.set(keyId, left);
-    else this.ofKeys.delete(keyId);
+    const ofKey = this.ofKeys.get(keyId);
+    if (ofKey !== undefined) ofKey.bytes -= reserved;
     this.arrived -= arrived;
   }
 }

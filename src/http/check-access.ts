@@ -1,4 +1,4 @@
-import type { onRequestHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Forbidden, Unauthorized } from '../errors.js';
 import type { Requirement } from './access.js';
 import { answerError, TooManyRequests, UriTooLong } from './answer-error.js';
@@ -13,7 +13,7 @@ export const checkAccess = (
   keys: KeyCheck,
   limit: RateLimit,
   unauthenticated: Unauthenticated,
-): onRequestHookHandler => {
+): ((request: FastifyRequest, reply: FastifyReply, done: () => void) => void) => {
   const { scope, organization = true } = access;
   return (request, reply, done) => {
     try {

@@ -33,31 +33,27 @@ export const readBody = (
   const end = (error: Error | null): void => {
     if (isOver) return;
     isOver = true;
-    raw.off('data', onData).resume();
+    if (!raw.readableEnded) raw.off('data', onData).resume();
     gunzip?.destroy();
     done(error);
   };
-  const attempt = (work: () => void): void => {
+  const onPiece = (piece: Buffer): void => {
+    if (isOver) return;
     try {
-      if (!isOver) work();
-    } catch (error) {
-      end(error as Error);
-    }
-  };
-  const onPiece = (piece: Buffer): void =>
-    attempt(() => {
       taken += piece.length;
       if (taken > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
       share?.add(piece.length);
       take(piece);
-    });
-  const onData = (piece: Buffer): void =>
-    attempt(() => {
-      arrived += piece.length;
-      if (arrived > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
-      if (gunzip === undefined) onPiece(piece);
-      else if (!gunzip.write(piece)) raw.pause();
-    });
+    } catch (error) {
+      end(error as Error);
+    }
+  };
+  const onPacked = (piece: Buffer): void => {
+    arrived += piece.length;
+    if (arrived > limit) end(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
+    else if (!gunzip!.write(piece)) raw.pause();
+  };
+  const onData = gunzip === undefined ? onPiece : onPacked;
 
   gunzip
     ?.on('data', onPiece)
@@ -66,6 +62,6 @@ export const readBody = (
     .on('error', () => end(new Invalid('The body is not what gzip makes')));
   raw
     .on('data', onData)
-    .once('end', () => (gunzip === undefined ? end(null) : gunzip.end()))
-    .once('error', (error) => end(Object.assign(error, { statusCode: 400 })));
+    .on('end', () => (gunzip === undefined ? end(null) : gunzip.end()))
+    .on('error', (error) => end(Object.assign(error, { statusCode: 400 })));
 };
