@@ -72,10 +72,10 @@ describe('docker-compose.yml', () => {
     expect(dockerfile).toContain(`CMD ${JSON.stringify(api.command).replaceAll(',', ', ')}`);
   });
 
-  it('gives the API the flags that npm start gives it, as the README does', () => {
+  it('gives the API the flags that npm start gives it, as docs/operations.md does', () => {
     const command = ['node', ...API_FLAGS, 'dist/src/main.js'];
     expect(api.command).toEqual(command);
-    expect(readFileSync('README.md', 'utf8')).toContain(`\`${command.join(' ')}\``);
+    expect(readFileSync('docs/operations.md', 'utf8')).toContain(`\`${command.join(' ')}\``);
   });
 
   it('starts in order: the stores, then the API, then the projector', () => {

@@ -5,7 +5,7 @@ import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
 
 /**
- * How a row of the shipped data becomes events; the README says the same in words. The ids come from the file and the
+ * How a row of the shipped data becomes events; docs/demo.md says the same in words. The ids come from the file and the
  * line, so that a second replay is recognised event by event.
  */
 
