@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { assetHash, assetKey } from '../src/assets/asset-key.js';
 import type { AssetStatusChanged, AssetStatusChangeDeleted } from '../src/events/asset-statuses.js';
 import { isLater, recordOf } from '../src/events/record.js';
-import type { ProjectedEvent, Projection } from './projection.js';
+import type { ProjectedEvent, Projection } from './engine/projection.js';
 
 type StatusEvent = AssetStatusChanged | AssetStatusChangeDeleted;
 
@@ -26,7 +26,7 @@ const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
   assetHash: assetHash(event.data.asset),
   asset: assetKey(event.data.asset),
   status: event.type === 'AssetStatusChanged' ? event.data.status : null,
-  version: recordOf(event, assetKey).version,
+  version: recordOf(event).version,
   eventId: id,
 });
 

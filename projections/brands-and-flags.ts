@@ -1,6 +1,6 @@
 import type { UpstreamEvent } from '../src/events/event.js';
 import { isLater } from '../src/events/record.js';
-import type { ProjectedEvent, Projection } from './projection.js';
+import type { ProjectedEvent, Projection } from './engine/projection.js';
 
 interface Change {
   readonly organization: string;

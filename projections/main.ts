@@ -1,19 +1,19 @@
 import { parseArgs } from 'node:util';
 import type { LoggerService } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { ConfigError, readConfig, WRONG_SETTING } from '../src/config.js';
-import { openDatabase } from '../src/embedded-postgres/embedded-postgres.js';
+import { ConfigError, readConfig, EXIT_CONFIG } from '../src/config.js';
+import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { openEventLog } from '../src/event-log/open-event-log.js';
 import { createLogger } from '../src/logger.js';
-import { migrate } from '../src/read-models/migrate.js';
-import { createPool } from '../src/read-models/pool.js';
+import { migrateReadModels } from '../src/read-models/migrate.js';
+import { createPool } from '../src/postgres/pool.js';
 import { prepareTables } from '../src/read-models/prepare-tables.js';
-import { tellParent, whenAskedToStop } from '../src/supervisor.js';
+import { notifySupervisor, shutdownSignal } from '../src/lifecycle.js';
 import { say as sayOnStandardError } from '../src/terminal.js';
-import { PROJECTIONS } from './index.js';
-import { Lease } from './lease.js';
-import { Projector } from './projector.js';
+import { PROJECTIONS } from './registry.js';
+import { Lease } from './engine/lease.js';
+import { Projector } from './engine/projector.js';
 import { operate } from './verbs.js';
 
 /** A batch may take longer than a request, and a recount as long as it takes. Milliseconds. */
@@ -49,7 +49,7 @@ const main = async (): Promise<number> => {
     allowPositionals: true,
     options: { json: { type: 'boolean' }, why: { type: 'string' } },
   });
-  const asked = whenAskedToStop();
+  const asked = shutdownSignal();
   const config = readConfig();
   const logger = createLogger(config);
   const isProjecting = positionals.length === 0;
@@ -66,11 +66,11 @@ const main = async (): Promise<number> => {
   try {
     if (isAbandoned()) return 1;
     if (isProjecting) await prepareTables(database.url, say, asked);
-    else await migrate(pool);
+    else await migrateReadModels(pool);
     const log = await openEventLog(resolved);
     try {
       if (!isProjecting) return await Promise.race([operate({ pool, log }, positionals, values), abandoned]);
-      tellParent({});
+      notifySupervisor({});
       await project(pool, log, logger, asked);
       return 0;
     } finally {
@@ -88,6 +88,6 @@ main().then(
   (error: unknown) => {
     const sentence = error instanceof Error ? error.message : String(error);
     sayOnStandardError(process.argv.length === 2 ? `The projector stops: ${sentence}` : sentence);
-    process.exit(error instanceof ConfigError ? WRONG_SETTING : 1);
+    process.exit(error instanceof ConfigError ? EXIT_CONFIG : 1);
   },
 );

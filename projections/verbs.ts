@@ -2,13 +2,13 @@ import type { Pool } from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { formatInstant } from '../src/events/instant.js';
 import { print, printJson, say } from '../src/terminal.js';
-import { readCheckpoints } from './checkpoints.js';
-import { PROJECTIONS } from './index.js';
-import { dropParked, listParked, retryParked } from './parked.js';
-import type { Projection } from './projection.js';
-import { rebuild } from './rebuild.js';
-import { projectionStatus } from './status.js';
-import { verify } from './verify.js';
+import { readCheckpoints } from './engine/checkpoints.js';
+import { PROJECTIONS } from './registry.js';
+import { dropParked, listParked, retryParked } from './engine/parked.js';
+import type { Projection } from './engine/projection.js';
+import { rebuild } from './engine/rebuild.js';
+import { projectionStatus } from './engine/status.js';
+import { verify } from './engine/verify.js';
 
 interface Source {
   readonly pool: Pool;

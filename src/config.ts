@@ -41,7 +41,7 @@ export abstract class Config {
 }
 
 /** The exit code of a process that a wrong setting has stopped (`EX_CONFIG` of sysexits.h): another start will not help. */
-export const WRONG_SETTING = 78;
+export const EXIT_CONFIG = 78;
 
 /** A setting that cannot be used. The message names the variable, what it holds and what it may hold. */
 export class ConfigError extends Error {}
@@ -55,7 +55,7 @@ const oneOf = <T extends string>(name: string, value: string, allowed: readonly 
   return found;
 };
 
-const MOST_A_DAY = 999_999_999_999_999;
+const MAX_A_DAY = 999_999_999_999_999;
 
 const wholeNumber = (name: string, value: string, max: number): number => {
   if (!/^\d{1,15}$/.test(value) || Number(value) > max)
@@ -108,8 +108,8 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL') ?? 'info', LOG_LEVELS),
     logFormat: oneOf('LOG_FORMAT', read('LOG_FORMAT') ?? (process.stdout.isTTY ? 'pretty' : 'json'), LOG_FORMATS),
     rateLimitPerMinute: wholeNumber('RATE_LIMIT_PER_MINUTE', read('RATE_LIMIT_PER_MINUTE') ?? '6000', 999_999_999),
-    ingestEventsPerDay: wholeNumber('INGEST_EVENTS_PER_DAY', read('INGEST_EVENTS_PER_DAY') ?? '10000000', MOST_A_DAY),
-    ingestBytesPerDay: wholeNumber('INGEST_BYTES_PER_DAY', read('INGEST_BYTES_PER_DAY') ?? '21474836480', MOST_A_DAY),
+    ingestEventsPerDay: wholeNumber('INGEST_EVENTS_PER_DAY', read('INGEST_EVENTS_PER_DAY') ?? '10000000', MAX_A_DAY),
+    ingestBytesPerDay: wholeNumber('INGEST_BYTES_PER_DAY', read('INGEST_BYTES_PER_DAY') ?? '21474836480', MAX_A_DAY),
     unauthenticatedPerMinute: wholeNumber(
       'UNAUTHENTICATED_PER_MINUTE',
       read('UNAUTHENTICATED_PER_MINUTE') ?? '600',

@@ -1,4 +1,4 @@
-import { WRONG_SETTING } from './config.js';
+import { EXIT_CONFIG } from './config.js';
 import { say } from './terminal.js';
 
 /** Loading the program alone takes more than 400 at once, each connection takes one, and some are for the databases. */
@@ -26,5 +26,5 @@ export const requireDescriptors = (): void => {
     `This process may open ${allowed} files and connections (ulimit -n); it needs at least ${FEWEST_DESCRIPTORS}. ` +
       'Raise the hard limit and start it again',
   );
-  process.exit(WRONG_SETTING);
+  process.exit(EXIT_CONFIG);
 };

@@ -1,16 +1,16 @@
 import { inspect } from 'node:util';
 import type { LoggerService } from '@nestjs/common';
 import { createApp } from './app.module.js';
-import { readSourcesFile } from './asset-check/sources/sources-file.js';
-import { type Config, ConfigError, readConfig, WRONG_SETTING } from './config.js';
-import { openDatabase } from './embedded-postgres/embedded-postgres.js';
-import { AddressInUse, listenAt } from './http/listen.js';
-import { createOpsListener } from './http/ops-listener.js';
-import { stopInOrder } from './http/orderly-stop.js';
-import { Readiness } from './http/readiness.js';
+import { readSourcesFile } from './asset-check/sources-file.js';
+import { type Config, ConfigError, readConfig, EXIT_CONFIG } from './config.js';
+import { openDatabase } from './postgres/embedded/embedded-postgres.js';
+import { AddressInUse, listenAt } from './http/connections/listen.js';
+import { createOpsListener } from './http/ops/ops-listener.js';
+import { gracefulShutdown } from './http/graceful-shutdown.js';
+import { Readiness } from './http/ops/readiness.js';
 import { createLogger } from './logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
-import { tellParent, whenAskedToStop } from './supervisor.js';
+import { notifySupervisor, shutdownSignal } from './lifecycle.js';
 import { say } from './terminal.js';
 
 interface Start {
@@ -32,13 +32,13 @@ const serve = async (config: Config, { logger, release, asked }: Start): Promise
     await ops?.close();
     await release();
   };
-  stopInOrder(asked, app.getHttpServer(), app.get(Readiness), close, log);
+  gracefulShutdown(asked, app.getHttpServer(), app.get(Readiness), close, log);
   const opsUrl = ops && (await listenAt<string>(ops, { host: config.opsHost, port: opsPort! }, 'OPS_'));
   if (opsUrl !== undefined) log(`Metrics and details of health for operators on ${opsUrl}`);
   await listenAt(app, { host: config.host, port: config.port });
   const url = await app.getUrl();
   log(`Listening on ${url}`);
-  tellParent({ url, ...(opsUrl !== undefined && { opsUrl }) });
+  notifySupervisor({ url, ...(opsUrl !== undefined && { opsUrl }) });
 };
 
 const run = async (config: Config, asked: AbortSignal): Promise<void> => {
@@ -63,7 +63,7 @@ const run = async (config: Config, asked: AbortSignal): Promise<void> => {
 const sentenceOf = (error: unknown): string =>
   error instanceof ConfigError || error instanceof AddressInUse ? error.message : inspect(error);
 
-const asked = whenAskedToStop();
+const asked = shutdownSignal();
 try {
   await run(readConfig(), asked);
 } catch (error) {
@@ -72,5 +72,5 @@ try {
     process.exit(0);
   }
   say(sentenceOf(error));
-  process.exit(error instanceof ConfigError ? WRONG_SETTING : 1);
+  process.exit(error instanceof ConfigError ? EXIT_CONFIG : 1);
 }

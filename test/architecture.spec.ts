@@ -3,41 +3,57 @@ import { join, posix } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 /** The rooms, and which other rooms each may import. A room is a folder, or one file. */
-const FEATURE = ['events', 'assets', 'errors', 'config', 'event-log', 'read-models', 'http'];
+const FEATURE = ['events', 'assets', 'errors', 'config', 'postgres', 'event-log', 'read-models', 'http', 'cooperative'];
 const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
-  events: [],
-  assets: ['events'],
+  assets: [],
+  events: ['assets'],
   config: [],
   errors: [],
-  supervisor: [],
+  lifecycle: [],
+  cooperative: [],
   terminal: [],
   logger: ['config', 'terminal'],
-  'event-log': ['events', 'config', 'errors', 'read-models'],
-  'read-models': ['config', 'errors'],
-  'embedded-postgres': ['config', 'errors'],
-  http: ['config', 'errors', 'events', 'event-log', 'read-models'],
+  postgres: ['config', 'errors'],
+  'event-log': ['events', 'postgres', 'config', 'errors'],
+  'read-models': ['postgres', 'config', 'errors'],
+  http: ['config', 'errors', 'events', 'postgres', 'event-log', 'read-models'],
   ingestion: FEATURE,
   metrics: FEATURE,
   'asset-check': FEATURE,
   'asset-groups': FEATURE,
   'api-keys': FEATURE,
   brands: FEATURE,
-  demo: FEATURE,
+  demo: [...FEATURE, 'replay'],
+  replay: FEATURE,
   'app.module': 'all of src',
   descriptors: ['config', 'terminal'],
   main: ['descriptors', 'serve'],
   serve: 'all of src',
   cli: 'all of src',
 };
-const PROJECTIONS = ['events', 'assets', 'event-log', 'read-models', 'config', 'errors', 'terminal'];
+const PROJECTIONS = [
+  'events',
+  'assets',
+  'event-log',
+  'postgres',
+  'read-models',
+  'config',
+  'errors',
+  'terminal',
+  'cooperative',
+];
 /** What the projector's program may import beside; it is a process of its own. */
-const PROJECTIONS_MAIN = [...PROJECTIONS, 'embedded-postgres', 'logger', 'supervisor'];
+const PROJECTIONS_MAIN = [...PROJECTIONS, 'logger', 'lifecycle'];
 
-/** Rooms whose meaning is their own: no library, not even Node's, decides anything in them. */
+/** Rooms whose meaning is their own: no library decides anything in them. */
 const ALONE = new Set(['events', 'errors']);
 /** The one file that names a package. */
 const OWNERS: Readonly<Record<string, string>> = { '@eventstore/db-client': 'src/event-log/eventstoredb/client.ts' };
-/** What everybody may name of pg: the injection token and types. Making connections is for the read models. */
+/** Says how many connections each kind of work may have, and so configures pools. */
+const POOLS = 'src/read-models/pools.ts';
+/** Who starts or joins the server that comes along. */
+const STARTS_EMBEDDED = new Set(['main', 'serve', 'cli']);
+/** What everybody may name of pg: the injection token and types. Making connections is for the room postgres. */
 const PG_NAMES = new Set(['Pool', 'PoolClient', 'QueryResult', 'QueryConfig', 'QueryResultRow']);
 
 const IMPORT = /(?:import|export)\s+(?:type\s+)?(?:([^'";]*?)\s+from\s+)?'([^']+)'|import\(\s*'([^']+)'\s*\)/g;
@@ -74,13 +90,19 @@ const importFault = (path: string, specifier: string, clause: string): string | 
   const room = roomOf(path);
   if (!specifier.startsWith('.')) {
     const name = packageOf(specifier);
-    if (room !== undefined && ALONE.has(room)) return `imports ${specifier}: this room imports nothing`;
+    if (room !== undefined && ALONE.has(room) && !specifier.startsWith('node:'))
+      return `imports ${specifier}: this room imports no package`;
     if (OWNERS[name] !== undefined && OWNERS[name] !== path) return `imports ${name}, which ${OWNERS[name]} owns`;
-    if (name === 'pg' && room !== 'read-models') {
+    if (name === 'pg' && room !== 'postgres' && path !== POOLS) {
       const foreign = namesOf(clause).find((each) => !PG_NAMES.has(each));
-      if (foreign !== undefined) return `imports ${foreign} of pg, which read-models owns`;
+      if (foreign !== undefined) return `imports ${foreign} of pg, which postgres owns`;
     }
-    if (name === 'kysely' && namesOf(clause).includes('PostgresDialect') && room !== 'read-models')
+    if (
+      name === 'kysely' &&
+      namesOf(clause).includes('PostgresDialect') &&
+      room !== 'postgres' &&
+      room !== 'read-models'
+    )
       return 'imports the dialect of kysely, which read-models owns';
     if (name === '@nestjs/cqrs' && namesOf(clause).includes('EventBus'))
       return 'imports EventBus: it runs handlers concurrently and swallows their errors';
@@ -92,6 +114,13 @@ const importFault = (path: string, specifier: string, clause: string): string | 
     return path.startsWith('projections/')
       ? undefined
       : `imports ${target}: src starts projections, it never imports them`;
+  if (
+    target.startsWith('src/postgres/embedded/') &&
+    !path.startsWith('src/postgres/embedded/') &&
+    !STARTS_EMBEDDED.has(room!) &&
+    path !== 'projections/main.ts'
+  )
+    return `imports ${target}: only a process starts the embedded server`;
   const targetRoom = roomOf(target);
   if (targetRoom === undefined) return `imports ${target}, which is outside src and projections`;
   const allowed = mayImport(path);
@@ -115,15 +144,14 @@ const faultsOf = (path: string, source: string): string[] => {
   if (path.startsWith('src/') && ROOMS[room!] === undefined) faults.push('is in no room of the table');
   if (/\bprocess\.env\b/.test(code) && path !== 'src/config.ts') faults.push('reads process.env, which config.ts owns');
   if (WRITES.test(code) && !WRITERS.includes(path)) faults.push('writes to the terminal, which terminal.ts escapes');
-  if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && room !== 'read-models' && room !== 'event-log')
-    faults.push('opens connections of its own');
+  if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && room !== 'postgres') faults.push('opens connections of its own');
   const written = WRITES_READ_MODELS.exec(code)?.[1];
   if (written !== undefined && path.startsWith('src/') && room !== 'read-models')
     faults.push(`writes read.${written}, which only projections write`);
   if (/@QueryHandler\b/.test(code) && /\.append(?:All)?\(/.test(code)) faults.push('appends to the log in a query');
   const file = posix.basename(path);
   if (NAMES_NOTHING.test(file)) faults.push('has a name that says nothing');
-  if (file === 'index.ts' && path !== 'projections/index.ts') faults.push('is a barrel');
+  if (file === 'index.ts') faults.push('is a barrel');
   return faults.map((fault) => `${path} ${fault}`);
 };
 
@@ -148,8 +176,8 @@ describe('The architecture', () => {
 
 describe('The rules of the architecture', () => {
   const forbidden: readonly (readonly [path: string, source: string, fault: RegExp])[] = [
-    ['src/events/threats.ts', "import { v5 } from 'uuid';", /imports nothing/],
-    ['src/events/threats.ts', "import { Invalid } from '../errors.js';", /may import nothing/],
+    ['src/events/threats.ts', "import { v5 } from 'uuid';", /imports no package/],
+    ['src/events/threats.ts', "import { Invalid } from '../errors.js';", /may import assets/],
     [
       'src/metrics/range.ts',
       "import { evolve } from '../asset-groups/asset-group.js';",
@@ -169,16 +197,16 @@ describe('The rules of the architecture', () => {
     ['src/metrics/get-metrics.ts', "import { metrics } from '../../projections/metrics.js';", /never imports them/],
     ['src/cli/projections.ts', "import { PROJECTIONS } from '../../projections/index.js';", /never imports them/],
     ['projections/metrics.ts', "import { GetMetrics } from '../src/metrics/get-metrics.js';", /src\/metrics/],
-    ['projections/metrics.ts', "import { Readiness } from '../src/http/readiness.js';", /src\/http/],
+    ['projections/metrics.ts', "import { Readiness } from '../src/http/ops/readiness.js';", /src\/http/],
     [
-      'projections/lease.ts',
-      "import { openDatabase } from '../src/embedded-postgres/embedded-postgres.js';",
+      'projections/engine/lease.ts',
+      "import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';",
       /embedded/,
     ],
     ['src/http/server.ts', "import { startApp } from '../../test/support/app.js';", /outside src/],
     ['src/ingestion/a.ts', "import { jsonEvent } from '@eventstore/db-client';", /client\.ts owns/],
     ['src/event-log/eventstoredb.ts', "import { jsonEvent } from '@eventstore/db-client';", /client\.ts owns/],
-    ['src/metrics/a.ts', "import { Client } from 'pg';", /read-models owns/],
+    ['src/metrics/a.ts', "import { Client } from 'pg';", /postgres owns/],
     ['src/metrics/a.ts', "import { PostgresDialect, sql } from 'kysely';", /read-models owns/],
     ['src/metrics/a.ts', "import { EventBus } from '@nestjs/cqrs';", /swallows/],
     ['src/metrics/a.ts', "import { b } from './b';", /without \.js/],
@@ -204,7 +232,7 @@ describe('The rules of the architecture', () => {
       ['src/metrics/a.ts', "// import { evolve } from '../asset-groups/asset-group.js';"],
       ['src/cli/keys.ts', "import { IssueApiKey } from '../api-keys/issue-api-key.js';"],
       ['src/event-log/eventstoredb/client.ts', "import { EventStoreDBClient } from '@eventstore/db-client';"],
-      ['projections/main.ts', "import { openDatabase } from '../src/embedded-postgres/embedded-postgres.js';"],
+      ['projections/main.ts', "import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';"],
       ['src/metrics/a.ts', 'await pool.query(`select n from read.days`);'],
     ];
     expect(allowed.flatMap(([path, source]) => faultsOf(path, source))).toEqual([]);

@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { KeyCheck } from '../http/key-check.js';
+import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
 import { IssueApiKeyHandler } from './issue-api-key.js';
 import { KeyRing } from './key-ring.js';
 import { ListApiKeysHandler } from './list-api-keys.js';
@@ -9,11 +9,11 @@ import { RevokeApiKeyHandler } from './revoke-api-key.js';
 @Module({
   providers: [
     KeyRing,
-    { provide: KeyCheck, useExisting: KeyRing },
+    { provide: ApiKeyVerifier, useExisting: KeyRing },
     IssueApiKeyHandler,
     RevokeApiKeyHandler,
     ListApiKeysHandler,
   ],
-  exports: [KeyCheck, KeyRing],
+  exports: [ApiKeyVerifier, KeyRing],
 })
 export class ApiKeysModule {}

@@ -4,16 +4,16 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { Unavailable } from '../errors.js';
 import type { ApiKeyIssued } from '../events/api-keys.js';
 import { EventLog } from '../event-log/event-log.js';
-import type { Caller } from '../http/caller.js';
-import { KeyCheck } from '../http/key-check.js';
-import { Readiness } from '../http/readiness.js';
+import type { Caller } from '../http/access/caller.js';
+import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
+import { Readiness } from '../http/ops/readiness.js';
 import { isWellFormed } from './key-format.js';
 import { readKeyEvents } from './key-events.js';
 
 const POLL_MS = 250;
-const MOST_BACK_OFF_MS = 2_000;
+const MAX_BACK_OFF_MS = 2_000;
 /** Keys in use whose digest is remembered. A stranger cannot fill it: only keys that are good are kept. */
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 
@@ -25,7 +25,7 @@ export const digestOf = (key: string): string => createHash('sha256').update(key
  * known go on being good.
  */
 @Injectable()
-export class KeyRing extends KeyCheck implements OnApplicationBootstrap, OnApplicationShutdown {
+export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('keys');
   private readonly byDigest = new Map<string, Key>();
   private readonly byId = new Map<string, string>();
@@ -44,14 +44,14 @@ export class KeyRing extends KeyCheck implements OnApplicationBootstrap, OnAppli
     readiness.register('keys', () => ({ state: this.complete ? 'ok' : 'away', detail: { known: this.byDigest.size } }));
   }
 
-  check(presented: string): Caller | undefined {
+  verify(presented: string): Caller | undefined {
     if (!this.complete) throw new Unavailable('The keys have not been read yet; try again');
     let key = this.remembered.get(presented);
     if (key === undefined) {
       if (!isWellFormed(presented)) return undefined;
       key = this.byDigest.get(digestOf(presented));
       if (key === undefined) return undefined;
-      if (this.remembered.size >= MOST_REMEMBERED) this.remembered.clear();
+      if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
       this.remembered.set(presented, key);
     }
     return key.expiresAt !== undefined && key.expiresAt <= Date.now() ? undefined : key.caller;
@@ -96,7 +96,7 @@ export class KeyRing extends KeyCheck implements OnApplicationBootstrap, OnAppli
         wait = POLL_MS;
       } catch (error) {
         if (wait === POLL_MS) this.logger.warn(`The keys cannot be read: ${(error as Error).message}; trying again`);
-        wait = Math.min(wait * 2, MOST_BACK_OFF_MS);
+        wait = Math.min(wait * 2, MAX_BACK_OFF_MS);
       }
       await sleep(wait, undefined, { signal: this.stop.signal }).catch(() => undefined);
     }

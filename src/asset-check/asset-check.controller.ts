@@ -1,14 +1,14 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
-import { Access } from '../http/access.js';
-import { ErrorBody } from '../http/error-body.dto.js';
+import { Access } from '../http/access/access.js';
+import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { AssetCheckAnswer, AssetCheckRequest, BulkAssetCheckAnswer, BulkAssetCheckRequest } from './asset-check.dto.js';
 import { CheckAsset } from './check-asset.js';
 import { CheckAssets } from './check-assets.js';
 
 /** 1,000 contents of 4,096 characters and more. Bytes. */
-const LARGEST_BULK = 5 * 1_024 * 1_024;
+const MAX_BULK = 5 * 1_024 * 1_024;
 /** Room for fields that nobody asked for. */
 const BULK_BOUNDS = { depth: 32, values: 4_096 };
 
@@ -33,10 +33,10 @@ export class AssetCheckController {
 
   @Post('bulk')
   @HttpCode(200)
-  @Access({ scope: 'read', bodyLimit: LARGEST_BULK, json: BULK_BOUNDS })
+  @Access({ scope: 'read', bodyLimit: MAX_BULK, json: BULK_BOUNDS })
   @ApiOperation({ summary: 'Check up to 1,000 assets at once' })
   @ApiOkResponse({ type: BulkAssetCheckAnswer })
-  @failure(413, `The body is larger than ${LARGEST_BULK} bytes.`)
+  @failure(413, `The body is larger than ${MAX_BULK} bytes.`)
   @failure(415, 'The body is not sent as `application/json`.')
   checkBulk(@Body() { contents }: BulkAssetCheckRequest): Promise<BulkAssetCheckAnswer> {
     return this.queries.execute(new CheckAssets(contents));

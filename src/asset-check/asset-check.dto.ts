@@ -4,8 +4,8 @@ import { ASSET_STATUSES, type AssetStatus } from '../events/asset-statuses.js';
 import { IsContent } from './content.js';
 import { type Code, CODES, type Mode, MODES, type Reason, REASONS } from './opinion.js';
 
-const MOST_CONTENTS = 1_000;
-const CONTENTS = `Contents must be an array of 1 to ${MOST_CONTENTS} strings`;
+const MAX_CONTENTS = 1_000;
+const CONTENTS = `Contents must be an array of 1 to ${MAX_CONTENTS} strings`;
 
 export class AssetCheckRequest {
   /**
@@ -25,8 +25,8 @@ export class BulkAssetCheckRequest {
    */
   @IsArray({ message: CONTENTS })
   @ArrayMinSize(1, { message: CONTENTS })
-  @ArrayMaxSize(MOST_CONTENTS, { message: CONTENTS })
-  @ApiProperty({ type: [String], minItems: 1, maxItems: MOST_CONTENTS })
+  @ArrayMaxSize(MAX_CONTENTS, { message: CONTENTS })
+  @ApiProperty({ type: [String], minItems: 1, maxItems: MAX_CONTENTS })
   contents!: unknown[];
 }
 

@@ -1,18 +1,18 @@
 import { Module } from '@nestjs/common';
-import { AssetCheck } from './asset-check.js';
+import { AssetChecker } from './asset-checker.js';
 import { AssetCheckController } from './asset-check.controller.js';
 import { CheckAssetHandler } from './check-asset.js';
 import { CheckAssetsHandler } from './check-assets.js';
-import { SourceWatch } from './sources/source-watch.js';
+import { SourceRefresh } from './source-watch.js';
 
 @Module({
   controllers: [AssetCheckController],
   providers: [
-    SourceWatch,
+    SourceRefresh,
     {
-      provide: AssetCheck,
-      inject: [SourceWatch],
-      useFactory: ({ sources, budgetMs }: SourceWatch): AssetCheck => new AssetCheck(sources, budgetMs),
+      provide: AssetChecker,
+      inject: [SourceRefresh],
+      useFactory: ({ sources, budgetMs }: SourceRefresh): AssetChecker => new AssetChecker(sources, budgetMs),
     },
     CheckAssetHandler,
     CheckAssetsHandler,

@@ -1,5 +1,5 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { type Answer, AssetCheck } from './asset-check.js';
+import { type Answer, AssetChecker } from './asset-checker.js';
 
 export class CheckAsset extends Query<Answer> {
   constructor(readonly content: string) {
@@ -9,7 +9,7 @@ export class CheckAsset extends Query<Answer> {
 
 @QueryHandler(CheckAsset)
 export class CheckAssetHandler implements IQueryHandler<CheckAsset> {
-  constructor(private readonly assetCheck: AssetCheck) {}
+  constructor(private readonly assetCheck: AssetChecker) {}
 
   async execute({ content }: CheckAsset): Promise<Answer> {
     return this.assetCheck.check(content);

@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { type Answer, AssetCheck } from './asset-check.js';
-import { wrongWith } from './content.js';
-import { Turns } from './sources/turns.js';
+import { type Answer, AssetChecker } from './asset-checker.js';
+import { validateContent } from './content.js';
+import { Yielder } from '../cooperative.js';
 
 export interface Answers {
   /** In the order of the contents. */
@@ -26,18 +26,18 @@ export class CheckAssets extends Query<Answers> {
 
 @QueryHandler(CheckAssets)
 export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
-  constructor(private readonly assetCheck: AssetCheck) {}
+  constructor(private readonly assetCheck: AssetChecker) {}
 
   /** All of them share one budget, which grows with their number. */
   async execute({ contents }: CheckAssets): Promise<Answers> {
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
-    const turns = new Turns();
+    const turns = new Yielder();
     const asked: Promise<Answer>[] = [];
     for (const content of contents) {
       if (turns.isOver()) await turns.pass();
       const { assetCheck } = this;
       const answer =
-        wrongWith(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.unreadable;
+        validateContent(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.unreadable;
       asked.push(Promise.resolve(answer));
     }
     const results = await Promise.all(asked);

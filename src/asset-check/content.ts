@@ -4,7 +4,7 @@ import { ValidateBy } from 'class-validator';
 const LONGEST = 4_096;
 
 /** @returns why this cannot be asked, undefined where it can */
-export const wrongWith = (content: unknown): string | undefined => {
+export const validateContent = (content: unknown): string | undefined => {
   if (typeof content !== 'string' || content === '') return 'Content is required';
   // Code points are counted only where the cheaper count of UTF-16 units does not settle it.
   if (content.length > LONGEST && (content.length > 2 * LONGEST || Array.from(content).length > LONGEST))
@@ -16,7 +16,7 @@ export const IsContent = (): PropertyDecorator =>
   ValidateBy({
     name: 'isContent',
     validator: {
-      validate: (value) => wrongWith(value) === undefined,
-      defaultMessage: (wrong) => wrongWith(wrong?.value) ?? '',
+      validate: (value) => validateContent(value) === undefined,
+      defaultMessage: (wrong) => validateContent(wrong?.value) ?? '',
     },
   });

@@ -1,10 +1,10 @@
-import type { Reading } from '../assets/read-content.js';
+import type { ParsedContent } from '../assets/parse-content.js';
 import { dayOf, formatDay } from '../events/instant.js';
 import type { Code, Opinion } from './opinion.js';
-import type { Source } from './sources/sources.js';
-import type { Verdict, Voice } from './verdict.js';
+import type { Source } from './sources.js';
+import type { Verdict, SourceOpinion } from './verdict.js';
 
-const LONGEST_NAME = 120;
+const MAX_NAME_LENGTH = 120;
 
 /** @param content as it was asked, undefined where it was nothing that could be */
 export const describeCode = (code: Code, content: string | undefined): string => {
@@ -18,10 +18,10 @@ export const describeCode = (code: Code, content: string | undefined): string =>
 
 /** Cut between characters, never inside one. */
 const cut = (text: string): string => {
-  const end = LONGEST_NAME - (/[\ud800-\udbff]/.test(text[LONGEST_NAME - 1]!) ? 1 : 0);
+  const end = MAX_NAME_LENGTH - (/[\ud800-\udbff]/.test(text[MAX_NAME_LENGTH - 1]!) ? 1 : 0);
   return `${text.slice(0, end)}…`;
 };
-const quoted = (name: string): string => `"${name.length > LONGEST_NAME ? cut(name) : name}"`;
+const quoted = (name: string): string => `"${name.length > MAX_NAME_LENGTH ? cut(name) : name}"`;
 
 /**
  * One sentence for a person: who lists the asset, since when if known, where to appeal if that is known.
@@ -29,9 +29,9 @@ const quoted = (name: string): string => `"${name.length > LONGEST_NAME ? cut(na
  */
 export const describe = (
   content: string,
-  reading: Reading,
+  reading: ParsedContent,
   verdict: Verdict,
-  voices: readonly Voice[],
+  voices: readonly SourceOpinion[],
   sources: readonly Source[],
 ): string => {
   const name = quoted(content);
@@ -48,7 +48,7 @@ export const describe = (
 
 const listing = (
   content: string,
-  reading: Reading,
+  reading: ParsedContent,
   { match, isImitation, reason, place }: Opinion,
   isBlocked: boolean,
 ): string => {
@@ -61,12 +61,12 @@ const listing = (
   return match === undefined || match === content ? `has it ${list}` : `has ${quoted(match)} ${list}`;
 };
 
-const aboveOf = ({ type, host = '' }: Reading, place = 0): string => {
+const aboveOf = ({ type, host = '' }: ParsedContent, place = 0): string => {
   if (place > host.length) return 'the page or profile above it';
   return type === 'EMAIL' && place === host.length ? 'the domain it is at' : 'the domain above it';
 };
 
-const unknown = (name: string, { reason }: Verdict, voices: readonly Voice[]): string => {
+const unknown = (name: string, { reason }: Verdict, voices: readonly SourceOpinion[]): string => {
   if (reason === 'hosting-domain') {
     const match = voices.find(({ opinion }) => opinion.reason === 'hosting-domain')?.opinion.match;
     const where = match === undefined ? 'The domain above it' : quoted(match);
@@ -76,7 +76,7 @@ const unknown = (name: string, { reason }: Verdict, voices: readonly Voice[]): s
   return `No source lists ${name}, which says nothing for or against it`;
 };
 
-const failures = (voices: readonly Voice[]): string => {
+const failures = (voices: readonly SourceOpinion[]): string => {
   const named = (reason: string): string =>
     voices
       .filter(({ opinion }) => opinion.reason === reason)

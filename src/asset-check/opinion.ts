@@ -42,7 +42,7 @@ export const UNSUPPORTED: Opinion = Object.freeze({ status: 'UNKNOWN', reason: '
 export const FAILED: Opinion = Object.freeze({ status: 'UNKNOWN', reason: 'source-error' });
 export const TIMED_OUT: Opinion = Object.freeze({ status: 'UNKNOWN', reason: 'timeout' });
 /** Said by nobody: the source was not asked. */
-export const SILENT: Opinion = Object.freeze({ status: 'UNKNOWN' });
+export const NOT_ASKED: Opinion = Object.freeze({ status: 'UNKNOWN' });
 
 /** Whether the verdict comes from a domain, page or profile above what was asked. */
 export const isInherited = ({ reason }: Opinion): boolean => reason === 'parent-domain';

@@ -2,7 +2,7 @@ import type { AssetStatus } from '../events/asset-statuses.js';
 import { isInherited, type Mode, type Opinion, type Reason } from './opinion.js';
 
 /** What a source said, and how much it is to be heard. */
-export interface Voice {
+export interface SourceOpinion {
   readonly source: string;
   readonly isOwn: boolean;
   readonly mode: Mode;
@@ -25,7 +25,7 @@ const NONE = Number.POSITIVE_INFINITY;
  * @param blockedPlace where the nearest inherited BLOCKED of another source lies; an own ALLOWED that lies farther from
  *   what was asked is passed over
  */
-const rankOf = ({ isOwn, opinion }: Voice, blockedPlace: number): number => {
+const rankOf = ({ isOwn, opinion }: SourceOpinion, blockedPlace: number): number => {
   if (opinion.status === 'UNKNOWN') return NONE;
   const inherited = isInherited(opinion);
   if (isOwn) {
@@ -36,7 +36,7 @@ const rankOf = ({ isOwn, opinion }: Voice, blockedPlace: number): number => {
   return inherited ? 5 : 3;
 };
 
-const nearestBlocked = (voices: readonly Voice[]): number => {
+const nearestBlocked = (voices: readonly SourceOpinion[]): number => {
   let nearest = -1;
   for (const { isOwn, mode, opinion } of voices)
     if (!isOwn && mode === 'ENABLED' && opinion.status === 'BLOCKED' && isInherited(opinion))
@@ -45,9 +45,9 @@ const nearestBlocked = (voices: readonly Voice[]): number => {
 };
 
 /** @param voices every configured source in configured order, which decides among equals */
-export const decide = (voices: readonly Voice[]): Verdict => {
+export const decide = (voices: readonly SourceOpinion[]): Verdict => {
   const blockedPlace = nearestBlocked(voices);
-  let decider: Voice | undefined;
+  let decider: SourceOpinion | undefined;
   let lowest = NONE;
   let enabled = 0;
   let unsupported = 0;

@@ -1,6 +1,6 @@
 import { Conflict, NotFound, Unprocessable } from '../errors.js';
 import {
-  ANSWER_KEPT,
+  IDEMPOTENCY_TTL_MS,
   type AssetGroupCreated,
   type AssetGroupDeleted,
   type AssetGroupRefused,
@@ -26,7 +26,7 @@ export type AssetGroupCommand =
     }
   | { readonly type: 'DeleteAssetGroup'; readonly organization: string; readonly groupId: number };
 
-export interface FirstAnswer {
+export interface IdempotentResponse {
   readonly bodyHash: string;
   /** The group that was created; undefined where the name was taken. */
   readonly groupId: number | undefined;
@@ -42,54 +42,54 @@ export interface AssetGroups {
   /** The greatest number ever given; 0 before the first. */
   lastGroupId: number;
   /** The name of each group; undefined where it was deleted. */
-  readonly names: Map<number, string | undefined>;
+  readonly nameById: Map<number, string | undefined>;
   /** Which group has a name. */
-  readonly holders: Map<string, number>;
+  readonly idByName: Map<string, number>;
   /** First answers by the hash of the `Idempotency-Key`. */
-  readonly answers: Map<string, FirstAnswer>;
+  readonly responses: Map<string, IdempotentResponse>;
 }
 
 export const noGroups = (): AssetGroups => ({
   lastGroupId: 0,
-  names: new Map(),
-  holders: new Map(),
-  answers: new Map(),
+  nameById: new Map(),
+  idByName: new Map(),
+  responses: new Map(),
 });
 
 /** Takes note of an event, in place: a tail can be long. */
 export const evolve = (groups: AssetGroups, event: AssetGroupEvent, request?: IdempotentRequest): void => {
   switch (event.type) {
     case 'AssetGroupCreated':
-      giveName(groups, event.data.groupId, event.data.name);
-      noteAnswer(groups, event.data.groupId, event.data.createdAt, request);
+      setName(groups, event.data.groupId, event.data.name);
+      rememberResponse(groups, event.data.groupId, event.data.createdAt, request);
       return;
     case 'AssetGroupRenamed':
-      giveName(groups, event.data.groupId, event.data.name);
+      setName(groups, event.data.groupId, event.data.name);
       return;
     case 'AssetGroupDeleted':
-      giveName(groups, event.data.groupId, undefined);
+      setName(groups, event.data.groupId, undefined);
       return;
     case 'AssetGroupRefused':
-      noteAnswer(groups, undefined, event.data.createdAt, request);
+      rememberResponse(groups, undefined, event.data.createdAt, request);
   }
 };
 
 /** A group has this name now, or was deleted; the name it had before is free. */
-export const giveName = (groups: AssetGroups, groupId: number, name: string | undefined): void => {
-  const before = groups.names.get(groupId);
-  if (before !== undefined && groups.holders.get(before) === groupId) groups.holders.delete(before);
-  groups.names.set(groupId, name);
-  if (name !== undefined) groups.holders.set(name, groupId);
+export const setName = (groups: AssetGroups, groupId: number, name: string | undefined): void => {
+  const before = groups.nameById.get(groupId);
+  if (before !== undefined && groups.idByName.get(before) === groupId) groups.idByName.delete(before);
+  groups.nameById.set(groupId, name);
+  if (name !== undefined) groups.idByName.set(name, groupId);
   groups.lastGroupId = Math.max(groups.lastGroupId, groupId);
 };
 
-const noteAnswer = (
+const rememberResponse = (
   groups: AssetGroups,
   groupId: number | undefined,
   answeredAt: number,
   request: IdempotentRequest | undefined,
 ): void => {
-  if (request) groups.answers.set(request.idempotencyKeyHash, { bodyHash: request.bodyHash, groupId, answeredAt });
+  if (request) groups.responses.set(request.idempotencyKeyHash, { bodyHash: request.bodyHash, groupId, answeredAt });
 };
 
 /** What follows from a command: events to record, and either the group it is about or why not. */
@@ -118,13 +118,13 @@ const create = (
   { organization, name, request }: CommandOf<'CreateAssetGroup'>,
   now: number,
 ): Decision => {
-  const first = request && groups.answers.get(request.idempotencyKeyHash);
-  if (first && now - first.answeredAt < ANSWER_KEPT) {
+  const first = request && groups.responses.get(request.idempotencyKeyHash);
+  if (first && now - first.answeredAt < IDEMPOTENCY_TTL_MS) {
     if (first.bodyHash !== request.bodyHash)
       return { events: [], refusal: new Unprocessable('This Idempotency-Key was used with another body') };
     return first.groupId === undefined ? { events: [], refusal: nameTaken() } : { events: [], groupId: first.groupId };
   }
-  if (groups.holders.has(name)) {
+  if (groups.idByName.has(name)) {
     const refused: AssetGroupRefused = { type: 'AssetGroupRefused', data: { organization, name, createdAt: now } };
     return { events: request ? [refused] : [], refusal: nameTaken() };
   }
@@ -142,10 +142,10 @@ const rename = (
   { organization, groupId, name }: CommandOf<'RenameAssetGroup'>,
   now: number,
 ): Decision => {
-  const current = groups.names.get(groupId);
+  const current = groups.nameById.get(groupId);
   if (current === undefined) return { events: [], refusal: missing() };
   if (current === name) return { events: [], groupId };
-  if (groups.holders.has(name)) return { events: [], refusal: nameTaken() };
+  if (groups.idByName.has(name)) return { events: [], refusal: nameTaken() };
   return { events: [{ type: 'AssetGroupRenamed', data: { organization, groupId, name, updatedAt: now } }], groupId };
 };
 
@@ -154,6 +154,6 @@ const remove = (
   { organization, groupId }: CommandOf<'DeleteAssetGroup'>,
   now: number,
 ): Decision => {
-  if (groups.names.get(groupId) === undefined) return { events: [], refusal: missing() };
+  if (groups.nameById.get(groupId) === undefined) return { events: [], refusal: missing() };
   return { events: [{ type: 'AssetGroupDeleted', data: { organization, groupId, deletedAt: now } }], groupId };
 };

@@ -2,9 +2,9 @@ import { Body, Controller, Delete, Get, Header, Headers, HttpCode, Param, Patch,
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
 import { NotFound } from '../errors.js';
-import { Access } from '../http/access.js';
-import { Organization } from '../http/caller.js';
-import { ErrorBody } from '../http/error-body.dto.js';
+import { Access } from '../http/access/access.js';
+import { Organization } from '../http/access/caller.js';
+import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { AssetGroupListDto, AssetGroupNameDto, DeletedAssetGroupDto, NamedAssetGroupDto } from './asset-groups.dto.js';
 import { CreateAssetGroup } from './create-asset-group.js';
 import { DeleteAssetGroup } from './delete-asset-group.js';

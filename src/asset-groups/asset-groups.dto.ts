@@ -1,13 +1,13 @@
 import { ValidateBy } from 'class-validator';
 import { isUnstorable } from '../events/fields.js';
 
-const LONGEST_NAME = 255;
+const MAX_NAME_LENGTH = 255;
 
 const wrongWith = (name: unknown): string | undefined => {
   if (typeof name !== 'string') return 'Group name is required';
   // Code points are counted only where the cheaper count of UTF-16 units does not settle it.
-  const isTooLong = name.length > LONGEST_NAME && Array.from(name).length > LONGEST_NAME;
-  if (name === '' || isTooLong) return `Group name must be between 1 and ${LONGEST_NAME} characters`;
+  const isTooLong = name.length > MAX_NAME_LENGTH && Array.from(name).length > MAX_NAME_LENGTH;
+  if (name === '' || isTooLong) return `Group name must be between 1 and ${MAX_NAME_LENGTH} characters`;
   return isUnstorable(name) ? 'Group name must hold no U+0000 and no lone surrogate' : undefined;
 };
 

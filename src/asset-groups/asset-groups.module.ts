@@ -6,13 +6,13 @@ import { CreateAssetGroupHandler } from './create-asset-group.js';
 import { DeleteAssetGroupHandler } from './delete-asset-group.js';
 import { ListAssetGroupsHandler } from './list-asset-groups.js';
 import { RenameAssetGroupHandler } from './rename-asset-group.js';
-import { Tails } from './tail.js';
+import { StreamTailCache } from './tail.js';
 
 @Module({
   imports: [CqrsModule],
   controllers: [AssetGroupsController],
   providers: [
-    Tails,
+    StreamTailCache,
     CommandQueue,
     CreateAssetGroupHandler,
     RenameAssetGroupHandler,

@@ -6,13 +6,13 @@ import { Unavailable } from '../errors.js';
 import { EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from '../event-log/event-log.js';
 import { toJson } from '../events/event.js';
 import { assetGroupsStream } from '../events/streams.js';
-import { asUnavailable } from '../read-models/unavailable.js';
+import { asUnavailable } from '../postgres/transient-errors.js';
 import { type AssetGroupCommand, type AssetGroups, decide, type Decision, evolve } from './asset-group.js';
 import { groupsFor, readKnownGroups } from './known-groups.js';
-import { Tails } from './tail.js';
+import { StreamTailCache } from './tail.js';
 
 /** What became of a command. */
-export interface Done {
+export interface CommandResult {
   readonly groupId: number;
   /** How many assets the group had when it was decided, by the read model; counted for groups named by number. */
   readonly assets: number;
@@ -20,17 +20,17 @@ export interface Done {
 
 interface Waiting {
   readonly command: AssetGroupCommand;
-  readonly resolve: (done: Done) => void;
+  readonly resolve: (done: CommandResult) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** One append holds the events of this many commands at most: with the longest names, a third of what a log takes. */
-const MOST_COMMANDS = 200;
+const MAX_COMMANDS = 200;
 /** After this long in vain the commands are answered that the service is busy or away. Milliseconds. */
 const PATIENCE = 4_000;
 /** An append whose outcome is unknown is asked for again until this long after the first try. Milliseconds. */
 const RETRY_WITHIN = 1_500;
-const LEAST_WAIT = 25;
+const MIN_WAIT = 25;
 
 /**
  * Where commands become events: load, decide, append. Each organization has a queue here, and all that waits in it
@@ -45,14 +45,14 @@ export class CommandQueue {
   constructor(
     private readonly log: EventLog,
     private readonly pool: Pool,
-    private readonly tails: Tails,
+    private readonly tails: StreamTailCache,
   ) {}
 
   /**
    * @throws Conflict, NotFound or Unprocessable where the command is refused
    * @throws Unavailable where its outcome is unknown or nothing was done
    */
-  execute(command: AssetGroupCommand): Promise<Done> {
+  execute(command: AssetGroupCommand): Promise<CommandResult> {
     return new Promise((resolve, reject) => {
       const waiting = this.waiting.get(command.organization);
       if (waiting) {
@@ -67,9 +67,9 @@ export class CommandQueue {
 
   private async work(organization: string, queue: Waiting[]): Promise<void> {
     while (queue.length > 0) {
-      const batch = queue.splice(0, MOST_COMMANDS);
+      const batch = queue.splice(0, MAX_COMMANDS);
       try {
-        await this.carryOut(organization, batch);
+        await this.processBatch(organization, batch);
       } catch (caught) {
         const error = asUnavailable(caught);
         // Those that waited behind a log that is away have waited long enough.
@@ -80,7 +80,7 @@ export class CommandQueue {
     this.waiting.delete(organization);
   }
 
-  private async carryOut(organization: string, batch: readonly Waiting[]): Promise<void> {
+  private async processBatch(organization: string, batch: readonly Waiting[]): Promise<void> {
     const commands = batch.map(({ command }) => command);
     const giveUp = performance.now() + PATIENCE;
     for (;;) {
@@ -88,7 +88,7 @@ export class CommandQueue {
         organization,
         () => readKnownGroups(this.pool, organization, commands),
         (model, tail) => ({
-          ...decideAll(commands, groupsFor(commands, model, tail.said)),
+          ...decideAll(commands, groupsFor(commands, model, tail.state)),
           expected: tail.revision,
           assets: model.assets,
         }),
@@ -115,7 +115,7 @@ export class CommandQueue {
   private async append(organization: string, revision: bigint, events: readonly NewEvent[]): Promise<void> {
     const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
     const retryUntil = performance.now() + RETRY_WITHIN;
-    for (let wait = LEAST_WAIT; ; wait *= 2) {
+    for (let wait = MIN_WAIT; ; wait *= 2) {
       try {
         await this.log.append(assetGroupsStream(organization), expected, events);
         return;

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type AssetGroupCommand, type AssetGroups, giveName, noGroups } from './asset-group.js';
+import { type AssetGroupCommand, type AssetGroups, setName, noGroups } from './asset-group.js';
 
 /** What the read model knows of the groups, names and requests that some commands name, in one snapshot. */
 export interface KnownGroups {
@@ -83,18 +83,18 @@ export const groupsFor = (
   tail: Readonly<AssetGroups>,
 ): AssetGroups => {
   const groups = noGroups();
-  for (const { id, name } of model.groups) if (!tail.names.has(id)) giveName(groups, id, name);
+  for (const { id, name } of model.groups) if (!tail.nameById.has(id)) setName(groups, id, name);
   for (const { keyHash, bodyHash, groupId, answeredAt } of model.answers)
-    groups.answers.set(keyHash, { bodyHash, groupId: groupId ?? undefined, answeredAt });
+    groups.responses.set(keyHash, { bodyHash, groupId: groupId ?? undefined, answeredAt });
 
-  for (const id of numbersOf(commands)) if (tail.names.has(id)) giveName(groups, id, tail.names.get(id));
+  for (const id of numbersOf(commands)) if (tail.nameById.has(id)) setName(groups, id, tail.nameById.get(id));
   for (const name of namesOf(commands)) {
-    const holder = tail.holders.get(name);
-    if (holder !== undefined) giveName(groups, holder, name);
+    const holder = tail.idByName.get(name);
+    if (holder !== undefined) setName(groups, holder, name);
   }
   for (const key of keysOf(commands)) {
-    const answer = tail.answers.get(key);
-    if (answer) groups.answers.set(key, answer);
+    const answer = tail.responses.get(key);
+    if (answer) groups.responses.set(key, answer);
   }
   groups.lastGroupId = Math.max(model.lastGroupId, tail.lastGroupId);
   return groups;

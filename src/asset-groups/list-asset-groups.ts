@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { assembleList, GROUPS_PER_PAGE, type Page } from './assemble-list.js';
 import { OneLane } from './one-lane.js';
-import { oneAtATime } from './one-at-a-time.js';
-import { Tails } from './tail.js';
+import { coalesce } from './coalesce.js';
+import { StreamTailCache } from './tail.js';
 
 /** All groups of an organization by number, as JSON: `{ groups: [{ id, name, assetCount }] }`. */
 export class ListAssetGroups extends Query<Buffer> {
@@ -79,10 +79,10 @@ const READ_ROWS = {
 const STATE_TIME_LIMIT = 2_500;
 const ROWS_TIME_LIMIT = 4_500;
 /** Lists kept assembled, in bytes: some 700,000 groups. */
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 32 * 1024 * 1024;
 /** A list with more groups is large: a process reads one of those at a time, and this many may wait. */
 const LARGE = 10_000;
-const MOST_LARGE_WAITING = 4;
+const MAX_LARGE_WAITING = 4;
 
 const stateOf = ({ version, revision, last_group_id }: StateRow): State => ({
   version: version ?? 'none',
@@ -96,19 +96,19 @@ const stateOf = ({ version, revision, last_group_id }: StateRow): State => ({
  */
 @QueryHandler(ListAssetGroups)
 export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
-  private readonly lists = new LRUCache<string, List>({ maxSize: MOST_BYTES });
-  private readonly large = new OneLane(MOST_LARGE_WAITING);
+  private readonly lists = new LRUCache<string, List>({ maxSize: MAX_BYTES });
+  private readonly large = new OneLane(MAX_LARGE_WAITING);
   private readonly readers = new LRUCache<string, () => Promise<Buffer>>({ max: 1_000 });
 
   constructor(
     private readonly pool: Pool,
-    private readonly tails: Tails,
+    private readonly tails: StreamTailCache,
   ) {}
 
   execute({ organization }: ListAssetGroups): Promise<Buffer> {
     let read = this.readers.get(organization);
     if (!read) {
-      read = oneAtATime(() => this.read(organization));
+      read = coalesce(() => this.read(organization));
       this.readers.set(organization, read);
     }
     return read();
@@ -136,7 +136,7 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
       organization,
       () => this.readRows(organization),
       // A copy, because others read on meanwhile.
-      (model, tail) => ({ model, revision: tail.revision, said: new Map(tail.said.names) }),
+      (model, tail) => ({ model, revision: tail.revision, said: new Map(tail.state.nameById) }),
     );
     return { version: model.version, revision, json: await assembleList(model, said) };
   }

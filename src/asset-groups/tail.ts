@@ -6,7 +6,7 @@ import { type IdempotentRequest, idempotentRequestOf } from '../events/asset-gro
 import { parseEvent } from '../events/event.js';
 import { assetGroupsStream } from '../events/streams.js';
 import { type AssetGroupEvent, type AssetGroups, evolve, noGroups } from './asset-group.js';
-import { oneAtATime } from './one-at-a-time.js';
+import { coalesce } from './coalesce.js';
 
 interface TailEvent {
   readonly revision: bigint;
@@ -16,12 +16,12 @@ interface TailEvent {
 
 const PAGE = 1_000;
 /** Events that a process keeps, of all organizations together; a single longer tail is kept all the same. */
-const MOST_EVENTS = 200_000;
-const MOST_TAILS = 1_000;
+const MAX_EVENTS = 200_000;
+const MAX_TAILS = 1_000;
 /** Events that the read model has too are let go when there are more of them than this. */
-const MOST_STALE = 500;
+const MAX_STALE = 500;
 /** A model may be ahead of what a replica of the log gives; it is asked this often before we say so. */
-const MOST_READS = 5;
+const MAX_READS = 5;
 
 const TYPES: ReadonlySet<string> = new Set<AssetGroupEvent['type']>([
   'AssetGroupCreated',
@@ -39,7 +39,7 @@ const readTailEvent = ({ stream, type, data, metadata, revision }: RecordedEvent
 };
 
 /** The end of an organization's stream: everything after `base`, part of which the read model may have as well. */
-export class Tail {
+export class StreamTail {
   private events: TailEvent[] = [];
   private groups: AssetGroups = noGroups();
   private last: bigint;
@@ -53,7 +53,7 @@ export class Tail {
   ) {
     this.last = base;
     const stream = assetGroupsStream(organization);
-    this.readOn = oneAtATime(async () => {
+    this.readOn = coalesce(async () => {
       let page: RecordedEvent[];
       do {
         page = await log.readStream(stream, this.last + 1n, PAGE);
@@ -63,7 +63,7 @@ export class Tail {
   }
 
   /** The revision that everything in this tail is after. */
-  get after(): bigint {
+  get start(): bigint {
     return this.base;
   }
 
@@ -73,7 +73,7 @@ export class Tail {
   }
 
   /** What its events say of the groups. */
-  get said(): Readonly<AssetGroups> {
+  get state(): Readonly<AssetGroups> {
     return this.groups;
   }
 
@@ -83,10 +83,10 @@ export class Tail {
   }
 
   /** Lets go of events that the read model has, now and then: what is kept is counted anew from its events. */
-  forget(upTo: bigint): void {
+  trim(upTo: bigint): void {
     const stale = this.events.findIndex(({ revision }) => revision > upTo);
     const length = stale === -1 ? this.events.length : stale;
-    if (length <= Math.max(MOST_STALE, this.events.length - length)) return;
+    if (length <= Math.max(MAX_STALE, this.events.length - length)) return;
     this.events = this.events.slice(length);
     this.base = upTo < this.last ? upTo : this.last;
     this.groups = noGroups();
@@ -107,8 +107,8 @@ export class Tail {
  * saving, never a truth: each reader reads on to the end of the stream first.
  */
 @Injectable()
-export class Tails {
-  private readonly tails = new LRUCache<string, Tail>({ max: MOST_TAILS, maxSize: MOST_EVENTS });
+export class StreamTailCache {
+  private readonly tails = new LRUCache<string, StreamTail>({ max: MAX_TAILS, maxSize: MAX_EVENTS });
 
   constructor(private readonly log: EventLog) {}
 
@@ -122,22 +122,22 @@ export class Tails {
   async read<Model extends { readonly revision: bigint }, Result>(
     organization: string,
     readModel: () => Promise<Model>,
-    use: (model: Model, tail: Tail) => Result,
+    use: (model: Model, tail: StreamTail) => Result,
   ): Promise<Result> {
     let tail = this.tails.get(organization);
     const [model] = await Promise.all([readModel(), tail?.readOn()]);
     for (let reads = 1; tail && tail.revision < model.revision; reads += 1) {
-      if (reads > MOST_READS) throw new Unavailable('The log has not reached what was already read from it; try again');
+      if (reads > MAX_READS) throw new Unavailable('The log has not reached what was already read from it; try again');
       await tail.readOn();
     }
     // The model can be behind where the tail begins: another reader with a newer one has let go of the events between,
     // or the model's last transactions fell back when PostgreSQL died.
-    if (!tail || model.revision < tail.after) {
-      tail = new Tail(this.log, organization, model.revision);
+    if (!tail || model.revision < tail.start) {
+      tail = new StreamTail(this.log, organization, model.revision);
       await tail.readOn();
     }
-    tail.forget(model.revision);
-    this.tails.set(organization, tail, { size: Math.min(tail.size, MOST_EVENTS) });
+    tail.trim(model.revision);
+    this.tails.set(organization, tail, { size: Math.min(tail.size, MAX_EVENTS) });
     return use(model, tail);
   }
 }

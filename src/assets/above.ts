@@ -1,5 +1,5 @@
-import type { Reading } from './read-content.js';
-import { carriesProfiles, readProfileLink } from './profile.js';
+import type { ParsedContent } from './parse-content.js';
+import { hostsProfiles, readProfileLink } from './profile.js';
 
 /** A page or profile that an asset is under. */
 export interface Above {
@@ -11,24 +11,24 @@ export interface Above {
 const PAGE = 'PAGE:';
 const NONE: readonly Above[] = [];
 /** Borders of segments that are looked at, from the host on: a sender of thousands is not sent through all of them. */
-const MOST_SEGMENTS = 16;
+const MAX_SEGMENTS = 16;
 /** A link to a profile has no more. */
-const LONGEST_PROFILE = 3;
+const MAX_PROFILE_LENGTH = 3;
 
 /** The pages above the asset's own on its host, the nearest first, each with the profile that it is. */
-export const pagesAbove = ({ keys, host = '' }: Reading): readonly Above[] => {
+export const pagesAbove = ({ keys, host = '' }: ParsedContent): readonly Above[] => {
   const page = keys[0]!;
   if (!page.startsWith(PAGE)) return NONE;
   const root = PAGE.length + host.length;
-  const hasProfiles = carriesProfiles(host);
+  const hasProfiles = hostsProfiles(host);
   const above: Above[] = [];
   let segments = 0;
   for (let end = page.indexOf('/', root + 1); end !== -1; end = page.indexOf('/', end + 1)) {
     segments += 1;
-    if (segments > MOST_SEGMENTS) break;
+    if (segments > MAX_SEGMENTS) break;
     const place = end - PAGE.length;
     const profile =
-      hasProfiles && segments <= LONGEST_PROFILE ? readProfileLink(host, page.slice(root, end)) : undefined;
+      hasProfiles && segments <= MAX_PROFILE_LENGTH ? readProfileLink(host, page.slice(root, end)) : undefined;
     if (profile !== undefined) {
       const key = `${profile.type}:${profile.name}`;
       if (!keys.includes(key)) above.push({ key, place });

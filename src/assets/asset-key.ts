@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Asset } from '../events/fields.js';
+import type { Asset } from './asset.js';
 import { readAddress } from './address.js';
 import { readIpfs } from './ipfs.js';
-import { locate, locateMeant, pathOf, refang, unwrap } from './location.js';
+import { parseLocation, locateMeant, pathOf, refang, unwrap } from './location.js';
 import { PROFILE_TYPES, profileHost, profileName, readProfileLink } from './profile.js';
 
 export const urlKey = (host: string): string => `URL:${host}`;
@@ -57,7 +57,7 @@ const EMAIL = /^(?:mailto:)?([^\s@"<>()[\],;:\\/]{1,64})@([^\s@/?#:]{1,255})(?:\
 export const readEmail = (text: string): string | undefined => {
   const parts = EMAIL.exec(text);
   if (!parts) return undefined;
-  const location = locate(parts[2]!);
+  const location = parseLocation(parts[2]!);
   return location?.isName ? `${parts[1]!.toLowerCase()}@${location.host}` : undefined;
 };
 

@@ -11,12 +11,12 @@ export interface Location {
 }
 
 /** What DNS can hold, in octets. */
-const LONGEST_NAME = 253;
-const LONGEST_LABEL = 63;
+const MAX_NAME_LENGTH = 253;
+const MAX_LABEL_LENGTH = 63;
 /** Different characters times length, over all labels of a name that the URL parser is given. */
-const MOST_WORK = (LONGEST_NAME + 3) ** 2;
+const MAX_WORK = (MAX_NAME_LENGTH + 3) ** 2;
 /** An IPv6 address with brackets, zone and port is shorter. */
-const LONGEST_IPV6 = 128;
+const MAX_IPV6 = 128;
 
 const DEFANGED = /[[\](){}]|^h(?!tt)/i;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
@@ -60,7 +60,7 @@ export const refang = (text: string): string => {
  * Reads what is already written as hosts are written here, which most content is, without a look at anything else.
  * @returns undefined where `locate` has to look
  */
-export const locatePlain = (text: string): Location | undefined => {
+export const parsePlainLocation = (text: string): Location | undefined => {
   const found = PLAIN.exec(text);
   if (found === null) return undefined;
   const host = found[2]!;
@@ -69,7 +69,7 @@ export const locatePlain = (text: string): Location | undefined => {
 };
 
 /** Whether DNS can hold the name, which is in lower case and punycode. */
-export const isDnsName = (host: string): boolean => host.length <= LONGEST_NAME && LABELS.test(host);
+export const isDnsName = (host: string): boolean => host.length <= MAX_NAME_LENGTH && LABELS.test(host);
 
 /**
  * Reads text that may be defanged. Marks of defanging inside a host mean what they stand for, since no name of DNS has
@@ -78,15 +78,15 @@ export const isDnsName = (host: string): boolean => host.length <= LONGEST_NAME 
  * @param meant the text refanged
  */
 export const locateMeant = (text: string, meant = refang(text)): Location | undefined =>
-  locate(meant) ?? (meant === text ? undefined : locate(text));
+  parseLocation(meant) ?? (meant === text ? undefined : parseLocation(text));
 
 /**
  * @param text unwrapped
  * @returns undefined where the text names no host: with the scheme of the web what the URL parser refuses, without it
  *   also what DNS could not hold
  */
-export const locate = (text: string): Location | undefined => {
-  const plain = locatePlain(text);
+export const parseLocation = (text: string): Location | undefined => {
+  const plain = parsePlainLocation(text);
   if (plain !== undefined) return plain;
   const web = WEB_SCHEME.exec(text);
   const found = web ?? SCHEME.exec(text);
@@ -111,7 +111,7 @@ const ASCII_NAME = /^([a-z0-9_.-]+)(?::(\d*))?$/i;
  * A name with a label in punycode that the platform's parser does not take. Its versions do not agree on which labels
  * are in order, and a key must not depend on that; so what is ASCII already stays as it is.
  */
-const unreadPunycode = (authority: string): string | undefined => {
+const rawPunycode = (authority: string): string | undefined => {
   const [, name = '', port = ''] = ASCII_NAME.exec(authority) ?? [];
   const isOne = /xn--/i.test(name) && /\.[a-z][^.]*\.?$/i.test(name) && Number(port) <= 65_535;
   return isOne ? name.toLowerCase() : undefined;
@@ -124,21 +124,21 @@ const BARE_IPV6 = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i;
 /** @param authority without the user */
 const hostOf = (authority: string, isWeb: boolean): string | undefined => {
   if (authority === '') return undefined;
-  if (authority.length > LONGEST_LABEL && /[^\0-\x7f]|%/.test(authority)) {
+  if (authority.length > MAX_LABEL_LENGTH && /[^\0-\x7f]|%/.test(authority)) {
     const name = unescaped(authority);
     if (name === undefined) return undefined;
     if (isLongToConvert(name)) return isWeb ? endConverted(name) : undefined;
   }
   let host: string | undefined;
   try {
-    host = new URL(`http://${authority.length > LONGEST_IPV6 ? authority : bracketed(authority)}/`).hostname;
+    host = new URL(`http://${authority.length > MAX_IPV6 ? authority : bracketed(authority)}/`).hostname;
   } catch {
-    host = unreadPunycode(authority);
+    host = rawPunycode(authority);
     if (host === undefined) return undefined;
   }
   if (host.startsWith('[')) return withoutMapping(host);
   if (host.endsWith('.') && host.length > 1) host = host.slice(0, -1);
-  return isWeb || (host.length <= LONGEST_NAME && BARE_LABELS.test(host)) ? host : undefined;
+  return isWeb || (host.length <= MAX_NAME_LENGTH && BARE_LABELS.test(host)) ? host : undefined;
 };
 
 const bracketed = (authority: string): string => {
@@ -177,10 +177,10 @@ const WIDE_DOTS = /[\u3002\uff0e\uff61]/g;
  */
 const isLongToConvert = (name: string): boolean => {
   const letters = name.replace(IGNORED, '');
-  if (letters.replace(ASCII, '').length > LONGEST_NAME) return true;
+  if (letters.replace(ASCII, '').length > MAX_NAME_LENGTH) return true;
   let work = 0;
   for (const label of letters.split(DOTS)) work += new Set(label.replace(ASCII, '')).size * label.length;
-  return work > MOST_WORK;
+  return work > MAX_WORK;
 };
 
 /** What the parser finds in no name, or takes for a number. */
@@ -194,7 +194,7 @@ const endConverted = (name: string): string | undefined => {
     .replace(WIDE_DOTS, '.')
     .toLowerCase();
   if (NO_NAME.test(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1))) return undefined;
-  const end = host.indexOf('.', host.length - 2 * LONGEST_LABEL) + 1;
+  const end = host.indexOf('.', host.length - 2 * MAX_LABEL_LENGTH) + 1;
   if (end === 0) return host;
   try {
     return host.slice(0, end) + new URL(`http://${host.slice(end)}/`).hostname;

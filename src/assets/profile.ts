@@ -170,7 +170,7 @@ const sitesOf = (host: string): readonly Site[] | undefined =>
   SITES.get(host) ?? SITES.get(host.replace(/^(?:www|m|mobile|web|l|app)\./, ''));
 
 /** Whether profiles live on this host, so that a verdict on the host says nothing about one of them. */
-export const carriesProfiles = (host: string): boolean => sitesOf(host) !== undefined;
+export const hostsProfiles = (host: string): boolean => sitesOf(host) !== undefined;
 
 /** The other way to write `t.me/NAME`. */
 const TELEGRAM_HOST = /^([a-z]\w{3,31})\.t\.me$/;

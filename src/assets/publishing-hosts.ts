@@ -21,7 +21,7 @@ const HOSTS: ReadonlySet<string> = new Set(
     .split(/\s+/),
 );
 
-export const carriesPages = (host: string): boolean => HOSTS.has(host);
+export const hostsUserPages = (host: string): boolean => HOSTS.has(host);
 
 /** Hosts at which anybody can have a mailbox, so that a verdict on the host says nothing about one of them. */
 const MAIL_HOSTS: ReadonlySet<string> = new Set(

@@ -4,7 +4,7 @@ import { EventLog } from '../event-log/event-log.js';
 import { type BrandChanged, brandChanged } from '../events/brands.js';
 import { toJson } from '../events/event.js';
 import { Fields } from '../events/fields.js';
-import { changeByOperator } from './operator-event.js';
+import { appendOperatorChange } from './append-operator-change.js';
 
 /** Registers a brand of an organization, or names it anew. The result says whether anything changed. */
 export class AddBrand extends Command<boolean> {
@@ -47,7 +47,7 @@ export class AddBrandHandler implements ICommandHandler<AddBrand> {
 
   /** @throws Invalid */
   execute(command: AddBrand): Promise<boolean> {
-    return changeByOperator<BrandChanged>(this.log, brandEvent('BrandRegistered', command, 0), (newest, now) => {
+    return appendOperatorChange<BrandChanged>(this.log, brandEvent('BrandRegistered', command, 0), (newest, now) => {
       const registered = newest?.type === 'BrandRegistered' ? newest : undefined;
       const name = command.name ?? registered?.data.name;
       if (registered && registered.data.name === name) return undefined;
@@ -62,7 +62,7 @@ export class RemoveBrandHandler implements ICommandHandler<RemoveBrand> {
 
   /** @throws Invalid, and NotFound where the organization has no such brand */
   execute(command: RemoveBrand): Promise<boolean> {
-    return changeByOperator<BrandChanged>(this.log, brandEvent('BrandRemoved', command, 0), (newest, now) => {
+    return appendOperatorChange<BrandChanged>(this.log, brandEvent('BrandRemoved', command, 0), (newest, now) => {
       if (newest?.type !== 'BrandRegistered')
         throw new NotFound(`${command.organization} has no brand ${command.brand}`);
       return brandEvent('BrandRemoved', { ...command, name: newest.data.name }, now);

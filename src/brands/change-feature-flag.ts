@@ -4,7 +4,7 @@ import { EventLog } from '../event-log/event-log.js';
 import { type FeatureFlagChanged, featureFlagChanged } from '../events/brands.js';
 import { toJson } from '../events/event.js';
 import { Fields } from '../events/fields.js';
-import { changeByOperator } from './operator-event.js';
+import { appendOperatorChange } from './append-operator-change.js';
 
 /** Switches a feature on or off for an organization. The result says whether anything changed. */
 export class ChangeFeatureFlag extends Command<boolean> {
@@ -33,7 +33,7 @@ export class ChangeFeatureFlagHandler implements ICommandHandler<ChangeFeatureFl
 
   /** @throws Invalid */
   execute(command: ChangeFeatureFlag): Promise<boolean> {
-    return changeByOperator<FeatureFlagChanged>(this.log, flagEvent(command, 0), (newest, now) =>
+    return appendOperatorChange<FeatureFlagChanged>(this.log, flagEvent(command, 0), (newest, now) =>
       (newest?.data.enabled ?? false) === command.enabled ? undefined : flagEvent(command, now),
     );
   }

@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WRONG_SETTING } from '../config.js';
+import { EXIT_CONFIG } from '../config.js';
 
 const FIRST_WAIT_MS = 100;
-const LONGEST_WAIT_MS = 5_000;
+const MAX_WAIT_MS = 5_000;
 /** Who lived this long did not die of the same thing again. */
 const HEALTHY_MS = 10_000;
 /** A process that has never worked and failed this often will not. */
 const ATTEMPTS = 5;
 /** What a process ended by a wrong setting is said to have ended with. */
-const BY_A_SETTING = `code ${WRONG_SETTING}`;
+const BY_A_SETTING = `code ${EXIT_CONFIG}`;
 
 /** What a process tells with `tellParent`. */
 interface Told {
@@ -84,7 +84,7 @@ export class Child {
         throw new Error(`The ${this.name} does not start with these settings. Its words stand above.`);
       if (!worked && failures >= ATTEMPTS)
         throw new Error(`The ${this.name} does not start: it ended ${failures} times (${end}). Its words stand above.`);
-      const wait = Math.min(FIRST_WAIT_MS * 2 ** (failures - 1), LONGEST_WAIT_MS);
+      const wait = Math.min(FIRST_WAIT_MS * 2 ** (failures - 1), MAX_WAIT_MS);
       this.log(`The ${this.name} ended (${end}) and is started again in ${wait} ms`);
       await sleep(wait, undefined, { signal }).catch(() => {});
     }

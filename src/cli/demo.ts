@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
 import { type Config, environmentOf, readConfig } from '../config.js';
 import { drawBrands, drawMetrics, type DrawnMetrics } from '../demo/chart.js';
-import { answeredOf, replay } from '../demo/replay.js';
+import { answeredOf, replay } from '../replay/send-events.js';
 import { BRANDS, ORGANIZATION, rowEvents } from '../demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../demo/shipped-rows.js';
 import { openEventLog } from '../event-log/open-event-log.js';

@@ -6,7 +6,7 @@ import { OPERATIONS_STREAM } from '../events/streams.js';
 
 /** So many events are under way at once, and so many are sent again where a copy is resumed. */
 const PAGE = 1_000;
-const MOST_ATTEMPTS = 30;
+const MAX_ATTEMPTS = 30;
 const ATTEMPT_PAUSE_MS = 1_000;
 
 export interface Copied {
@@ -105,7 +105,7 @@ const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promi
         );
       }
       if (!(error instanceof Unavailable)) throw error;
-      if (attempt === MOST_ATTEMPTS)
+      if (attempt === MAX_ATTEMPTS)
         throw new Unavailable('The target does not answer. The same call again goes on where this one stopped.', 1, {
           cause: error,
         });

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { ConfigError, readConfig } from '../config.js';
 import { Invalid, Unavailable } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
-import { createEventStoreDbLog } from '../event-log/eventstoredb.js';
+import { createEventStoreDbLog } from '../event-log/eventstoredb/log.js';
 import { copyLog } from './log-copy.js';
 import { prints, type Result } from './output.js';
 import { Progress } from './progress.js';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { WRONG_SETTING } from '../config.js';
+import { EXIT_CONFIG } from '../config.js';
 import { SIGNALS } from './interruption.js';
 import { FAILED } from './output.js';
 
@@ -17,7 +17,7 @@ const hand = async (words: readonly string[]): Promise<void> => {
   });
   for (const signal of SIGNALS) process.on(signal, () => void child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal));
   const [code] = (await once(child, 'exit')) as [number | null];
-  process.exitCode = code === null || code === WRONG_SETTING ? FAILED : code;
+  process.exitCode = code === null || code === EXIT_CONFIG ? FAILED : code;
 };
 
 interface Options {

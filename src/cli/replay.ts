@@ -4,11 +4,11 @@ import { type Command, Option } from 'commander';
 import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
 import { RevokeApiKey, RevokeApiKeyHandler } from '../api-keys/revoke-api-key.js';
 import { readConfig } from '../config.js';
-import { answeredOf, type Door, replay, type Replayed, ReplayStopped } from '../demo/replay.js';
+import { answeredOf, type IngestionEndpoint, replay, type Replayed, ReplayStopped } from '../replay/send-events.js';
 import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { say } from '../terminal.js';
-import { EventLines } from './event-lines.js';
+import { EventLines } from '../replay/event-lines.js';
 import { onFirstSignal } from './interruption.js';
 import { prints, type Result } from './output.js';
 import { count, Progress } from './progress.js';
@@ -24,7 +24,7 @@ interface ReplayOptions {
 
 const sendFiles = async (
   files: readonly string[],
-  door: Door,
+  door: IngestionEndpoint,
   from: number,
   signal: AbortSignal,
 ): Promise<Replayed> => {

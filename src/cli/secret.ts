@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { Invalid } from '../errors.js';
 
 /** Longer than any key or connection string. */
-const MOST_BYTES = 4_096;
+const MAX_BYTES = 4_096;
 
 /**
  * Reads a secret that is not in the command line, which every process of the machine can see.
@@ -14,11 +14,11 @@ export const readSecret = async (file: string, what: string): Promise<string> =>
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    const stream = file === '-' ? process.stdin : createReadStream(file, { end: MOST_BYTES });
+    const stream = file === '-' ? process.stdin : createReadStream(file, { end: MAX_BYTES });
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > MOST_BYTES) break;
+      if (size > MAX_BYTES) break;
     }
   } catch (error) {
     throw new Invalid(`${what} cannot be read from ${file}: ${(error as Error).message}`);
@@ -32,6 +32,6 @@ export const readSecret = async (file: string, what: string): Promise<string> =>
  */
 export const oneToken = (text: string, from: string, what: string): string => {
   const secret = text.trim();
-  if (secret.length <= MOST_BYTES && /^[\x21-\x7e]+$/.test(secret)) return secret;
+  if (secret.length <= MAX_BYTES && /^[\x21-\x7e]+$/.test(secret)) return secret;
   throw new Invalid(`${from} must hold ${what}, alone on one line`);
 };

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import type { Pool } from 'pg';
 import { readConfig } from '../config.js';
-import { openDatabase } from '../embedded-postgres/embedded-postgres.js';
+import { openDatabase } from '../postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { openEventLog } from '../event-log/open-event-log.js';
-import { migrate } from '../read-models/migrate.js';
-import { createPool } from '../read-models/pool.js';
+import { migrateReadModels } from '../read-models/migrate.js';
+import { createPool } from '../postgres/pool.js';
 import { say } from '../terminal.js';
 import { onFirstSignal } from './interruption.js';
 import { Interrupted } from './output.js';
@@ -27,7 +27,7 @@ const useDatabase = async <Result>(
 ): Promise<Result> => {
   const pool = createPool(url, ({ message }) => say(`A connection to the database broke: ${message}`));
   try {
-    await migrate(pool);
+    await migrateReadModels(pool);
     return await work(pool, url);
   } finally {
     await pool.end();

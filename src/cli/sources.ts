@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources-status.js';
+import { type ListStatus, readSourcesStatus } from '../asset-check/sources-status.js';
 import { readConfig } from '../config.js';
 import { formatInstant } from '../events/instant.js';
 import { prints, type Result, table } from './output.js';

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readSourcesFile } from '../asset-check/sources/sources-file.js';
+import { readSourcesFile } from '../asset-check/sources-file.js';
 import { type Config, environmentOf } from '../config.js';
-import { type Database, openDatabase } from '../embedded-postgres/embedded-postgres.js';
+import { type Database, openDatabase } from '../postgres/embedded/embedded-postgres.js';
 import { say } from '../terminal.js';
 import { Child } from './child.js';
 import { SIGNALS } from './interruption.js';

@@ -1,5 +1,5 @@
-import { readContent } from '../assets/read-content.js';
-import type { Asset } from '../events/fields.js';
+import { parseContent } from '../assets/parse-content.js';
+import type { Asset } from '../assets/asset.js';
 import type { UpstreamEvent } from '../events/event.js';
 import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
@@ -53,7 +53,7 @@ const cloudEvent = (id: string, type: UpstreamEvent['type'], time: number, data:
 
 const readSite = (site: string): Asset | string => {
   if (site.includes('*')) return 'a pattern, no site';
-  const { reading } = readContent(site);
+  const { reading } = parseContent(site);
   if (reading === undefined) return 'no site that could exist';
   // What was listed is kept as it was written: every spelling of one asset has one key.
   return { type: reading.type, content: site.trim() };
@@ -160,7 +160,7 @@ export const rowEvents = (
   for (const row of addresses) {
     const { line, site, address } = row;
     const before = watched.has(address);
-    const isAddress = readContent(address).reading?.type === 'ADDRESS';
+    const isAddress = parseContent(address).reading?.type === 'ADDRESS';
     if (!isAddress || before) {
       const reason = isAddress ? 'a wallet address that an earlier line has' : 'no wallet address';
       notTaken.push({ file: ADDRESSES_FILE, line, reason });

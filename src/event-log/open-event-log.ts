@@ -1,13 +1,13 @@
 import { Config } from '../config.js';
-import { createPool } from '../read-models/pool.js';
+import { createPool } from '../postgres/pool.js';
 import type { EventLog } from './event-log.js';
-import { createPostgresLog } from './postgres.js';
+import { createPostgresLog } from './postgres/log.js';
 
 /** The log that the settings name, opened: ready to append and read. */
 export const openEventLog = async (config: Config): Promise<EventLog> => {
   if (config.eventStoreUrl !== undefined) {
     // Loaded where it is used: its client takes a third of a second and tens of megabytes.
-    const { createEventStoreDbLog } = await import('./eventstoredb.js');
+    const { createEventStoreDbLog } = await import('./eventstoredb/log.js');
     return createEventStoreDbLog(config.eventStoreUrl);
   }
   // One writes; the others read the tails of groups' streams.

@@ -1,4 +1,5 @@
-import type { Asset, Fields } from './fields.js';
+import type { Asset } from '../assets/asset.js';
+import type { Fields } from './fields.js';
 
 /** Reported upstream: the asset is now in this group, and in no other of the organization. */
 export interface AssetGrouped {
@@ -59,7 +60,7 @@ export interface IdempotentRequest {
 }
 
 /** How long the answer to a request with an `Idempotency-Key` is given again, in ms. */
-export const ANSWER_KEPT = 24 * 60 * 60 * 1000;
+export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
 const SHA_256 = /^[0-9a-f]{64}$/;
 

@@ -1,4 +1,5 @@
-import type { Asset, BrandReview, Fields } from './fields.js';
+import type { Asset } from '../assets/asset.js';
+import type { BrandReview, Fields } from './fields.js';
 
 export const ASSET_STATUSES = ['UNKNOWN', 'ALLOWED', 'BLOCKED'] as const;
 export type AssetStatus = (typeof ASSET_STATUSES)[number];

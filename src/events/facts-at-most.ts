@@ -1,4 +1,4 @@
-import { LONGEST_LIST } from './fields.js';
+import { MAX_LIST } from './fields.js';
 
 const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
 
@@ -11,7 +11,7 @@ export const factsAtMost = ({ type, data }: { readonly type: string; readonly da
   if (type === 'ReportFiled') return 1 + lengthOf((data as { brands?: unknown } | null)?.brands);
   if (type === 'AssetStatusChanged') return 1 + lengthOf((data as { brandReviews?: unknown } | null)?.brandReviews);
   // The deletion takes away what the record named.
-  if (type === 'ReportDeleted' || type === 'AssetStatusChangeDeleted') return 1 + LONGEST_LIST;
+  if (type === 'ReportDeleted' || type === 'AssetStatusChangeDeleted') return 1 + MAX_LIST;
   // For the organization and for the brand, filed and completed.
   return type.startsWith('Takedown') ? 4 : 1;
 };

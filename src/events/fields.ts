@@ -1,9 +1,5 @@
+import type { Asset } from '../assets/asset.js';
 import { EARLIEST, formatInstant, LATEST, parseInstant } from './instant.js';
-
-export interface Asset {
-  readonly type: string;
-  readonly content: string;
-}
 
 export interface BrandReview {
   readonly organization: string;
@@ -15,12 +11,12 @@ const ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const UPPER_CASE_NAME = /^[A-Z0-9][A-Z0-9_.:-]{0,63}$/;
 
 /** The longest list that the endpoint takes: each brand of a report is a fact to count. */
-export const LONGEST_LIST = 50;
+export const MAX_LIST = 50;
 /**
  * The longest list read from the log. Earlier versions took this many, and what was accepted still counts; the
  * projector bounds its transactions by facts, so it can afford them.
  */
-const LONGEST_STORED_LIST = 1_000;
+const MAX_STORED_LIST = 1_000;
 
 /** Of an instant that a sender gives. */
 export const INSTANT_RULE = 'must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
@@ -49,7 +45,7 @@ export class Fields {
   ) {
     this.earliest = latest === undefined ? EARLIEST : 0;
     this.latest = latest ?? LATEST;
-    this.longestList = latest === undefined ? LONGEST_STORED_LIST : LONGEST_LIST;
+    this.longestList = latest === undefined ? MAX_STORED_LIST : MAX_LIST;
   }
 
   slug(name: string): string {

@@ -1,3 +1,4 @@
+import { assetHash } from '../assets/asset-key.js';
 import type { UpstreamEvent } from './event.js';
 
 /** What an upstream event is about, and where in the record's history it stands. */
@@ -21,11 +22,7 @@ const FINAL = Number.MAX_SAFE_INTEGER;
 const state = (updatedAt: number): number => 2 * updatedAt;
 const deletion = (deletedAt: number): number => 2 * deletedAt + 1;
 
-/** @param assetKey the normalised key of an asset, which tells one grouped asset from another */
-export const recordOf = (
-  event: UpstreamEvent,
-  assetKey: (asset: { type: string; content: string }) => string,
-): RecordState => {
+export const recordOf = (event: UpstreamEvent): RecordState => {
   const { type, data } = event;
   switch (type) {
     case 'ReportFiled':
@@ -60,7 +57,7 @@ export const recordOf = (
       return {
         organization: data.organization,
         kind: 'groupedAsset',
-        id: assetKey(data.asset),
+        id: assetHash(data.asset),
         version: state(data.updatedAt),
       };
   }

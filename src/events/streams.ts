@@ -1,3 +1,4 @@
+import { assetHash } from '../assets/asset-key.js';
 import type { DomainEvent } from './event.js';
 
 /**
@@ -28,11 +29,7 @@ export const STREAM_PREFIXES: readonly string[] = [
 
 export const assetGroupsStream = (organization: string): string => `assetGroups-${organization}`;
 
-/** @param assetHash the hash of the asset's normalised key, so that every spelling of one asset shares a stream */
-export const streamOf = (
-  event: DomainEvent,
-  assetHash: (asset: { type: string; content: string }) => string,
-): string => {
+export const streamOf = (event: DomainEvent): string => {
   const { type, data } = event;
   switch (type) {
     case 'ReportFiled':

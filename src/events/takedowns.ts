@@ -1,4 +1,5 @@
-import type { Asset, Fields } from './fields.js';
+import type { Asset } from '../assets/asset.js';
+import type { Fields } from './fields.js';
 
 export interface TakedownChanged {
   /** Both carry the takedown's full state; which of the two came does not matter to anyone who counts. */

@@ -1,4 +1,5 @@
-import type { Asset, Fields } from './fields.js';
+import type { Asset } from '../assets/asset.js';
+import type { Fields } from './fields.js';
 
 export interface ThreatStatusChanged {
   readonly type: 'ThreatStatusChanged';

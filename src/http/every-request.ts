@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { Invalid } from '../errors.js';
-import { answerError } from './answer-error.js';
-import { hasLastAnswer } from './early-answer.js';
-import type { Readiness } from './readiness.js';
+import { sendError } from './errors/error-response.js';
+import { hasLastAnswer } from './errors/early-answer.js';
+import type { Readiness } from './ops/readiness.js';
 
 /** Answers are for who asked, with this key, and nothing but what their type says. A route may say otherwise. */
 export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', vary: 'X-API-KEY' };
@@ -41,6 +41,6 @@ export const onEveryRequest = (instance: FastifyInstance, readiness: Readiness):
     const ambiguity = ambiguityOf(request.raw);
     if (ambiguity === undefined) return done();
     void reply.header('connection', 'close');
-    answerError(new Invalid(ambiguity), request, reply);
+    sendError(new Invalid(ambiguity), request, reply);
   });
 };

@@ -4,22 +4,22 @@ import { Registry } from 'prom-client';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Config } from '../config.js';
 import { NotFound } from '../errors.js';
-import { checkAccess } from './check-access.js';
+import { checkAccess } from './access/check-access.js';
 import { AllowedMethods } from './allowed-methods.js';
-import { answerError, MethodNotAllowed, NO_SUCH_ADDRESS } from './answer-error.js';
-import { HealthController } from './health.controller.js';
-import { readJsonBodies } from './json-body.js';
+import { sendError, MethodNotAllowed, ROUTE_NOT_FOUND } from './errors/error-response.js';
+import { HealthController } from './ops/health.controller.js';
+import { readJsonBodies } from './body/json-body.js';
 import { onEveryRequest } from './every-request.js';
-import { guardConnections } from './guard-connections.js';
-import { KeyCheck } from './key-check.js';
-import { packAnswers } from './packed-answer.js';
-import { ProjectionLags } from './projection-lag.js';
-import { PrometheusController } from './prometheus.controller.js';
-import { Prometheus } from './prometheus.js';
-import { RateLimit } from './rate-limit.js';
-import { Readiness } from './readiness.js';
-import { Unauthenticated } from './unauthenticated.js';
-import { whenUnanswered } from './unanswered.js';
+import { guardConnections } from './connections/guard-connections.js';
+import { ApiKeyVerifier } from './access/api-key-verifier.js';
+import { packAnswers } from './body/packed-answer.js';
+import { ProjectionLags } from './ops/projection-lag.js';
+import { PrometheusController } from './ops/prometheus.controller.js';
+import { Prometheus } from './ops/prometheus.js';
+import { RateLimit } from './access/rate-limit.js';
+import { Readiness } from './ops/readiness.js';
+import { Unauthenticated } from './access/unauthenticated.js';
+import { whenUnanswered } from './errors/unanswered.js';
 
 const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
 
@@ -45,7 +45,7 @@ export class HttpModule {
 
   constructor(
     host: HttpAdapterHost,
-    private readonly keys: KeyCheck,
+    private readonly keys: ApiKeyVerifier,
     readiness: Readiness,
     private readonly prometheus: Prometheus,
     registry: Registry,
@@ -62,8 +62,8 @@ export class HttpModule {
     instance.addHook('onRequest', (request, reply, done) => {
       if (!request.is404) return done();
       const allow = this.allowed.of(pathOf(request.url));
-      const error = allow === undefined ? new NotFound(NO_SUCH_ADDRESS) : new MethodNotAllowed(allow);
-      answerError(unauthenticated.takeUnlessKeyed(request) ?? error, request, reply);
+      const error = allow === undefined ? new NotFound(ROUTE_NOT_FOUND) : new MethodNotAllowed(allow);
+      sendError(unauthenticated.takeUnlessKeyed(request) ?? error, request, reply);
       countUnmatched(reply.statusCode, reply);
     });
     guardConnections(instance.server, config, registry);
@@ -87,7 +87,7 @@ export class HttpModule {
           whenUnanswered(request, reply, count);
           const tooMany = unauthenticated.takeUnlessKeyed(request);
           if (tooMany === undefined) done();
-          else answerError(tooMany, request, reply);
+          else sendError(tooMany, request, reply);
         };
       return;
     }

@@ -1,12 +1,12 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config.js';
-import { answerError } from './answer-error.js';
-import { answerEverything, onClientError } from './client-error.js';
+import { sendError } from './errors/error-response.js';
+import { handleRawNodeEvents, onClientError } from './errors/client-error.js';
 import { ANSWER_HEADERS } from './every-request.js';
 import { BODY_LIMIT } from './limits.js';
 import { requestIdOf } from './request-id.js';
-import './caller.js';
+import './access/caller.js';
 
 /** The HTTP server, with the time limits that Fastify leaves open. Milliseconds. */
 export const createServer = (config: Config): FastifyAdapter => {
@@ -26,7 +26,7 @@ export const createServer = (config: Config): FastifyAdapter => {
     clientErrorHandler: onClientError,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
-      answerError(error, request, reply);
+      sendError(error, request, reply);
     },
   });
   const instance = adapter.getInstance();
@@ -34,6 +34,6 @@ export const createServer = (config: Config): FastifyAdapter => {
   instance.decorateRequest('access', null);
   instance.decorateRequest('answer', null);
   instance.decorateRequest('share', null);
-  answerEverything(instance.server);
+  handleRawNodeEvents(instance.server);
   return adapter;
 };

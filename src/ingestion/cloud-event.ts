@@ -1,5 +1,5 @@
 import { Invalid } from '../errors.js';
-import { issueOfId } from '../event-log/event-id.js';
+import { issueOfId } from '../events/event-id.js';
 import { INSTANT_RULE, isUnstorable } from '../events/fields.js';
 import { formatInstant, MS_PER_DAY, parseInstant } from '../events/instant.js';
 import { parserOf, sliceJson } from './json-slices.js';
@@ -22,12 +22,12 @@ export interface CloudEvent {
 }
 
 /** How far ahead of the clock a time may be. Milliseconds. */
-export const MOST_AHEAD = MS_PER_DAY;
+export const MAX_AHEAD = MS_PER_DAY;
 
-const LONGEST_MEDIA_TYPE = 255;
+const MAX_MEDIA_TYPE_LENGTH = 255;
 const JSON_MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]+\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;|$)/i;
 
-const isJsonMediaType = (text: string): boolean => text.length <= LONGEST_MEDIA_TYPE && JSON_MEDIA_TYPE.test(text);
+const isJsonMediaType = (text: string): boolean => text.length <= MAX_MEDIA_TYPE_LENGTH && JSON_MEDIA_TYPE.test(text);
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Texts that PostgreSQL and other readers of the log cannot hold, in any string or name of a JSON value. */

@@ -3,7 +3,7 @@ import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs
 import { Invalid } from '../errors.js';
 import { type CloudEvent, readCloudEvent, unreadable } from './cloud-event.js';
 import { firstCharacter, parserOf, sliceJson } from './json-slices.js';
-import { LARGEST_BODY } from './limits.js';
+import { MAX_BODY } from './limits.js';
 
 export const STRUCTURED = 'application/cloudevents+json';
 export const BATCH = 'application/cloudevents-batch+json';
@@ -93,7 +93,7 @@ export const readEvents = (request: EventsRequest, latest: number): ReadingEvent
   const mediaType = mediaTypeOf(headers['content-type'] ?? '');
   if (mediaType !== STRUCTURED && mediaType !== BATCH && mediaType !== BINARY)
     throw new UnsupportedMediaTypeException(`Send ${BATCH}, ${STRUCTURED}, or ${BINARY} with ce- headers, in UTF-8`);
-  if (body.length > LARGEST_BODY) throw new PayloadTooLargeException(`A request holds at most ${LARGEST_BODY} bytes`);
+  if (body.length > MAX_BODY) throw new PayloadTooLargeException(`A request holds at most ${MAX_BODY} bytes`);
   if (mediaType === BINARY && !Object.keys(headersDistinct).some((name) => name.startsWith(ATTRIBUTE_HEADER)))
     throw new Invalid(`${BINARY} without ce- headers is no event: send ${STRUCTURED} or ${BATCH}, or add the headers`);
   return readBody(mediaType, request, latest);

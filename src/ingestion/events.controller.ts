@@ -12,12 +12,12 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '../config.js';
 import { Invalid } from '../errors.js';
-import { Access } from '../http/access.js';
-import { type Caller, CallerKey } from '../http/caller.js';
-import { MOST_AHEAD } from './cloud-event.js';
+import { Access } from '../http/access/access.js';
+import { type Caller, CurrentCaller } from '../http/access/caller.js';
+import { MAX_AHEAD } from './cloud-event.js';
 import { readEvents } from './content-mode.js';
 import { CloudEventDto, RecordedEventsDto } from './events.dto.js';
-import { LARGEST_BODY } from './limits.js';
+import { MAX_BODY } from './limits.js';
 import { type RecordedEvents, RecordEvents } from './record-events.js';
 
 /** It is sent back in a header. */
@@ -49,7 +49,7 @@ export class EventsController {
 
   @Post()
   @HttpCode(200)
-  @Access({ scope: 'ingest', organization: false, bodyLimit: LARGEST_BODY, rawBody: true })
+  @Access({ scope: 'ingest', organization: false, bodyLimit: MAX_BODY, rawBody: true })
   @ApiOperation({
     summary: 'Report what happened upstream, as CloudEvents 1.0',
     description:
@@ -69,8 +69,8 @@ export class EventsController {
     },
   })
   @ApiOkResponse({ type: RecordedEventsDto })
-  record(@Req() request: FastifyRequest, @CallerKey() caller: Caller): Promise<RecordedEvents> {
-    const latest = Date.now() + MOST_AHEAD;
+  record(@Req() request: FastifyRequest, @CurrentCaller() caller: Caller): Promise<RecordedEvents> {
+    const latest = Date.now() + MAX_AHEAD;
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const { headers, raw } = request;
     const events = readEvents({ headers, headersDistinct: raw.headersDistinct, body }, latest);

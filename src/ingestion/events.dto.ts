@@ -1,4 +1,4 @@
-import { RejectionDto } from '../http/error-body.dto.js';
+import { RejectionDto } from '../http/errors/error-body.dto.js';
 
 /** A CloudEvent 1.0 in its JSON form. */
 export class CloudEventDto {

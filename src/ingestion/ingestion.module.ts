@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
 import { EventsController } from './events.controller.js';
-import { Pace } from './pace.js';
+import { IngestBackpressure } from './pace.js';
 import { Quota } from './quota.js';
 import { RecordEventsHandler } from './record-events.js';
 import { TimeSlices } from './time-slices.js';
 
-@Module({ controllers: [EventsController], providers: [RecordEventsHandler, Pace, Quota, TimeSlices] })
+@Module({ controllers: [EventsController], providers: [RecordEventsHandler, IngestBackpressure, Quota, TimeSlices] })
 export class IngestionModule {}

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { Invalid } from '../errors.js';
-import { MOST_EVENTS, TooManyEvents } from './limits.js';
+import { MAX_EVENTS, TooManyEvents } from './limits.js';
 import type { Work } from './time-slices.js';
 
 /** Where one JSON value lies in a body, in bytes. Nothing but its brackets has been looked at. */
@@ -27,7 +27,7 @@ export const DEEPEST = 32;
  * Brackets, commas and colons outside strings, of one event; ours have 400 at most. Millions of empty values fit into
  * 8 MiB and take seconds to parse; so few take a millisecond.
  */
-export const MOST_TOKENS = 10_000;
+export const MAX_TOKENS = 10_000;
 
 /** Between two places where the reading may pause. A millisecond or two. Bytes. */
 const STRIDE = 512 * 1024;
@@ -95,7 +95,7 @@ interface Scan {
 }
 
 const take = (scan: Scan, to: number): void => {
-  if (scan.slices.length === MOST_EVENTS) throw new TooManyEvents();
+  if (scan.slices.length === MAX_EVENTS) throw new TooManyEvents();
   scan.slices.push({ from: scan.from, to, excess: scan.excess });
   scan.from = to + 1;
   scan.excess = undefined;
@@ -135,7 +135,7 @@ const scanTo = (body: Buffer, scan: Scan, end: number, isList: boolean): boolean
       depth -= 1;
       if (depth < 0) throw notJson(at - 1);
     }
-    if (tokens > MOST_TOKENS) scan.excess ??= `the event has more than ${MOST_TOKENS} brackets, commas and colons`;
+    if (tokens > MAX_TOKENS) scan.excess ??= `the event has more than ${MAX_TOKENS} brackets, commas and colons`;
   }
   Object.assign(scan, { at, depth, tokens });
   return false;

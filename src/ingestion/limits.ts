@@ -1,12 +1,12 @@
 import { PayloadTooLargeException } from '@nestjs/common';
 
 /** Of one request. */
-export const MOST_EVENTS = 1_000;
+export const MAX_EVENTS = 1_000;
 /** Of one request, in bytes. */
-export const LARGEST_BODY = 8 * 1024 * 1024;
+export const MAX_BODY = 8 * 1024 * 1024;
 
 export class TooManyEvents extends PayloadTooLargeException {
   constructor() {
-    super(`A batch holds at most ${MOST_EVENTS} events`);
+    super(`A batch holds at most ${MAX_EVENTS} events`);
   }
 }

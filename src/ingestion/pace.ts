@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { factsAtMost } from '../events/facts-at-most.js';
-import { TooManyRequests } from '../http/answer-error.js';
+import { TooManyRequests } from '../http/errors/error-response.js';
 
 /** How late events may be counted before whoever has the most of them waiting is slowed. Milliseconds. */
 const TOLERATED_LAG_MS = 150;
@@ -14,19 +14,19 @@ const HARMLESS = 500;
  */
 const WINDOW = { least: 2_000, first: 4_000, most: 20_000 };
 /** What is stored in one step. A request of more facts is stored in several, each admitted by itself. */
-const MOST_AT_ONCE = 2_000;
+const MAX_AT_ONCE = 2_000;
 /** A request is held for so long at the most; then its sender is told to come again. */
-export const LONGEST_HOLD_MS = 2_000;
+export const MAX_HOLD_MS = 2_000;
 const LOOK_EVERY_MS = 20;
 /** Longer than this nobody waits to learn what is counted: a database that is silent is found out by the append. */
-const LONGEST_LOOK_MS = 300;
+const MAX_LOOK_MS = 300;
 /** Bodies in memory that are held at once. */
-const MOST_HELD = 64;
+const MAX_HELD = 64;
 /** Where the projector has not moved for so long, holding anybody back helps nobody: the log takes everything. */
 const STOPPED_MS = 2_000;
 const RETRY_AFTER_SECONDS = 1;
 /** Requests remembered as waiting; more than this are no longer told apart, and the oldest count as counted. */
-const MOST_WAITING = 20_000;
+const MAX_WAITING = 20_000;
 
 const AS_OF = {
   name: 'pace-as-of',
@@ -56,7 +56,7 @@ const factsOf: Weigh = ({ event }) => factsAtMost(event);
  * 429 if that takes too long. Facts are what counting costs: one event may be fifty of them.
  */
 @Injectable()
-export class Pace {
+export class IngestBackpressure {
   private waiting: Waiting[] = [];
   /** By organization, what is admitted and not yet counted. */
   private readonly waitingOf = new Map<string, number>();
@@ -74,7 +74,7 @@ export class Pace {
 
   /** The first of these entries, as many as may be stored in one step: one at least. */
   portion<Entry extends Weighable>(entries: readonly Entry[], weigh: Weigh = factsOf): readonly Entry[] {
-    const most = Math.min(MOST_AT_ONCE, this.window);
+    const most = Math.min(MAX_AT_ONCE, this.window);
     let facts = 0;
     const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > most && index > 0);
     return end === -1 ? entries : entries.slice(0, end);
@@ -85,9 +85,9 @@ export class Pace {
    * @param until when holding the request ends, ms
    * @throws TooManyRequests where they would have to wait for longer
    */
-  async admit(facts: Facts, until = Date.now() + LONGEST_HOLD_MS): Promise<void> {
+  async admit(facts: Facts, until = Date.now() + MAX_HOLD_MS): Promise<void> {
     if (await this.isTooMuch(facts)) {
-      if (this.held >= MOST_HELD) throw new TooManyRequests(RETRY_AFTER_SECONDS);
+      if (this.held >= MAX_HELD) throw new TooManyRequests(RETRY_AFTER_SECONDS);
       this.held += 1;
       try {
         do {
@@ -106,7 +106,7 @@ export class Pace {
 
   /** Facts that were admitted are in the log now and will be counted. */
   stored(facts: Facts): void {
-    if (this.waiting.length >= MOST_WAITING) this.forget(MOST_WAITING / 2);
+    if (this.waiting.length >= MAX_WAITING) this.forget(MAX_WAITING / 2);
     this.waiting.push({ at: Date.now(), facts });
   }
 
@@ -151,7 +151,7 @@ export class Pace {
   private async look(): Promise<void> {
     if (Date.now() - this.lookedAt < LOOK_EVERY_MS) return;
     this.looking ??= this.readCounted().finally(() => (this.looking = undefined));
-    await Promise.race([this.looking, sleep(LONGEST_LOOK_MS, undefined, { ref: false })]);
+    await Promise.race([this.looking, sleep(MAX_LOOK_MS, undefined, { ref: false })]);
   }
 
   private async readCounted(): Promise<void> {

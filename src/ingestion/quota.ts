@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { Config } from '../config.js';
 import { dayOf, MS_PER_DAY } from '../events/instant.js';
-import { TooManyRequests } from '../http/answer-error.js';
+import { TooManyRequests } from '../http/errors/error-response.js';
 import { addIngestUsage, forgetIngestUsage } from '../read-models/ingest-usage.js';
 
 export interface Amount {
@@ -25,7 +25,7 @@ interface Use {
 /** How long what was taken here may be unknown to other instances, and lost by a kill -9. Milliseconds. */
 const FLUSH_EVERY_MS = 1_000;
 /** The first request of a day waits no longer for what others have taken. Milliseconds. */
-const LONGEST_READ_MS = 300;
+const MAX_READ_MS = 300;
 const NOTHING: Amount = { events: 0, bytes: 0 };
 const KINDS = ['events', 'bytes'] as const;
 
@@ -83,7 +83,7 @@ export class Quota implements BeforeApplicationShutdown {
   async take(organization: string, amount: Amount): Promise<void> {
     if (this.limits.events === 0 && this.limits.bytes === 0) return;
     const use = this.useOf(organization);
-    await Promise.race([use.read, sleep(LONGEST_READ_MS, undefined, { ref: false })]);
+    await Promise.race([use.read, sleep(MAX_READ_MS, undefined, { ref: false })]);
     const after = sum(sum(use.known, use.pending), amount);
     for (const quota of KINDS) {
       const limit = this.limits[quota];

@@ -1,15 +1,14 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
-import { assetHash } from '../assets/asset-key.js';
 import { Invalid, type Rejection } from '../errors.js';
-import { eventIdOf, LONGEST_ID } from '../event-log/event-id.js';
+import { eventIdOf, MAX_ID_LENGTH } from '../events/event-id.js';
 import { EventLog, type NewEvent } from '../event-log/event-log.js';
 import { isKnownType, isUpstreamType, parseEvent, toJson } from '../events/event.js';
 import { factsAtMost } from '../events/facts-at-most.js';
 import { formatInstant } from '../events/instant.js';
 import { streamOf } from '../events/streams.js';
 import type { ReadingEvents } from './content-mode.js';
-import { LONGEST_HOLD_MS, Pace, tally, type Weigh } from './pace.js';
+import { MAX_HOLD_MS, IngestBackpressure, tally, type Weigh } from './pace.js';
 import { permissionIssue } from './permission.js';
 import { Quota } from './quota.js';
 import { TimeSlices, type Work } from './time-slices.js';
@@ -72,7 +71,7 @@ export function* decide({ events, latest, organization }: RecordEvents): Work<De
     index += 1;
     const { id, source, type, time, data, issues } = sent;
     const reject = (reasons: readonly string[]): void => {
-      rejected.push({ index, id: id && cut(id, LONGEST_ID), issues: reasons.map((message) => ({ message })) });
+      rejected.push({ index, id: id && cut(id, MAX_ID_LENGTH), issues: reasons.map((message) => ({ message })) });
     };
     if (!isUpstreamType(type)) {
       reject(type === '' ? issues : [...issues, typeIssue(type)]);
@@ -89,7 +88,7 @@ export function* decide({ events, latest, organization }: RecordEvents): Work<De
       reject([forbidden]);
       continue;
     }
-    const stream = streamOf(event, assetHash);
+    const stream = streamOf(event);
     const eventId = eventIdOf(source, id, type, stream);
     if (seen.has(eventId)) {
       repeated += 1;
@@ -103,18 +102,18 @@ export function* decide({ events, latest, organization }: RecordEvents): Work<De
 }
 
 /** Event ids; some 64 requests of 1,000 events. */
-const MOST_HALF_DONE = 64_000;
+const MAX_HALF_DONE = 64_000;
 
 const storedOf = (known: readonly boolean[]): number => known.filter((isDuplicate) => !isDuplicate).length;
 
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   /** Ids stored by requests that were refused before their end, so that each attempt gets further than the last. */
-  private readonly halfDone = new LRUCache<string, true>({ max: MOST_HALF_DONE });
+  private readonly halfDone = new LRUCache<string, true>({ max: MAX_HALF_DONE });
 
   constructor(
     private readonly log: EventLog,
-    private readonly pace: Pace,
+    private readonly pace: IngestBackpressure,
     private readonly quota: Quota,
     private readonly slices: TimeSlices,
   ) {}
@@ -154,7 +153,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
    * @param known is filled in, also where this fails: whether each was there already
    */
   private async append(entries: readonly Entry[], known: boolean[]): Promise<void> {
-    const until = Date.now() + LONGEST_HOLD_MS;
+    const until = Date.now() + MAX_HOLD_MS;
     const weigh: Weigh = ({ event }) => (this.halfDone.has(event.id) ? 0 : factsAtMost(event));
     while (known.length < entries.length) {
       const portion = this.pace.portion(known.length === 0 ? entries : entries.slice(known.length), weigh);

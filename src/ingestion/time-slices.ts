@@ -12,9 +12,9 @@ export const finish = <Result>(work: Work<Result>): Result => {
 };
 
 /** For all work together within one turn of the event loop. Milliseconds. */
-const LONGEST_TURN_MS = 10;
+const MAX_TURN_MS = 10;
 /** For one piece of work before the next one has its turn. Milliseconds. */
-const LONGEST_SHARE_MS = 2;
+const MAX_SHARE_MS = 2;
 
 interface Job {
   /** @returns whether it has ended */
@@ -49,11 +49,11 @@ export class TimeSlices {
 
   private readonly turn = (): void => {
     const begin = performance.now();
-    for (let now = begin; now - begin < LONGEST_TURN_MS && this.jobs.length > 0;) {
+    for (let now = begin; now - begin < MAX_TURN_MS && this.jobs.length > 0;) {
       const [job] = this.jobs;
       const shareBegan = now;
       let ended = false;
-      while (!ended && now - shareBegan < LONGEST_SHARE_MS) {
+      while (!ended && now - shareBegan < MAX_SHARE_MS) {
         ended = job!.step();
         now = performance.now();
       }

@@ -8,8 +8,8 @@ const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure !== ME
  * What one answer holds: it is made in one turn of the event loop, which nobody else's request should have to wait for.
  * 82 years have 30,000 days.
  */
-export const MOST_DAYS = 30_000;
-export const MOST_TYPES = 10_000;
+export const MAX_DAYS = 30_000;
+export const MAX_TYPES = 10_000;
 
 /**
  * Counts a range in one statement, so that every number is of one snapshot. Whole days come from `days` and, threats by
@@ -34,7 +34,7 @@ export const COUNT = {
       (select json_agg(json_build_array(type, n)) from (
         select type, sum(n)::bigint as n from read.type_days
         where organization = $1 and brand = $2 and day between $3::int and $4::int
-        group by type limit ${MOST_TYPES + 1}
+        group by type limit ${MAX_TYPES + 1}
       ) types) as types,
       (select json_agg(json_build_array(measure, type, n)) from (
         select measure, type, count(*) as n from read.facts
@@ -48,7 +48,7 @@ export const COUNT = {
       select json_agg(day) as days, json_agg(n) as counts from (
         select day, n from read.days
         where organization = $1 and brand = $2 and measure = ${MEASURE.threat} and day between $3::int and $4::int
-        order by day limit ${MOST_DAYS + 1}
+        order by day limit ${MAX_DAYS + 1}
       ) threats
     ) by_day`,
 };

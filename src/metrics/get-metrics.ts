@@ -4,8 +4,8 @@ import { SLUG } from '../events/fields.js';
 import { formatDay } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
 import { MetricsPool } from '../read-models/pools.js';
-import { asUnavailable, isTimeLimit } from '../read-models/unavailable.js';
-import { COUNT, type Counted, countValues, edgeDays, MOST_DAYS, MOST_TYPES } from './count-sql.js';
+import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
+import { COUNT, type Counted, countValues, edgeDays, MAX_DAYS, MAX_TYPES } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
 import { QueryTurns } from './query-turns.js';
 import { type AskedRange, type Range, rangeAt } from './range.js';
@@ -59,9 +59,9 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
       add(days, day, n);
     }
   };
-  if ((counted.days?.length ?? 0) > MOST_DAYS || types.size > MOST_TYPES)
+  if ((counted.days?.length ?? 0) > MAX_DAYS || types.size > MAX_TYPES)
     throw new Unprocessable(
-      `An answer holds at most ${MOST_DAYS} days and ${MOST_TYPES} asset types; ask for a shorter range`,
+      `An answer holds at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; ask for a shorter range`,
     );
   const [firstDay, lastDay] = edgeDays(range);
   addFacts(counted.firstFacts, firstDay);

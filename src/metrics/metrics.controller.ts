@@ -9,10 +9,10 @@ import {
 } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../events/instant.js';
-import { Access } from '../http/access.js';
-import { Organization } from '../http/caller.js';
-import { ErrorBody } from '../http/error-body.dto.js';
-import { MOST_DAYS, MOST_TYPES } from './count-sql.js';
+import { Access } from '../http/access/access.js';
+import { Organization } from '../http/access/caller.js';
+import { ErrorBody } from '../http/errors/error-body.dto.js';
+import { MAX_DAYS, MAX_TYPES } from './count-sql.js';
 import { GetMetrics } from './get-metrics.js';
 import { Metrics, MetricsRequest } from './metrics.dto.js';
 import { readRange } from './range.js';
@@ -38,7 +38,7 @@ export class MetricsController {
   })
   @ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })
   @ApiUnprocessableEntityResponse({
-    description: `The range has more than ${MOST_DAYS} days or ${MOST_TYPES} asset types with a blocked threat.`,
+    description: `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`,
     type: ErrorBody,
   })
   async getMetrics(

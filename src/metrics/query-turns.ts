@@ -1,5 +1,5 @@
 import { Unavailable } from '../errors.js';
-import { TooManyRequests } from '../http/answer-error.js';
+import { TooManyRequests } from '../http/errors/error-response.js';
 
 interface Limits {
   /** Queries of one organization that run at a time, in this process. */

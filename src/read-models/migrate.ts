@@ -1,5 +1,6 @@
-import { Kysely, type Migration, Migrator, PostgresDialect } from 'kysely';
+import type { Migration } from 'kysely';
 import type { Pool } from 'pg';
+import { migrate } from '../postgres/migrator.js';
 import * as projections from './migrations/0001-projections.js';
 import * as metrics from './migrations/0002-metrics.js';
 import * as brandsAndFlags from './migrations/0003-brands-and-flags.js';
@@ -21,24 +22,5 @@ const MIGRATIONS: Record<string, Migration> = {
   '0008-ingest-usage': ingestUsage,
 };
 
-/**
- * Brings one schema's tables to this version. Every process does it at its start; a lock in the database lets one at
- * a time, and the whole step is one transaction, so that one killed in the middle has done nothing.
- * @throws what the database said of the migration that failed
- */
-export const migrate = async (
-  pool: Pool,
-  schema = 'read',
-  migrations: Record<string, Migration> = MIGRATIONS,
-): Promise<void> => {
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: () => Promise.resolve(migrations) },
-    migrationTableSchema: schema,
-    migrationTableName: 'migrations',
-    migrationLockTableName: 'migrations_lock',
-  });
-  const { error } = await migrator.migrateToLatest();
-  if (error !== undefined) throw error;
-};
+/** Brings the read models' tables to this version. */
+export const migrateReadModels = (pool: Pool): Promise<void> => migrate(pool, 'read', MIGRATIONS);

@@ -1,5 +1,5 @@
 import { Pool, type PoolConfig } from 'pg';
-import { createPool } from './pool.js';
+import { createPool } from '../postgres/pool.js';
 
 /**
  * An API process keeps its database connections apart by who waits for them, so that no flood of one kind delays

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { migrate } from './migrate.js';
-import { createPool } from './pool.js';
-import { isTransient } from './unavailable.js';
+import { migrateReadModels } from './migrate.js';
+import { createPool } from '../postgres/pool.js';
+import { isTransient } from '../postgres/transient-errors.js';
 
 const FIRST_BACK_OFF_MS = 250;
-const MOST_BACK_OFF_MS = 5_000;
+const MAX_BACK_OFF_MS = 5_000;
 
 /**
  * Brings the tables to this version, however long the database takes to come.
  * @param stop ends the waiting, with the tables as they are
  */
 export const prepareTables = async (url: string, log: (line: string) => void, stop?: AbortSignal): Promise<void> => {
-  for (let wait = FIRST_BACK_OFF_MS; !stop?.aborted; wait = Math.min(wait * 2, MOST_BACK_OFF_MS)) {
+  for (let wait = FIRST_BACK_OFF_MS; !stop?.aborted; wait = Math.min(wait * 2, MAX_BACK_OFF_MS)) {
     const pool = createPool(url, () => undefined, { max: 1 });
     try {
-      return await migrate(pool);
+      return await migrateReadModels(pool);
     } catch (error) {
       if (!isTransient(error)) throw error;
       log(`The database is away: ${(error as Error).message}; trying again in ${wait} ms`);

@@ -2,8 +2,8 @@ import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Kysely } from 'kysely';
 import { Pool } from 'pg';
 import { Config } from '../config.js';
-import { migrate } from './migrate.js';
-import { createReadModels } from './pool.js';
+import { migrateReadModels } from './migrate.js';
+import { createReadModels } from './kysely.js';
 import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, WatchPool } from './pools.js';
 
 @Global()
@@ -14,7 +14,7 @@ import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, Wat
       inject: [Config],
       useFactory: async ({ databaseUrl }: Config): Promise<Pool> => {
         const pool = createRequestPool(databaseUrl!);
-        await migrate(pool);
+        await migrateReadModels(pool);
         return pool;
       },
     },

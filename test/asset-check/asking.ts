@@ -1,9 +1,9 @@
 import type { Opinion } from '../../src/asset-check/opinion.js';
-import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
-import { type Format, type ListContent, readList } from '../../src/asset-check/sources/list-format.js';
-import { askedText, askList } from '../../src/asset-check/sources/list-opinion.js';
-import { SuffixHashes } from '../../src/asset-check/sources/suffix-hashes.js';
-import { readContent } from '../../src/assets/read-content.js';
+import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
+import { type Format, type ListContent, parseList } from '../../src/asset-check/lists/parse-list.js';
+import { lookupText, matchList } from '../../src/asset-check/lists/match-list.js';
+import { SuffixHashes } from '../../src/asset-check/lists/suffix-hashes.js';
+import { parseContent } from '../../src/assets/parse-content.js';
 
 const hashes = new SuffixHashes();
 
@@ -15,14 +15,14 @@ export const listOf = async (
 ): Promise<{ content: ListContent; ask: (content: string) => Opinion | string }> => {
   const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hosting]);
   const bytes = Buffer.from(text);
-  const content = await readList({ chunks: [bytes], size: bytes.length }, format, verdict, suffixes);
+  const content = await parseList({ chunks: [bytes], size: bytes.length }, format, verdict, suffixes);
   return {
     content,
     ask: (asked) => {
-      const { reading, code } = readContent(asked);
+      const { reading, code } = parseContent(asked);
       if (reading === undefined) return code;
-      hashes.read(askedText(reading), reading.hostIsName);
-      return askList(content, format, reading, hashes, suffixes);
+      hashes.read(lookupText(reading), reading.isDnsName);
+      return matchList(content, format, reading, hashes, suffixes);
     },
   };
 };

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Logger } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Answer, AssetCheck } from '../../src/asset-check/asset-check.js';
-import { HostingSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
-import { ListSource } from '../../src/asset-check/sources/list-source.js';
-import type { Source } from '../../src/asset-check/sources/sources.js';
-import type { Format } from '../../src/asset-check/sources/list-format.js';
-import { OwnStatuses } from '../../src/asset-check/sources/own-statuses.js';
+import { type Answer, AssetChecker } from '../../src/asset-check/asset-checker.js';
+import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
+import { ListSource } from '../../src/asset-check/lists/list-source.js';
+import type { Source } from '../../src/asset-check/sources.js';
+import type { Format } from '../../src/asset-check/lists/parse-list.js';
+import { OwnStatuses } from '../../src/asset-check/own-statuses.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 describe('a check', () => {
@@ -35,7 +35,7 @@ describe('a check', () => {
   };
 
   const answerOf = (sources: readonly Source[], content: string): Answer =>
-    new AssetCheck(sources, 100).check(content) as Answer;
+    new AssetChecker(sources, 100).check(content) as Answer;
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
@@ -151,7 +151,7 @@ describe('a check', () => {
   });
 
   it('that fails itself says so, and nothing else', async () => {
-    const check = new AssetCheck([own], 100);
+    const check = new AssetChecker([own], 100);
     // Nothing that is sent makes it fail, so it is made to.
     Object.assign(check, { answer: () => JSON.parse('{') as never });
     expect(check.check('evil.example')).toEqual({

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { AssetCheck } from '../../src/asset-check/asset-check.js';
+import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import { CheckAssets, CheckAssetsHandler } from '../../src/asset-check/check-assets.js';
-import { HostingSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
-import { LookUpSource } from '../../src/asset-check/sources/look-up-source.js';
-import { OwnStatuses } from '../../src/asset-check/sources/own-statuses.js';
-import type { Source } from '../../src/asset-check/sources/sources.js';
+import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
+import { LookupSource } from '../../src/asset-check/lookups/lookup-source.js';
+import { OwnStatuses } from '../../src/asset-check/own-statuses.js';
+import type { Source } from '../../src/asset-check/sources.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { ListServer, sends } from './list-server.js';
 
@@ -30,11 +30,11 @@ describe('a bulk check', () => {
 
   const lookUp = (timeoutMs: number, mode: Source['mode'] = 'ENABLED'): Source => {
     const settings = { id: 'partner', kind: 'http', mode, url, headers: {}, timeoutMs } as const;
-    return { id: 'partner', mode, of: { kind: 'http', lookUp: new LookUpSource(settings) } };
+    return { id: 'partner', mode, of: { kind: 'http', lookUp: new LookupSource(settings) } };
   };
 
   const bulk = (sources: readonly Source[], contents: readonly string[], budgetMs: number) =>
-    new CheckAssetsHandler(new AssetCheck(sources, budgetMs)).execute(new CheckAssets(contents));
+    new CheckAssetsHandler(new AssetChecker(sources, budgetMs)).execute(new CheckAssets(contents));
 
   it('asks a source for every content, however many it may be asked at once', async () => {
     server.behave = (request, response) =>
@@ -55,14 +55,14 @@ describe('a bulk check', () => {
 
   it('has more time the larger it is, and never more than 30 s or less than a single check', () => {
     const budget = (contents: number, source: Source): number =>
-      new AssetCheck([own, source], 1_500).budgetOf(contents);
+      new AssetChecker([own, source], 1_500).budgetOf(contents);
     expect(budget(1, lookUp(1_000))).toBe(1_500);
     expect(budget(50, lookUp(60_000))).toBe(1_500);
     expect(budget(51, lookUp(1_000))).toBe(2_500);
     expect(budget(1_000, lookUp(1_000))).toBe(20_500);
     expect(budget(1_000, lookUp(5_000))).toBe(30_000);
     expect(budget(1_000, lookUp(5_000, 'DISABLED'))).toBe(1_500);
-    expect(new AssetCheck([own, lookUp(1_000)], 45_000).budgetOf(1_000)).toBe(45_000);
+    expect(new AssetChecker([own, lookUp(1_000)], 45_000).budgetOf(1_000)).toBe(45_000);
   });
 
   it('lets other requests pass while it reads contents that take long', async () => {

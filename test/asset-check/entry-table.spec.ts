@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { ALLOWED, BLOCKED, EntryTableBuilder } from '../../src/asset-check/sources/entry-table.js';
-import { SuffixHashes } from '../../src/asset-check/sources/suffix-hashes.js';
+import { ALLOWED, BLOCKED, HostTableBuilder } from '../../src/asset-check/lists/host-table.js';
+import { SuffixHashes } from '../../src/asset-check/lists/suffix-hashes.js';
 import { Random } from '../support/random.js';
 
 const hashes = new SuffixHashes();
@@ -11,7 +11,7 @@ describe('the table of entries', () => {
     const label = (): string => random.int(60).toString(36) + (random.chance(0.5) ? 'x' : '');
     const host = (): string => Array.from({ length: 2 + random.int(3) }, label).join('.');
     const entries = Array.from({ length: 20_000 }, host);
-    const builder = new EntryTableBuilder();
+    const builder = new HostTableBuilder();
     for (const entry of entries) builder.add(entry, BLOCKED);
     const table = await builder.build();
     const set = new Set(entries);
@@ -33,7 +33,7 @@ describe('the table of entries', () => {
   });
 
   it('compares letter by letter what has the same hash', async () => {
-    const builder = new EntryTableBuilder();
+    const builder = new HostTableBuilder();
     builder.add('evil.example', BLOCKED);
     const table = await builder.build();
     hashes.read('evil.example', true);
@@ -44,7 +44,7 @@ describe('the table of entries', () => {
   });
 
   it('keeps both flags of what was added twice', async () => {
-    const builder = new EntryTableBuilder();
+    const builder = new HostTableBuilder();
     builder.add('same.example', BLOCKED);
     builder.add('same.example', ALLOWED);
     const table = await builder.build();
@@ -54,7 +54,7 @@ describe('the table of entries', () => {
   });
 
   it('takes about a dozen bytes an entry beside its text', async () => {
-    const builder = new EntryTableBuilder();
+    const builder = new HostTableBuilder();
     const entries = Array.from({ length: 50_000 }, (_, index) => `site-number-${index}.example`);
     for (const entry of entries) builder.add(entry, BLOCKED);
     const table = await builder.build();

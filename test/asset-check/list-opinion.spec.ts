@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { FAILED } from '../../src/asset-check/opinion.js';
-import { HostingSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
-import { type Format, ListRefused } from '../../src/asset-check/sources/list-format.js';
-import { askList } from '../../src/asset-check/sources/list-opinion.js';
-import { SuffixHashes } from '../../src/asset-check/sources/suffix-hashes.js';
-import { readContent } from '../../src/assets/read-content.js';
+import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
+import { type Format, ListRefused } from '../../src/asset-check/lists/parse-list.js';
+import { matchList } from '../../src/asset-check/lists/match-list.js';
+import { SuffixHashes } from '../../src/asset-check/lists/suffix-hashes.js';
+import { parseContent } from '../../src/assets/parse-content.js';
 import { brief, listOf } from './asking.js';
 
 const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
@@ -162,8 +162,8 @@ gmail.com
   });
 
   it('is a source that failed as long as it was never read', () => {
-    const { reading } = readContent('evil.example');
-    expect(askList(undefined, 'plain', reading!, new SuffixHashes(), new HostingSuffixes())).toBe(FAILED);
+    const { reading } = parseContent('evil.example');
+    expect(matchList(undefined, 'plain', reading!, new SuffixHashes(), new HostingSuffixes())).toBe(FAILED);
   });
 });
 

@@ -2,13 +2,13 @@ import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { HostingSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
-import { readList } from '../../src/asset-check/sources/list-format.js';
-import { ListSource } from '../../src/asset-check/sources/list-source.js';
-import type { ListSettings } from '../../src/asset-check/sources/sources-file.js';
-import { readSourcesStatus } from '../../src/asset-check/sources/sources-status.js';
-import { SuffixHashes } from '../../src/asset-check/sources/suffix-hashes.js';
-import { readContent } from '../../src/assets/read-content.js';
+import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
+import { parseList } from '../../src/asset-check/lists/parse-list.js';
+import { ListSource } from '../../src/asset-check/lists/list-source.js';
+import type { ListSettings } from '../../src/asset-check/sources-file.js';
+import { readSourcesStatus } from '../../src/asset-check/sources-status.js';
+import { SuffixHashes } from '../../src/asset-check/lists/suffix-hashes.js';
+import { parseContent } from '../../src/assets/parse-content.js';
 import { eventually } from '../support/eventually.js';
 import { brief } from './asking.js';
 import { answers, type Behaviour, ListServer, sends } from './list-server.js';
@@ -57,8 +57,8 @@ describe('a list that is fetched', () => {
     );
 
   const ask = (source: ListSource, content: string): string => {
-    const { reading } = readContent(content);
-    hashes.read(reading!.host!, reading!.hostIsName);
+    const { reading } = parseContent(content);
+    hashes.read(reading!.host!, reading!.isDnsName);
     return brief(source.ask(reading!, hashes));
   };
 
@@ -359,7 +359,7 @@ describe('a list that is fetched', () => {
         waiting = setImmediate(pass);
       };
       let waiting = setImmediate(pass);
-      const { table } = await readList({ chunks: [bytes], size: bytes.length }, format, 'BLOCKED', suffixes);
+      const { table } = await parseList({ chunks: [bytes], size: bytes.length }, format, 'BLOCKED', suffixes);
       clearImmediate(waiting);
       expect(table.size).toBe(200_000);
       expect(passed).toBeGreaterThan(20);

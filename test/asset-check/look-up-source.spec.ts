@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Breaker } from '../../src/asset-check/sources/breaker.js';
-import { LookUpSource } from '../../src/asset-check/sources/look-up-source.js';
-import { readContent } from '../../src/assets/read-content.js';
+import { Breaker } from '../../src/asset-check/lookups/breaker.js';
+import { LookupSource } from '../../src/asset-check/lookups/lookup-source.js';
+import { parseContent } from '../../src/assets/parse-content.js';
 import { brief } from './asking.js';
 import { answers, ListServer, sends } from './list-server.js';
 
@@ -11,10 +11,10 @@ const json = (value: unknown): ReturnType<typeof sends> =>
 describe('a source that is asked over HTTP', () => {
   let server: ListServer;
   let url: string;
-  let source: LookUpSource;
+  let source: LookupSource;
 
-  const lookUp = (timeoutMs = 5_000): LookUpSource =>
-    new LookUpSource({
+  const lookUp = (timeoutMs = 5_000): LookupSource =>
+    new LookupSource({
       id: 'partner',
       kind: 'http',
       mode: 'ENABLED',
@@ -24,7 +24,7 @@ describe('a source that is asked over HTTP', () => {
     });
 
   const ask = async (content: string, budget = 10_000, of = source): Promise<string> =>
-    brief(await of.ask(content, readContent(content).reading!, performance.now() + budget));
+    brief(await of.ask(content, parseContent(content).reading!, performance.now() + budget));
 
   beforeEach(async () => {
     server = new ListServer();

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../projections/asset-statuses.js';
-import { Projector } from '../../projections/projector.js';
-import { rebuild } from '../../projections/rebuild.js';
-import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/sources/hosting-suffixes.js';
-import { OwnStatuses } from '../../src/asset-check/sources/own-statuses.js';
-import { readContent } from '../../src/assets/read-content.js';
+import { Projector } from '../../projections/engine/projector.js';
+import { rebuild } from '../../projections/engine/rebuild.js';
+import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
+import { OwnStatuses } from '../../src/asset-check/own-statuses.js';
+import { parseContent } from '../../src/assets/parse-content.js';
 import { ArrayLog } from '../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
@@ -43,7 +43,7 @@ describe('our own statuses in memory', () => {
     return log;
   };
 
-  const ask = (content: string): string => brief(own.ask(readContent(content).reading!));
+  const ask = (content: string): string => brief(own.ask(parseContent(content).reading!));
 
   it('have failed as long as they were never read', async () => {
     expect(ask('evil.example')).toBe('source-error');

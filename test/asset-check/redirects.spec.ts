@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { fetchList, type Network } from '../../src/asset-check/sources/fetch-list.js';
+import { fetchList, type Network } from '../../src/asset-check/lists/fetch-list.js';
 import { answers, ListServer, sends } from './list-server.js';
 
 const never = new AbortController().signal;

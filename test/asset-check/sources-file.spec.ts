@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { readSourcesFile } from '../../src/asset-check/sources/sources-file.js';
+import { readSourcesFile } from '../../src/asset-check/sources-file.js';
 import { ConfigError, readConfig } from '../../src/config.js';
 
 describe('the sources file', () => {

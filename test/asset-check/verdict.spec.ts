@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Opinion } from '../../src/asset-check/opinion.js';
-import { decide, type Voice } from '../../src/asset-check/verdict.js';
+import { decide, type SourceOpinion } from '../../src/asset-check/verdict.js';
 
 const OPINIONS: Record<string, Opinion> = {
   'exact BLOCKED': { status: 'BLOCKED' },
@@ -11,7 +11,7 @@ const OPINIONS: Record<string, Opinion> = {
 };
 const NAMES = Object.keys(OPINIONS);
 
-const voice = (source: string, name: string, mode: Voice['mode'] = 'ENABLED'): Voice => ({
+const voice = (source: string, name: string, mode: SourceOpinion['mode'] = 'ENABLED'): SourceOpinion => ({
   source,
   isOwn: source === 'own',
   mode,
@@ -54,7 +54,7 @@ describe('who decides', () => {
     }
   });
 
-  const unknown = (...reasons: (Opinion['reason'] | 'DISABLED')[]): Voice[] =>
+  const unknown = (...reasons: (Opinion['reason'] | 'DISABLED')[]): SourceOpinion[] =>
     reasons.map((reason, index) => ({
       source: index === 0 ? 'own' : `s${index}`,
       isOwn: index === 0,
@@ -78,7 +78,7 @@ describe('who decides', () => {
     expect(decide(unknown(...reasons))).toEqual({ status: 'UNKNOWN', source: 'own', reason });
   });
 
-  const inherited = (source: string, status: 'ALLOWED' | 'BLOCKED', place?: number): Voice => ({
+  const inherited = (source: string, status: 'ALLOWED' | 'BLOCKED', place?: number): SourceOpinion => ({
     source,
     isOwn: source === 'own',
     mode: 'ENABLED',
@@ -108,7 +108,7 @@ describe('who decides', () => {
   });
 
   it('is our own inherited ALLOWED where the nearer BLOCKED is of a disabled source', () => {
-    const disabled: Voice = { ...inherited('a', 'BLOCKED', 50), mode: 'DISABLED' };
+    const disabled: SourceOpinion = { ...inherited('a', 'BLOCKED', 50), mode: 'DISABLED' };
     expect(decide([inherited('own', 'ALLOWED', 5), disabled])).toMatchObject({ status: 'ALLOWED', source: 'own' });
   });
 

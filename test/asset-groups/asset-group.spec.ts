@@ -8,7 +8,7 @@ import {
   noGroups,
 } from '../../src/asset-groups/asset-group.js';
 import { Conflict, NotFound, Unprocessable } from '../../src/errors.js';
-import { ANSWER_KEPT, type IdempotentRequest } from '../../src/events/asset-groups.js';
+import { IDEMPOTENCY_TTL_MS, type IdempotentRequest } from '../../src/events/asset-groups.js';
 
 const NOW = 1_790_000_000_000;
 const organization = 'acme';
@@ -120,8 +120,8 @@ describe('creating a group with an Idempotency-Key', () => {
   it('forgets the first answer after 24 hours', () => {
     const at = (createdAt: number) =>
       given([created(1, 'A', createdAt), key('k')]).when(create('B', key('k', 'other')));
-    expect(at(NOW - ANSWER_KEPT + 1).refusal).toBeInstanceOf(Unprocessable);
-    expect(at(NOW - ANSWER_KEPT)).toMatchObject({ groupId: 2 });
+    expect(at(NOW - IDEMPOTENCY_TTL_MS + 1).refusal).toBeInstanceOf(Unprocessable);
+    expect(at(NOW - IDEMPOTENCY_TTL_MS)).toMatchObject({ groupId: 2 });
   });
 });
 

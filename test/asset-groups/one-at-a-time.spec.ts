@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { oneAtATime } from '../../src/asset-groups/one-at-a-time.js';
+import { coalesce } from '../../src/asset-groups/coalesce.js';
 
 /** A job whose runs end when the spec says so. */
 const slowJob = () => {
   const runs: { end: (value: string) => void; fail: (error: Error) => void }[] = [];
-  const ask = oneAtATime(() => new Promise<string>((end, fail) => runs.push({ end, fail })));
+  const ask = coalesce(() => new Promise<string>((end, fail) => runs.push({ end, fail })));
   return { runs, ask };
 };
 
@@ -44,7 +44,7 @@ describe('a job that runs one at a time', () => {
     let running = 0;
     let most = 0;
     let all = 0;
-    const ask = oneAtATime(async () => {
+    const ask = coalesce(async () => {
       all += 1;
       most = Math.max(most, ++running);
       await setImmediate();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assetGroups } from '../../projections/asset-groups.js';
-import { readCheckpoints } from '../../projections/checkpoints.js';
-import { Projector } from '../../projections/projector.js';
+import { assetGroups } from '../../projections/asset-groups/projection.js';
+import { readCheckpoints } from '../../projections/engine/checkpoints.js';
+import { Projector } from '../../projections/engine/projector.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { CreateAssetGroup } from '../../src/asset-groups/create-asset-group.js';
 import { DeleteAssetGroup } from '../../src/asset-groups/delete-asset-group.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { type Tail, Tails } from '../../src/asset-groups/tail.js';
+import { type StreamTail, StreamTailCache } from '../../src/asset-groups/tail.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { assetGroupsStream } from '../../src/events/streams.js';
 import { MemoryLog } from './memory-log.js';
@@ -32,7 +32,7 @@ const create = async (log: MemoryLog, from: number, to: number): Promise<void> =
   }
 };
 
-const ids = (tail: Tail): number[] => [...tail.said.names.keys()];
+const ids = (tail: StreamTail): number[] => [...tail.state.nameById.keys()];
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, n) => from + n);
 const at = (revision: bigint) => () => Promise.resolve({ revision });
 
@@ -40,14 +40,16 @@ describe('the tail of a stream', () => {
   it('is everything after the model, however long', async () => {
     const log = new MemoryLog();
     await create(log, 1, 2_500);
-    const tails = new Tails(log);
+    const tails = new StreamTailCache(log);
     expect(await tails.read('acme', at(-1n), (_, tail) => ids(tail))).toEqual(range(1, 2_500));
-    expect(await new Tails(log).read('acme', at(2_399n), (_, tail) => ids(tail))).toEqual(range(2_401, 2_500));
+    expect(await new StreamTailCache(log).read('acme', at(2_399n), (_, tail) => ids(tail))).toEqual(
+      range(2_401, 2_500),
+    );
   });
 
   it('is read once, and then only what is new', async () => {
     const log = new CountingLog();
-    const tails = new Tails(log);
+    const tails = new StreamTailCache(log);
     await create(log, 1, 30);
     await tails.read('acme', at(-1n), () => {});
     await create(log, 31, 33);
@@ -57,7 +59,7 @@ describe('the tail of a stream', () => {
 
   it('lets go of what the model has, once that is much', async () => {
     const log = new MemoryLog();
-    const tails = new Tails(log);
+    const tails = new StreamTailCache(log);
     await create(log, 1, 1_000);
     await tails.read('acme', at(-1n), () => {});
     expect(await tails.read('acme', at(989n), (_, tail) => ids(tail))).toEqual(range(991, 1_000));
@@ -65,7 +67,7 @@ describe('the tail of a stream', () => {
 
   it('is read again from where the model is when that has fallen back', async () => {
     const log = new MemoryLog();
-    const tails = new Tails(log);
+    const tails = new StreamTailCache(log);
     await create(log, 1, 20);
     await tails.read('acme', at(14n), () => {});
     expect(await tails.read('acme', at(4n), (_, tail) => ids(tail))).toEqual(range(6, 20));
@@ -73,7 +75,7 @@ describe('the tail of a stream', () => {
 
   it('still holds what a slow reader with an older model needs when another one has let go of it', async () => {
     const log = new MemoryLog();
-    const tails = new Tails(log);
+    const tails = new StreamTailCache(log);
     await create(log, 1, 1_000);
     await tails.read('acme', at(-1n), () => {});
     let answer: (model: { revision: bigint }) => void;
@@ -89,7 +91,7 @@ describe('the tail of a stream', () => {
 
   it('reads on where the model is ahead of what the log has given so far', async () => {
     const log = new MemoryLog();
-    const tails = new Tails(log);
+    const tails = new StreamTailCache(log);
     await create(log, 1, 5);
     await tails.read('acme', at(-1n), () => {});
     const read = tails.read(
@@ -115,7 +117,7 @@ describe('the tail of a stream', () => {
     for (const { type, data } of wrong)
       await log.append(STREAM, 'any', [{ id: randomUUID(), type, data, metadata: {} }]);
     await create(log, 1, 1);
-    const read = await new Tails(log).read('acme', at(-1n), (_, tail) => [ids(tail), tail.revision]);
+    const read = await new StreamTailCache(log).read('acme', at(-1n), (_, tail) => [ids(tail), tail.revision]);
     expect(read).toEqual([[1], 3n]);
   });
 });

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { assetGroups } from '../../projections/asset-groups.js';
-import { readEvent } from '../../projections/read-event.js';
-import { transact } from '../../projections/transaction.js';
+import { assetGroups } from '../../projections/asset-groups/projection.js';
+import { decodeEvent } from '../../projections/engine/decode-event.js';
+import { transact } from '../../projections/engine/transaction.js';
 import {
   type AssetGroupCommand,
   type AssetGroups,
@@ -14,7 +14,7 @@ import {
   noGroups,
 } from '../../src/asset-groups/asset-group.js';
 import { CommandQueue } from '../../src/asset-groups/command-queue.js';
-import { Tails } from '../../src/asset-groups/tail.js';
+import { StreamTailCache } from '../../src/asset-groups/tail.js';
 import { Unavailable } from '../../src/errors.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { idempotentRequestOf } from '../../src/events/asset-groups.js';
@@ -81,7 +81,7 @@ const agrees = (seen: Seen, decision: Decision): boolean =>
 const after = (events: readonly RecordedEvent[], length: number): AssetGroups => {
   const groups = noGroups();
   for (const recorded of events.slice(0, length)) {
-    const read = readEvent(recorded);
+    const read = decodeEvent(recorded);
     if (read.kind !== 'read') throw new Error(JSON.stringify(read));
     evolve(groups, read.projected.event as never, idempotentRequestOf(recorded.metadata));
   }
@@ -138,7 +138,10 @@ describe('several writers', () => {
             () => (next(8) === 0 ? fates[next(2)]! : 'answered'),
             () => next(4),
           );
-          const queues = Array.from({ length: WRITERS }, () => new CommandQueue(log, database.pool, new Tails(log)));
+          const queues = Array.from(
+            { length: WRITERS },
+            () => new CommandQueue(log, database.pool, new StreamTailCache(log)),
+          );
           const all: Seen[] = [];
           const pending: Promise<void>[] = [];
           let projected = 0;
@@ -165,7 +168,7 @@ describe('several writers', () => {
               const events = log.events.slice(projected, projected + 1 + next(10));
               projected += events.length;
               const read = events
-                .map((event) => readEvent(event))
+                .map((event) => decodeEvent(event))
                 .flatMap((one) => (one.kind === 'read' ? [one.projected] : []));
               await transact(database.pool, 'read', await assetGroups.prepare(read));
             }
@@ -181,7 +184,7 @@ describe('several writers', () => {
   it('answer the ones behind a log that is away at once, and go on when it is back', async () => {
     let fate: Fate = 'lost';
     const log = new MemoryLog(() => fate);
-    const queue = new CommandQueue(log, database.pool, new Tails(log));
+    const queue = new CommandQueue(log, database.pool, new StreamTailCache(log));
     const organization = `org-${randomUUID().slice(0, 13)}`;
     const create = (named: string): Promise<unknown> =>
       queue.execute({ type: 'CreateAssetGroup', organization, name: named, request: undefined });

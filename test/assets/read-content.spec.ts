@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { assetHash, assetKey } from '../../src/assets/asset-key.js';
-import { readContent } from '../../src/assets/read-content.js';
+import { parseContent } from '../../src/assets/parse-content.js';
 
 /** What is read: `TYPE name`, or the code. */
 const readingOf = (content: string): string => {
-  const { reading, code } = readContent(content);
+  const { reading, code } = parseContent(content);
   return reading === undefined ? code : `${reading.type} ${reading.name}`;
 };
 
@@ -443,11 +443,11 @@ describe('reading content', () => {
     });
 
   it('tells a page on any host from its host, so that a page that is listed is found', () => {
-    expect(readContent('https://evil.example/a/../b/%7Euser/?x#y').reading?.keys).toEqual([
+    expect(parseContent('https://evil.example/a/../b/%7Euser/?x#y').reading?.keys).toEqual([
       'PAGE:evil.example/b/~user',
       'URL:evil.example',
     ]);
-    expect(readContent(`https://gateway.example/ipfs/${CID_0}`).reading?.keys).toEqual([
+    expect(parseContent(`https://gateway.example/ipfs/${CID_0}`).reading?.keys).toEqual([
       `PAGE:gateway.example/ipfs/${CID_0}`,
       `IPFS:${CID}`,
       'URL:gateway.example',
@@ -493,7 +493,7 @@ describe('reading content', () => {
         const content = `${scheme}${user}${forms[form](plain)}${dot}${port}${rest}`;
         // "user@host" alone is an e-mail address.
         fc.pre(!(user === 'user@' && scheme === '' && port === '' && !rest.startsWith('/')));
-        const { reading } = readContent(content);
+        const { reading } = parseContent(content);
         expect({ content, host: reading?.host, type: reading?.type }).toEqual({
           content,
           host: new URL(`http://${plain}`).hostname,
@@ -509,7 +509,7 @@ describe('reading content', () => {
     const host = fc.stringMatching(/^[a-z0-9_-]{1,8}(\.[a-z0-9_-]{1,8}){1,3}$/);
     fc.assert(
       fc.property(host, (text) => {
-        const { reading } = readContent(text);
+        const { reading } = parseContent(text);
         if (reading === undefined) return;
         expect(reading.host).toBe(new URL(`http://${text}`).hostname);
       }),
@@ -520,7 +520,7 @@ describe('reading content', () => {
   it('never throws, whatever was sent', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.emailAddress(), fc.ipV6()), (content) => {
-        readContent(content);
+        parseContent(content);
         for (const type of ['URL', 'PAGE', 'ADDRESS', 'EMAIL', 'IPFS', 'TWITTER', 'YOUTUBE', 'REDDIT', 'NEW'])
           expect(assetKey({ type, content }).startsWith(`${type === 'PAGE' ? '' : type}`)).toBe(true);
       }),
@@ -591,7 +591,7 @@ describe('the key of an asset', () => {
       ['EMAIL', 'a@evil.example'],
       ['URL', '[2606:4700::1]'],
     ] as const)
-      expect(readContent(content).reading!.keys).toContain(assetKey({ type, content }));
+      expect(parseContent(content).reading!.keys).toContain(assetKey({ type, content }));
   });
 
   it('of what could be read before stays what it was, since streams are named by it', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { assetKey } from '../../src/assets/asset-key.js';
-import { readContent } from '../../src/assets/read-content.js';
+import { parseContent } from '../../src/assets/parse-content.js';
 import { Random } from '../support/random.js';
 import { webForm } from './web-forms.js';
 
@@ -21,7 +21,7 @@ const opened = (form: string): string | undefined => {
 };
 
 const checked = (form: string): string | undefined => {
-  const content = readContent(form);
+  const content = parseContent(form);
   if (content.reading !== undefined) return content.reading.host;
   return content.code === 'internal-scheme' ? content.internal.name : undefined;
 };
@@ -35,7 +35,7 @@ describe('what the URL parser takes as an address of the web', () => {
       const form = webForm(random);
       const host = opened(form);
       if (host === undefined || IS_DEFANGED.test(form.replace(/[\t\n\r]/g, ''))) {
-        readContent(form);
+        parseContent(form);
         continue;
       }
       found += 1;

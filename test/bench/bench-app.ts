@@ -9,10 +9,10 @@ import { IsNotEmpty, IsString, Length } from 'class-validator';
 import { Pool } from 'pg';
 import { AppModule } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
-import { Access } from '../../src/http/access.js';
-import { Organization } from '../../src/http/caller.js';
+import { Access } from '../../src/http/access/access.js';
+import { Organization } from '../../src/http/access/caller.js';
 import { createServer } from '../../src/http/server.js';
-import { tellParent, whenAskedToStop } from '../../src/supervisor.js';
+import { notifySupervisor, shutdownSignal } from '../../src/lifecycle.js';
 import { FIND_BRAND } from './peer-statements.js';
 
 class EchoRequest {
@@ -56,6 +56,6 @@ const app = await NestFactory.create<NestFastifyApplication>(BenchAppModule, cre
   bodyParser: false,
   abortOnError: false,
 });
-whenAskedToStop().addEventListener('abort', () => void app.close().finally(() => process.exit()));
+shutdownSignal().addEventListener('abort', () => void app.close().finally(() => process.exit()));
 await app.listen({ port: config.port, host: config.host });
-tellParent({ url: await app.getUrl() });
+notifySupervisor({ url: await app.getUrl() });

@@ -1,4 +1,4 @@
-import { readContent } from '../../src/assets/read-content.js';
+import { parseContent } from '../../src/assets/parse-content.js';
 import { hostileContents } from '../assets/hostile-shapes.js';
 import type { Goal } from './goal.js';
 import { quantile, quartilesOf } from './statistics.js';
@@ -9,7 +9,7 @@ const timeOf = (content: string, sliceMs: number): number => {
   const times: number[] = [];
   const end = performance.now() + sliceMs;
   for (let started = performance.now(); started < end; started = performance.now()) {
-    readContent(content);
+    parseContent(content);
     times.push(performance.now() - started);
   }
   return quantile(times, 0.5);

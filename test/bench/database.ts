@@ -3,9 +3,9 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, type Pool } from 'pg';
-import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
-import { migrate } from '../../src/read-models/migrate.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
+import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { superuserOf } from '../support/superuser.js';
 
 export interface Database {
@@ -49,7 +49,7 @@ export const openServer = async (url: string | undefined, say: (line: string) =>
       const named = new URL(superuser);
       named.pathname = `/${name}`;
       const pool = createPool(named.href, () => {}, { max: 20, ...NO_LIMITS });
-      await migrate(pool);
+      await migrateReadModels(pool);
       return {
         url: named.href,
         pool,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { EventStoreDBClient, jsonEvent, START, streamNameFilter } from '@eventstore/db-client';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
+import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { STREAM_PREFIXES } from '../../src/events/streams.js';
 import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';

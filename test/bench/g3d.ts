@@ -1,5 +1,5 @@
-import { createPostgresLog } from '../../src/event-log/postgres.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { MS_PER_DAY } from '../../src/events/instant.js';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { isUpstreamType } from '../../src/events/event.js';

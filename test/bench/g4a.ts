@@ -4,8 +4,8 @@ import { upstreamEvents } from './events.js';
 import { type Goal, measure, rates } from './goal.js';
 import { catchUp, factsOfAll, filledLog, forget, project } from './log-work.js';
 import type { Slice } from './paired.js';
-import { verify } from '../../projections/verify.js';
-import { metrics } from '../../projections/metrics.js';
+import { verify } from '../../projections/engine/verify.js';
+import { metrics } from '../../projections/metrics/projection.js';
 
 /** Of one COPY and its commit. */
 const ROWS = 10_000;

@@ -1,8 +1,7 @@
 import type { PoolClient } from 'pg';
-import { factsOf } from '../../projections/metrics-facts.js';
-import type { ProjectedEvent } from '../../projections/projection.js';
-import { readEvent } from '../../projections/read-event.js';
-import { assetKey } from '../../src/assets/asset-key.js';
+import { factsOf } from '../../projections/metrics/facts.js';
+import type { ProjectedEvent } from '../../projections/engine/projection.js';
+import { decodeEvent } from '../../projections/engine/decode-event.js';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import type { UpstreamEvent } from '../../src/events/event.js';
 import { dayOf } from '../../src/events/instant.js';
@@ -51,7 +50,7 @@ const rows = (facts: readonly Fact[]): string =>
 /** How projections are usually written: what an event changes, at once, in a transaction of its own. */
 const applyOne = async (connection: PoolClient, { event, id, position }: ProjectedEvent<UpstreamEvent>) => {
   const run = (one: { name: string; text: string }, ...values: unknown[]) => connection.query({ ...one, values });
-  const record = recordOf(event, assetKey);
+  const record = recordOf(event);
   const key = [record.organization, record.kind, record.id];
   const now = factsOf(event);
   await connection.query('begin');
@@ -91,7 +90,7 @@ export const oneByOne = async (
       if (events.length === 0) throw new Error('The log is too short for this machine');
       read = events.at(-1)!.position;
       page = events.flatMap((recorded) => {
-        const result = readEvent(recorded);
+        const result = decodeEvent(recorded);
         const isCounted = result.kind === 'read' && result.projected.event.type !== 'LogOpened';
         return isCounted ? [result.projected as ProjectedEvent<UpstreamEvent>] : [];
       });

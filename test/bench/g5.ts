@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { createPostgresLog } from '../../src/event-log/postgres.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';
 import { type Goal, type Growth, type Line, measure, rates } from './goal.js';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { findPlace } from '../../src/embedded-postgres/place.js';
+import { findClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
 import { requireEqual } from './equal.js';
 import type { Bench, Goal, Line } from './goal.js';
 import { OWN_ALONE, sourcesFile } from './services.js';
@@ -61,7 +61,7 @@ const startAll = async (dataDir: string, sources: string, uid: number | undefine
 
 /** As a power cut would end it: every process of ours, and the server. */
 const killAll = async ({ process: child }: Started, dataDir: string): Promise<void> => {
-  const { cluster } = await findPlace(dataDir);
+  const { cluster } = await findClusterLayout(dataDir);
   const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
   const ended = once(child, 'exit');
   process.kill(-child.pid!, 'SIGKILL');

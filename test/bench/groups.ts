@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assetGroups } from '../../projections/asset-groups.js';
-import { Projector } from '../../projections/projector.js';
+import { assetGroups } from '../../projections/asset-groups/projection.js';
+import { Projector } from '../../projections/engine/projector.js';
 import { IssueApiKey, IssueApiKeyHandler } from '../../src/api-keys/issue-api-key.js';
 import { CommandQueue } from '../../src/asset-groups/command-queue.js';
-import { Tails } from '../../src/asset-groups/tail.js';
+import { StreamTailCache } from '../../src/asset-groups/tail.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { createPostgresLog } from '../../src/event-log/postgres.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { toJson } from '../../src/events/event.js';
 import { assetGroupsStream } from '../../src/events/streams.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPool } from '../../src/postgres/pool.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
 import { type Bench, type Goal, measure, rates } from './goal.js';
@@ -73,7 +73,7 @@ export const groups: Goal = {
     await fill(log, LISTED, some);
     await follow(bench, database, log);
 
-    const queue = new CommandQueue(log, database.pool, new Tails(log));
+    const queue = new CommandQueue(log, database.pool, new StreamTailCache(log));
     let created = 0;
     const create = (organization: string): Promise<unknown> =>
       queue.execute({ type: 'CreateAssetGroup', organization, name: `Created ${(created += 1)}`, request: undefined });

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
-import { PROJECTIONS } from '../../projections/index.js';
-import { type Fact, factsOf } from '../../projections/metrics-facts.js';
-import { Projector } from '../../projections/projector.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { type Fact, factsOf } from '../../projections/metrics/facts.js';
+import { Projector } from '../../projections/engine/projector.js';
 import { type Batch, BEGINNING, EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
-import { createPostgresLog } from '../../src/event-log/postgres.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { parseEvent, type UpstreamEvent } from '../../src/events/event.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPool } from '../../src/postgres/pool.js';
 import type { Sent } from '../support/upstream.js';
 import type { Database } from './database.js';
 import { storedEvents, upstreamEvents } from './events.js';

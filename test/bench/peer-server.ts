@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { PLAIN_COUNT, type PlainCount, plainMetrics } from './metrics-work.js';
 import { FIND_BRAND } from './peer-statements.js';
 

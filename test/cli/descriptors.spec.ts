@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
-import { WRONG_SETTING } from '../../src/config.js';
+import { EXIT_CONFIG } from '../../src/config.js';
 import { FEWEST_DESCRIPTORS } from '../../src/descriptors.js';
 
 describe('A start with too few descriptors', () => {
@@ -17,7 +17,7 @@ describe('A start with too few descriptors', () => {
             timeout: 20_000,
           },
         );
-        expect([limit, status, stdout]).toEqual([limit, WRONG_SETTING, '']);
+        expect([limit, status, stdout]).toEqual([limit, EXIT_CONFIG, '']);
         expect(stderr).toBe(
           `This process may open ${limit} files and connections (ulimit -n); it needs at least 1024. ` +
             'Raise the hard limit and start it again\n',

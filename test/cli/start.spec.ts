@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { API_FLAGS } from '../../src/cli/start.js';
-import { processIdentity } from '../../src/embedded-postgres/processes.js';
+import { processIdentity } from '../../src/postgres/embedded/processes.js';
 import { removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase } from '../support/postgres.js';

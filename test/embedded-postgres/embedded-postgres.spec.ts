@@ -12,9 +12,9 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
-import { serverOwner } from '../../src/embedded-postgres/owner.js';
-import { lastLines, trimLog } from '../../src/embedded-postgres/server-log.js';
+import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
+import { serverOwner } from '../../src/postgres/embedded/os-user.js';
+import { lastLines, trimLog } from '../../src/postgres/embedded/server-log.js';
 import { eventually } from '../support/eventually.js';
 import { clusterOf, install, type Installation, removeFolder, serverOf, temporaryFolder } from './installation.js';
 

@@ -5,11 +5,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { packageRoot } from '../../src/embedded-postgres/binaries.js';
-import type { Owner } from '../../src/embedded-postgres/owner.js';
-import { findPostmaster } from '../../src/embedded-postgres/postmaster.js';
+import { packageRoot } from '../../src/postgres/embedded/binaries.js';
+import type { Owner } from '../../src/postgres/embedded/os-user.js';
+import { findPostmaster } from '../../src/postgres/embedded/postmaster.js';
 
-const BUILT = resolve('dist/src/embedded-postgres');
+const BUILT = resolve('dist/src/postgres/embedded');
 
 const USER = `
 import { openDatabase } from './embedded-postgres/embedded-postgres.js';

@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { underLock } from '../../src/embedded-postgres/lock.js';
-import { processIdentity } from '../../src/embedded-postgres/processes.js';
-import { countUsers } from '../../src/embedded-postgres/users.js';
+import { underLock } from '../../src/postgres/embedded/lock.js';
+import { processIdentity } from '../../src/postgres/embedded/processes.js';
+import { countClients } from '../../src/postgres/embedded/clients.js';
 import { removeFolder, temporaryFolder } from './installation.js';
 
 describe('the lock of a data directory', () => {
@@ -59,6 +59,6 @@ describe('the lock of a data directory', () => {
   it('does not take a process for a user that has the pid of one that is gone', async () => {
     writeFileSync(join(folder, `${process.pid}.gone`), 'another start');
     writeFileSync(join(folder, `${process.pid}.here`), processIdentity(process.pid)!);
-    expect(await countUsers(folder)).toBe(1);
+    expect(await countClients(folder)).toBe(1);
   });
 });

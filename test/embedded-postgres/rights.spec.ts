@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } fr
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
-import { migrate } from '../../src/read-models/migrate.js';
+import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
+import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { superuserOf } from '../support/superuser.js';
 import { clusterOf, removeFolder, serverOf, temporaryFolder } from './installation.js';
 
@@ -102,7 +102,7 @@ describe('The embedded PostgreSQL', () => {
   it('is used as a role that is not a superuser and owns what it makes', async () => {
     const database = await open();
     const pool = new Pool({ connectionString: database.url, max: 1 });
-    await migrate(pool);
+    await migrateReadModels(pool);
     await pool.end();
     expect(await ask(database.url, WHO)).toEqual([
       { role: 'threat_protection', mighty: false, tables: expect.any(Number), others: 0 },
@@ -117,7 +117,7 @@ describe('The embedded PostgreSQL', () => {
       const before = await open();
       const asSuperuser = new Pool({ connectionString: await superuserOf(data), max: 1 });
       asSuperuser.on('error', () => {});
-      await migrate(asSuperuser);
+      await migrateReadModels(asSuperuser);
       await asSuperuser.query('create schema log; create function log.f() returns int language sql as $$ select 1 $$');
       await asSuperuser.end();
       rmSync(join(data, 'postgres', 'role-password'));

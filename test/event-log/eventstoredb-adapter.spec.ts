@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../src/config.js';
 import { Invalid, Unavailable } from '../../src/errors.js';
 import { BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
+import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { eventually } from '../support/eventually.js';
 import { EventStoreDouble } from '../support/eventstore-double/server.js';
 import { PATIENCE_MS } from './load.js';

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
+import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { holdServer, ownStreams } from '../support/event-store.js';
 import { eventually } from '../support/eventually.js';
 import { Load, PATIENCE_MS } from './load.js';
 
 const { EVENTSTORE_TEST_URL: url, EVENTSTORE_TEST_PID: pid, EVENTSTORE_TEST_START: start } = process.env;
 const ROUNDS = 5;
-const LONGEST_CALL_MS = 3_500;
+const MAX_CALL_MS = 3_500;
 
 /** A server that is a process of its own, and may be killed. */
 interface Victim {
@@ -115,7 +115,7 @@ for (const { name, open } of victims)
       await load.goOn();
       await load.stop();
       await load.recount();
-      expect(load.longestCallMs).toBeLessThan(LONGEST_CALL_MS);
+      expect(load.longestCallMs).toBeLessThan(MAX_CALL_MS);
     };
 
     it('survives five kills', async () => {

@@ -1,5 +1,5 @@
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
+import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { eventStores } from '../support/event-store.js';
 import { describeEventLog } from './event-log.contract.js';
 

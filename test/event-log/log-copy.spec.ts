@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { copyLog, type CopyProgress } from '../../src/cli/log-copy.js';
 import { Conflict, Invalid } from '../../src/errors.js';
 import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
-import { createPostgresLog } from '../../src/event-log/postgres.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { EventStoreDouble } from '../support/eventstore-double/server.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 

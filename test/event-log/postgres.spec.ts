@@ -1,6 +1,6 @@
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { createPostgresLog } from '../../src/event-log/postgres.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { createDatabase } from '../support/postgres.js';
 import { describeEventLog } from './event-log.contract.js';
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
-import { createPostgresLog } from '../../src/event-log/postgres.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { createDatabase } from '../support/postgres.js';
 import { stored } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brandsAndFlags as brandsAndFlagsProjection } from '../../projections/brands-and-flags.js';
-import { metrics } from '../../projections/metrics.js';
-import { Projector } from '../../projections/projector.js';
+import { metrics } from '../../projections/metrics/projection.js';
+import { Projector } from '../../projections/engine/projector.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { ArrayLog } from '../support/array-log.js';
 import { createDatabase } from '../support/postgres.js';

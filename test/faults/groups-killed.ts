@@ -27,7 +27,7 @@ const ORGANIZATION = 'acme';
 /** Clients that create one group after the other. */
 const CLIENTS = 6;
 /** The longest that they do so before the service dies, ms. */
-const LONGEST_ROUND = 120;
+const MAX_ROUND = 120;
 
 const openGround = async (scene: Scene, kind: Log): Promise<Environment> => {
   const database = await createDatabase({ migrated: false });
@@ -125,7 +125,7 @@ const killInTheMiddle = async (scene: Scene, kind: Log, { rounds }: Dose, preloa
         if (scene.random.chance(0.2)) await group(1 + scene.random.int(clients.numbers.size + 1));
       }
     });
-    await sleep(scene.random.next() * LONGEST_ROUND);
+    await sleep(scene.random.next() * MAX_ROUND);
     await service.kill();
     isOver = true;
     await Promise.all(working);

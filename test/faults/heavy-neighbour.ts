@@ -3,7 +3,7 @@ import { sent, type Sent } from '../support/upstream.js';
 import type { Fault } from './fault.js';
 import { type Dose, neighbour } from './loud-neighbour.js';
 
-const MOST_BRANDS = 50;
+const MAX_BRANDS = 50;
 const YEAR_MS = 365 * 86_400_000;
 
 /**
@@ -21,7 +21,7 @@ function* heaviest(random: Random): Generator<Sent> {
       yield sent('ReportDeleted', { ...data, deletedAt: updatedAt }, `h-${n}`);
       continue;
     }
-    const brands = Array.from({ length: MOST_BRANDS }, () => `brand-${random.int(100_000)}-`.padEnd(64, 'x'));
+    const brands = Array.from({ length: MAX_BRANDS }, () => `brand-${random.int(100_000)}-`.padEnd(64, 'x'));
     yield sent('ReportFiled', { ...data, brands, createdAt: at, updatedAt }, `h-${n}`);
   }
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findPlace } from '../../src/embedded-postgres/place.js';
+import { findClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createDatabase } from '../support/postgres.js';
 import type { Fault, Outcome } from './fault.js';
@@ -181,7 +181,7 @@ const serversOn = (cluster: string): number =>
 
 /** @returns what there is to say against the server that runs now */
 const adoption = async (dataDir: string): Promise<() => Promise<readonly string[]>> => {
-  const { cluster } = await findPlace(dataDir);
+  const { cluster } = await findClusterLayout(dataDir);
   let first: number | undefined;
   return async () => {
     const server = await embeddedServer(dataDir);

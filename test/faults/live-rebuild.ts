@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { metrics } from '../../projections/metrics.js';
-import { replayInto } from '../../projections/replay.js';
+import { metrics } from '../../projections/metrics/projection.js';
+import { replayInto } from '../../projections/engine/replay.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { ORGANIZATIONS } from '../projections/histories.js';
 import { createDatabase } from '../support/postgres.js';

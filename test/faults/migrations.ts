@@ -3,7 +3,7 @@ import { Kysely, Migrator, PostgresDialect } from 'kysely';
 import type { Pool } from 'pg';
 import * as projections from '../../src/read-models/migrations/0001-projections.js';
 import * as metrics from '../../src/read-models/migrations/0002-metrics.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { createDatabase } from '../support/postgres.js';
 import type { Fault, Outcome } from './fault.js';
 import { Process } from './rig/processes.js';

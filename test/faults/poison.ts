@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { PROJECTIONS } from '../../projections/index.js';
-import { deal } from '../../projections/projector.js';
-import { transact } from '../../projections/transaction.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { dispatchBatch } from '../../projections/engine/projector.js';
+import { transact } from '../../projections/engine/transaction.js';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { createDatabase } from '../support/postgres.js';
 import { sent, type Sent } from '../support/upstream.js';
@@ -47,7 +47,7 @@ const projectAllOrNothing = async (log: EventLog, pool: Pool, signal: AbortSigna
       const events = await log.readAll(position, BATCH);
       const last = events.at(-1);
       if (!last) continue;
-      const [dealt] = await deal([projection], [{ projection: projection.name, position }], {
+      const [dealt] = await dispatchBatch([projection], [{ projection: projection.name, position }], {
         events,
         position: last.position,
       });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { serverOwner } from '../../src/embedded-postgres/owner.js';
+import { serverOwner } from '../../src/postgres/embedded/os-user.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import type { Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Fault, Outcome } from './fault.js';
 import { Scene } from './rig/scene.js';
 
-const LONGEST_MS = 120_000;
+const MAX_MS = 120_000;
 
 const within = async (work: (scene: Scene) => Promise<Outcome>): Promise<Outcome> => {
   const scene = new Scene(1);
@@ -27,7 +27,7 @@ export const stands = async (fault: Fault): Promise<void> => {
       async () => {
         expect((await within((scene) => fault.run(scene, fault.doses.short))).findings).toEqual([]);
       },
-      LONGEST_MS,
+      MAX_MS,
     );
 
     run(
@@ -35,7 +35,7 @@ export const stands = async (fault: Fault): Promise<void> => {
       async () => {
         expect((await within((scene) => fault.without(scene))).findings).not.toEqual([]);
       },
-      LONGEST_MS,
+      MAX_MS,
     );
   });
 };

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assetGroups } from '../../projections/asset-groups.js';
-import { readCheckpoints } from '../../projections/checkpoints.js';
-import { Projector } from '../../projections/projector.js';
-import { rebuild } from '../../projections/rebuild.js';
+import { assetGroups } from '../../projections/asset-groups/projection.js';
+import { readCheckpoints } from '../../projections/engine/checkpoints.js';
+import { Projector } from '../../projections/engine/projector.js';
+import { rebuild } from '../../projections/engine/rebuild.js';
 import { assetGroupsStream } from '../../src/events/streams.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { sent, stored } from '../support/upstream.js';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { PROJECTIONS } from '../../projections/index.js';
-import { Projector } from '../../projections/projector.js';
-import { ProjectionLags } from '../../src/http/projection-lag.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { Projector } from '../../projections/engine/projector.js';
+import { ProjectionLags } from '../../src/http/ops/projection-lag.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 import { sent, stored } from '../support/upstream.js';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createPostgresLog } from '../../src/event-log/postgres.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { API_KEYS_STREAM } from '../../src/events/streams.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 

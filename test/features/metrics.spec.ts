@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { PROJECTIONS } from '../../projections/index.js';
-import { Projector } from '../../projections/projector.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { Projector } from '../../projections/engine/projector.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { cloudEvent, type Sent, sent } from '../support/upstream.js';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { MOST_DAYS, MOST_TYPES } from '../../src/metrics/count-sql.js';
+import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/count-sql.js';
 import { MEASURE } from '../../src/read-models/measure.js';
-import { PROJECTIONS } from '../../projections/index.js';
-import { Projector } from '../../projections/projector.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { Projector } from '../../projections/engine/projector.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/eventually.js';
@@ -111,9 +111,9 @@ describe('An organization that asks for metrics without end', () => {
          insert into read.type_days select $1, '', $2, 'TYPE_' || n, 1 from generate_series(1, $3::int) n`,
         [organization, days, types, MEASURE.threat],
       );
-    await fill('many-days', MOST_DAYS + 1, 1);
-    await fill('many-types', 1, MOST_TYPES + 1);
-    await fill('just-as-many', MOST_DAYS, MOST_TYPES);
+    await fill('many-days', MAX_DAYS + 1, 1);
+    await fill('many-types', 1, MAX_TYPES + 1);
+    await fill('just-as-many', MAX_DAYS, MAX_TYPES);
     const statuses: Record<string, number> = {};
     for (const organization of ['many-days', 'many-types', 'just-as-many']) {
       const key = await app.issueKey({ organization });

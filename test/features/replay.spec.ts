@@ -7,9 +7,9 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Command } from 'commander';
-import { EventLines } from '../../src/cli/event-lines.js';
+import { EventLines } from '../../src/replay/event-lines.js';
 import { addReplay } from '../../src/cli/replay.js';
-import { replay, type ReplayOptions, ReplayStopped, type Sendable } from '../../src/demo/replay.js';
+import { replay, type ReplayOptions, ReplayStopped, type Sendable } from '../../src/replay/send-events.js';
 import { startApp, type TestApp } from '../support/app.js';
 
 const AT = '2026-03-01T12:00:00.000Z';

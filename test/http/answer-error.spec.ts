@@ -2,7 +2,7 @@ import { type LoggerService, Logger } from '@nestjs/common';
 import { afterAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Unavailable } from '../../src/errors.js';
-import { answerError } from '../../src/http/answer-error.js';
+import { sendError } from '../../src/http/errors/error-response.js';
 import { createLogger } from '../../src/logger.js';
 
 const ESCAPE = '\u001b';
@@ -34,7 +34,7 @@ class Reply {
 const answer = (error: unknown, url = '/v2/x'): Reply => {
   const reply = new Reply();
   const request = { method: 'GET', url, id: 'request-1', raw: { complete: true } } as unknown as FastifyRequest;
-  answerError(error, request, reply as unknown as FastifyReply);
+  sendError(error, request, reply as unknown as FastifyReply);
   return reply;
 };
 

@@ -2,9 +2,9 @@ import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Unavailable } from '../../src/errors.js';
-import { TooManyRequests } from '../../src/http/answer-error.js';
-import { BytesInFlight, Share } from '../../src/http/bytes-in-flight.js';
-import { BoundedJson } from '../../src/http/json-bounds.js';
+import { TooManyRequests } from '../../src/http/errors/error-response.js';
+import { BytesInFlight, Share } from '../../src/http/body/bytes-in-flight.js';
+import { BoundedJson } from '../../src/http/body/json-bounds.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventuallyPasses } from '../support/eventually.js';
 

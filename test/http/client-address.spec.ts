@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { clientOf } from '../../src/http/client-address.js';
+import { clientOf } from '../../src/http/access/client-address.js';
 
 describe('A client, as limits count it', () => {
   it('is an IPv4 address, also where it is written as IPv6', () => {

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fastify from 'fastify';
-import { keepAnswer, onceMade, sendKept } from '../../src/http/kept-answer.js';
+import { keepAnswer, onceMade, sendKept } from '../../src/http/reference/kept-answer.js';
 
 const server = fastify();
 const TEXT = 'a text that stays '.repeat(100);

@@ -3,7 +3,7 @@ import { createKey } from '../../src/api-keys/key-format.js';
 import { digestOf, KeyRing } from '../../src/api-keys/key-ring.js';
 import { Unavailable } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
-import { Readiness } from '../../src/http/readiness.js';
+import { Readiness } from '../../src/http/ops/readiness.js';
 
 /** A stream of keys that can be cut off from whoever reads it. */
 class KeyStream {
@@ -47,11 +47,11 @@ describe('The key ring', () => {
     stream.issue('a', key);
     stream.away = true;
     await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
-    expect(() => ring.check(key)).toThrow(Unavailable);
+    expect(() => ring.verify(key)).toThrow(Unavailable);
     expect((await readiness.report()).status).toBe('not-ready');
     stream.away = false;
     await ring.refresh();
-    expect(ring.check(key)).toEqual({ keyId: 'a', organization: undefined, scopes: ['read'] });
+    expect(ring.verify(key)).toEqual({ keyId: 'a', organization: undefined, scopes: ['read'] });
     expect((await readiness.report()).status).toBe('ready');
   });
 
@@ -62,7 +62,7 @@ describe('The key ring', () => {
     await ring.refresh();
     stream.away = true;
     await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
-    expect(ring.check(key)?.keyId).toBe('a');
+    expect(ring.verify(key)?.keyId).toBe('a');
   });
 
   it('forgets a revoked key that it had remembered', async () => {
@@ -71,11 +71,11 @@ describe('The key ring', () => {
     stream.issue('a', key);
     stream.issue('b', other);
     await ring.refresh();
-    expect(ring.check(key)?.keyId).toBe('a');
+    expect(ring.verify(key)?.keyId).toBe('a');
     stream.revoke('a');
     await ring.refresh();
-    expect(ring.check(key)).toBeUndefined();
-    expect(ring.check(other)?.keyId).toBe('b');
+    expect(ring.verify(key)).toBeUndefined();
+    expect(ring.verify(other)?.keyId).toBe('b');
   });
 
   it('looks at the expiry of a key each time', async () => {
@@ -84,9 +84,9 @@ describe('The key ring', () => {
     const expiresAt = Date.now() + 300;
     stream.issue('a', key, { expiresAt: new Date(expiresAt).toISOString() });
     await ring.refresh();
-    expect(ring.check(key)?.keyId).toBe('a');
+    expect(ring.verify(key)?.keyId).toBe('a');
     while (Date.now() < expiresAt) await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(ring.check(key)).toBeUndefined();
+    expect(ring.verify(key)).toBeUndefined();
   });
 
   it('gives nobody a key by an event that cannot be read', async () => {
@@ -97,8 +97,8 @@ describe('The key ring', () => {
     stream.append('ApiKeyIssued', []);
     stream.issue('c', good);
     await ring.refresh();
-    expect(ring.check(key)).toBeUndefined();
-    expect(ring.check(good)?.keyId).toBe('c');
+    expect(ring.verify(key)).toBeUndefined();
+    expect(ring.verify(good)?.keyId).toBe('c');
   });
 
   it('reads any number of keys', async () => {
@@ -106,6 +106,6 @@ describe('The key ring', () => {
     const keys = Array.from({ length: 1_200 }, createKey);
     keys.forEach((key, i) => stream.issue(`k${i}`, key));
     await ring.refresh();
-    keys.forEach((key, i) => expect(ring.check(key)?.keyId).toBe(`k${i}`));
+    keys.forEach((key, i) => expect(ring.verify(key)?.keyId).toBe(`k${i}`));
   });
 });

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { fastify } from 'fastify';
-import { packAnswers } from '../../src/http/packed-answer.js';
+import { packAnswers } from '../../src/http/body/packed-answer.js';
 import { startApp, type TestApp } from '../support/app.js';
 
 let app: TestApp;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RateLimit } from '../../src/http/rate-limit.js';
+import { RateLimit } from '../../src/http/access/rate-limit.js';
 
 describe('The limit on requests', () => {
   it('counts down, refuses, and begins anew with the next minute', () => {

@@ -6,7 +6,7 @@ import { Invalid } from '../../src/errors.js';
 import type { CloudEvent } from '../../src/ingestion/cloud-event.js';
 import { BATCH, BINARY, readEvents, STRUCTURED } from '../../src/ingestion/content-mode.js';
 import { parserOf, sliceJson } from '../../src/ingestion/json-slices.js';
-import { LARGEST_BODY, MOST_EVENTS } from '../../src/ingestion/limits.js';
+import { MAX_BODY, MAX_EVENTS } from '../../src/ingestion/limits.js';
 import { finish } from '../../src/ingestion/time-slices.js';
 
 const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
@@ -99,14 +99,14 @@ describe('The door reads the three modes of the CloudEvents HTTP binding', () =>
 
   it('takes 1,000 events and not 1,001', () => {
     const batch = (size: number) => JSON.stringify(Array.from({ length: size }, () => GOOD));
-    expect(read(BATCH, batch(MOST_EVENTS))).toHaveLength(1_000);
-    expect(() => read(BATCH, batch(MOST_EVENTS + 1))).toThrow(PayloadTooLargeException);
+    expect(read(BATCH, batch(MAX_EVENTS))).toHaveLength(1_000);
+    expect(() => read(BATCH, batch(MAX_EVENTS + 1))).toThrow(PayloadTooLargeException);
   });
 
   it('takes 8 MiB and not a byte more', () => {
     const body = JSON.stringify([GOOD]);
-    expect(read(BATCH, body.padEnd(LARGEST_BODY))).toHaveLength(1);
-    expect(() => read(BATCH, body.padEnd(LARGEST_BODY + 1))).toThrow(PayloadTooLargeException);
+    expect(read(BATCH, body.padEnd(MAX_BODY))).toHaveLength(1);
+    expect(() => read(BATCH, body.padEnd(MAX_BODY + 1))).toThrow(PayloadTooLargeException);
   });
 
   it.each([
@@ -302,7 +302,7 @@ describe('The parts of a body', () => {
     ['keys', '{"a":0},'],
   ])('are never parsed where there are 8 MiB of %s', (_, part) => {
     const parse = jest.spyOn(JSON, 'parse');
-    const body = `[[${part.repeat(Math.floor((LARGEST_BODY - 2) / part.length))}`;
+    const body = `[[${part.repeat(Math.floor((MAX_BODY - 2) / part.length))}`;
     expect(() => read(BATCH, body)).toThrow(/^The body is not JSON: it ends at byte/);
     expect(parse).not.toHaveBeenCalled();
     parse.mockRestore();
@@ -310,7 +310,7 @@ describe('The parts of a body', () => {
 
   it('are never parsed where they are too many, complete or not', () => {
     const parse = jest.spyOn(JSON, 'parse');
-    const half = LARGEST_BODY / 2 - 1;
+    const half = MAX_BODY / 2 - 1;
     const [event] = read(BATCH, `[${lists(half)}]`);
     expect(event!.issues).toEqual(['the event is nested deeper than 32 levels']);
     expect(parse).not.toHaveBeenCalled();

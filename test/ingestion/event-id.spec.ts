@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { v5 } from 'uuid';
-import { eventIdOf, issueOfId, legacyEventIdOf } from '../../src/event-log/event-id.js';
+import { eventIdOf, issueOfId, legacyEventIdOf } from '../../src/events/event-id.js';
 
 const UUID_V5 = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TooManyRequests } from '../../src/http/answer-error.js';
-import { type Facts, Pace, tally } from '../../src/ingestion/pace.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { TooManyRequests } from '../../src/http/errors/error-response.js';
+import { type Facts, IngestBackpressure, tally } from '../../src/ingestion/pace.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { Proxy } from '../faults/rig/proxy.js';
 import { Scene } from '../faults/rig/scene.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -38,7 +38,7 @@ const counting = async (behindMs: number): Promise<() => Promise<void>> => {
 const big = new Map([['big', 1_000]]);
 const small = new Map([['small', 1]]);
 
-let pace: Pace;
+let pace: IngestBackpressure;
 const store = async (facts: Facts, by = pace): Promise<void> => {
   await by.admit(facts);
   by.stored(facts);
@@ -46,7 +46,7 @@ const store = async (facts: Facts, by = pace): Promise<void> => {
 
 beforeEach(async () => {
   await countedUpTo(0);
-  pace = new Pace(database.pool);
+  pace = new IngestBackpressure(database.pool);
 });
 
 it('lets everybody in while everything is counted in time', async () => {
@@ -93,7 +93,7 @@ it('holds nobody where the projector stands still: the log takes everything', as
 
 it('holds nobody where the database does not say how far the projector is', async () => {
   const away = await createDatabase();
-  const blind = new Pace(away.pool);
+  const blind = new IngestBackpressure(away.pool);
   await store(big, blind);
   await away.drop();
   await sleep(300);
@@ -104,7 +104,7 @@ it('waits for no database that is silent', async () => {
   const scene = new Scene(1);
   const { proxy, url } = await Proxy.start(scene, database.url);
   const pool = createPool(url, () => {});
-  const patient = new Pace(pool);
+  const patient = new IngestBackpressure(pool);
   await pool.query('select 1');
   await store(big, patient);
   await sleep(300);

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Registry } from 'prom-client';
 import { readConfig } from '../../src/config.js';
 import { dayOf, MS_PER_DAY } from '../../src/events/instant.js';
-import { TooManyRequests } from '../../src/http/answer-error.js';
+import { TooManyRequests } from '../../src/http/errors/error-response.js';
 import { type Amount, Quota } from '../../src/ingestion/quota.js';
 import { readIngestUsage } from '../../src/read-models/ingest-usage.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const NOON = Date.parse('2026-03-01T12:00:00.000Z');

@@ -5,20 +5,20 @@ import { Registry } from 'prom-client';
 import { readConfig } from '../../src/config.js';
 import { assetHash } from '../../src/assets/asset-key.js';
 import { Invalid } from '../../src/errors.js';
-import { TooManyRequests } from '../../src/http/answer-error.js';
-import { eventIdOf, legacyEventIdOf } from '../../src/event-log/event-id.js';
+import { TooManyRequests } from '../../src/http/errors/error-response.js';
+import { eventIdOf, legacyEventIdOf } from '../../src/events/event-id.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
-import { createPostgresLog } from '../../src/event-log/postgres.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { ASSET_TYPES } from '../../src/events/asset-types.js';
 import { OWN_TYPES, parseEvent } from '../../src/events/event.js';
 import { dayOf } from '../../src/events/instant.js';
 import { readCloudEvent } from '../../src/ingestion/cloud-event.js';
 import { decide, type RecordedEvents, RecordEvents, RecordEventsHandler } from '../../src/ingestion/record-events.js';
-import { Pace } from '../../src/ingestion/pace.js';
+import { IngestBackpressure } from '../../src/ingestion/pace.js';
 import { Quota } from '../../src/ingestion/quota.js';
 import { finish, TimeSlices } from '../../src/ingestion/time-slices.js';
 import { readIngestUsage } from '../../src/read-models/ingest-usage.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { createPool } from '../../src/postgres/pool.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
@@ -97,9 +97,12 @@ const record = async (
   organization?: string,
 ): Promise<RecordedEvents & { stored: RecordedEvent[] }> => {
   position = await log.head();
-  const answer = await new RecordEventsHandler(log, new Pace(database.pool), quota(), new TimeSlices()).execute(
-    new RecordEvents(events, LATEST, organization),
-  );
+  const answer = await new RecordEventsHandler(
+    log,
+    new IngestBackpressure(database.pool),
+    quota(),
+    new TimeSlices(),
+  ).execute(new RecordEvents(events, LATEST, organization));
   return { ...answer, stored: await log.readAll(position, 10_000) };
 };
 const refusalOf = async (
@@ -433,7 +436,7 @@ describe('Whatever is sent', () => {
 it('A request fails where the log does, so that nobody takes it for stored', async () => {
   const closed = await createPostgresLog(createPool(database.url, () => {}));
   await closed.close();
-  const handler = new RecordEventsHandler(closed, new Pace(database.pool), quota(), new TimeSlices());
+  const handler = new RecordEventsHandler(closed, new IngestBackpressure(database.pool), quota(), new TimeSlices());
   await expect(handler.execute(new RecordEvents([threat('lost')], LATEST, undefined))).rejects.toThrow();
 });
 
@@ -441,7 +444,7 @@ it('A request that is refused half-way gets further when it comes again, and eac
   const counted = await createDatabase();
   const halfLog = await createPostgresLog(createPool(counted.url, () => {}));
   const used = new Quota(counted.pool, readConfig({}), new Registry());
-  const handler = new RecordEventsHandler(halfLog, new Pace(counted.pool), used, new TimeSlices());
+  const handler = new RecordEventsHandler(halfLog, new IngestBackpressure(counted.pool), used, new TimeSlices());
   // The projector moves, but never past what is stored here.
   let isMoving = true;
   const moving = (async () => {

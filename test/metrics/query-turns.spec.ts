@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { Unavailable } from '../../src/errors.js';
-import { TooManyRequests } from '../../src/http/answer-error.js';
+import { TooManyRequests } from '../../src/http/errors/error-response.js';
 import { QueryTurns } from '../../src/metrics/query-turns.js';
 
 /** Queries that end when they are told to. */

@@ -3,11 +3,11 @@ import type { Transaction } from 'kysely';
 import { sql } from 'kysely';
 import fc from 'fast-check';
 import { v5 } from 'uuid';
-import { assetGroups } from '../../projections/asset-groups.js';
-import type { GroupEvent } from '../../projections/asset-groups-newest.js';
-import type { ProjectedEvent } from '../../projections/projection.js';
-import { ANSWER_KEPT } from '../../src/events/asset-groups.js';
-import { createReadModels } from '../../src/read-models/pool.js';
+import { assetGroups } from '../../projections/asset-groups/projection.js';
+import type { GroupEvent } from '../../projections/asset-groups/fold.js';
+import type { ProjectedEvent } from '../../projections/engine/projection.js';
+import { IDEMPOTENCY_TTL_MS } from '../../src/events/asset-groups.js';
+import { createReadModels } from '../../src/read-models/kysely.js';
 import type { Tables } from '../../src/read-models/tables.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -184,8 +184,8 @@ describe('the projection of asset groups', () => {
       { ...created(1, 'A'), metadata },
       { event: refused, metadata: { ...metadata, idempotencyKeyHash: 'c'.repeat(64) } },
       { ...created(2, 'B'), metadata: { idempotencyKeyHash: 'not a hash', bodyHash: '\0' } },
-      created(3, 'C', T0 + ANSWER_KEPT - 1),
-      created(4, 'D', T0 + ANSWER_KEPT),
+      created(3, 'C', T0 + IDEMPOTENCY_TTL_MS - 1),
+      created(4, 'D', T0 + IDEMPOTENCY_TTL_MS),
     ]);
     await apply(events.slice(0, 4));
     expect((await rows())['asset_group_requests']).toMatchObject([

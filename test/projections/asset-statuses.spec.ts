@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../projections/asset-statuses.js';
-import { Projector } from '../../projections/projector.js';
-import { rebuild } from '../../projections/rebuild.js';
-import { verify } from '../../projections/verify.js';
+import { Projector } from '../../projections/engine/projector.js';
+import { rebuild } from '../../projections/engine/rebuild.js';
+import { verify } from '../../projections/engine/verify.js';
 import { ArrayLog } from '../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';

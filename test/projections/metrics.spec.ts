@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { metrics } from '../../projections/metrics.js';
-import { Projector } from '../../projections/projector.js';
-import { verify } from '../../projections/verify.js';
+import { metrics } from '../../projections/metrics/projection.js';
+import { Projector } from '../../projections/engine/projector.js';
+import { verify } from '../../projections/engine/verify.js';
 import { dayOf, EARLIEST, LATEST } from '../../src/events/instant.js';
 import type { Batch, EventLog } from '../../src/event-log/event-log.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventIdOf, legacyEventIdOf } from '../../src/event-log/event-id.js';
+import { eventIdOf, legacyEventIdOf } from '../../src/events/event-id.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
-import { readEvent } from '../../projections/read-event.js';
+import { decodeEvent } from '../../projections/engine/decode-event.js';
 import { sent, SOURCE, recordedInOrder } from '../support/upstream.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -22,7 +22,7 @@ const [DUE] = recordedInOrder([
 const { type, stream } = DUE!;
 
 const reading = (changes: Partial<RecordedEvent>): string => {
-  const result = readEvent({ ...DUE!, ...changes });
+  const result = decodeEvent({ ...DUE!, ...changes });
   return result.kind === 'unreadable' ? result.reason : result.kind;
 };
 const named = (source: string, id: string, rule: 'new' | 'old' = 'new'): Partial<RecordedEvent> => ({

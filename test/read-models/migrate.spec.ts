@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { migrate } from '../../src/read-models/migrate.js';
+import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { createDatabase } from '../support/postgres.js';
 
 /** Every column and check of the read models. */
@@ -33,7 +33,7 @@ describe('the tables of a database that an earlier version made', () => {
       await database.pool.query(`${changes}; delete from read.migrations where name > '0005-asset-groups'`);
       await database.pool.query(`
         insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'a log', 7, 0)`);
-      await migrate(database.pool);
+      await migrateReadModels(database.pool);
       expect(await shapeOf(database.pool)).toEqual(due);
       const { rows } = await database.pool.query('select position, last_stream from read.checkpoints');
       expect(rows).toEqual([{ position: 7, last_stream: null }]);

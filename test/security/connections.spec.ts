@@ -3,8 +3,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { limitConnections } from '../../src/http/connections-per-address.js';
-import { cutStalledReaders, STALLED_AFTER_MS } from '../../src/http/stalled-readers.js';
+import { limitConnections } from '../../src/http/connections/connections-per-address.js';
+import { cutStalledReaders, STALLED_AFTER_MS } from '../../src/http/connections/stalled-readers.js';
 import { startApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 

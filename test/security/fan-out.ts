@@ -19,7 +19,7 @@ interface Dose {
 const ORGANIZATION = TENANTS[8]!;
 const BATCH = 500;
 /** As the specification of the events says. */
-const MOST_BRANDS = 50;
+const MAX_BRANDS = 50;
 const AT = '2026-03-01T00:00:00Z';
 const TYPE = 'application/cloudevents-batch+json';
 
@@ -50,9 +50,9 @@ const attack = async (scene: Scene, target: Opened, { batches, quietMs, limits }
   const { seen, findings } = await unnoticed(scene, target, { quietMs, limits }, async () => {
     // A million facts in two bodies.
     for (const batch of [0, 1]) tooMany += (await post(reports(`${run}-x`, batch, 1_000))).body.accepted ?? 0;
-    tooMany += (await post(reports(`${run}-y`, 0, MOST_BRANDS + 1, 1))).body.accepted ?? 0;
+    tooMany += (await post(reports(`${run}-y`, 0, MAX_BRANDS + 1, 1))).body.accepted ?? 0;
     await inLanes(4, batches, async (batch) => {
-      const { status, body } = await post(reports(run, batch, MOST_BRANDS));
+      const { status, body } = await post(reports(run, batch, MAX_BRANDS));
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       accepted += body.accepted ?? 0;
       scene.tell(`${accepted} heavy events accepted`);
@@ -61,11 +61,11 @@ const attack = async (scene: Scene, target: Opened, { batches, quietMs, limits }
   });
   const slowed = [...statuses].filter(([status]) => status !== 200 && status !== 429);
   return {
-    dose: `1,000 events of 1,000 brands; ${batches} × ${BATCH} of ${MOST_BRANDS} at full rate`,
+    dose: `1,000 events of 1,000 brands; ${batches} × ${BATCH} of ${MAX_BRANDS} at full rate`,
     seen: `${accepted} accepted, ${statuses.get(429) ?? 0} × 429; ${seen}`,
     findings: [
       ...findings,
-      ...(tooMany > 0 ? [`${tooMany} events of more than ${MOST_BRANDS} brands were accepted`] : []),
+      ...(tooMany > 0 ? [`${tooMany} events of more than ${MAX_BRANDS} brands were accepted`] : []),
       ...slowed.map(([status, n]) => `${n} batches were answered ${status}`),
     ],
   };

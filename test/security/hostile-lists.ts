@@ -22,7 +22,7 @@ interface HostileList {
   readonly text?: string;
 }
 
-const MOST_BYTES = 1_000_000;
+const MAX_BYTES = 1_000_000;
 const TIMEOUT_MS = 800;
 const GOOD = Array.from({ length: 30 }, (_, n) => `listed-${n}.example`);
 const INNOCENT = [
@@ -68,7 +68,7 @@ const HOSTILE: readonly HostileList[] = [
   text('plain', 'a page that calls itself text', '<html><script>alert(1)</script>\nbank.com\n'),
   text('plain', 'nothing', ''),
   text('plain', 'a tenth of what it was', 'innocent.example\n'),
-  text('plain', 'one line of a megabyte', 'x'.repeat(MOST_BYTES - 1)),
+  text('plain', 'one line of a megabyte', 'x'.repeat(MAX_BYTES - 1)),
   text('plain', 'more than it may be', `${'innocent.example\n'.repeat(70_000)}`),
   text('plain', 'good entries between bad ones', [...GOOD, ...BAD_ENTRIES].join('\n')),
   text('json', 'good items between bad ones', JSON.stringify([...GOOD, ...BAD_ENTRIES, 1, null, {}, [['com']], true])),
@@ -143,7 +143,7 @@ const attack = async (scene: Scene, { refreshes }: Dose): Promise<Outcome> => {
     url: `${url}/${n}`,
     refreshSeconds: 1,
     timeoutMs: TIMEOUT_MS,
-    maxBytes: MOST_BYTES,
+    maxBytes: MAX_BYTES,
   }));
   await writeFile(file, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, ...sources] }));
   const target = await openService(scene, { env: { SOURCES_FILE: file } });

@@ -21,7 +21,7 @@ const PIPELINED = 200;
 /** As large as answers get. */
 const PATHS = ['/openapi.json', '/docs/swagger-ui-bundle.js', '/v2/organization/asset-groups'];
 /** What a connection may cost that has asked for much and takes nothing. */
-const MOST_BYTES_EACH = 4 * 1024 * 1024;
+const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
 const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Promise<Outcome> => {
   const { connections, stayMs, untilCut, quietMs, limits } = dose;
@@ -37,7 +37,7 @@ const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Pr
     );
     await sleep(1_000);
     each = ((await target.weigh()).memory - before.memory) / connections;
-    if (each > MOST_BYTES_EACH) findings.push(`Each of them costs ${Math.round(each)} bytes`);
+    if (each > MAX_BYTES_EACH) findings.push(`Each of them costs ${Math.round(each)} bytes`);
     const until = Date.now() + stayMs;
     let left = Infinity;
     while (left > connections / 20 && Date.now() < until) {

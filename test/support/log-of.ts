@@ -1,5 +1,5 @@
 import { type Batch, EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb.js';
+import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { ArrayLog } from './array-log.js';
 import { eventStores } from './event-store.js';
 

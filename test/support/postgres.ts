@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
-import { migrate } from '../../src/read-models/migrate.js';
-import { createPool } from '../../src/read-models/pool.js';
+import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { createPool } from '../../src/postgres/pool.js';
 
 export interface TestDatabase {
   readonly url: string;
@@ -31,7 +31,7 @@ const urlOn = (server: string, name: string): string => {
 export const createTemplate = async (server: string): Promise<void> => {
   await administer(server, `create database ${TEMPLATE}`);
   const pool = createPool(urlOn(server, TEMPLATE), () => {});
-  await migrate(pool);
+  await migrateReadModels(pool);
   await pool.end();
 };
 
@@ -44,7 +44,7 @@ export const createDatabase = async ({ migrated = true } = {}): Promise<TestData
   await administer(server, `create database ${name}${migrated && isServerOurs ? ` template ${TEMPLATE}` : ''}`);
   const url = urlOn(server, name);
   const pool = createPool(url, () => {});
-  if (migrated && !isServerOurs) await migrate(pool);
+  if (migrated && !isServerOurs) await migrateReadModels(pool);
   return {
     url,
     pool,

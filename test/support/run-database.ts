@@ -6,15 +6,15 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { openDatabase } from '../../src/embedded-postgres/embedded-postgres.js';
-import { findPlace } from '../../src/embedded-postgres/place.js';
+import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
+import { findClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
 import { createTemplate } from './postgres.js';
 import { superuserOf } from './superuser.js';
 
 const folder = await mkdtemp(join(tmpdir(), 'threat-protection-test-'));
 // Where we are root the server is another user, who has to pass.
 if (process.getuid?.() === 0) await chmod(folder, 0o711);
-const { cluster } = await findPlace(folder);
+const { cluster } = await findClusterLayout(folder);
 const parents = new Set([dirname(cluster), folder]);
 
 const remove = async (): Promise<void> => {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { assetHash } from '../../src/assets/asset-key.js';
-import { eventIdOf } from '../../src/event-log/event-id.js';
+import { eventIdOf } from '../../src/events/event-id.js';
 import type { NewEvent, RecordedEvent } from '../../src/event-log/event-log.js';
 import { parseEvent, toJson, type UpstreamEvent } from '../../src/events/event.js';
 import { streamOf } from '../../src/events/streams.js';
@@ -35,13 +34,13 @@ export const stored = ({ id, type, data }: Sent): { stream: string; event: NewEv
   const { event, issues } = parseEvent(type, data);
   if (!event) throw new Error(`The spec's own event is wrong: ${issues.join('; ')}`);
   const metadata = { source: SOURCE, id, time: '2026-01-01T00:00:00.000Z' };
-  const stream = streamOf(event, assetHash);
+  const stream = streamOf(event);
   return { stream, event: { id: eventIdOf(SOURCE, id, type, stream), type, data: toJson(event), metadata } };
 };
 
 /** The id under which it is stored. */
 export const eventId = ({ id, type, data }: Sent): string =>
-  eventIdOf(SOURCE, id, type, streamOf({ type, data } as unknown as UpstreamEvent, assetHash));
+  eventIdOf(SOURCE, id, type, streamOf({ type, data } as unknown as UpstreamEvent));
 
 /** As a log that has stored them in this order, one that occurs twice stored twice. */
 export const recordedInOrder = (events: readonly Sent[]): RecordedEvent[] => {

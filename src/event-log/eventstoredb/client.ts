@@ -38,7 +38,7 @@ export interface Written {
   readonly position?: Position | undefined;
 }
 
-export interface Feed {
+export interface SubscriptionHandlers {
   /** Everything that was sent is gone or wrong; nothing more will come. Called at most once. */
   readonly onLost: (reason: string) => void;
   readonly onEvent: (event: RecordedEvent) => void;
@@ -155,7 +155,7 @@ export class StoreClient {
   subscribe(
     after: bigint,
     prefixes: readonly string[],
-    { onLost, onEvent, onProgress, onCaughtUp }: Feed,
+    { onLost, onEvent, onProgress, onCaughtUp }: SubscriptionHandlers,
   ): Subscription {
     const subscription = this.client.subscribeToAll(
       {

@@ -1,16 +1,23 @@
 import { BEGINNING, type ExpectedRevision, type RecordedEvent } from '../event-log.js';
-import { Calls, type Limits } from './calls.js';
-import { type Feed, type Reading, StoreClient, type Subscription, type WritableEvent, type Written } from './client.js';
-import { guardAgainstSlips, isMissingStream, unavailable } from './failures.js';
-import { Turnstile } from './turnstile.js';
+import { CallWatchdog, type Limits } from './call-watchdog.js';
+import {
+  type SubscriptionHandlers,
+  type Reading,
+  StoreClient,
+  type Subscription,
+  type WritableEvent,
+  type Written,
+} from './client.js';
+import { swallowClientRejections, isMissingStream, unavailable } from './failures.js';
+import { Semaphore } from './semaphore.js';
 
 const LIMIT_MS = 1_700;
 const READ_LIMITS: Limits = { limitMs: LIMIT_MS, repeatMs: Number.POSITIVE_INFINITY };
 /** A server that is busy storing the same ids for someone else drops a repetition without a word. */
 const APPEND_LIMITS: Limits = { limitMs: LIMIT_MS, repeatMs: 400 };
 /** One HTTP/2 connection carries 100 streams; what comes after waits for ever, appends included. */
-const MOST_READS = 32;
-const MOST_APPENDS = 256;
+const MAX_READS = 32;
+const MAX_APPENDS = 256;
 /**
  * One connection to the store, with a time limit around every call and every error told apart: what the caller did
  * wrong as itself, everything else as `Unavailable`.
@@ -21,15 +28,15 @@ export class EventStoreConnection {
   private client: StoreClient;
   private users = 0;
   /** What appends goes in here, and leaves when it is answered. */
-  readonly appends = new Turnstile(MOST_APPENDS);
-  private readonly reads = new Turnstile(MOST_READS);
+  readonly appends = new Semaphore(MAX_APPENDS);
+  private readonly reads = new Semaphore(MAX_READS);
   private readonly followers = new Set<(reason: string) => void>();
-  private readonly calls = new Calls(() => this.renew());
+  private readonly calls = new CallWatchdog(() => this.renew());
   private renewal: Promise<void> | undefined;
 
   private constructor(private readonly url: string) {
     this.client = new StoreClient(url);
-    guardAgainstSlips();
+    swallowClientRejections();
   }
 
   /**
@@ -117,7 +124,7 @@ export class EventStoreConnection {
   }
 
   /** Follows the store after a position, filtered by the server to what begins so. */
-  subscribe(after: bigint, prefixes: readonly string[], feed: Feed): Subscription {
+  subscribe(after: bigint, prefixes: readonly string[], feed: SubscriptionHandlers): Subscription {
     const lose = (reason: string): void => {
       if (!this.followers.delete(lose)) return;
       subscription.end();
@@ -137,12 +144,12 @@ export class EventStoreConnection {
 
   private async read(start: (client: StoreClient, touched: () => void) => Reading): Promise<RecordedEvent[]> {
     let reading: Reading | undefined;
-    const room = this.reads.enter();
+    const room = this.reads.acquire();
     if (room !== undefined) await room;
     try {
       await this.renewal;
-      const read = (call: { touch(): void }): Promise<RecordedEvent[]> => {
-        reading = start(this.client, () => call.touch());
+      const read = (call: { heartbeat(): void }): Promise<RecordedEvent[]> => {
+        reading = start(this.client, () => call.heartbeat());
         return reading.events;
       };
       return await this.calls.make('read', read, READ_LIMITS);
@@ -150,10 +157,10 @@ export class EventStoreConnection {
       if (isMissingStream(error)) return [];
       reading?.cancel();
       const failure = unavailable(error);
-      this.reads.refuseWaiting(failure);
+      this.reads.rejectQueued(failure);
       throw failure;
     } finally {
-      this.reads.leave();
+      this.reads.release();
     }
   }
 
@@ -163,7 +170,7 @@ export class EventStoreConnection {
    */
   private renew(): void {
     if (this.renewal !== undefined || this.calls.pending > 0) return;
-    this.calls.forgive();
+    this.calls.resetFailures();
     this.renewal = this.client.discard().then(() => {
       this.client = new StoreClient(this.url);
       this.renewal = undefined;

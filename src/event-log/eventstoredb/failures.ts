@@ -66,7 +66,7 @@ export const appendFailure = (stream: string, expected: ExpectedRevision, error:
  * The client writes within promises nobody holds, and settles what is pending through other ways; what goes wrong in
  * the former is no news. Its replies to what it gave up already go wrong likewise.
  */
-const isSlipOfClient = (error: unknown): boolean => {
+const isStrayClientRejection = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   const { code, type } = error as FailedCall;
   if (/db-client.*(batchAppend|backpressuredWrite)|grpc-js/.test(error.stack ?? '')) return true;
@@ -76,11 +76,11 @@ const isSlipOfClient = (error: unknown): boolean => {
 let isGuarded = false;
 
 /** Keeps the client's slips from ending the process. */
-export const guardAgainstSlips = (): void => {
+export const swallowClientRejections = (): void => {
   if (isGuarded) return;
   isGuarded = true;
   process.on('unhandledRejection', (reason) => {
     // Everyone else's still ends the process, as without this listener.
-    if (!isSlipOfClient(reason) && process.listenerCount('unhandledRejection') === 1) throw reason;
+    if (!isStrayClientRejection(reason) && process.listenerCount('unhandledRejection') === 1) throw reason;
   });
 };

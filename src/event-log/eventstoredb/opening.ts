@@ -4,7 +4,7 @@ import { Unavailable } from '../../errors.js';
 import { RefusedByStore } from './failures.js';
 
 const LIMIT_MS = 20_000;
-const LEAST_PAUSE_MS = 200;
+const MIN_PAUSE_MS = 200;
 
 const ABOUT_TLS = /certificate|self.signed|\bSSL\b|\bTLS\b|wrong version number|packet length too long/i;
 
@@ -34,7 +34,7 @@ export const openInTime = async (open: () => Promise<void>): Promise<void> => {
           1,
           { cause: error },
         );
-      await sleep(LEAST_PAUSE_MS * (1 + Math.random()));
+      await sleep(MIN_PAUSE_MS * (1 + Math.random()));
     }
   }
 };

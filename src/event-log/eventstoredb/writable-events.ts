@@ -4,7 +4,7 @@ import type { WritableEvent } from './client.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** What the server takes in one append, which it counts generously. */
-const MOST_BYTES = 1_048_576;
+const MAX_BYTES = 1_048_576;
 const EVENT_OVERHEAD_BYTES = 256;
 
 /** As the client asks for them: of no other class than this one. */
@@ -28,9 +28,9 @@ export const writableEvents = (stream: string, events: readonly NewEvent[]): Wri
     bytes += Buffer.byteLength(JSON.stringify(data)) + metadata.length + EVENT_OVERHEAD_BYTES + 2 * type.length;
     return { id, type, contentType: 'application/json', data, metadata };
   });
-  if (bytes > MOST_BYTES)
+  if (bytes > MAX_BYTES)
     throw new Invalid(
-      `The events for ${stream} are ${bytes} bytes together; the event store takes ${MOST_BYTES} at once`,
+      `The events for ${stream} are ${bytes} bytes together; the event store takes ${MAX_BYTES} at once`,
     );
   return writable;
 };

@@ -9,7 +9,7 @@ import {
 } from '../event-log.js';
 import type { WritableEvent } from './client.js';
 import type { EventStoreConnection } from './connection.js';
-import type { StoreEnd } from './end.js';
+import type { HeadTracker } from './head-tracker.js';
 import { appendFailure, RefusedByStore } from './failures.js';
 import type { OurStreams } from './streams.js';
 import { writableEvents } from './writable-events.js';
@@ -63,7 +63,7 @@ export class Writer {
   constructor(
     private readonly connection: EventStoreConnection,
     private readonly streams: OurStreams,
-    private readonly end: StoreEnd,
+    private readonly end: HeadTracker,
   ) {}
 
   async append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
@@ -136,7 +136,7 @@ export class Writer {
     const { appends } = this.connection;
     let isIn = false;
     try {
-      const room = appends.enter();
+      const room = appends.acquire();
       if (room !== undefined) await room;
       isIn = true;
       // What is known of the end must not be older than a moment.
@@ -144,10 +144,10 @@ export class Writer {
       if (refreshed !== undefined) await refreshed;
       return await this.sendUntilAnswered(stream, expected, events);
     } catch (error) {
-      if (isIn && error instanceof Unavailable) appends.refuseWaiting(error);
+      if (isIn && error instanceof Unavailable) appends.rejectQueued(error);
       throw error;
     } finally {
-      if (isIn) appends.leave();
+      if (isIn) appends.release();
       this.underWay.delete(events[0]!.id);
     }
   }
@@ -166,7 +166,7 @@ export class Writer {
         const limitMs = now === startedAt ? undefined : startedAt + LIMIT_MS - now;
         const { nextExpectedRevision, position } = await this.connection.append(name, expected, events, limitMs);
         const { commit } = position!;
-        this.end.know(commit, performance.now());
+        this.end.observe(commit, performance.now());
         // What an attempt stored whose answer was lost is no duplicate: it is after the end as it was before.
         return { revision: nextExpectedRevision, position: commit, duplicate: commit <= end };
       } catch (error) {

@@ -1,20 +1,20 @@
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rm } from 'node:fs/promises';
-import { type Binaries, findBinaries } from '../../../src/embedded-postgres/binaries.js';
-import { createCluster } from '../../../src/embedded-postgres/cluster.js';
-import { findPlace, type Place } from '../../../src/embedded-postgres/place.js';
-import { findPostmaster, stopPostmaster } from '../../../src/embedded-postgres/postmaster.js';
-import { startServer } from '../../../src/embedded-postgres/server.js';
+import { type Binaries, findBinaries } from '../../../src/postgres/embedded/binaries.js';
+import { createCluster } from '../../../src/postgres/embedded/cluster.js';
+import { findClusterLayout, type ClusterLayout } from '../../../src/postgres/embedded/cluster-layout.js';
+import { findPostmaster, stopPostmaster } from '../../../src/postgres/embedded/postmaster.js';
+import { startServer } from '../../../src/postgres/embedded/server.js';
 import { superuserUrl } from '../../support/superuser.js';
 import type { Scene } from './scene.js';
 
 /** A PostgreSQL that the fault alone starts and kills; nobody revives it. */
 export class OwnPostgres {
-  private constructor(private readonly place: Place) {}
+  private constructor(private readonly place: ClusterLayout) {}
 
   static async create(scene: Scene, folder?: string): Promise<OwnPostgres> {
-    const place = await findPlace(folder ?? (await scene.folder()));
+    const place = await findClusterLayout(folder ?? (await scene.folder()));
     scene.later(() => rm(dirname(place.cluster), { recursive: true, force: true, maxRetries: 20 }));
     await createCluster(place, await findBinaries(dirname(place.cluster), place.owner));
     const postgres = new OwnPostgres(place);
@@ -46,7 +46,7 @@ export class OwnPostgres {
 
 /** The embedded server of a data directory, seen from outside: looking does not count as using. */
 export const embeddedServer = async (dataDir: string): Promise<{ pid: number; url: string } | undefined> => {
-  const place = await findPlace(dataDir);
+  const place = await findClusterLayout(dataDir);
   const postmaster = await findPostmaster(place.cluster);
   return postmaster?.status === 'ready'
     ? { pid: postmaster.pid, url: await superuserUrl(place, postmaster) }
@@ -55,7 +55,7 @@ export const embeddedServer = async (dataDir: string): Promise<{ pid: number; ur
 
 /** Takes away what the embedded server of a data directory keeps, also outside of it. */
 export const removeEmbedded = async (dataDir: string): Promise<void> => {
-  const place = await findPlace(dataDir);
+  const place = await findClusterLayout(dataDir);
   const postmaster = await findPostmaster(place.cluster);
   if (postmaster) {
     process.kill(postmaster.pid, 'SIGKILL');

@@ -57,7 +57,7 @@ const prober = new Prober(
   newAgent(),
 );
 
-const LONGEST_UNCOUNTED_MS = 60_000;
+const MAX_UNCOUNTED_MS = 60_000;
 const counts: Probed[] = [];
 let isOver = false;
 
@@ -71,7 +71,7 @@ const watchCounts = async (): Promise<void> => {
     await ask(`${url}/v2/events`, { method: 'POST', key: ingest, type: EVENTS, body: report(organization, n), agent });
     const at = Date.now();
     let isCounted = false;
-    while (!isCounted && Date.now() - at < LONGEST_UNCOUNTED_MS) {
+    while (!isCounted && Date.now() - at < MAX_UNCOUNTED_MS) {
       isCounted = (await reports()) >= first + n;
       if (!isCounted) await sleep(10);
     }
@@ -81,7 +81,7 @@ const watchCounts = async (): Promise<void> => {
 };
 
 const watching = watchCounts().catch((error: Error) => {
-  counts.push({ what: 'counted', at: Date.now(), ms: LONGEST_UNCOUNTED_MS, status: 0, error: error.message });
+  counts.push({ what: 'counted', at: Date.now(), ms: MAX_UNCOUNTED_MS, status: 0, error: error.message });
 });
 
 const finish = async (): Promise<void> => {

@@ -48,9 +48,9 @@ interface Found {
   readonly failure?: Failure;
 }
 
-const MOST_APPEND_BYTES = 1_048_576;
+const MAX_APPEND_BYTES = 1_048_576;
 /** What one connection carries at a time; the next call waits. */
-const MOST_STREAMS = 100;
+const MAX_STREAMS = 100;
 /** After this a server gives up on an append it has not seen the end of, and says so. */
 const WRITE_TIMEOUT_MS = 2_000;
 /** A filtered subscription says how far it has come each 32 records, times what the client asks for. */
@@ -99,7 +99,7 @@ export class EventStoreDouble {
   private constructor(readonly store: Store) {
     this.server = new Server({
       'grpc.max_receive_message_length': 17 * 1024 * 1024,
-      'grpc.max_concurrent_streams': MOST_STREAMS,
+      'grpc.max_concurrent_streams': MAX_STREAMS,
     });
     this.server.addService(STREAMS, {
       read: (call: Reader) => this.read(call),
@@ -299,9 +299,9 @@ export class EventStoreDouble {
         // The append stays open, and gets a second answer when its time is over. So does a real server's.
         return void call.write(badRequest(correlation, append.stream));
       }
-      if (append.events.reduce((bytes, { data }) => bytes + data.length, 0) > MOST_APPEND_BYTES) {
+      if (append.events.reduce((bytes, { data }) => bytes + data.length, 0) > MAX_APPEND_BYTES) {
         open.delete(key);
-        return void call.write(tooLarge(correlation, append.stream, MOST_APPEND_BYTES));
+        return void call.write(tooLarge(correlation, append.stream, MAX_APPEND_BYTES));
       }
       if (!request.getIsFinal()) return;
       open.delete(key);

@@ -1,0 +1,126 @@
+import { type IdempotentRequest, idempotentRequestOf } from '../../src/events/asset-groups.js';
+import type { EventOf } from '../../src/events/event.js';
+import { isLater, recordOf } from '../../src/events/record.js';
+import type { ProjectedEvent } from '../engine/projection.js';
+
+export const TYPES = [
+  'AssetGroupCreated',
+  'AssetGroupRenamed',
+  'AssetGroupDeleted',
+  'AssetGroupRefused',
+  'AssetGrouped',
+  'AssetUngrouped',
+] as const;
+
+export type GroupEvent = EventOf<(typeof TYPES)[number]>;
+
+export interface Stream {
+  readonly organization: string;
+  revision: bigint;
+  lastGroupId: number;
+  latestAt: number;
+}
+
+export interface Group {
+  readonly organization: string;
+  readonly groupId: number;
+  /** null: deleted */
+  readonly name: string | null;
+  readonly revision: bigint;
+}
+
+export interface Answer extends IdempotentRequest {
+  readonly organization: string;
+  readonly groupId: number | null;
+  readonly answeredAt: number;
+  readonly revision: bigint;
+}
+
+export interface GroupedAsset {
+  readonly organization: string;
+  /** The asset's hash. */
+  readonly asset: string;
+  /** null: in no group */
+  readonly groupId: number | null;
+  readonly version: number;
+  readonly eventId: string;
+}
+
+/** The newest state of everything that a batch speaks of. */
+export class NewestGroups {
+  readonly streams = new Map<string, Stream>();
+  readonly groups = new Map<string, Group>();
+  readonly answers = new Map<string, Answer>();
+  readonly assets = new Map<string, GroupedAsset>();
+
+  add({ event, id, revision, metadata }: ProjectedEvent<GroupEvent>): void {
+    const { organization } = event.data;
+    const stream = this.stream(organization);
+    switch (event.type) {
+      case 'AssetGroupCreated': {
+        const { groupId, name, createdAt } = event.data;
+        reach(stream, revision, createdAt);
+        this.group({ organization, groupId, name, revision });
+        stream.lastGroupId = Math.max(stream.lastGroupId, groupId);
+        this.answer(metadata, { organization, groupId, answeredAt: createdAt, revision });
+        return;
+      }
+      case 'AssetGroupRenamed': {
+        const { groupId, name, updatedAt } = event.data;
+        reach(stream, revision, updatedAt);
+        this.group({ organization, groupId, name, revision });
+        return;
+      }
+      case 'AssetGroupDeleted': {
+        const { groupId, deletedAt } = event.data;
+        reach(stream, revision, deletedAt);
+        this.group({ organization, groupId, name: null, revision });
+        return;
+      }
+      case 'AssetGroupRefused':
+        reach(stream, revision, event.data.createdAt);
+        this.answer(metadata, { organization, groupId: null, answeredAt: event.data.createdAt, revision });
+        return;
+      case 'AssetGrouped':
+      case 'AssetUngrouped': {
+        const { id: asset, version } = recordOf(event);
+        const groupId = event.type === 'AssetGrouped' ? event.data.groupId : null;
+        this.asset({ organization, asset, groupId, version, eventId: id });
+      }
+    }
+  }
+
+  private stream(organization: string): Stream {
+    let stream = this.streams.get(organization);
+    if (!stream) {
+      stream = { organization, revision: -1n, lastGroupId: 0, latestAt: 0 };
+      this.streams.set(organization, stream);
+    }
+    return stream;
+  }
+
+  private group(group: Group): void {
+    const key = `${group.organization}:${group.groupId}`;
+    const before = this.groups.get(key);
+    if (!before || before.revision < group.revision) this.groups.set(key, group);
+  }
+
+  private answer(metadata: unknown, answer: Omit<Answer, keyof IdempotentRequest>): void {
+    const request = idempotentRequestOf(metadata);
+    if (!request) return;
+    const key = `${answer.organization}:${request.idempotencyKeyHash}`;
+    const before = this.answers.get(key);
+    if (!before || before.revision < answer.revision) this.answers.set(key, { ...request, ...answer });
+  }
+
+  private asset(asset: GroupedAsset): void {
+    const key = `${asset.organization}:${asset.asset}`;
+    const before = this.assets.get(key);
+    if (!before || isLater(asset, before)) this.assets.set(key, asset);
+  }
+}
+
+const reach = (stream: Stream, revision: bigint, at: number): void => {
+  if (revision > stream.revision) stream.revision = revision;
+  stream.latestAt = Math.max(stream.latestAt, at);
+};

@@ -1,0 +1,111 @@
+import type { Pool, PoolClient } from 'pg';
+import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
+
+export interface Checkpoint {
+  readonly projection: string;
+  readonly position: bigint;
+}
+
+/** Another instance moved a checkpoint: this one's view of what was applied is old. */
+export class CheckpointMoved extends Error {}
+
+/** The read models were filled from another log, or from one that was longer. */
+export class ForeignCheckpoint extends Error {}
+
+interface Row {
+  projection: string;
+  log_id: string;
+  position: number;
+  last_stream: string | null;
+  last_revision: number;
+  last_event_id: string;
+}
+
+/**
+ * Reads where these projections stand in the log, and enters those that are new at its beginning.
+ * @throws ForeignCheckpoint where going on would silently leave events out
+ */
+export const readCheckpoints = async (
+  pool: Pool,
+  log: EventLog,
+  projections: readonly string[],
+): Promise<Checkpoint[]> => {
+  const logId = await log.id();
+  await pool.query(
+    `insert into read.checkpoints (projection, log_id, position, as_of)
+     select name, $2, $3, 0 from unnest($1::text[]) name on conflict do nothing`,
+    [projections, logId, String(BEGINNING)],
+  );
+  const { rows } = await pool.query<Row>(
+    `select projection, log_id, position, last_stream, last_revision, last_event_id
+     from read.checkpoints where projection = any($1) order by projection`,
+    [projections],
+  );
+  const head = await log.head();
+  for (const { projection, log_id, position, last_stream, last_revision, last_event_id } of rows) {
+    if (log_id !== logId)
+      throw new ForeignCheckpoint(
+        `The read model of "${projection}" was filled from log ${log_id}, but this is log ${logId}. ` +
+          'Point the service at the log it was filled from, or drop the read models (schema "read") to have them counted anew.',
+      );
+    if (BigInt(position) > head)
+      throw new ForeignCheckpoint(
+        `The read model of "${projection}" has reached position ${position}, but the log ends at ${head}: ` +
+          'the log was restored to an earlier state. Drop the read models (schema "read") to have them counted anew.',
+      );
+    if (last_stream === null) continue;
+    // A log restored to an earlier state may have grown past the checkpoint since, with other events.
+    const [last] = await log.readStream(last_stream, BigInt(last_revision), 1);
+    if (last?.id !== last_event_id || last.position !== BigInt(position))
+      throw new ForeignCheckpoint(
+        `The read model of "${projection}" has counted up to event ${last_event_id} at position ${position}, but that event ` +
+          `${last?.id === last_event_id ? `is at position ${last.position} now` : 'is no longer in the log'}: the log was ` +
+          'restored to an earlier state and went on otherwise. Drop the read models (schema "read") to have them counted anew.',
+      );
+  }
+  return rows.map(({ projection, position }) => ({ projection, position: BigInt(position) }));
+};
+
+export interface Move {
+  readonly checkpoint: Checkpoint;
+  readonly to: bigint;
+  /** The last event that is counted by it; undefined where only time has passed. */
+  readonly last: RecordedEvent | undefined;
+  /** Events of unknown types that were passed over. */
+  readonly unknown: number;
+}
+
+const MOVE = {
+  name: 'checkpoints-move',
+  text: `
+    update checkpoints c
+    set position = m.to_position, as_of = greatest(c.as_of, $4), unknown = c.unknown + m.unknown,
+      last_stream = coalesce(m.stream, c.last_stream), last_revision = coalesce(m.revision, c.last_revision),
+      last_event_id = coalesce(m.event_id, c.last_event_id)
+    from unnest($1::text[], $2::bigint[], $3::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::uuid[])
+      m (projection, from_position, to_position, unknown, stream, revision, event_id)
+    where c.projection = m.projection and c.position = m.from_position`,
+};
+
+/**
+ * Moves checkpoints by compare-and-set, first in the transaction: whoever comes second waits here and then finds that
+ * the position is no longer the one it knew.
+ * @param asOf ms
+ * @throws CheckpointMoved where another instance was ahead; the transaction must be given up
+ */
+export const moveCheckpoints = async (connection: PoolClient, moves: readonly Move[], asOf: number): Promise<void> => {
+  const { rowCount } = await connection.query({
+    ...MOVE,
+    values: [
+      moves.map(({ checkpoint }) => checkpoint.projection),
+      moves.map(({ checkpoint }) => String(checkpoint.position)),
+      moves.map(({ to }) => String(to)),
+      asOf,
+      moves.map(({ unknown }) => unknown),
+      moves.map(({ last }) => last?.stream),
+      moves.map(({ last }) => (last ? String(last.revision) : undefined)),
+      moves.map(({ last }) => last?.id),
+    ],
+  });
+  if (rowCount !== moves.length) throw new CheckpointMoved('Another projector has moved a checkpoint');
+};

@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { isTransient } from '../../src/postgres/transient-errors.js';
+
+/** How long a lease holds without being renewed, and how often its holder renews it. Milliseconds. */
+const HOLDS_MS = 3_000;
+const RENEWED_EVERY_MS = 1_000;
+
+const CLOCK = `floor(extract(epoch from clock_timestamp()) * 1000)`;
+
+/**
+ * Which of several projectors works. It saves work and is no lock: a holder that was too slow to notice its loss is
+ * stopped by the checkpoints' compare-and-set, not by this.
+ */
+export class Lease {
+  private readonly owner = `${hostname()}:${process.pid}:${randomUUID()}`;
+
+  constructor(
+    private readonly pool: Pool,
+    /** Told, in a sentence, of a database that is away. */
+    private readonly onTrouble: (sentence: string) => void,
+  ) {}
+
+  /**
+   * Waits until this process holds the lease or `signal` aborts. A database that is away is waited for.
+   * @throws what waiting cannot mend
+   */
+  async acquire(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !(await this.tryToTake()))
+      await sleep(RENEWED_EVERY_MS / 2, undefined, { signal }).catch(() => {});
+  }
+
+  /** Renews the lease until another process has it (calls `lost`) or `signal` aborts. */
+  async hold(lost: () => void, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(RENEWED_EVERY_MS, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      // A renewal that failed says nothing about who holds it: whoever can write the rows may go on.
+      if ((await this.tryToTake()) === false) return lost();
+    }
+  }
+
+  /** Lets another process take over at once. */
+  async release(): Promise<void> {
+    await this.pool.query('update read.projector_lease set expires_at = 0 where owner = $1', [this.owner]);
+  }
+
+  /** @returns undefined where the database is away */
+  private async tryToTake(): Promise<boolean | undefined> {
+    try {
+      return await this.take();
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      this.onTrouble(`The lease waits for the database: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+
+  private async take(): Promise<boolean> {
+    const { rowCount } = await this.pool.query({
+      name: 'lease-take',
+      text: `
+        insert into read.projector_lease as l (owner, epoch, expires_at) values ($1, 1, ${CLOCK} + $2)
+        on conflict (singleton) do update
+          set owner = $1, expires_at = excluded.expires_at,
+            epoch = case when l.owner = $1 then l.epoch else l.epoch + 1 end
+          where l.owner = $1 or l.expires_at < ${CLOCK}`,
+      values: [this.owner, HOLDS_MS],
+    });
+    return rowCount === 1;
+  }
+}

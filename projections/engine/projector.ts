@@ -1,0 +1,191 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
+import { isTransient } from '../../src/postgres/transient-errors.js';
+import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
+import { applyByHalves, blamesData, park, probe, type Refused, refuse, unpark } from './parking.js';
+import type { ProjectedEvent, Projection, Write } from './projection.js';
+import { type DecodedEvent, decodeEvent } from './decode-event.js';
+import { NotApplied, Suspicion } from './suspicion.js';
+import { chunksYielding } from '../../src/cooperative.js';
+import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
+
+/** What a batch is to one projection. */
+interface ProjectionBatch {
+  readonly projection: Projection;
+  readonly move: Move;
+  readonly events: readonly ProjectedEvent[];
+  /** Its error is thrown where it is applied, where events can be parked. */
+  readonly prepared: Promise<Write>;
+  readonly unreadable: Refused[];
+  readonly dropped: string[];
+}
+
+const MIN_BACK_OFF_MS = 50;
+const MAX_BACK_OFF_MS = 5_000;
+/** What a statement may take once its events have failed twice: the others wait while the one is looked for. */
+export const SUSPECT_LIMIT_MS = 5_000;
+
+/**
+ * Follows the log and keeps the read models. One transaction a batch holds the rows of every projection and their
+ * checkpoints, so that a crash at any point leaves both where they were or both where they should be. A batch that means
+ * more facts than a transaction may write is cut into several.
+ */
+export class Projector {
+  private readonly suspicion = new Suspicion();
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly pool: Pool,
+    private readonly projections: readonly Projection[],
+    /** Told, in a sentence, of everything that keeps the read models from moving on. */
+    private readonly onTrouble: (sentence: string, error: unknown) => void,
+  ) {}
+
+  /**
+   * Works until `signal` aborts; the batch under way is finished first.
+   * @throws ForeignCheckpoint, and whatever neither time nor parking an event can mend
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    let backOff = MIN_BACK_OFF_MS;
+    while (!signal.aborted) {
+      try {
+        const names = this.projections.map(({ name }) => name);
+        let checkpoints = await readCheckpoints(this.pool, this.log, names);
+        const behind = checkpoints.reduce(
+          (least, { position }) => (position < least ? position : least),
+          checkpoints[0]!.position,
+        );
+        // While one batch is written the next one is read; an error of the one is thrown to the other.
+        let writing: Promise<void> = Promise.resolve();
+        const onBatch = async (batch: Batch): Promise<void> => {
+          for (const { events, position, isLast } of this.suspicion.cut(batch)) {
+            // Only with the last piece everything is counted that the whole batch stands for.
+            const piece = { events, position, asOf: isLast ? batch.asOf : 0 };
+            const shares = await dispatchBatch(this.projections, checkpoints, piece);
+            checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
+            await writing;
+            backOff = MIN_BACK_OFF_MS;
+            const begun = new Promise<void>((resolve) => (writing = this.apply(shares, piece, resolve)));
+            writing.catch(() => {});
+            // The next batch is read once PostgreSQL has its work, not while it waits for it.
+            await Promise.race([begun, writing]);
+            if (signal.aborted) return;
+          }
+        };
+        await this.log.subscribe(behind, onBatch, signal);
+        await writing;
+      } catch (error) {
+        if (error instanceof CheckpointMoved) continue;
+        if (!isTransient(error instanceof NotApplied ? error.cause : error)) throw error;
+        this.onTrouble(`The read models wait: ${error instanceof Error ? error.message : String(error)}`, error);
+        await sleep(backOff, undefined, { signal }).catch(() => {});
+        backOff = Math.min(backOff * 2, MAX_BACK_OFF_MS);
+      }
+    }
+  }
+
+  private async apply(shares: readonly ProjectionBatch[], piece: Batch, onBegun: () => void): Promise<void> {
+    try {
+      await this.write(shares, piece, applyAtOnce, onBegun).catch((error: unknown) => {
+        if (!(error instanceof NotApplied) || !blamesData(error.cause)) throw error;
+        // Once more from the start, slowly: the good events of the batch must not wait for the bad one.
+        return this.write(shares, piece, (transaction, { projection, events }) =>
+          applyByHalves(transaction, projection, events),
+        );
+      });
+      this.suspicion.passed(piece);
+    } catch (error) {
+      if (error instanceof NotApplied) this.suspicion.failed(piece, error);
+      throw error;
+    }
+  }
+
+  private async write(
+    shares: readonly ProjectionBatch[],
+    { events: all, asOf }: Batch,
+    apply: (transaction: ProjectorTransaction, share: ProjectionBatch) => Promise<Refused[]>,
+    onBegun: () => void = () => {},
+  ): Promise<void> {
+    const { suspicion } = this;
+    const isSuspect = all.length > 1 && suspicion.isAt(all[0]!.position);
+    const work = async (transaction: ProjectorTransaction): Promise<Refused[]> => {
+      const { connection } = transaction;
+      await moveCheckpoints(
+        connection,
+        shares.map(({ move }) => move),
+        asOf,
+      );
+      onBegun();
+      const parked: Refused[] = [];
+      for (const share of shares) {
+        const { projection, events, unreadable, dropped } = share;
+        const refused = [...unreadable];
+        const charge = suspicion.against(projection.name, events);
+        if (charge) await probe(transaction, projection);
+        if (charge?.reason !== undefined) refused.push(refuse(events[0]!, charge.reason));
+        else if (events.length > 0)
+          refused.push(
+            ...(await apply(transaction, share).catch((error: unknown) => {
+              throw new NotApplied(projection.name, events, error);
+            })),
+          );
+        await park(connection, projection.name, refused);
+        await unpark(connection, projection.name, dropped);
+        parked.push(...refused);
+      }
+      return parked;
+    };
+    const parked = await transact(this.pool, 'read', work, isSuspect ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS);
+    for (const { id, type, stream, reason } of parked)
+      this.onTrouble(`Parked event ${id} (${type} in ${stream}): ${reason}`, undefined);
+  }
+}
+
+const applyAtOnce = async (transaction: ProjectorTransaction, { prepared }: ProjectionBatch): Promise<Refused[]> => {
+  const write = await prepared;
+  await write(transaction);
+  return [];
+};
+
+/**
+ * Reads a batch once and deals its events out: to each projection those of its types that are after its checkpoint,
+ * prepared to be written.
+ */
+export const dispatchBatch = async (
+  projections: readonly Projection[],
+  checkpoints: readonly Checkpoint[],
+  batch: Pick<Batch, 'events' | 'position'>,
+): Promise<ProjectionBatch[]> => {
+  const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
+  const read: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
+  for await (const few of chunksYielding(batch.events))
+    for (const recorded of few) read.push({ recorded, result: decodeEvent(recorded) });
+  const shares = projections.map((projection): ProjectionBatch => {
+    const checkpoint = positions.get(projection.name)!;
+    const types: ReadonlySet<string> = new Set(projection.types);
+    const events: ProjectedEvent[] = [];
+    const unreadable: Refused[] = [];
+    const dropped: string[] = [];
+    let unknown = 0;
+    for (const { recorded, result } of read) {
+      if (recorded.position <= checkpoint.position) continue;
+      if (result.kind === 'unknown') unknown += 1;
+      else if (result.kind === 'unreadable') {
+        if (types.has(result.type)) unreadable.push({ ...recorded, reason: result.reason });
+      } else {
+        const { event } = result.projected;
+        if (types.has(event.type)) events.push(result.projected);
+        if (event.type === 'ParkedEventDropped' && event.data.projection === projection.name)
+          dropped.push(event.data.eventId);
+      }
+    }
+    const to = batch.position > checkpoint.position ? batch.position : checkpoint.position;
+    const newest = batch.events.at(-1);
+    const last = newest && newest.position > checkpoint.position ? newest : undefined;
+    const prepared = projection.prepare(events);
+    return { projection, move: { checkpoint, to, last, unknown }, events, prepared, unreadable, dropped };
+  });
+  await Promise.allSettled(shares.map(({ prepared }) => prepared));
+  return shares;
+};

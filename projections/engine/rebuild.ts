@@ -1,0 +1,82 @@
+import type { Pool } from 'pg';
+import type { EventLog } from '../../src/event-log/event-log.js';
+import { isTransient } from '../../src/postgres/transient-errors.js';
+import type { Projection } from './projection.js';
+import { createSchemaBeside, replayInto, type Target } from './replay.js';
+
+/** How long the switch may wait for readers of the live tables before it lets them all pass and tries again. */
+const LOCK_TIMEOUT_MS = 500;
+const MAX_TRIES = 60;
+
+/**
+ * Counts a projection anew beside the live tables and then puts the new ones in their place, in one step: a reader
+ * sees the old rows or the new ones, each of them whole.
+ * @param onProgress told the position reached
+ * @throws where another rebuild of the same projection is under way
+ */
+export const rebuild = async (
+  source: { readonly pool: Pool; readonly log: EventLog },
+  projection: Projection,
+  onProgress?: (position: bigint) => void,
+): Promise<void> => {
+  const { pool } = source;
+  const schema = `read_next_${projection.name}`;
+  const target = { projection, schema };
+  const guard = await pool.connect();
+  try {
+    const { rows } = await guard.query<{ locked: boolean }>('select pg_try_advisory_lock(hashtext($1)) as locked', [
+      schema,
+    ]);
+    if (!rows[0]!.locked) throw new Error(`A rebuild of "${projection.name}" is under way already`);
+    await createSchemaBeside(pool, schema, projection);
+    let position = await replayInto(source, [target], { onProgress });
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        position = await switchOver(source, target, position);
+        break;
+      } catch (error) {
+        if (!isTransient(error) || attempt === MAX_TRIES) throw error;
+        // Meanwhile the live projector went on; the next try finds little left to apply.
+        position = await replayInto(source, [target], { after: position });
+      }
+    }
+    await pool.query(`drop schema "${schema}" cascade`);
+    onProgress?.(position);
+  } finally {
+    await guard.query('select pg_advisory_unlock_all()').catch(() => {});
+    guard.release();
+  }
+};
+
+const switchOver = async (
+  source: { readonly pool: Pool; readonly log: EventLog },
+  target: Target,
+  position: bigint,
+): Promise<bigint> => {
+  const { projection, schema } = target;
+  const connection = await source.pool.connect();
+  try {
+    await connection.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
+    // From here on the live projector waits, so that the new tables can reach exactly where the old ones are.
+    const { rows } = await connection.query<{ position: number }>(
+      'select position from read.checkpoints where projection = $1 for update',
+      [projection.name],
+    );
+    const upTo = BigInt(rows[0]!.position);
+    if (position > upTo)
+      throw Object.assign(new Error('The live projector is behind the rebuilt tables'), { code: '55P03' });
+    // Committed before the switch, so that no reader can find the new tables without the last events.
+    await replayInto(source, [target], { after: position, upTo });
+    for (const table of projection.tables)
+      await connection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
+    await connection.query('delete from read.parked_events where projection = $1', [projection.name]);
+    await connection.query(`insert into read.parked_events select * from "${schema}".parked_events`);
+    await connection.query('commit');
+    return upTo;
+  } catch (error) {
+    await connection.query('rollback').catch(() => {});
+    throw error;
+  } finally {
+    connection.release();
+  }
+};

@@ -1,0 +1,59 @@
+import type { Transaction } from 'kysely';
+import type { Pool, PoolClient } from 'pg';
+import { readModelsOver } from '../../src/read-models/kysely.js';
+import type { Tables } from '../../src/read-models/tables.js';
+
+/** A transaction of a projector: the rows and the checkpoint of one batch. */
+export interface ProjectorTransaction {
+  readonly connection: PoolClient;
+  readonly tx: Transaction<Tables>;
+}
+
+/**
+ * A batch finds its rows by their keys, whatever the planner believes of tables that it last saw empty: each statement is
+ * planned for the batch at hand and the tables as large as they are, and never reads a table whole.
+ */
+const SETTINGS = [
+  'synchronous_commit = off',
+  'plan_cache_mode = force_custom_plan',
+  'enable_seqscan = off',
+  'enable_hashjoin = off',
+  'enable_mergejoin = off',
+  'enable_material = off',
+  // What is switched off counts as very dear, and dear statements are compiled first.
+  'jit = off',
+].map((setting) => `set local ${setting}`);
+
+/** What a statement may take: a transaction writes so few facts that one of them takes milliseconds. */
+export const STATEMENT_LIMIT_MS = 15_000;
+
+/**
+ * Runs `work` in one transaction with `schema` as its search path.
+ * The commit does not wait for the disk: rows and checkpoint fall back together, and the log has the events.
+ * @param statementLimitMs whatever the pool's own limit is: a recount must not wait for ever for one event either
+ */
+export const transact = async <Result>(
+  pool: Pool,
+  schema: string,
+  work: (transaction: ProjectorTransaction) => Promise<Result>,
+  statementLimitMs = STATEMENT_LIMIT_MS,
+): Promise<Result> => {
+  const connection = await pool.connect();
+  let broken: unknown;
+  try {
+    await connection.query(
+      `begin; set local statement_timeout = ${statementLimitMs}; set local search_path = "${schema}"; ${SETTINGS.join('; ')}`,
+    );
+    const result = await work({ connection, tx: readModelsOver(connection) });
+    await connection.query('commit');
+    return result;
+  } catch (error) {
+    await connection.query('rollback').catch((rollbackError: unknown) => {
+      broken = rollbackError;
+    });
+    throw error;
+  } finally {
+    // A connection that could not roll back is not given to anybody else.
+    connection.release(broken !== undefined);
+  }
+};

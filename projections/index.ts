@@ -1,8 +1,0 @@
-import { assetGroups } from './asset-groups.js';
-import { assetStatuses } from './asset-statuses.js';
-import { brandsAndFlags } from './brands-and-flags.js';
-import { metrics } from './metrics.js';
-import type { Projection } from './projection.js';
-
-/** Every projection of the service. */
-export const PROJECTIONS: readonly Projection[] = [metrics, brandsAndFlags, assetStatuses, assetGroups];

@@ -1,0 +1,59 @@
+import type { QueryConfig } from 'pg';
+import { dayOf } from '../../src/events/instant.js';
+import { MEASURE } from '../../src/read-models/measure.js';
+import { columnArray, numberArray } from './array-text.js';
+import type { Fact } from './facts.js';
+import { type CountStatements, DAYS, TYPE_DAYS } from './statements.js';
+
+interface Cell {
+  readonly key: readonly (string | number)[];
+  n: number;
+}
+
+/** Differences of counts, netted by key, so that a busy day's row is touched once a batch. */
+class Differences {
+  private readonly cells = new Map<string, Cell>();
+
+  constructor(private readonly table: CountStatements) {}
+
+  add(key: readonly (string | number)[], n: number): void {
+    const text = key.join('\n');
+    const cell = this.cells.get(text);
+    if (cell) cell.n += n;
+    else this.cells.set(text, { key, n });
+  }
+
+  /** Sorted by key so that two writers could never lock each other out. */
+  *statements(): Generator<QueryConfig> {
+    const cells = [...this.cells].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cell]) => cell);
+    const more = cells.filter(({ n }) => n > 0);
+    if (more.length > 0) yield { ...this.table.add, values: valuesOf(more) };
+    const fewer = cells.filter(({ n }) => n < 0);
+    if (fewer.length > 0) yield { ...this.table.take, values: valuesOf(fewer) };
+  }
+}
+
+const valuesOf = (cells: readonly Cell[]): string[] => [
+  ...cells[0]!.key.map((_, column) => columnArray(cells.map(({ key }) => key[column]!))),
+  numberArray(cells.map(({ n }) => Math.abs(n))),
+];
+
+/** What a batch changes in all that is counted of the facts. */
+export class CountDifferences {
+  private readonly days = new Differences(DAYS);
+  private readonly typeDays = new Differences(TYPE_DAYS);
+
+  add(facts: readonly Fact[], n: number): void {
+    for (const [organization, brand, at, measure, type] of facts) {
+      const day = dayOf(at);
+      this.days.add([organization, brand, measure, day], n);
+      if (measure === MEASURE.threat) this.typeDays.add([organization, brand, day, type], n);
+    }
+  }
+
+  /** To be sent in this order. */
+  *statements(): Generator<QueryConfig> {
+    yield* this.days.statements();
+    yield* this.typeDays.statements();
+  }
+}

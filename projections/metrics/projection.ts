@@ -1,0 +1,147 @@
+import type { PoolClient, QueryConfig } from 'pg';
+import type { UpstreamEvent } from '../../src/events/event.js';
+import { isLater, recordOf, type RecordState } from '../../src/events/record.js';
+import { columnArray, nameArray, numberArray } from './array-text.js';
+import { CountDifferences } from './counts.js';
+import { type Fact, factsOf } from './facts.js';
+import { DELETE_FACTS, ENTER_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './statements.js';
+import type { ProjectedEvent, Projection, Write } from '../engine/projection.js';
+import { chunksYielding } from '../../src/cooperative.js';
+
+interface NewState extends RecordState {
+  readonly eventId: string;
+  readonly facts: readonly Fact[];
+}
+
+/** The newest state of each record among these events; by owner, so that what lies together in the tables is written together. */
+const newestStates = async (events: readonly ProjectedEvent<UpstreamEvent>[]): Promise<NewState[]> => {
+  const newest = new Map<string, NewState>();
+  for await (const few of chunksYielding(events))
+    for (const { id, event } of few) {
+      const record = recordOf(event);
+      const key = `${record.organization}\n${record.kind}\n${record.id}`;
+      const known = newest.get(key);
+      if (known && !isLater({ version: record.version, eventId: id }, known)) continue;
+      newest.set(key, { ...record, eventId: id, facts: factsOf(event) });
+    }
+  return [...newest.values()].sort((a, b) =>
+    a.organization === b.organization ? 0 : a.organization < b.organization ? -1 : 1,
+  );
+};
+
+/** Facts as arrays, one a column. */
+class FactColumns {
+  private readonly columns: [string[], string[], number[], number[], string[], string[]] = [[], [], [], [], [], []];
+
+  get length(): number {
+    return this.columns[0].length;
+  }
+
+  get values(): string[] {
+    return this.columns.map(columnArray);
+  }
+
+  add(facts: readonly Fact[], record: string): void {
+    const [organizations, brands, instants, measures, types, records] = this.columns;
+    for (const [organization, brand, at, measure, type] of facts) {
+      organizations.push(organization);
+      brands.push(brand);
+      instants.push(at);
+      measures.push(measure);
+      types.push(type);
+      records.push(record);
+    }
+  }
+}
+
+/** The facts that are not among the others. */
+const without = (facts: readonly Fact[], others: readonly Fact[]): readonly Fact[] => {
+  if (facts.length === 0 || others.length === 0) return facts;
+  const known = new Set(others.map(String));
+  return facts.filter((fact) => !known.has(String(fact)));
+};
+
+interface KnownState {
+  readonly version: number;
+  readonly eventId: string;
+  readonly counts: readonly Fact[];
+}
+
+const rowsOf = (states: readonly NewState[]): unknown[] => [
+  nameArray(states.map(({ organization }) => organization)),
+  nameArray(states.map(({ kind }) => kind)),
+  nameArray(states.map(({ id }) => id)),
+  numberArray(states.map(({ version }) => version)),
+  nameArray(states.map(({ eventId }) => eventId)),
+  states.map(({ facts }) => JSON.stringify(facts)),
+];
+
+/** All that a batch comes to if each of its records is new: so it is for most of them, and `write` settles the others. */
+const prepare = async (events: readonly ProjectedEvent<UpstreamEvent>[]): Promise<Write> => {
+  const states = await newestStates(events);
+  const differences = new CountDifferences();
+  for await (const few of chunksYielding(states)) for (const { facts } of few) differences.add(facts, 1);
+  const records = rowsOf(states);
+  return ({ connection }) => write(states, records, differences, connection);
+};
+
+/**
+ * What a record counted as is read here, never believed of an event. Between reading and writing nobody else can write:
+ * whoever holds the checkpoint is alone.
+ */
+const write = async (
+  states: readonly NewState[],
+  records: unknown[],
+  differences: CountDifferences,
+  connection: PoolClient,
+): Promise<void> => {
+  const { rows } = await connection.query<KnownState & { ordinal: number }>({ ...ENTER_RECORDS, values: records });
+  const known = new Map(rows.map((row) => [states[row.ordinal - 1]!, row]));
+  const newer: NewState[] = [];
+  const gone = new FactColumns();
+  const come = new FactColumns();
+  for (const state of states) {
+    const before = known.get(state);
+    if (!before) come.add(state.facts, state.id);
+    else if (isLater(state, before)) {
+      newer.push(state);
+      gone.add(without(before.counts, state.facts), state.id);
+      come.add(without(state.facts, before.counts), state.id);
+      differences.add(before.counts, -1);
+    } else differences.add(state.facts, -1);
+  }
+  await sendEach(connection, function* () {
+    if (newer.length > 0) yield { ...UPDATE_RECORDS, values: rowsOf(newer) };
+    if (gone.length > 0) yield { ...DELETE_FACTS, values: gone.values };
+    if (come.length > 0) yield { ...INSERT_FACTS, values: come.values };
+    yield* differences.statements();
+  });
+};
+
+/** Sends statements one after the other; while PostgreSQL works on one, the values of the next are written. */
+const sendEach = async (connection: PoolClient, statements: () => Iterable<QueryConfig>): Promise<void> => {
+  let answer: Promise<unknown> = Promise.resolve();
+  for (const statement of statements()) {
+    await answer;
+    answer = connection.query(statement);
+  }
+  await answer;
+};
+
+/** Reports, threats, watchlist and takedowns, for organizations and brands, as facts and as counts of them. */
+export const metrics: Projection = {
+  name: 'metrics',
+  tables: ['records', 'facts', 'days', 'type_days'],
+  types: [
+    'ReportFiled',
+    'ReportDeleted',
+    'ThreatStatusChanged',
+    'ThreatDeleted',
+    'TakedownFiled',
+    'TakedownStatusChanged',
+    'TakedownDeleted',
+    'AssetStatusChanged',
+    'AssetStatusChangeDeleted',
+  ],
+  prepare: (events) => prepare(events as readonly ProjectedEvent<UpstreamEvent>[]),
+};

@@ -1,0 +1,133 @@
+import { Logger } from '@nestjs/common';
+import { parseContent, type ParsedContent } from '../assets/parse-content.js';
+import type { AssetStatus } from '../events/asset-statuses.js';
+import { describe, describeCode } from './message.js';
+import type { Code, Mode, Reason } from './opinion.js';
+import { MAX_AT_ONCE } from './lookups/lookup-source.js';
+import { querySources, type Source } from './sources.js';
+import { decide, type SourceOpinion } from './verdict.js';
+
+export interface SourceAnswer {
+  readonly source: string;
+  readonly status: AssetStatus;
+  readonly mode: Mode;
+  readonly reason?: Reason;
+  readonly match?: string;
+}
+
+export interface Answer {
+  readonly status: AssetStatus;
+  /** The source that decided, the own one where none did. */
+  readonly source: string;
+  readonly reason?: Reason;
+  readonly sources: readonly SourceAnswer[];
+  readonly message: string;
+  /** What the content was understood as; absent with `parse-error`. */
+  readonly asset?: { readonly type: string; readonly content: string };
+  readonly code?: Code;
+}
+
+/** The longest a batch waits for look-ups, unless a single check may wait longer. ms */
+const MAX_BUDGET_MS = 30_000;
+
+/** The check of one asset against every source. */
+export class AssetChecker {
+  private readonly logger = new Logger('asset-check');
+  private readonly failing = new Set<string>();
+  private readonly own: string;
+  private readonly silent: readonly SourceAnswer[];
+
+  constructor(
+    private readonly sources: readonly Source[],
+    /** The longest a check waits for look-ups. ms */
+    readonly budgetMs: number,
+  ) {
+    this.own = sources.find(({ of }) => of.kind === 'own')!.id;
+    this.silent = sources.map(({ id, mode }): SourceAnswer => ({ source: id, status: 'UNKNOWN', mode }));
+  }
+
+  /**
+   * How long a batch may wait for look-ups, in ms: a source that is asked for all of it, so many at once, may take its
+   * whole time for each but the last of them, for which there is a single check's budget.
+   */
+  budgetOf(contents: number): number {
+    const waits = Math.ceil(contents / MAX_AT_ONCE) - 1;
+    let most = this.budgetMs;
+    for (const { of, mode } of this.sources)
+      if (of.kind === 'http' && mode === 'ENABLED')
+        most = Math.max(most, Math.min(MAX_BUDGET_MS, waits * of.lookUp.settings.timeoutMs + this.budgetMs));
+    return most;
+  }
+
+  /**
+   * Answers at once where no look-up has to be waited for. Never throws or rejects.
+   * @param deadline `performance.now()` up to which look-ups may take
+   */
+  check(content: string, deadline = performance.now() + this.budgetMs): Answer | Promise<Answer> {
+    let asset: Answer['asset'];
+    try {
+      const read = parseContent(content);
+      if (read.code === 'parse-error') return this.refusal(read.code, content);
+      const { type, name } = read.reading ?? read.internal;
+      asset = { type, content: name };
+      if (read.code !== undefined) return this.refusal(read.code, content, asset);
+      const { reading } = read;
+      const voices = querySources(this.sources, content.trim(), reading, deadline, (source, error) =>
+        this.onFailure(source, error),
+      );
+      if (!(voices instanceof Promise)) return this.answer(content, reading, voices);
+      return voices
+        .then((all) => this.answer(content, reading, all))
+        .catch((error: unknown) => this.failed(error, content, asset));
+    } catch (error) {
+      return this.failed(error, content, asset);
+    }
+  }
+
+  /** What is answered of content that could not be a request of its own. */
+  get unreadable(): Answer {
+    return this.refusal('parse-error', undefined);
+  }
+
+  private refusal(code: Code, content: string | undefined, asset?: Answer['asset']): Answer {
+    return {
+      status: 'UNKNOWN',
+      source: this.own,
+      reason: 'not-found',
+      sources: this.silent,
+      message: describeCode(code, content),
+      asset,
+      code,
+    };
+  }
+
+  private answer(content: string, reading: ParsedContent, voices: readonly SourceOpinion[]): Answer {
+    const verdict = decide(voices);
+    return {
+      status: verdict.status,
+      source: verdict.source,
+      reason: verdict.reason,
+      sources: voices.map(({ source, mode, opinion: { status, reason, match } }) => ({
+        source,
+        status,
+        mode,
+        reason,
+        match,
+      })),
+      message: describe(content.trim(), reading, verdict, voices, this.sources),
+      asset: { type: reading.type, content: reading.name },
+    };
+  }
+
+  private failed(error: unknown, content: string, asset: Answer['asset']): Answer {
+    this.logger.error('A check failed', error instanceof Error ? error.stack : error);
+    return this.refusal('internal-error', content, asset);
+  }
+
+  private onFailure(source: string, error: unknown): void {
+    // Once a source: what fails on one asset may fail on a thousand a second.
+    if (this.failing.has(source)) return;
+    this.failing.add(source);
+    this.logger.error(`The source ${source} failed`, error instanceof Error ? error.stack : error);
+  }
+}

@@ -1,0 +1,173 @@
+import { hashOf } from './suffix-hashes.js';
+import { Yielder } from '../../cooperative.js';
+
+export const BLOCKED = 1;
+export const ALLOWED = 2;
+const STATUS = BLOCKED | ALLOWED;
+/** The entry was written otherwise than its text is kept: how follows the text. */
+const WRITTEN = 4;
+
+/** Longer texts are no host and no address. */
+export const MAX_ENTRY_LENGTH = 255;
+const HEADER = 2;
+/** Three slots for two entries: shorter walks cost more memory than they save time. */
+const SLOTS_PER_ENTRY = 1.5;
+const TWO_TO_32 = 4_294_967_296;
+/** One bit in sixteen of the filter is set, so that it lets one in sixteen of what is not listed through to the table. */
+const FILTER_BITS_PER_ENTRY = 16;
+const CHECK_EVERY = 256;
+
+/**
+ * Hosts and addresses with their flags, in about 30 bytes each: the texts one behind the other, and a table of where
+ * they stand, open addressing, with a byte of each hash so that few walks look at a text. In front of it a filter small
+ * enough for the processor's cache, since most of what is asked is not listed. What is found was compared letter by
+ * letter, so no two entries are ever taken for each other.
+ */
+export class HostTable {
+  private readonly scale: number;
+  private readonly mask: number;
+
+  constructor(
+    /** Length, flags, text, and with `WRITTEN` the length and bytes of what was written; the first byte is not used, so that 0 can mean an empty slot. */
+    private readonly texts: Uint8Array,
+    private readonly slots: Uint32Array,
+    private readonly prints: Uint8Array,
+    /** A power of two of bits. */
+    private readonly filter: Uint32Array,
+    /** Distinct entries. */
+    readonly size: number,
+  ) {
+    this.scale = slots.length / TWO_TO_32;
+    this.mask = filter.length - 1;
+  }
+
+  get bytes(): number {
+    return this.texts.byteLength + this.slots.byteLength + this.prints.byteLength + this.filter.byteLength;
+  }
+
+  /**
+   * Gives the memory back now; the collector of garbage has no reason to come before the next list does. Nothing can be
+   * found any more. (Node 20 cannot, and waits for the collector.)
+   */
+  free(): void {
+    for (const { buffer } of [this.texts, this.slots, this.prints, this.filter])
+      (buffer as Partial<Pick<ArrayBuffer, 'transfer'>>).transfer?.(0);
+  }
+
+  /**
+   * The flags of the text from `start` on; 0 where it is not listed.
+   * @param hash of that part of the text
+   */
+  find(text: string, start: number, hash: number): number {
+    const at = this.placeOf(text, start, hash);
+    return at === 0 ? 0 : this.texts[at + 1]! & STATUS;
+  }
+
+  /** The entry as its source wrote it, which `find` has found. */
+  writtenAs(text: string, start: number, hash: number): string {
+    const at = this.placeOf(text, start, hash);
+    const end = at + HEADER + this.texts[at]!;
+    if ((this.texts[at + 1]! & WRITTEN) === 0) return text.slice(start);
+    return Buffer.from(this.texts.subarray(end + 1, end + 1 + this.texts[end]!)).toString();
+  }
+
+  /** 0 where it is not listed. */
+  private placeOf(text: string, start: number, hash: number): number {
+    if ((this.filter[(hash >>> 5) & this.mask]! & (1 << hash)) === 0) return 0;
+    const { slots, prints } = this;
+    const print = hash & 0xff;
+    let slot = Math.floor(hash * this.scale);
+    for (let at = slots[slot]!; at !== 0; at = slots[slot]!) {
+      if (prints[slot] === print && this.isAt(at, text, start)) return at;
+      slot += 1;
+      if (slot === slots.length) slot = 0;
+    }
+    return 0;
+  }
+
+  private isAt(at: number, text: string, start: number): boolean {
+    const { texts } = this;
+    const length = texts[at]!;
+    if (length !== text.length - start) return false;
+    for (let index = 0, from = at + HEADER; index < length; index += 1)
+      if (texts[from + index] !== text.charCodeAt(start + index)) return false;
+    return true;
+  }
+}
+
+/** Collects entries; ASCII of at most 255 characters each. */
+export class HostTableBuilder {
+  private texts: Uint8Array;
+  private end = 1;
+  private entries = 0;
+
+  /** @param expected bytes of text; what is not used of them never becomes memory, so a generous guess costs nothing */
+  constructor(expected = 0) {
+    this.texts = new Uint8Array(Math.max(1 << 12, Math.ceil(expected * 1.3)));
+  }
+
+  /** @param written as its source wrote it; of more than 255 bytes it is not kept */
+  add(text: string, flags: number, written = text): void {
+    const original = written === text ? undefined : Buffer.from(written);
+    const isKept = original !== undefined && original.length <= MAX_ENTRY_LENGTH;
+    const needed = this.end + HEADER + text.length + (isKept ? 1 + original.length : 0);
+    if (needed > this.texts.length) {
+      const larger = new Uint8Array(Math.max(needed, Math.ceil(this.texts.length * 1.6)));
+      larger.set(this.texts);
+      this.texts = larger;
+    }
+    const { texts, end } = this;
+    texts[end] = text.length;
+    texts[end + 1] = isKept ? flags | WRITTEN : flags;
+    for (let index = 0; index < text.length; index += 1) texts[end + HEADER + index] = text.charCodeAt(index);
+    if (isKept) {
+      texts[end + HEADER + text.length] = original.length;
+      texts.set(original, end + HEADER + text.length + 1);
+    }
+    this.end = needed;
+    this.entries += 1;
+  }
+
+  /** What was added twice is one entry with the flags of both. */
+  async build(turns = new Yielder()): Promise<HostTable> {
+    const texts = this.texts.subarray(0, this.end);
+    const capacity = Math.max(16, Math.ceil(this.entries * SLOTS_PER_ENTRY));
+    const slots = new Uint32Array(capacity);
+    const prints = new Uint8Array(capacity);
+    const filter = new Uint32Array(2 ** Math.ceil(Math.log2(Math.max(1, (this.entries * FILTER_BITS_PER_ENTRY) / 32))));
+    const scale = capacity / TWO_TO_32;
+    let distinct = 0;
+    let added = 0;
+    for (let at = 1; at < this.end; at = afterEntry(texts, at)) {
+      const hash = hashOf(texts, at + HEADER, at + HEADER + texts[at]!);
+      const print = hash & 0xff;
+      let slot = Math.floor(hash * scale);
+      while (slots[slot] !== 0 && !(prints[slot] === print && isSame(texts, slots[slot]!, at)))
+        slot = slot + 1 === capacity ? 0 : slot + 1;
+      if (slots[slot] === 0) {
+        slots[slot] = at;
+        prints[slot] = print;
+        filter[(hash >>> 5) & (filter.length - 1)]! |= 1 << hash;
+        distinct += 1;
+      } else {
+        texts[slots[slot]! + 1]! |= texts[at + 1]! & STATUS;
+      }
+      added += 1;
+      if (added % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
+    }
+    return new HostTable(texts, slots, prints, filter, distinct);
+  }
+}
+
+const afterEntry = (texts: Uint8Array, at: number): number => {
+  const end = at + HEADER + texts[at]!;
+  return texts[at + 1]! & WRITTEN ? end + 1 + texts[end]! : end;
+};
+
+const isSame = (texts: Uint8Array, one: number, other: number): boolean => {
+  const length = texts[one]!;
+  if (length !== texts[other]) return false;
+  for (let index = HEADER; index < HEADER + length; index += 1)
+    if (texts[one + index] !== texts[other + index]) return false;
+  return true;
+};

@@ -1,0 +1,45 @@
+import { readAddress } from '../../assets/address.js';
+import { isInternalHost } from '../../assets/internal-host.js';
+import { isDnsName, parseLocation } from '../../assets/location.js';
+import { parseContent } from '../../assets/parse-content.js';
+import { MAX_ENTRY_LENGTH } from './host-table.js';
+import type { HostingSuffixes } from './hosting-suffixes.js';
+
+/** Room for a scheme, blanks and a name in Unicode. */
+const MAX_TEXT_LENGTH = 1_024;
+
+/** A page on a host where not anybody publishes: a list of hosts cannot say it of the host. */
+export const PATH_OF_ONE_HOST = Symbol('a path of a host that is one publisher');
+
+/**
+ * Reads one entry of a list: a host, an IP address or a URL without a path, and where `wide` says so a wallet address,
+ * or a page or profile on a host where many publish.
+ * @returns as it is looked up, pages and profiles with their type; undefined where it is none of these, a public suffix
+ *   of the registries, or of a private network
+ */
+export const readEntry = (
+  entry: string,
+  suffixes: HostingSuffixes,
+  wide: boolean,
+): string | typeof PATH_OF_ONE_HOST | undefined => {
+  if (entry.length > MAX_TEXT_LENGTH) return undefined;
+  const text = entry.trim();
+  if (wide && !text.includes('.')) {
+    const address = readAddress(text);
+    if (address) return address.key.length <= MAX_ENTRY_LENGTH ? address.key : undefined;
+  }
+  const location = parseLocation(text);
+  if (location === undefined || text.slice(0, text.length - location.rest.length).includes('@')) return undefined;
+  const { host, isName, scheme, rest } = location;
+  if (scheme !== '' && scheme !== 'http' && scheme !== 'https') return undefined;
+  if (isInternalHost(host, isName)) return undefined;
+  if (isName && (!isDnsName(host) || !host.includes('.') || suffixes.isRegistrySuffix(host))) return undefined;
+  if (rest === '' || rest === '/') return host;
+  return wide ? readPage(text) : undefined;
+};
+
+const readPage = (text: string): string | typeof PATH_OF_ONE_HOST | undefined => {
+  const { reading } = parseContent(text);
+  if (reading?.isSharedHost !== true) return PATH_OF_ONE_HOST;
+  return reading.keys.findLast((key) => key.length <= MAX_ENTRY_LENGTH && /^[\x21-\x7e]+$/.test(key));
+};

@@ -1,0 +1,161 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ParsedContent } from '../../assets/parse-content.js';
+import type { Opinion } from '../opinion.js';
+import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
+import type { HostingSuffixes } from './hosting-suffixes.js';
+import { fingerprintOfSecrets, withoutSecrets } from './list-address.js';
+import { ListCopy, type ListState } from './list-copy.js';
+import { type Body, type ListContent, ListRefused, parseList } from './parse-list.js';
+import { matchList } from './match-list.js';
+import type { ListSettings } from '../sources-file.js';
+import type { SuffixHashes } from './suffix-hashes.js';
+
+/** A list with a tenth of its entries or fewer is taken for a mistake. */
+const SHRINK = 10;
+const FIRST_RETRY_SECONDS = 5;
+
+/** A list in memory: the last good one, refreshed in the background and kept on disk for the next start. */
+export class ListSource {
+  private content: ListContent | undefined;
+  private failures = 0;
+  private readonly copy: ListCopy;
+  state: ListState;
+
+  constructor(
+    readonly settings: ListSettings,
+    private readonly suffixes: HostingSuffixes,
+    dataDir: string,
+    /** Told, in a sentence, of every refresh that was refused and of the first that is good again. */
+    private readonly onNews: (sentence: string, isBad: boolean) => void,
+  ) {
+    this.copy = new ListCopy(dataDir, settings.id);
+    this.state = { id: settings.id, origin: originOf(settings), entries: 0, refused: 0, validators: {} };
+  }
+
+  /** Bytes of the entries in memory. */
+  get bytes(): number {
+    return this.content?.table.bytes ?? 0;
+  }
+
+  ask(reading: ParsedContent, hashes: SuffixHashes): Opinion {
+    return matchList(this.content, this.settings.format, reading, hashes, this.suffixes);
+  }
+
+  /** Takes the copy on disk, where there is one of this very list. */
+  async load(): Promise<void> {
+    const state = await this.copy.readState();
+    if (state?.origin !== this.state.origin || state.fetchedAt === undefined) return;
+    const body = await this.copy.readBody(this.settings.maxBytes);
+    if (body === undefined) return;
+    try {
+      this.content = await parseList(body, this.settings.format, this.settings.verdict, this.suffixes);
+      this.state = {
+        ...state,
+        entries: this.content.table.size,
+        refused: this.content.refused,
+        unusedPages: this.content.unusedPages,
+      };
+    } catch (error) {
+      this.onNews(`The copy of the list ${this.settings.id} on disk is not used: ${describe(error)}`, true);
+    }
+  }
+
+  /** Refreshes again and again until `signal` aborts. */
+  async follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const { refreshSeconds } = this.settings;
+      const retry = FIRST_RETRY_SECONDS * 2 ** Math.min(this.failures - 1, 16);
+      const seconds = this.failures === 0 ? refreshSeconds : Math.min(refreshSeconds, retry);
+      // Instances that started together need not all ask at once.
+      const wait = seconds * 1_000 * (0.95 + Math.random() * 0.1);
+      await sleep(wait, undefined, { signal, ref: false }).catch(() => undefined);
+      if (!signal.aborted) await this.refresh(signal);
+    }
+  }
+
+  /** Asks for a newer list once; whatever goes wrong, the list in use stays. Never rejects. */
+  async refresh(stop: AbortSignal): Promise<void> {
+    const { id } = this.settings;
+    try {
+      const fetched = await this.fetch(stop);
+      const now = Date.now();
+      if (fetched.body === undefined) {
+        this.state = { ...this.state, checkedAt: now, lastError: undefined, lastErrorAt: undefined };
+      } else {
+        const content = await this.read(fetched.body);
+        this.content?.table.free();
+        this.content = content;
+        this.state = {
+          id,
+          origin: this.state.origin,
+          entries: content.table.size,
+          refused: content.refused,
+          unusedPages: content.unusedPages,
+          fetchedAt: now,
+          checkedAt: now,
+          validators: fetched.validators,
+        };
+      }
+      if (this.failures > 0) this.onNews(`The list ${id} is current again: ${this.state.entries} entries`, false);
+      this.failures = 0;
+      await this.keep(true);
+    } catch (error) {
+      if (stop.aborted) return;
+      this.failures += 1;
+      const lastError = describe(error);
+      if (lastError !== this.state.lastError) this.onNews(`The list ${id} was not refreshed: ${lastError}`, true);
+      this.state = { ...this.state, lastError, lastErrorAt: Date.now() };
+      await this.keep(false);
+    }
+  }
+
+  private async fetch(stop: AbortSignal): Promise<FetchedList> {
+    const { url, file, timeoutMs, maxBytes } = this.settings;
+    const validators = this.content === undefined ? {} : this.state.validators;
+    if (url !== undefined) {
+      const { body, ...fetched } = await fetchList(url, { timeoutMs, maxBytes, validators }, stop);
+      return { ...fetched, body: body && this.copy.record(body) };
+    }
+    // A file of the operator's is there at the next start as well.
+    const { mtimeMs, size } = await stat(file!);
+    const etag = `${mtimeMs}-${size}`;
+    if (etag === validators.etag) return { validators };
+    if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
+    return { body: { chunks: createReadStream(file!), size }, validators: { etag } };
+  }
+
+  private async read(body: Body): Promise<ListContent> {
+    const { format, verdict } = this.settings;
+    const content = await parseList(body, format, verdict, this.suffixes);
+    const { entries } = this.state;
+    if (this.content !== undefined && content.table.size * SHRINK <= entries)
+      throw new ListRefused(
+        `It has shrunk from ${entries} entries to ${content.table.size}, which looks like a mistake; ` +
+          'to take it all the same, stop the service, delete its copy in the data folder and start again',
+      );
+    return content;
+  }
+
+  /** The answer from memory does not depend on the disk, so a disk that fails is told of and no more. */
+  private async keep(isGood: boolean): Promise<void> {
+    try {
+      await this.copy.write(this.state, isGood);
+    } catch (error) {
+      this.onNews(`The list ${this.settings.id} could not be kept on disk: ${describe(error)}`, true);
+    }
+  }
+}
+
+const originOf = ({ url, file, format, verdict }: ListSettings): string => {
+  const from = url === undefined ? file! : `${withoutSecrets(url)} ${fingerprintOfSecrets(url)}`;
+  return `${format} ${verdict} ${from}`.trimEnd();
+};
+
+const describe = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  // Node reports one connection tried over several addresses as a bundle without a message of its own.
+  const [first] = error instanceof AggregateError ? error.errors : [];
+  return first instanceof Error ? first.message : error.message || error.name;
+};

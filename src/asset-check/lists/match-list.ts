@@ -1,0 +1,155 @@
+import { pagesAbove } from '../../assets/above.js';
+import type { ParsedContent } from '../../assets/parse-content.js';
+import { FAILED, NOT_FOUND, type Opinion, UNSUPPORTED } from '../opinion.js';
+import { ALLOWED, BLOCKED, MAX_ENTRY_LENGTH } from './host-table.js';
+import type { HostingSuffixes } from './hosting-suffixes.js';
+import { type Format, isWide, type ListContent } from './parse-list.js';
+import { hashOfText, type SuffixHashes } from './suffix-hashes.js';
+
+/** The text whose hashes a list is asked for: the host or the account. */
+export const lookupText = (reading: ParsedContent): string => reading.account ?? reading.host ?? '';
+
+const statusOf = (flags: number): 'ALLOWED' | 'BLOCKED' => (flags & ALLOWED ? 'ALLOWED' : 'BLOCKED');
+
+/**
+ * What a list says.
+ * @param content undefined where the list was never read
+ * @param hashes of `askedText(reading)`
+ */
+export const matchList = (
+  content: ListContent | undefined,
+  format: Format,
+  reading: ParsedContent,
+  hashes: SuffixHashes,
+  suffixes: HostingSuffixes,
+): Opinion => {
+  const { account, host } = reading;
+  if (account !== undefined) {
+    if (!isWide(format)) return UNSUPPORTED;
+    return content === undefined ? FAILED : ofAccount(account, content, hashes);
+  }
+  const page = content === undefined || content.pages === 0 ? undefined : ofPage(reading, content);
+  if (page !== undefined) return page;
+  if (host === undefined) return content?.pages ? NOT_FOUND : UNSUPPORTED;
+  if (content === undefined) return FAILED;
+  if (findAll(host, content, hashes) === 0) return unlistedOpinion(host, content, format, reading);
+  if (reading.isSharedHost) return sharedHostOpinion(host, content, hashes);
+  const opinion =
+    format === 'metamask'
+      ? metamaskOpinion(reading, content, hashes, suffixes)
+      : (matchNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes) ?? NOT_FOUND);
+  return reading.isAtHost ? inherited(opinion, host, suffixes) : opinion;
+};
+
+const ofAccount = (account: string, { table }: ListContent, hashes: SuffixHashes): Opinion => {
+  const flags = table.find(account, 0, hashes.hashes[0]!);
+  if (flags === 0) return NOT_FOUND;
+  return { status: statusOf(flags), match: table.writtenAs(account, 0, hashes.hashes[0]!) };
+};
+
+/** Of a page or profile, where the list holds some. */
+const ofPage = (reading: ParsedContent, { table }: ListContent): Opinion | undefined => {
+  if (reading.type === 'URL') return undefined;
+  const find = (key: string): Opinion | undefined => {
+    if (key.length > MAX_ENTRY_LENGTH) return undefined;
+    const hash = hashOfText(key);
+    const flags = table.find(key, 0, hash);
+    return flags === 0 ? undefined : { status: statusOf(flags), match: table.writtenAs(key, 0, hash) };
+  };
+  for (const key of reading.keys) {
+    const exact = find(key);
+    if (exact !== undefined) return exact;
+  }
+  for (const { key, place } of pagesAbove(reading)) {
+    const above = find(key);
+    if (above !== undefined) return { ...above, reason: 'parent-domain', place };
+  }
+  return undefined;
+};
+
+/** What is said of a host, for what is at it. */
+const inherited = (opinion: Opinion, host: string, suffixes: HostingSuffixes): Opinion => {
+  if (opinion.status === 'UNKNOWN' || opinion.reason === 'parent-domain') return opinion;
+  if (host.length <= suffixes.boundaryLengthOf(host)) return hosted(opinion.match!);
+  return { ...opinion, reason: 'parent-domain', place: host.length };
+};
+
+/** The flags of the asked host and of each domain above it, as `hashes` has them; overwritten by the next question. */
+const found = new Uint8Array(128);
+
+/** @returns 0 where none of them is listed, which is the common case */
+const findAll = (host: string, { table }: ListContent, { count, starts, hashes }: SuffixHashes): number => {
+  let any = 0;
+  for (let index = 0; index < count; index += 1) {
+    const flags = table.find(host, starts[index]!, hashes[index]!);
+    found[index] = flags;
+    any |= flags;
+  }
+  return any;
+};
+
+const unlistedOpinion = (
+  host: string,
+  { fuzzy, pages }: ListContent,
+  format: Format,
+  reading: ParsedContent,
+): Opinion => {
+  if (reading.isSharedHost) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
+  // What is at a host does not imitate anything by itself.
+  const imitated = format === 'metamask' && !reading.isAtHost ? fuzzy?.find(host) : undefined;
+  return imitated === undefined ? NOT_FOUND : { status: 'BLOCKED', match: imitated, isImitation: true };
+};
+
+const written = (host: string, index: number, { table }: ListContent, { starts, hashes }: SuffixHashes): string =>
+  table.writtenAs(host, starts[index]!, hashes[index]!);
+
+/** Of a page or profile: a list of hosts says nothing about it, not even where its host is listed. */
+const sharedHostOpinion = (host: string, content: ListContent, hashes: SuffixHashes): Opinion => {
+  let nearest = hashes.count - 1;
+  while (found[nearest] === 0) nearest -= 1;
+  return hosted(written(host, nearest, content, hashes));
+};
+
+/**
+ * An exact entry beats one above it, a nearer one a farther one, ALLOWED beats BLOCKED at the same place.
+ * @returns undefined where nothing of what is wanted is listed
+ */
+const matchNearest = (
+  wanted: number,
+  host: string,
+  content: ListContent,
+  hashes: SuffixHashes,
+  suffixes: HostingSuffixes,
+): Opinion | undefined => {
+  const { count, starts } = hashes;
+  const exact = found[count - 1]! & wanted;
+  if (exact !== 0) return { status: statusOf(exact), match: written(host, count - 1, content, hashes) };
+  for (let index = count - 2; index >= 0; index -= 1) {
+    const flags = found[index]! & wanted;
+    if (flags === 0) continue;
+    const match = written(host, index, content, hashes);
+    const place = host.length - starts[index]!;
+    // Where anybody can host, or registries sell names, an entry speaks for itself alone.
+    if (place <= suffixes.boundaryLengthOf(host)) return hosted(match);
+    return { status: statusOf(flags), reason: 'parent-domain', match, place };
+  }
+  return undefined;
+};
+
+/** As eth-phishing-detect decides: what is allowed with everything under it, then what is blocked, then look-alikes. */
+const metamaskOpinion = (
+  reading: ParsedContent,
+  content: ListContent,
+  hashes: SuffixHashes,
+  suffixes: HostingSuffixes,
+): Opinion => {
+  const host = reading.host!;
+  const allowed = matchNearest(ALLOWED, host, content, hashes, suffixes);
+  if (allowed?.status === 'ALLOWED') return allowed;
+  const blocked = matchNearest(BLOCKED, host, content, hashes, suffixes);
+  if (blocked?.status === 'BLOCKED') return blocked;
+  const alike = unlistedOpinion(host, content, 'metamask', reading);
+  return alike.status === 'BLOCKED' ? alike : (blocked ?? allowed ?? NOT_FOUND);
+};
+
+const hosted = (match: string): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });

@@ -1,0 +1,133 @@
+import type { ParsedContent } from '../../assets/parse-content.js';
+import { ASSET_STATUSES } from '../../events/asset-statuses.js';
+import { FAILED, type Opinion, REASONS, TIMED_OUT } from '../opinion.js';
+import { Breaker } from './breaker.js';
+import type { LookupSettings } from '../sources-file.js';
+
+/** How long an answer is remembered. ms */
+const REMEMBERED_MS = 30_000;
+const MAX_REMEMBERED = 10_000;
+/** Requests that may be under way at once; a bulk check waits its turn. */
+export const MAX_AT_ONCE = 50;
+const MAX_ANSWER = 65_536;
+
+interface Remembered {
+  readonly opinion: Opinion;
+  readonly until: number;
+}
+
+/** Another service that is asked over HTTP: `POST { "content": … }`, of whose answer `status` and `reason` are read. */
+export class LookupSource {
+  private readonly breaker = new Breaker();
+  private readonly remembered = new Map<string, Remembered>();
+  private readonly asking = new Map<string, Promise<Opinion>>();
+  private underWay = 0;
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(readonly settings: LookupSettings) {}
+
+  /**
+   * Never rejects, and never takes longer than the budget.
+   * @param deadline `performance.now()` at which the check wants to answer
+   */
+  ask(content: string, reading: ParsedContent, deadline: number): Opinion | Promise<Opinion> {
+    const key = reading.keys[0]!;
+    const known = this.remembered.get(key);
+    if (known !== undefined && known.until > performance.now()) return known.opinion;
+    const asking = this.asking.get(key);
+    if (asking !== undefined) return within(asking, deadline);
+    const answer = this.request(content, key, deadline).finally(() => this.asking.delete(key));
+    this.asking.set(key, answer);
+    return within(answer, deadline);
+  }
+
+  private async request(content: string, key: string, deadline: number): Promise<Opinion> {
+    if (this.underWay >= MAX_AT_ONCE) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    // Asked for only now: while others were waited for the source may have failed, and the check answered.
+    const isLate = performance.now() >= deadline;
+    if (isLate || !this.breaker.allows()) {
+      this.waiting.shift()?.();
+      return isLate ? TIMED_OUT : FAILED;
+    }
+    this.underWay += 1;
+    const signal = AbortSignal.timeout(this.settings.timeoutMs);
+    let opinion: Opinion;
+    try {
+      opinion = await this.send(content, signal);
+      this.breaker.report(true);
+      this.remember(key, opinion);
+    } catch {
+      this.breaker.report(false);
+      opinion = signal.aborted ? TIMED_OUT : FAILED;
+    } finally {
+      this.underWay -= 1;
+      this.waiting.shift()?.();
+    }
+    return opinion;
+  }
+
+  private async send(content: string, signal: AbortSignal): Promise<Opinion> {
+    const response = await fetch(this.settings.url, {
+      method: 'POST',
+      headers: { accept: 'application/json', ...this.settings.headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ content }),
+      // Whoever answers does not decide whom this service talks to.
+      redirect: 'error',
+      signal,
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new Error(`It answered ${response.status}`);
+    }
+    return readAnswer(JSON.parse(await readText(response)));
+  }
+
+  private remember(key: string, opinion: Opinion): void {
+    if (this.remembered.size >= MAX_REMEMBERED) {
+      const [oldest] = this.remembered.keys();
+      this.remembered.delete(oldest!);
+    }
+    this.remembered.delete(key);
+    this.remembered.set(key, { opinion, until: performance.now() + REMEMBERED_MS });
+  }
+}
+
+const within = async (answer: Promise<Opinion>, deadline: number): Promise<Opinion> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Opinion>((resolve) => {
+    timer = setTimeout(() => resolve(TIMED_OUT), Math.max(0, deadline - performance.now()));
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+const readText = async (response: Response): Promise<string> => {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > MAX_ANSWER) throw new Error(`Its answer is larger than ${MAX_ANSWER} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+};
+
+/**
+ * The status counts whatever the reason says; one that is not known is left out.
+ * @throws where it is no answer to the question
+ */
+const readAnswer = (answer: unknown): Opinion => {
+  const { status: sentStatus, reason: sentReason } = (answer ?? {}) as { status?: unknown; reason?: unknown };
+  const status = ASSET_STATUSES.find((candidate) => candidate === sentStatus);
+  const reason = REASONS.find((candidate) => candidate === sentReason);
+  if (status === undefined) throw new Error('Its answer has no status');
+  if (status === 'UNKNOWN')
+    return {
+      status,
+      reason: reason === undefined || reason === 'external-source' || reason === 'parent-domain' ? 'not-found' : reason,
+    };
+  return reason === 'parent-domain' ? { status, reason } : { status };
+};

@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { pagesAbove } from '../assets/above.js';
+import { assetKey, urlKey } from '../assets/asset-key.js';
+import type { ParsedContent } from '../assets/parse-content.js';
+import { FAILED, NOT_FOUND, type Opinion } from './opinion.js';
+import type { HostingSuffixes } from './lists/hosting-suffixes.js';
+
+const POLL_MS = 250;
+const MAX_BACK_OFF_MS = 2_000;
+const PAGE = 5_000;
+const MAX_NAME_LENGTH = 253;
+
+interface Row {
+  /** Which table answered, and how many of its events are parked: where either changes, positions mean nothing new. */
+  readonly generation: string | null;
+  readonly asset: string | null;
+  readonly assetHash: string | null;
+  readonly status: 'UNKNOWN' | 'ALLOWED' | 'BLOCKED' | null;
+  readonly createdAt: number | null;
+  readonly position: number | null;
+}
+
+/**
+ * The rows that changed since, and the table's generation with or without any. A rebuild puts another table in its
+ * place, and an operator who retries a parked event changes rows at a position that was passed long ago: after either
+ * everything is read again.
+ */
+const CHANGES = `
+  select g.generation, s.asset, s.asset_hash as "assetHash", s.status, s.created_at as "createdAt", s.position
+  from (
+    select to_regclass('read.asset_statuses')::oid::text || ' '
+      || (select count(*) from read.parked_events where projection = 'asset-statuses') as generation
+  ) g
+  left join lateral (
+    select * from read.asset_statuses
+    where (position, asset_hash) > ($1::bigint, $2::text)
+    order by position, asset_hash limit ${PAGE}
+  ) s on true
+  order by s.position, s.asset_hash`;
+
+const START = { position: -1, assetHash: '' };
+
+/**
+ * This service's own asset statuses in memory, as the projection has them: read whole at the start, followed four
+ * times a second. While the database is away what was known goes on being said.
+ */
+export class OwnStatuses {
+  private statuses = new Map<string, Opinion>();
+  private generation: string | null | undefined;
+  private reached = START;
+  private current: number | undefined;
+  private isFailing = false;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly suffixes: HostingSuffixes,
+    /** Told, in a sentence, when the statuses can no longer be followed, and when they can again. */
+    private readonly onNews: (sentence: string, isBad: boolean) => void,
+  ) {}
+
+  /** Assets with a status. */
+  get known(): number {
+    return this.statuses.size;
+  }
+
+  /** ms since everything was last read; undefined where it never was. */
+  get age(): number | undefined {
+    return this.current === undefined ? undefined : performance.now() - this.current;
+  }
+
+  ask(reading: ParsedContent): Opinion {
+    if (this.current === undefined) return FAILED;
+    const { statuses } = this;
+    const { keys } = reading;
+    for (let index = 0; index < keys.length; index += 1) {
+      const status = statuses.get(keys[index]!);
+      if (status === undefined) continue;
+      // A page above what was asked lies nearer than the host it is on.
+      const isHost = index > 0 && index === keys.length - 1 && reading.type === 'URL';
+      return (isHost ? this.fromPage(reading) : undefined) ?? status;
+    }
+    return this.fromPage(reading) ?? this.fromHost(reading);
+  }
+
+  private fromPage(reading: ParsedContent): Opinion | undefined {
+    for (const { key, place } of pagesAbove(reading)) {
+      const status = this.statuses.get(key);
+      if (status !== undefined) return inherited(status, place);
+    }
+    return undefined;
+  }
+
+  private fromHost({ host, isDnsName, isSharedHost, isAtHost }: ParsedContent): Opinion {
+    if (host === undefined) return NOT_FOUND;
+    if (isSharedHost) {
+      const carrier = this.statuses.get(urlKey(host)) ?? this.above(host)?.status;
+      return carrier === undefined ? NOT_FOUND : hosted(carrier);
+    }
+    if (!isDnsName) return NOT_FOUND;
+    const status = isAtHost ? this.statuses.get(urlKey(host)) : undefined;
+    const parent = status === undefined ? this.above(host) : { status, place: host.length };
+    if (parent === undefined) return NOT_FOUND;
+    const boundary = this.suffixes.boundaryOf(host);
+    if (parent.place > boundary.suffix.length) return inherited(parent.status, parent.place);
+    // What a registry sells is nobody's; what is under a hosting suffix is somebody else's.
+    return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(host.slice(-parent.place))
+      ? hosted(parent.status)
+      : NOT_FOUND;
+  }
+
+  /** Follows until `signal` aborts. */
+  async follow(signal: AbortSignal): Promise<void> {
+    let wait = POLL_MS;
+    while (!signal.aborted) {
+      wait = (await this.refresh()) ? POLL_MS : Math.min(wait * 2, MAX_BACK_OFF_MS);
+      await sleep(wait, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Reads what is new. Never rejects. */
+  async refresh(): Promise<boolean> {
+    try {
+      await this.read();
+      if (this.isFailing) this.onNews('The asset statuses are followed again', false);
+      this.isFailing = false;
+      return true;
+    } catch (error) {
+      if (!this.isFailing)
+        this.onNews(`The asset statuses cannot be followed: ${(error as Error).message}; trying again`, true);
+      this.isFailing = true;
+      return false;
+    }
+  }
+
+  private async read(): Promise<void> {
+    let { statuses, reached, generation } = this;
+    for (;;) {
+      const { rows } = await this.pool.query<Row>({
+        name: 'follow-asset-statuses',
+        text: CHANGES,
+        values: [reached.position, reached.assetHash],
+      });
+      const found = rows[0]!.generation;
+      if (found !== generation) {
+        // Filled beside the ones in use, so that no answer comes from half of them.
+        generation = found;
+        statuses = new Map();
+        if (reached.position !== START.position) {
+          reached = START;
+          continue;
+        }
+      }
+      for (const row of rows) apply(statuses, row);
+      const last = rows.at(-1)!;
+      if (last.position !== null) reached = { position: last.position, assetHash: last.assetHash! };
+      if (rows.length < PAGE) break;
+    }
+    this.statuses = statuses;
+    this.reached = reached;
+    this.generation = generation;
+    this.current = performance.now();
+  }
+
+  /** The nearest domain above the host that has a status. */
+  private above(host: string): { readonly status: Opinion; readonly place: number } | undefined {
+    // No longer name is one of DNS; a sender of many labels would be sent through all of them.
+    let dot = host.indexOf('.', host.length - MAX_NAME_LENGTH - 2);
+    for (let next = host.indexOf('.', dot + 1); next !== -1; next = host.indexOf('.', next + 1)) {
+      const status = this.statuses.get(urlKey(host.slice(dot + 1)));
+      if (status !== undefined) return { status, place: host.length - dot - 1 };
+      dot = next;
+    }
+    return undefined;
+  }
+}
+
+const inherited = ({ status, match, since }: Opinion, place: number): Opinion => ({
+  status,
+  reason: 'parent-domain',
+  match,
+  since,
+  place,
+});
+const hosted = ({ match }: Opinion): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
+
+/** Rows of before a change of the rules name an IPv4 address that is mapped into IPv6 as it was. */
+const MAPPED = /^(URL|PAGE):(\[::ffff:.*)$/;
+const currentKey = (asset: string): string => {
+  const [, type, content] = MAPPED.exec(asset) ?? [];
+  return type === undefined || content === undefined ? asset : assetKey({ type, content });
+};
+
+const apply = (statuses: Map<string, Opinion>, { asset, status, createdAt }: Row): void => {
+  if (asset === null) return;
+  const key = currentKey(asset);
+  // A status of UNKNOWN is no opinion.
+  if (status === 'UNKNOWN' || status === null) statuses.delete(key);
+  else statuses.set(key, { status, match: key.slice(key.indexOf(':') + 1), since: createdAt ?? undefined });
+};

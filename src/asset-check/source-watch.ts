@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
+import { Config } from '../config.js';
+import { Readiness } from '../http/ops/readiness.js';
+import { WatchPool } from '../read-models/pools.js';
+import { HostingSuffixes, shippedSuffixes } from './lists/hosting-suffixes.js';
+import { ListSource } from './lists/list-source.js';
+import { LookupSource } from './lookups/lookup-source.js';
+import { OwnStatuses } from './own-statuses.js';
+import type { Source } from './sources.js';
+import { readSourcesFile, type SourceSettings } from './sources-file.js';
+
+/** How long the start waits for what is near: statuses, files, copies on disk. ms */
+const NEAR_MS = 2_000;
+/** How long it waits for what is far; a list that comes later is used when it comes. ms */
+const FAR_MS = 150;
+/** Our own statuses this old are told to whoever watches. ms */
+const STALE_MS = 5_000;
+
+/** Keeps every source current as long as the process lives. */
+@Injectable()
+export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
+  readonly sources: readonly Source[];
+  readonly budgetMs: number;
+  private readonly logger = new Logger('sources');
+  private readonly stop = new AbortController();
+  private readonly lists: readonly ListSource[];
+  /** Undefined: disabled, so nobody has to follow them. */
+  private readonly own: OwnStatuses | undefined;
+  private following: Promise<unknown> | undefined;
+
+  constructor(config: Config, pool: WatchPool, registry: Registry, readiness: Readiness) {
+    const { budgetMs, hostingSuffixes, sources } = readSourcesFile(config);
+    const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
+    const onNews = (sentence: string, isBad: boolean): void =>
+      isBad ? this.logger.warn(sentence) : this.logger.log(sentence);
+    const own = new OwnStatuses(pool, suffixes, onNews);
+    const of = (settings: SourceSettings): Source['of'] => {
+      if (settings.kind === 'own') return { kind: 'own', statuses: own };
+      if (settings.kind === 'http') return { kind: 'http', lookUp: new LookupSource(settings) };
+      return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, onNews) };
+    };
+    this.budgetMs = budgetMs;
+    this.sources = sources.map((settings) => ({
+      id: settings.id,
+      mode: settings.mode,
+      appeal: settings.appeal,
+      of: of(settings),
+    }));
+    this.own = this.sources.some(({ of, mode }) => of.kind === 'own' && mode === 'ENABLED') ? own : undefined;
+    this.lists = this.sources.flatMap(({ of: source, mode }) =>
+      source.kind === 'list' && mode === 'ENABLED' ? [source.list] : [],
+    );
+    this.register(registry, readiness);
+  }
+
+  /** Waits a little, so that the first answers are not worse than they need be; never for a network. */
+  async onModuleInit(): Promise<void> {
+    const { signal } = this.stop;
+    const near = this.lists.map(async (list) => {
+      await list.load();
+      if (list.settings.file !== undefined) await list.refresh(signal);
+    });
+    const loaded = Promise.all([...near, this.own?.refresh()]);
+    await Promise.race([loaded, sleep(NEAR_MS, undefined, { ref: false })]);
+    const far = this.lists.map(async (list, index) => {
+      await near[index];
+      if (list.settings.file === undefined) await list.refresh(signal);
+    });
+    await Promise.race([Promise.all(far), sleep(FAR_MS, undefined, { ref: false })]);
+    this.following = Promise.all([
+      ...this.lists.map(async (list, index) => {
+        await far[index];
+        await list.follow(signal);
+      }),
+      this.own?.follow(signal),
+    ]);
+  }
+
+  /** Before the pool ends, so that nothing is asked of it afterwards. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stop.abort();
+    await this.following;
+  }
+
+  private register(registry: Registry, readiness: Readiness): void {
+    const { own, lists } = this;
+    if (own !== undefined)
+      readiness.register('asset-statuses', () => {
+        const { age, known } = own;
+        if (age === undefined) return { state: 'away', detail: 'The asset statuses have not been read yet' };
+        return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, ageMs: Math.round(age) } };
+      });
+    // A list that fails is no reason to send requests elsewhere: every instance asks the same one.
+    readiness.register('lists', () => ({
+      state: 'ok',
+      detail: Object.fromEntries(
+        lists.map(({ state: { id, entries, lastError } }) => [id, { entries, failing: lastError !== undefined }]),
+      ),
+    }));
+    const gauge = (name: string, help: string, value: (list: ListSource) => number | undefined): Gauge =>
+      new Gauge({
+        name,
+        help,
+        labelNames: ['source'],
+        registers: [registry],
+        collect() {
+          this.reset();
+          for (const list of lists) {
+            const measured = value(list);
+            if (measured !== undefined) this.set({ source: list.settings.id }, measured);
+          }
+        },
+      });
+    gauge('asset_check_list_entries', 'Entries in use of each list', ({ state }) => state.entries);
+    gauge('asset_check_list_refused_entries', 'Entries of each list that were left out', ({ state }) => state.refused);
+    gauge('asset_check_list_bytes', 'Memory that each list takes', ({ bytes }) => bytes);
+    gauge('asset_check_list_age_seconds', 'Since each list was last known to be current', ({ state: { checkedAt } }) =>
+      checkedAt === undefined ? undefined : (Date.now() - checkedAt) / 1_000,
+    );
+    gauge('asset_check_list_failing', '1 while the last refresh of a list failed', ({ state: { lastError } }) =>
+      lastError === undefined ? 0 : 1,
+    );
+  }
+}

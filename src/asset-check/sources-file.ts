@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Config, ConfigError } from '../config.js';
+import { type Mode, MODES } from './opinion.js';
+import { readSuffix } from './lists/hosting-suffixes.js';
+import { type Format, FORMATS } from './lists/parse-list.js';
+
+interface Named {
+  readonly id: string;
+  readonly mode: Mode;
+  /** Where whoever is listed wrongly can say so. */
+  readonly appeal?: string;
+}
+
+export interface OwnSettings extends Named {
+  readonly kind: 'own';
+}
+
+export interface ListSettings extends Named {
+  readonly kind: 'list';
+  readonly format: Format;
+  /** What being listed means, in the formats that do not say it themselves. */
+  readonly verdict: 'ALLOWED' | 'BLOCKED';
+  /** Exactly one of the two. */
+  readonly url?: string;
+  /** Absolute. */
+  readonly file?: string;
+  readonly refreshSeconds: number;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+}
+
+export interface LookupSettings extends Named {
+  readonly kind: 'http';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+
+export type SourceSettings = OwnSettings | ListSettings | LookupSettings;
+
+export interface SourcesSettings {
+  /** The longest a check waits for look-ups. ms */
+  readonly budgetMs: number;
+  readonly hostingSuffixes: readonly string[];
+  readonly sources: readonly SourceSettings[];
+}
+
+const SHIPPED = fileURLToPath(new URL('./sources.json', import.meta.url));
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const WITH_VERDICT: readonly Format[] = ['plain', 'hosts', 'json'];
+const COMMON = ['id', 'kind', 'mode'];
+
+/** The fields of one object, with their place for whoever wrote them wrong. */
+class Place {
+  constructor(
+    private readonly file: string,
+    private readonly path: string,
+    private readonly value: Readonly<Record<string, unknown>>,
+  ) {}
+
+  refuse(name: string, rule: string): never {
+    throw new ConfigError(`${this.file}: ${this.path === '' ? '' : `${this.path}.`}${name} ${rule}`);
+  }
+
+  only(allowed: readonly string[]): void {
+    const unknown = Object.keys(this.value).find((name) => !allowed.includes(name));
+    if (unknown !== undefined) this.refuse(unknown, `is not known here; there may be ${allowed.join(', ')}`);
+  }
+
+  has(name: string): boolean {
+    return this.value[name] !== undefined;
+  }
+
+  oneOf<T extends string>(name: string, allowed: readonly T[], fallback?: T): T {
+    if (!this.has(name) && fallback !== undefined) return fallback;
+    const found = allowed.find((candidate) => candidate === this.value[name]);
+    return found ?? this.refuse(name, `must be ${allowed.join(', ')}`);
+  }
+
+  text(name: string, pattern: RegExp, rule: string): string {
+    const value = this.value[name];
+    return typeof value === 'string' && pattern.test(value) ? value : this.refuse(name, rule);
+  }
+
+  wholeNumber(name: string, fallback: number, most: number): number {
+    const value = this.has(name) ? this.value[name] : fallback;
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
+    return this.refuse(name, `must be a whole number from 1 to ${most}`);
+  }
+
+  webAddress(name: string): string {
+    const text = this.text(name, /^https?:\/\/./i, 'must be an address that begins with http:// or https://');
+    return URL.canParse(text) ? text : this.refuse(name, 'is no address');
+  }
+
+  list(name: string): readonly unknown[] {
+    const value = this.value[name];
+    return Array.isArray(value) ? value : this.refuse(name, 'must be an array');
+  }
+
+  headers(name: string, variable: (name: string) => string | undefined, isUsed: boolean): Record<string, string> {
+    if (!this.has(name)) return {};
+    const value = this.value[name];
+    if (!isObject(value)) this.refuse(name, 'must be an object of texts');
+    const headers: Record<string, string> = {};
+    for (const [header, text] of Object.entries(value)) {
+      const path = `${name}.${header}`;
+      if (!HEADER_NAME.test(header)) this.refuse(path, 'is no name of a header');
+      if (typeof text !== 'string') this.refuse(path, 'must be a text');
+      headers[header.toLowerCase()] = text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, variableName: string) => {
+        const found = variable(variableName);
+        if (found === undefined && isUsed) this.refuse(path, `names \${${variableName}}, which is not set`);
+        return found ?? '';
+      });
+      // The value may hold a secret, so it is never repeated.
+      if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers[header.toLowerCase()]!))
+        this.refuse(path, 'holds what a header cannot');
+    }
+    return headers;
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const readSource = (place: Place, folder: string, variable: Config['variable']): SourceSettings => {
+  const kind = place.oneOf('kind', ['own', 'list', 'http']);
+  const id = place.text('id', ID, 'must be 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit');
+  const mode = place.oneOf('mode', MODES, 'ENABLED');
+  const appeal = place.has('appeal') && kind !== 'own' ? place.webAddress('appeal') : undefined;
+  if (kind === 'own') {
+    place.only(COMMON);
+    return { id, kind, mode };
+  }
+  if (kind === 'http') {
+    place.only([...COMMON, 'url', 'headers', 'timeoutMs', 'appeal']);
+    const headers = place.headers('headers', variable, mode === 'ENABLED');
+    const timeoutMs = place.wholeNumber('timeoutMs', 1_000, 600_000);
+    return { id, kind, mode, appeal, url: place.webAddress('url'), headers, timeoutMs };
+  }
+  const allowed = ['format', 'verdict', 'url', 'file', 'refreshSeconds', 'timeoutMs', 'maxBytes', 'appeal'];
+  place.only([...COMMON, ...allowed]);
+  const format = place.oneOf('format', FORMATS);
+  if (place.has('verdict') && !WITH_VERDICT.includes(format))
+    place.refuse('verdict', `is not for the format ${format}, which says it of each entry itself`);
+  if (place.has('url') === place.has('file')) place.refuse('url', 'or file must be there, and only one of them');
+  return {
+    id,
+    kind,
+    mode,
+    appeal,
+    format,
+    verdict: place.oneOf('verdict', ['BLOCKED', 'ALLOWED'], 'BLOCKED'),
+    url: place.has('url') ? place.webAddress('url') : undefined,
+    file: place.has('file') ? resolve(folder, place.text('file', /./, 'must be a path')) : undefined,
+    refreshSeconds: place.wholeNumber('refreshSeconds', 300, 2_592_000),
+    timeoutMs: place.wholeNumber('timeoutMs', 10_000, 600_000),
+    maxBytes: place.wholeNumber('maxBytes', 67_108_864, 1_073_741_824),
+  };
+};
+
+/**
+ * Reads which sources a check asks, in their order.
+ * @throws ConfigError with the place of what is wrong
+ */
+export const readSourcesFile = (config: Pick<Config, 'sourcesFile' | 'variable'>): SourcesSettings => {
+  const file = config.sourcesFile ?? SHIPPED;
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new ConfigError(`${file} cannot be read: ${(error as Error).message}`);
+  }
+  if (!isObject(content)) throw new ConfigError(`${file} must hold a JSON object`);
+  const top = new Place(file, '', content);
+  top.only(['budgetMs', 'hostingSuffixes', 'sources']);
+  const hostingSuffixes = (top.has('hostingSuffixes') ? top.list('hostingSuffixes') : []).map((suffix, index) => {
+    if (typeof suffix === 'string' && readSuffix(suffix) !== undefined) return suffix;
+    return top.refuse(`hostingSuffixes[${index}]`, 'must be a host of two labels or more, or *. and such a host');
+  });
+  const sources = top.list('sources').map((source, index) => {
+    if (!isObject(source)) return top.refuse(`sources[${index}]`, 'must be an object');
+    return readSource(new Place(file, `sources[${index}]`, source), dirname(file), config.variable);
+  });
+  const repeated = sources.findIndex(({ id }, index) => sources.findIndex((other) => other.id === id) !== index);
+  if (repeated !== -1) top.refuse(`sources[${repeated}].id`, `is "${sources[repeated]!.id}" a second time`);
+  const owns = sources.filter(({ kind }) => kind === 'own').length;
+  if (owns !== 1) top.refuse('sources', `must hold exactly one of the kind own, not ${owns}`);
+  return { budgetMs: top.wholeNumber('budgetMs', 1_500, 60_000), hostingSuffixes, sources };
+};

@@ -1,0 +1,64 @@
+import type { ParsedContent } from '../assets/parse-content.js';
+import { FAILED, type Mode, type Opinion, NOT_ASKED } from './opinion.js';
+import type { SourceOpinion } from './verdict.js';
+import { lookupText } from './lists/match-list.js';
+import type { ListSource } from './lists/list-source.js';
+import type { LookupSource } from './lookups/lookup-source.js';
+import type { OwnStatuses } from './own-statuses.js';
+import { SuffixHashes } from './lists/suffix-hashes.js';
+
+/** One configured source. */
+export interface Source {
+  readonly id: string;
+  readonly mode: Mode;
+  readonly appeal?: string;
+  readonly of:
+    | { readonly kind: 'own'; readonly statuses: OwnStatuses }
+    | { readonly kind: 'list'; readonly list: ListSource }
+    | { readonly kind: 'http'; readonly lookUp: LookupSource };
+}
+
+const hashes = new SuffixHashes();
+
+/**
+ * Asks every source, in order. Answers at once where all of them answer from memory.
+ * @param deadline `performance.now()` up to which look-ups may take
+ * @param onFailure told of a source that threw, which then has failed and nothing else has
+ */
+export const querySources = (
+  sources: readonly Source[],
+  content: string,
+  reading: ParsedContent,
+  deadline: number,
+  onFailure: (source: string, error: unknown) => void,
+): readonly SourceOpinion[] | Promise<readonly SourceOpinion[]> => {
+  // One pass for all lists; nothing below awaits before it has been used.
+  hashes.read(lookupText(reading), reading.isDnsName);
+  let isPending = false;
+  const opinions = sources.map((source) => {
+    if (source.mode === 'DISABLED') return NOT_ASKED;
+    try {
+      const opinion = ask(source, content, reading, deadline);
+      isPending ||= opinion instanceof Promise;
+      return opinion;
+    } catch (error) {
+      onFailure(source.id, error);
+      return FAILED;
+    }
+  });
+  if (!isPending) return voices(sources, opinions as Opinion[]);
+  return Promise.all(opinions.map((opinion) => Promise.resolve(opinion))).then((all) => voices(sources, all));
+};
+
+const ask = ({ of }: Source, content: string, reading: ParsedContent, deadline: number): Opinion | Promise<Opinion> => {
+  if (of.kind === 'list') return of.list.ask(reading, hashes);
+  return of.kind === 'own' ? of.statuses.ask(reading) : of.lookUp.ask(content, reading, deadline);
+};
+
+const voices = (sources: readonly Source[], opinions: readonly Opinion[]): readonly SourceOpinion[] =>
+  sources.map(({ id, mode, of }, index) => ({
+    source: id,
+    isOwn: of.kind === 'own',
+    mode,
+    opinion: opinions[index]!,
+  }));

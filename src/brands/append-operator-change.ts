@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { eventIdOf } from '../events/event-id.js';
+import { EventLog, WrongExpectedRevision } from '../event-log/event-log.js';
+import type { BrandChanged, FeatureFlagChanged } from '../events/brands.js';
+import { parseEvent, toJson } from '../events/event.js';
+import { formatInstant } from '../events/instant.js';
+import { streamOf } from '../events/streams.js';
+import { Conflict } from '../errors.js';
+
+type Change = BrandChanged | FeatureFlagChanged;
+
+const SOURCE = 'urn:threat-protection:operator';
+const TYPES: ReadonlySet<string> = new Set<Change['type']>(['BrandRegistered', 'BrandRemoved', 'FeatureFlagChanged']);
+const PAGE = 500;
+const ATTEMPTS = 5;
+
+/** What a brand's or a flag's stream says, upstream's events and the operator's alike. */
+interface History {
+  readonly newest: Change | undefined;
+  readonly revision: bigint | 'no-stream';
+}
+
+const readHistory = async (log: EventLog, stream: string): Promise<History> => {
+  let newest: Change | undefined;
+  let newestId = '';
+  let next = 0n;
+  for (;;) {
+    const page = await log.readStream(stream, next, PAGE);
+    for (const { type, data, id, revision } of page) {
+      next = revision + 1n;
+      if (!TYPES.has(type)) continue;
+      const { event } = parseEvent(type as Change['type'], data);
+      const [time, known] = [event?.data.updatedAt, newest?.data.updatedAt];
+      // The order of every record: the later instant, then the greater event id.
+      if (!event || (known !== undefined && (time! < known || (time === known && id < newestId)))) continue;
+      newest = event;
+      newestId = id;
+    }
+    if (page.length < PAGE) return { newest, revision: next === 0n ? 'no-stream' : next - 1n };
+  }
+};
+
+/**
+ * Appends what an operator decides of a brand or a flag, as upstream would report it.
+ * @param decide gets the newest state and an instant after it; undefined means that nothing changes
+ * @returns whether something changed
+ */
+export const appendOperatorChange = async <C extends Change>(
+  log: EventLog,
+  of: C,
+  decide: (newest: C | undefined, now: number) => C | undefined,
+): Promise<boolean> => {
+  const stream = streamOf(of);
+  for (let attempt = 1; ; attempt++) {
+    const { newest, revision } = await readHistory(log, stream);
+    // An upstream whose clock is ahead must not win over what the operator says now.
+    const now = Math.max(Date.now(), (newest?.data.updatedAt ?? 0) + 1);
+    const event = decide(newest as C | undefined, now);
+    if (event === undefined) return false;
+    const id = randomUUID();
+    const metadata = { source: SOURCE, id, time: formatInstant(now) };
+    try {
+      await log.append(stream, revision, [
+        { id: eventIdOf(SOURCE, id, event.type, stream), type: event.type, data: toJson(event), metadata },
+      ]);
+      return true;
+    } catch (error) {
+      if (!(error instanceof WrongExpectedRevision)) throw error;
+      if (attempt === ATTEMPTS) throw new Conflict(`${stream} is being changed by others; try again`);
+    }
+  }
+};

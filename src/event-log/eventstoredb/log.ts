@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import { toJson } from '../../events/event.js';
+import { OPERATIONS_STREAM } from '../../events/streams.js';
+import {
+  type Appended,
+  type Batch,
+  EventLog,
+  type ExpectedRevision,
+  type NewEvent,
+  type RecordedEvent,
+  WrongExpectedRevision,
+} from '../event-log.js';
+import { EventStoreConnection } from './connection.js';
+import { HeadTracker } from './head-tracker.js';
+import { CatchUpSubscription } from './catch-up-subscription.js';
+import { openInTime } from './opening.js';
+import { OurStreams, readStreamPrefix } from './streams.js';
+import { Writer } from './writer.js';
+
+const MIN_PAGE = 64;
+
+/** The log in EventStoreDB. A position is the commit position in its transaction file. */
+export class EventStoreDbLog extends EventLog {
+  readonly positionUnit = 'bytes';
+  private readonly end: HeadTracker;
+  private readonly writer: Writer;
+  private logId: string | undefined;
+  private isClosed = false;
+
+  constructor(
+    private readonly connection: EventStoreConnection,
+    private readonly streams: OurStreams,
+  ) {
+    super();
+    this.end = new HeadTracker(connection, (event) => streams.pick(event) !== undefined);
+    this.writer = new Writer(connection, streams, this.end);
+  }
+
+  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
+    return this.writer.append(stream, expected, events);
+  }
+
+  appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]> {
+    return this.writer.appendAll(entries);
+  }
+
+  async readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
+    const events = await this.connection.readStream(this.streams.nameInStore(stream), from, limit);
+    return events.map((event) => ({ ...event, stream }));
+  }
+
+  async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
+    const wanted = Math.max(limit, MIN_PAGE);
+    const page = await this.connection.readAll(after, wanted);
+    const events = this.pick(page, limit);
+    if (events.length === limit || page.length < wanted) return events;
+    // Much of the store is not ours. The rest is looked for by the server, which finds it sooner than we would.
+    for (let from = page.at(-1)!.position; ;) {
+      const asked = limit - events.length;
+      const found = await this.connection.readSome(from, this.streams.prefixes, asked);
+      events.push(...this.pick(found, asked));
+      if (events.length === limit || found.length < asked) return events;
+      from = found.at(-1)!.position;
+    }
+  }
+
+  async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
+    return new CatchUpSubscription(this.connection, this.streams, () => this.head(), onBatch, signal, after).run();
+  }
+
+  head(): Promise<bigint> {
+    return this.end.head();
+  }
+
+  async id(): Promise<string> {
+    this.logId ??= await this.readId();
+    if (this.logId === undefined)
+      throw new Error(
+        `The event store holds no LogOpened in its stream "${OPERATIONS_STREAM}"; it is not a log of this service`,
+      );
+    return this.logId;
+  }
+
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    await this.connection.close();
+  }
+
+  /** Writes the log's first event where it is missing. */
+  async begin(): Promise<void> {
+    this.logId = await this.readId();
+    if (this.logId !== undefined) return;
+    const data = toJson({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
+    try {
+      await this.append(OPERATIONS_STREAM, 'no-stream', [{ id: randomUUID(), type: 'LogOpened', data, metadata: {} }]);
+    } catch (error) {
+      // Another process opened it at the same moment; the first one's id counts.
+      if (!(error instanceof WrongExpectedRevision)) throw error;
+    }
+    await this.id();
+  }
+
+  private async readId(): Promise<string | undefined> {
+    const [first] = await this.readStream(OPERATIONS_STREAM, 0n, 1);
+    return first?.type === 'LogOpened' ? (first.data as { logId?: string }).logId : undefined;
+  }
+
+  private pick(page: readonly RecordedEvent[], limit: number): RecordedEvent[] {
+    return page.flatMap((event) => this.streams.pick(event) ?? []).slice(0, limit);
+  }
+}
+
+/**
+ * Opens the log in an EventStoreDB, making its first event where it is missing.
+ * @param url a connection string, scheme `esdb`; the option `streamPrefix` keeps several logs apart in one store
+ * @throws ConfigError where the string cannot be used, or the store refuses it
+ * @throws Unavailable where no store answers within 20 s
+ */
+export const createEventStoreDbLog = async (url: string): Promise<EventLog> => {
+  const { url: storeUrl, prefix } = readStreamPrefix(url);
+  const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix));
+  try {
+    await openInTime(() => log.begin());
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+  return log;
+};

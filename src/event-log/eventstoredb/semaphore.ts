@@ -1,0 +1,26 @@
+/** At most so many at a time; who waits is told when the store has gone away meanwhile. */
+export class Semaphore {
+  private running = 0;
+  private readonly waiting: { readonly enter: () => void; readonly refuse: (error: unknown) => void }[] = [];
+
+  constructor(private readonly most: number) {}
+
+  /** Nothing to wait for where there is room. */
+  acquire(): Promise<void> | undefined {
+    if (this.running < this.most) {
+      this.running++;
+      return undefined;
+    }
+    return new Promise<void>((enter, refuse) => this.waiting.push({ enter, refuse }));
+  }
+
+  release(): void {
+    const next = this.waiting.shift();
+    if (next) next.enter();
+    else this.running--;
+  }
+
+  rejectQueued(error: unknown): void {
+    for (const { refuse } of this.waiting.splice(0)) refuse(error);
+  }
+}

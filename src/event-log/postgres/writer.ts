@@ -1,0 +1,144 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { Unavailable } from '../../errors.js';
+import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
+import type { NewEvent } from '../event-log.js';
+
+/** Events that are appended together. */
+export interface AppendRequest {
+  readonly entries: readonly { readonly stream: string; readonly event: NewEvent }[];
+  /** The revision that the one stream must be at; -1n it must not exist; undefined anything goes. */
+  readonly expected: bigint | undefined;
+}
+
+/** What became of one event. */
+export interface AppendedEntry {
+  readonly outcome: 'appended' | 'duplicate' | 'conflict';
+  readonly position: number;
+  readonly revision: number;
+  /** The stream's last revision before the append; -1 where it did not exist. */
+  readonly stream_revision: number;
+}
+
+interface Waiting {
+  readonly request: AppendRequest;
+  readonly resolve: (entries: AppendedEntry[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One statement carries this many events at most, unless a single request is larger. */
+const MAX_EVENTS = 1_000;
+
+const APPEND = {
+  name: 'log-append',
+  text: 'select * from log.append($1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[])',
+};
+
+/**
+ * The one writer of a process. Appends are serialised by a lock in the database, so while one statement is under way
+ * all that is asked for meanwhile waits together and becomes the next one: the lock and the fsync are shared, and
+ * nobody waits for a timer.
+ */
+export class PostgresWriter {
+  private waiting: Waiting[] = [];
+  private writing = false;
+
+  constructor(
+    private readonly pool: Pool,
+    /** Milliseconds after which an append's outcome is called unknown. */
+    private readonly timeLimit = 4_000,
+  ) {}
+
+  /** @throws Unavailable where the outcome is unknown */
+  append(request: AppendRequest): Promise<AppendedEntry[]> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ request, resolve, reject });
+      if (!this.writing) void this.write();
+    });
+  }
+
+  private async write(): Promise<void> {
+    this.writing = true;
+    while (this.waiting.length > 0) {
+      // Whoever was just answered, or was heard of in the same turn of the loop, comes along.
+      await nextTurn();
+      const batch = this.takeBatch();
+      try {
+        await this.store(batch);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+        if (error instanceof Unavailable) {
+          // Those that waited behind a database that is away have waited long enough.
+          const behind = this.waiting;
+          this.waiting = [];
+          for (const { reject } of behind) reject(error);
+        }
+      }
+    }
+    this.writing = false;
+  }
+
+  /** The longest prefix of what waits that fits one statement and in which no conditional append shares its stream. */
+  private takeBatch(): Waiting[] {
+    let events = 0;
+    const streams = new Set<string>();
+    const conditional = new Set<string>();
+    let length = 0;
+    for (const { request } of this.waiting) {
+      events += request.entries.length;
+      if (length > 0 && events > MAX_EVENTS) break;
+      const isConditional = request.expected !== undefined;
+      const clashes = request.entries.some(
+        ({ stream }) => conditional.has(stream) || (isConditional && streams.has(stream)),
+      );
+      if (clashes) break;
+      for (const { stream } of request.entries) {
+        streams.add(stream);
+        if (isConditional) conditional.add(stream);
+      }
+      length += 1;
+    }
+    return this.waiting.splice(0, length);
+  }
+
+  private async store(batch: readonly Waiting[]): Promise<void> {
+    let answers: AppendedEntry[];
+    try {
+      answers = await this.execute(batch.map(({ request }) => request));
+    } catch (error) {
+      if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
+      // One of them cannot be stored; the others must not pay for it.
+      for (const one of batch) await this.store([one]).catch(one.reject);
+      return;
+    }
+    let from = 0;
+    for (const { request, resolve } of batch) {
+      resolve(answers.slice(from, from + request.entries.length));
+      from += request.entries.length;
+    }
+  }
+
+  private async execute(requests: readonly AppendRequest[]): Promise<AppendedEntry[]> {
+    const numbers: number[] = [];
+    const streams: string[] = [];
+    const expected: (string | null)[] = [];
+    const ids: string[] = [];
+    const types: string[] = [];
+    const data: string[] = [];
+    const metadata: string[] = [];
+    requests.forEach((request, number) => {
+      for (const { stream, event } of request.entries) {
+        numbers.push(number);
+        streams.push(stream);
+        expected.push(request.expected === undefined ? null : String(request.expected));
+        ids.push(event.id);
+        types.push(event.type);
+        data.push(JSON.stringify(event.data));
+        metadata.push(JSON.stringify(event.metadata));
+      }
+    });
+    const values = [numbers, streams, expected, ids, types, data, metadata];
+    const query = { ...APPEND, values, query_timeout: this.timeLimit };
+    return (await this.pool.query<AppendedEntry>(query)).rows;
+  }
+}

@@ -1,0 +1,19 @@
+import type { Server } from 'node:http';
+import { Counter, type Registry } from 'prom-client';
+import type { Config } from '../../config.js';
+import { limitConnections } from './connections-per-address.js';
+import { cutStalledReaders } from './stalled-readers.js';
+
+/** Guards a server against clients that hold connections, with a key or without, and counts what was done. */
+export const guardConnections = (server: Server, config: Config, registry: Registry): void => {
+  const counter = (name: string, help: string): Counter => new Counter({ name, help, registers: [registry] });
+  const refused = counter('http_connections_refused_total', 'Connections refused: their address had enough of them');
+  const cut = counter(
+    'http_connections_stalled_total',
+    'Connections cut: an answer waited, and nothing of it was read',
+  );
+  // Behind a proxy all connections come from its address.
+  const most = config.trustProxy.length > 0 ? 0 : config.maxConnectionsPerAddress;
+  limitConnections(server, most, () => refused.inc());
+  cutStalledReaders(server, () => cut.inc());
+};

@@ -1,0 +1,60 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Config } from '../../config.js';
+import { EventLog } from '../../event-log/event-log.js';
+import { Health, Liveness } from './health.dto.js';
+import { ProjectionLags } from './projection-lag.js';
+import { Readiness, type Report } from './readiness.js';
+
+/** A projection further behind than this is worth a look. */
+const DEGRADED_AFTER_SECONDS = 10;
+
+/** Answers with a report, so that a balancer understands its status alone. */
+export const answerReport = (report: Report, reply: FastifyReply): Report => {
+  if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
+  // Said here too: the request may have come before the signal, and the report after it.
+  if (report.status === 'stopping') void reply.header('connection', 'close');
+  return report;
+};
+
+const withoutDetails = ({ status, parts }: Report): Report => ({
+  status,
+  parts: Object.fromEntries(Object.entries(parts).map(([part, { state }]) => [part, { state }])),
+});
+
+@Controller('health')
+@ApiTags('Operation')
+export class HealthController {
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly config: Config,
+    log: EventLog,
+    lags: ProjectionLags,
+  ) {
+    readiness.register('log', async () => ({ state: 'ok', detail: { head: String(await log.forFollowers.head()) } }));
+    readiness.register('readModels', async () => {
+      const projections = await lags.read();
+      const ill = projections.some(({ parked, lagSeconds }) => parked > 0 || lagSeconds > DEGRADED_AFTER_SECONDS);
+      // A position may be greater than a number in JSON holds, for whoever reads it.
+      const shown = projections.map((projection) => ({ ...projection, position: String(projection.position) }));
+      return { state: ill ? 'degraded' : 'ok', detail: { projections: shown } };
+    });
+  }
+
+  @Get('live')
+  @ApiOperation({ summary: 'Whether the process answers' })
+  @ApiOkResponse({ type: Liveness })
+  live(): Liveness {
+    return { status: 'live' };
+  }
+
+  @Get('ready')
+  @ApiOperation({ summary: 'Whether this process should be sent requests, and how each part does' })
+  @ApiOkResponse({ type: Health, description: 'It should; `degraded` where an operator should look.' })
+  @ApiServiceUnavailableResponse({ type: Health, description: 'A part is away, or the process is stopping.' })
+  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
+    const report = await this.readiness.report();
+    return answerReport(this.config.opsPort === undefined ? report : withoutDetails(report), reply);
+  }
+}

@@ -1,0 +1,37 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
+import { Registry } from 'prom-client';
+import { Config } from '../../config.js';
+import { NotFound } from '../../errors.js';
+import { sendError, ROUTE_NOT_FOUND } from '../errors/error-response.js';
+import { onEveryRequest } from '../every-request.js';
+import { answerReport } from './health.controller.js';
+import { Prometheus } from './prometheus.js';
+import { Readiness } from './readiness.js';
+import { createServer } from '../server.js';
+import { cutStalledReaders } from '../connections/stalled-readers.js';
+
+/** What is for operators and their Prometheus, on a port of its own: `/health/*` with all details, and `/metrics`. */
+export const createOpsListener = (app: INestApplicationContext): FastifyInstance => {
+  const readiness = app.get(Readiness);
+  const prometheus = app.get(Prometheus);
+  const instance = createServer(app.get(Config)).getInstance();
+  cutStalledReaders(instance.server, () => undefined);
+  onEveryRequest(instance, readiness);
+  instance.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) sendError(new NotFound(ROUTE_NOT_FOUND), request, reply);
+    else done();
+  });
+  instance.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+  instance.get('/health/live', () => ({ status: 'live' }));
+  instance.get('/health/ready', async (_request, reply) => answerReport(await readiness.report(), reply));
+  instance.get('/metrics', async (_request, reply) =>
+    reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await prometheus.scrape()),
+  );
+  // A client that holds a connection must not hold the end of the process.
+  instance.addHook('preClose', (done) => {
+    instance.server.closeAllConnections();
+    done();
+  });
+  return instance;
+};

@@ -1,0 +1,53 @@
+import { Injectable } from '@nestjs/common';
+import { EventLog } from '../../event-log/event-log.js';
+import { WatchPool } from '../../read-models/pools.js';
+
+/** How far one projection has come. */
+export interface ProjectionLag {
+  readonly projection: string;
+  readonly position: number;
+  /** Positions between it and the end of the log; `unit` says what one is. */
+  readonly lag: number;
+  readonly unit: 'events' | 'bytes';
+  /** Everything answered at the door longer ago than this is in its rows. Seconds. */
+  readonly lagSeconds: number;
+  /** Events it could not apply, waiting for an operator. */
+  readonly parked: number;
+}
+
+interface Row {
+  readonly projection: string;
+  readonly position: number;
+  readonly as_of: number;
+  readonly parked: number;
+}
+
+const STATEMENT = {
+  name: 'http-projection-lag',
+  text: `select projection, position, as_of,
+           (select count(*)::int from read.parked_events p where p.projection = c.projection) as parked
+         from read.checkpoints c order by projection`,
+};
+
+/** For health and Prometheus. */
+@Injectable()
+export class ProjectionLags {
+  constructor(
+    private readonly log: EventLog,
+    private readonly pool: WatchPool,
+  ) {}
+
+  async read(): Promise<ProjectionLag[]> {
+    // The end of the log first: a projection that moves meanwhile must not seem ahead of it.
+    const head = Number(await this.log.forFollowers.head());
+    const { rows } = await this.pool.query<Row>(STATEMENT);
+    return rows.map(({ projection, position, as_of, parked }) => ({
+      projection,
+      position,
+      lag: Math.max(0, head - position),
+      unit: this.log.positionUnit,
+      lagSeconds: Math.max(0, Date.now() - as_of) / 1000,
+      parked,
+    }));
+  }
+}

@@ -1,0 +1,111 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { Pool } from 'pg';
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { MetricsPool, WatchPool } from '../../read-models/pools.js';
+import { ProjectionLags } from './projection-lag.js';
+
+/** Seconds. A metrics query of a large organization takes tens of milliseconds, an authenticated check far less. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+const SHARED_FOR_MS = 1_000;
+
+/**
+ * What Prometheus is told. Features register what is theirs in the same `Registry` (prom-client's, injectable); the
+ * event-loop delay and memory come from its defaults.
+ */
+@Injectable()
+export class Prometheus {
+  private readonly requests: Histogram<'method' | 'route' | 'status'>;
+  private readonly up: Gauge;
+  private readonly position: Gauge;
+  private readonly lag: Gauge;
+  private readonly seconds: Gauge;
+  private readonly parked: Gauge;
+  private shared: { readonly text: Promise<string>; until: number } | undefined;
+
+  constructor(
+    private readonly registry: Registry,
+    private readonly lags: ProjectionLags,
+    requests: Pool,
+    metrics: MetricsPool,
+    watch: WatchPool,
+  ) {
+    const registers = [registry];
+    collectDefaultMetrics({ register: registry });
+    this.requests = new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'Requests by route and status, from their headers read to their answer sent',
+      labelNames: ['method', 'route', 'status'],
+      buckets: BUCKETS,
+      registers,
+    });
+    const gauge = (name: string, help: string, labelNames: string[] = ['projection']): Gauge =>
+      new Gauge({ name, help, labelNames, registers });
+    this.up = new Gauge({
+      name: 'read_models_up',
+      help: 'Whether the log and the read models answered this scrape',
+      registers,
+    });
+    this.position = gauge('projection_position', 'How far each projection has read the log');
+    this.lag = gauge('projection_lag', 'Positions between a projection and the end of the log', ['projection', 'unit']);
+    this.seconds = gauge('projection_lag_seconds', 'Age of the newest moment up to which everything is counted');
+    this.parked = gauge('parked_events', 'Events a projection could not apply, waiting for an operator');
+    new Gauge({
+      name: 'database_pool_connections',
+      help: 'Connections of each of the read models’ pools, and queries waiting for one',
+      labelNames: ['pool', 'state'],
+      registers,
+      collect() {
+        for (const [name, pool] of Object.entries({ requests, metrics, watch })) {
+          this.set({ pool: name, state: 'idle' }, pool.idleCount);
+          this.set({ pool: name, state: 'busy' }, pool.totalCount - pool.idleCount);
+          this.set({ pool: name, state: 'waiting' }, pool.waitingCount);
+        }
+      },
+    });
+  }
+
+  /** Every figure, at most a second old: however many ask, the database is asked once a second. */
+  scrape(): Promise<string> {
+    const now = performance.now();
+    if (this.shared === undefined || now >= this.shared.until) {
+      const shared = { text: this.collect(), until: Infinity };
+      const keep = (): number => (shared.until = performance.now() + SHARED_FOR_MS);
+      shared.text.then(keep, keep);
+      this.shared = shared;
+    }
+    return this.shared.text;
+  }
+
+  private async collect(): Promise<string> {
+    // Old figures of a database that is away would look like new ones.
+    for (const gauge of [this.position, this.lag, this.seconds, this.parked]) gauge.reset();
+    try {
+      for (const { projection, unit, ...figures } of await this.lags.read()) {
+        this.position.set({ projection }, figures.position);
+        this.lag.set({ projection, unit }, figures.lag);
+        this.seconds.set({ projection }, figures.lagSeconds);
+        this.parked.set({ projection }, figures.parked);
+      }
+      this.up.set(1);
+    } catch {
+      this.up.set(0);
+    }
+    return this.registry.metrics();
+  }
+
+  /** Counts a route's answers. The label is the route's pattern, never the path that was asked: paths are endless. */
+  count(method: string, route: string): (status: number, reply: FastifyReply) => void {
+    const observers = new Map<number, (seconds: number) => void>();
+    return (status, reply) => {
+      let observe = observers.get(status);
+      if (observe === undefined) {
+        const histogram = this.requests.labels({ method, route, status: String(status) });
+        observe = (seconds) => histogram.observe(seconds);
+        observers.set(status, observe);
+      }
+      observe(reply.elapsedTime / 1000);
+    };
+  }
+}

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+
+const MAX_PROBE_MS = 2_000;
+
+/** How one part of the service does. */
+export interface PartState {
+  /** `degraded`: it answers, but an operator should look. `away`: nothing that needs it can be answered. */
+  readonly state: 'ok' | 'degraded' | 'away';
+  /** What a person wants to know of it. */
+  readonly detail?: unknown;
+}
+
+/** Anybody may read them: no addresses, no words of a driver. */
+const FAILED = 'It does not answer; the log says why';
+const LATE = `No answer within ${MAX_PROBE_MS} ms`;
+
+const logger = new Logger('health');
+
+export interface Report {
+  readonly status: 'ready' | 'degraded' | 'not-ready' | 'stopping';
+  readonly parts: Readonly<Record<string, PartState>>;
+}
+
+type Probe = () => PartState | Promise<PartState>;
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Whether this process should be sent requests. Each part that can be away or ill registers itself. */
+export class Readiness {
+  /** Set once, when the process has been asked to stop. */
+  stopping = false;
+  private readonly probes = new Map<string, Probe>();
+  /** Parts whose failure has been logged; once until they answer again. */
+  private readonly failing = new Set<string>();
+  private running: Promise<Report> | undefined;
+
+  /** @param probe where it throws the part is away; what it throws is logged, not shown */
+  register(part: string, probe: Probe): void {
+    this.probes.set(part, probe);
+  }
+
+  /** Asks every part, each for two seconds at most. However many ask at once, the parts are asked once. */
+  report(): Promise<Report> {
+    this.running ??= this.ask().finally(() => (this.running = undefined));
+    return this.running;
+  }
+
+  private async ask(): Promise<Report> {
+    const states = await Promise.all(
+      [...this.probes].map(async ([part, probe]) => [part, await this.stateOf(part, probe)] as const),
+    );
+    const has = (wanted: PartState['state']): boolean => states.some(([, { state }]) => state === wanted);
+    const status = has('away') ? 'not-ready' : has('degraded') ? 'degraded' : 'ready';
+    return { status: this.stopping ? 'stopping' : status, parts: Object.fromEntries(states) };
+  }
+
+  private async stateOf(part: string, probe: Probe): Promise<PartState> {
+    const timer = new AbortController();
+    const away = { state: 'away', detail: LATE } as const;
+    const late = sleep(MAX_PROBE_MS, away, { signal: timer.signal });
+    try {
+      const state = await Promise.race([probe(), late]);
+      if (state !== away) this.failing.delete(part);
+      return state;
+    } catch (error) {
+      if (!this.failing.has(part)) logger.warn(`${part} does not answer: ${messageOf(error)}`);
+      this.failing.add(part);
+      return { state: 'away', detail: FAILED };
+    } finally {
+      late.catch(() => undefined);
+      timer.abort();
+    }
+  }
+}

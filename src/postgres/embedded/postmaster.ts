@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { Binaries } from './binaries.js';
+import { commandLine, processIdentity } from './processes.js';
+
+/** What a running server says of itself in its `postmaster.pid`. */
+export interface Postmaster {
+  readonly pid: number;
+  readonly port: number;
+  /** Empty where it listens on none. */
+  readonly socketDirectory: string;
+  readonly status: 'starting' | 'ready' | 'stopping';
+}
+
+const NOBODYS_PID = 2_147_483_647;
+const POLL_MS = 20;
+/** A fast stop writes what is dirty first; an immediate one recovers at the next start instead. */
+const FAST_MS = 2_500;
+const IMMEDIATE_MS = 2_000;
+
+const pidFileOf = (cluster: string): string => join(cluster, 'postmaster.pid');
+
+const readLines = async (cluster: string): Promise<string[]> => {
+  try {
+    return (await readFile(pidFileOf(cluster), 'utf8')).split('\n');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+};
+
+const isPostmaster = (pid: number, cluster: string): boolean =>
+  processIdentity(pid) !== undefined && (commandLine(pid)?.includes(cluster) ?? true);
+
+/** @returns undefined where no server runs on the cluster, whatever its pid file says */
+export const findPostmaster = async (cluster: string): Promise<Postmaster | undefined> => {
+  const [pid, , , port, socketDirectory = '', , , status] = await readLines(cluster);
+  if (!Number(pid) || !isPostmaster(Number(pid), cluster)) return undefined;
+  const word = status?.trim();
+  return {
+    pid: Number(pid),
+    port: Number(port),
+    socketDirectory,
+    status: word === 'ready' || word === 'stopping' ? word : 'starting',
+  };
+};
+
+/** Whether a server runs on the cluster, or did and was killed. */
+export const isUnclean = (cluster: string): boolean => existsSync(pidFileOf(cluster));
+
+/** @returns the server's process, where one runs on the cluster */
+export const serverPid = (cluster: string): number | undefined => {
+  const pid = Number.parseInt(readFileSync(pidFileOf(cluster), 'utf8'), 10);
+  return isPostmaster(pid, cluster) ? pid : undefined;
+};
+
+/**
+ * After a crash the pid file may name a process that has the pid by chance, or a zombie that nobody waits for; either
+ * would keep the server from starting. The rest of the file stays: by it the server sees whether children of the dead
+ * one still hold its memory.
+ */
+export const clearStalePid = async (cluster: string): Promise<void> => {
+  const [pid, ...rest] = await readLines(cluster);
+  if (!Number(pid) || isPostmaster(Number(pid), cluster)) return;
+  await writeFile(pidFileOf(cluster), [NOBODYS_PID, ...rest].join('\n'));
+};
+
+const ends = async (pid: number, cluster: string, withinMs: number): Promise<boolean> => {
+  for (const until = Date.now() + withinMs; Date.now() < until; await sleep(POLL_MS))
+    if (!isPostmaster(pid, cluster)) return true;
+  return !isPostmaster(pid, cluster);
+};
+
+const ask = async (
+  mode: 'fast' | 'immediate',
+  pid: number,
+  cluster: string,
+  findBinaries: () => Promise<Binaries>,
+): Promise<void> => {
+  // Windows has no signals; pg_ctl knows another way.
+  if (process.platform === 'win32') {
+    const { pgCtl } = await findBinaries();
+    await promisify(execFile)(pgCtl, ['stop', '--no-wait', '--mode', mode, '--pgdata', cluster]);
+    return;
+  }
+  try {
+    process.kill(pid, mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+};
+
+/** Stops the server, cutting off who is connected: in good order, or at once where that takes longer than 2.5 s. */
+export const stopPostmaster = async (
+  { pid }: Postmaster,
+  cluster: string,
+  findBinaries: () => Promise<Binaries>,
+): Promise<void> => {
+  await ask('fast', pid, cluster, findBinaries);
+  if (await ends(pid, cluster, FAST_MS)) return;
+  await ask('immediate', pid, cluster, findBinaries);
+  if (!(await ends(pid, cluster, IMMEDIATE_MS)))
+    throw new Error(`PostgreSQL (process ${pid}, in ${cluster}) was told to stop and did not`);
+};
+
+/**
+ * Waits until the server takes connections.
+ * @returns undefined where it has ended instead
+ */
+export const readyPostmaster = async (
+  cluster: string,
+  withinMs: number,
+  log: (line: string) => void,
+): Promise<Postmaster | undefined> => {
+  const begin = Date.now();
+  for (let said = 0; Date.now() - begin < withinMs; await sleep(POLL_MS)) {
+    const postmaster = await findPostmaster(cluster);
+    if (postmaster === undefined || postmaster.status === 'ready') return postmaster;
+    const waited = Math.floor((Date.now() - begin) / 5_000);
+    if (waited > said) log(`PostgreSQL is ${postmaster.status} since ${waited * 5} s`);
+    said = waited;
+  }
+  throw new Error(`PostgreSQL in ${cluster} was not ready within ${withinMs / 1000} s`);
+};

@@ -1,0 +1,87 @@
+import { isUtf8 } from 'node:buffer';
+import { createReadStream, type ReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { Refusal, Sendable } from './send-events.js';
+
+const NEWLINE = 0x0a;
+
+const linesOf = async function* (stream: Readable): AsyncGenerator<Buffer> {
+  let rest: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    let from = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
+      yield Buffer.concat([...rest, chunk.subarray(from, end)]);
+      rest = [];
+      from = end + 1;
+    }
+    rest.push(chunk.subarray(from));
+  }
+  const last = Buffer.concat(rest);
+  if (last.length > 0) yield last;
+};
+
+/** The events in files of one JSON object a line, and how far the reading has come. `-` is standard input. */
+export class EventLines {
+  /** Lines that hold no JSON. They are not sent: one would make its whole batch unreadable. */
+  readonly refused: Refusal[] = [];
+  private total: number | undefined = 0;
+  private done = 0;
+  private current: ReadStream | undefined;
+
+  constructor(
+    private readonly files: readonly string[],
+    /** So many events are left out at the beginning. */
+    private readonly from: number,
+    /** Ends the reading, also where it waits for somebody to write. */
+    private readonly signal?: AbortSignal,
+  ) {}
+
+  /** How much was read, 0 to 1; undefined where nobody knows how much there is. */
+  private get part(): number | undefined {
+    if (this.total === undefined) return undefined;
+    return this.total === 0 ? 1 : (this.done + (this.current?.bytesRead ?? 0)) / this.total;
+  }
+
+  async *events(): AsyncGenerator<Sendable> {
+    for (const file of this.files)
+      if (file === '-') this.total = undefined;
+      else if (this.total !== undefined) this.total += (await stat(file)).size;
+    let count = 0;
+    for (const file of this.files) {
+      let line = 0;
+      for await (const bytes of linesOf(this.open(file))) {
+        line += 1;
+        const text = bytes.toString('utf8');
+        if (text.trim() === '') continue;
+        count += 1;
+        if (count <= this.from) continue;
+        const place = `${file}:${line}`;
+        if (isUtf8(bytes) && isJson(text)) yield { json: text, place, part: this.part };
+        else this.refused.push({ place, issues: ['the line is not JSON in UTF-8'] });
+      }
+      this.done += this.current?.bytesRead ?? 0;
+      this.current = undefined;
+    }
+  }
+
+  private open(file: string): Readable {
+    if (file === '-') return this.signal ? addAbortSignal(this.signal, process.stdin) : process.stdin;
+    const source = createReadStream(file, { signal: this.signal });
+    this.current = source;
+    if (!file.endsWith('.gz')) return source;
+    const unpacked = createGunzip();
+    source.once('error', (error) => unpacked.destroy(error));
+    return source.pipe(unpacked);
+  }
+}
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,213 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** An event to be sent. */
+export interface Sendable {
+  /** The CloudEvent as JSON, on one line. */
+  readonly json: string;
+  /** Where it came from, such as a file and a line, for whoever reads that it was refused. */
+  readonly place: string;
+  /** How much of the whole there is up to its end, 0 to 1; absent where nobody knows. */
+  readonly part?: number | undefined;
+}
+
+export interface Refusal {
+  readonly place: string;
+  readonly id?: string;
+  readonly issues: readonly string[];
+}
+
+/** What became of the events that were answered. The three add up to them. */
+export interface Replayed {
+  readonly accepted: number;
+  readonly duplicates: number;
+  readonly rejected: readonly Refusal[];
+}
+
+export interface IngestionEndpoint {
+  /** Without the path: `http://127.0.0.1:3000`. */
+  readonly url: string;
+  readonly key: string;
+}
+
+export interface ReplayOptions {
+  /** Called after each answer: what was answered, in order and without gaps, and the last event of it. */
+  readonly onProgress?: (soFar: Replayed, last: Sendable) => void;
+  /** Told why a batch is sent again. */
+  readonly onRetry?: (reason: string) => void;
+  readonly signal?: AbortSignal;
+  /** How long one batch is sent again and again before the replay gives up. Milliseconds. */
+  readonly patience?: number;
+}
+
+/** The replay ended early. What was answered stays; the same events sent again count once. */
+export class ReplayStopped extends Error {
+  constructor(
+    reason: string,
+    /** So many events, from the first on without gaps, were answered. */
+    readonly answered: number,
+  ) {
+    super(reason);
+  }
+}
+
+const MAX_EVENTS = 1_000;
+/** Bytes of a request, with room for the brackets. */
+const MAX_BYTES = 8 * 1024 * 1024 - 2;
+/** While one batch is being stored, the next one is being read. */
+const AT_ONCE = 2;
+const TIME_LIMIT_MS = 30_000;
+const PATIENCE_MS = 300_000;
+const BACK_OFF_MS = { least: 200, most: 5_000 };
+
+const toBatches = async function* (
+  events: Iterable<Sendable> | AsyncIterable<Sendable>,
+): AsyncGenerator<readonly Sendable[]> {
+  let batch: Sendable[] = [];
+  let bytes = 0;
+  for await (const event of events) {
+    const size = Buffer.byteLength(event.json) + 1;
+    if (batch.length === MAX_EVENTS || (batch.length > 0 && bytes + size > MAX_BYTES)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(event);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
+};
+
+interface Answer {
+  readonly accepted?: number;
+  readonly duplicates?: number;
+  readonly rejected?: readonly { index: number; id?: string; issues: readonly { message: string }[] }[];
+  readonly message?: string;
+  readonly issues?: readonly { message: string }[];
+}
+
+/** Each event of a batch that was refused as a whole, with its own issues where the answer names them. */
+const refusedAll = (batch: readonly Sendable[], { message = 'refused', issues = [] }: Answer): Refusal[] => {
+  const own = batch.map((): string[] => []);
+  for (const { message: issue } of issues) {
+    const [, index, text] = /^event (\d+): (.*)$/s.exec(issue) ?? [];
+    own[Number(index)]?.push(text!);
+  }
+  return batch.map(({ place }, index) => ({ place, issues: own[index]!.length > 0 ? own[index]! : [message] }));
+};
+
+/** The door cannot take the batch now; nobody knows whether it did. */
+class Refused extends Error {
+  constructor(
+    reason: string,
+    readonly retryAfterMs: number,
+  ) {
+    super(reason);
+  }
+}
+
+const reasonOf = (error: unknown): string => {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}: ${cause.message || (cause as NodeJS.ErrnoException).code}` : message;
+};
+
+/** @throws Refused where the same batch is to be sent again; Error where that would not help */
+const post = async (batch: readonly Sendable[], { url, key }: IngestionEndpoint, signal: AbortSignal | undefined) => {
+  const limit = AbortSignal.timeout(TIME_LIMIT_MS);
+  let response: Response;
+  let answer: Answer;
+  try {
+    response = await fetch(new URL('/v2/events', url), {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/cloudevents-batch+json' },
+      body: `[${batch.map(({ json }) => json).join(',')}]`,
+      signal: signal ? AbortSignal.any([signal, limit]) : limit,
+    });
+    answer = (await response.json()) as Answer;
+  } catch (error) {
+    throw new Refused(reasonOf(error), 0);
+  }
+  const { status } = response;
+  if (status === 200 || status === 400 || status === 413) return { status, answer };
+  const reason = `${url} answered ${status}: ${answer.message ?? response.statusText}`;
+  if (status === 429 || (status >= 502 && status <= 504))
+    throw new Refused(reason, 1_000 * Number(response.headers.get('retry-after') ?? 0) || 0);
+  throw new Error(reason);
+};
+
+const sendBatch = async (
+  batch: readonly Sendable[],
+  door: IngestionEndpoint,
+  options: ReplayOptions,
+): Promise<Replayed> => {
+  const { signal, patience = PATIENCE_MS, onRetry } = options;
+  const end = Date.now() + patience;
+  for (let wait = BACK_OFF_MS.least; ; wait = Math.min(wait * 2, BACK_OFF_MS.most)) {
+    try {
+      const { status, answer } = await post(batch, door, signal);
+      if (status === 413 && batch.length > 1) {
+        const half = batch.length >> 1;
+        const first = await sendBatch(batch.slice(0, half), door, options);
+        return add(first, await sendBatch(batch.slice(half), door, options));
+      }
+      if (status !== 200) return { accepted: 0, duplicates: 0, rejected: refusedAll(batch, answer) };
+      const rejected = (answer.rejected ?? []).map(({ index, id, issues }) => ({
+        place: batch[index]!.place,
+        id,
+        issues: issues.map(({ message }) => message),
+      }));
+      return { accepted: answer.accepted ?? 0, duplicates: answer.duplicates ?? 0, rejected };
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!(error instanceof Refused)) throw error;
+      if (Date.now() > end)
+        throw new Error(`gave up after ${Math.round(patience / 1_000)} s: ${error.message}`, { cause: error });
+      onRetry?.(error.message);
+      const pause = Math.max(error.retryAfterMs, wait * (0.5 + Math.random() / 2));
+      await sleep(pause, undefined, { signal });
+    }
+  }
+};
+
+const add = (a: Replayed, b: Replayed): Replayed => ({
+  accepted: a.accepted + b.accepted,
+  duplicates: a.duplicates + b.duplicates,
+  rejected: b.rejected.length > 0 ? [...a.rejected, ...b.rejected] : a.rejected,
+});
+
+export const answeredOf = ({ accepted, duplicates, rejected }: Replayed): number =>
+  accepted + duplicates + rejected.length;
+
+/**
+ * Sends events through the door, in batches, each until it is answered: the ids are the events' own, so a batch whose
+ * answer was lost counts once however often it is sent.
+ * @throws ReplayStopped where the door says that sending again would not help, has not answered for too long, or the
+ *   signal aborts
+ */
+export const replay = async (
+  events: Iterable<Sendable> | AsyncIterable<Sendable>,
+  door: IngestionEndpoint,
+  options: ReplayOptions = {},
+): Promise<Replayed> => {
+  let soFar: Replayed = { accepted: 0, duplicates: 0, rejected: [] };
+  const underWay: { readonly batch: readonly Sendable[]; readonly sent: Promise<Replayed> }[] = [];
+  const settleOne = async (): Promise<void> => {
+    const { batch, sent } = underWay.shift()!;
+    soFar = add(soFar, await sent);
+    options.onProgress?.(soFar, batch.at(-1)!);
+  };
+  try {
+    for await (const batch of toBatches(events)) {
+      const sent = sendBatch(batch, door, options);
+      // The one before it may fail first and be the one that is told.
+      sent.catch(() => undefined);
+      underWay.push({ batch, sent });
+      if (underWay.length === AT_ONCE) await settleOne();
+    }
+    while (underWay.length > 0) await settleOne();
+    return soFar;
+  } catch (error) {
+    await Promise.allSettled(underWay.map(({ sent }) => sent));
+    const reason = options.signal?.aborted ? 'interrupted' : (error as Error).message;
+    throw new ReplayStopped(reason, answeredOf(soFar));
+  }
+};
