@@ -7,6 +7,7 @@ import { AssetCheckModule } from './asset-check/asset-check.module.js';
 import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
 import { Config } from './config.js';
 import { EventLogModule } from './event-log/event-log.module.js';
+import { AccessLogOutput } from './http/ops/access-log.js';
 import { ErrorFilter } from './http/errors/error.filter.js';
 import { HttpModule } from './http/http.module.js';
 import { serveOpenApi } from './http/reference/open-api.js';
@@ -15,6 +16,7 @@ import { DtoValidation } from './http/body/validation.js';
 import { IngestionModule } from './ingestion/ingestion.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { ReadModelsModule } from './read-models/read-models.module.js';
+import { tryWriteLines } from './terminal.js';
 
 /** The composition root. Pipe and filter are providers, so that every test has the ones of production. */
 @Module({})
@@ -37,10 +39,11 @@ export class AppModule {
       ],
       providers: [
         { provide: Config, useValue: config },
+        { provide: AccessLogOutput, useValue: { write: tryWriteLines } },
         { provide: APP_PIPE, useClass: DtoValidation },
         { provide: APP_FILTER, useClass: ErrorFilter },
       ],
-      exports: [Config],
+      exports: [Config, AccessLogOutput],
     };
   }
 }

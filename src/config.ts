@@ -22,6 +22,8 @@ export abstract class Config {
   abstract readonly sourcesFile: string | undefined;
   abstract readonly logLevel: LogLevel;
   abstract readonly logFormat: 'pretty' | 'json';
+  /** Whether each request is a line of JSON on standard output. */
+  abstract readonly accessLog: boolean;
   /** Requests per key and minute; 0 means no limit. */
   abstract readonly rateLimitPerMinute: number;
   /** Events that one organization's own ingest keys may have stored in a UTC day; 0 means no limit. */
@@ -48,6 +50,7 @@ export class ConfigError extends Error {}
 
 const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 const LOG_FORMATS = ['pretty', 'json'] as const;
+const SWITCH = ['on', 'off'] as const;
 
 const oneOf = <T extends string>(name: string, value: string, allowed: readonly T[]): T => {
   const found = allowed.find((candidate) => candidate === value);
@@ -107,6 +110,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     sourcesFile: sourcesFile && resolve(sourcesFile),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL') ?? 'info', LOG_LEVELS),
     logFormat: oneOf('LOG_FORMAT', read('LOG_FORMAT') ?? (process.stdout.isTTY ? 'pretty' : 'json'), LOG_FORMATS),
+    accessLog: oneOf('ACCESS_LOG', read('ACCESS_LOG') ?? 'on', SWITCH) === 'on',
     rateLimitPerMinute: wholeNumber('RATE_LIMIT_PER_MINUTE', read('RATE_LIMIT_PER_MINUTE') ?? '6000', 999_999_999),
     ingestEventsPerDay: wholeNumber('INGEST_EVENTS_PER_DAY', read('INGEST_EVENTS_PER_DAY') ?? '10000000', MAX_A_DAY),
     ingestBytesPerDay: wholeNumber('INGEST_BYTES_PER_DAY', read('INGEST_BYTES_PER_DAY') ?? '21474836480', MAX_A_DAY),
@@ -147,6 +151,7 @@ export const environmentOf = (
   SOURCES_FILE: config.sourcesFile ?? '',
   LOG_LEVEL: config.logLevel,
   LOG_FORMAT: config.logFormat,
+  ACCESS_LOG: config.accessLog ? 'on' : 'off',
   RATE_LIMIT_PER_MINUTE: String(config.rateLimitPerMinute),
   INGEST_EVENTS_PER_DAY: String(config.ingestEventsPerDay),
   INGEST_BYTES_PER_DAY: String(config.ingestBytesPerDay),

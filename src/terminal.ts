@@ -36,6 +36,19 @@ export const print = (lines: readonly string[]): void => {
   for (const line of lines) process.stdout.write(`${printable(line)}\n`);
 };
 
+/** In bytes; what standard output was given and nobody has read. */
+const MAX_UNREAD = 1024 * 1024;
+
+/**
+ * Lines that hold nothing to escape, many at once. Never waits for whoever reads them.
+ * @returns false where so much is unread that they were not taken
+ */
+export const tryWriteLines = (lines: string): boolean => {
+  if (process.stdout.writableLength > MAX_UNREAD) return false;
+  process.stdout.write(lines);
+  return true;
+};
+
 /** Results for a program: one value on one line. */
 export const printJson = (value: unknown): void => {
   process.stdout.write(`${printableJson(JSON.stringify(value))}\n`);

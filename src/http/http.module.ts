@@ -1,7 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
-import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, RouteOptions } from 'fastify';
 import { Config } from '../config.js';
 import { NotFound } from '../errors.js';
 import { checkAccess } from './access/check-access.js';
@@ -13,13 +13,14 @@ import { onEveryRequest } from './every-request.js';
 import { guardConnections } from './connections/guard-connections.js';
 import { ApiKeyVerifier } from './access/api-key-verifier.js';
 import { packAnswers } from './body/packed-answer.js';
+import { AccessLog } from './ops/access-log.js';
 import { ProjectionLags } from './ops/projection-lag.js';
 import { PrometheusController } from './ops/prometheus.controller.js';
 import { Prometheus } from './ops/prometheus.js';
 import { RateLimit } from './access/rate-limit.js';
 import { Readiness } from './ops/readiness.js';
 import { Unauthenticated } from './access/unauthenticated.js';
-import { whenUnanswered } from './errors/unanswered.js';
+import { CLIENT_LEFT, whenUnanswered } from './errors/unanswered.js';
 
 const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
 
@@ -32,7 +33,13 @@ const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
 @Global()
 @Module({
   controllers: [HealthController],
-  providers: [Readiness, ProjectionLags, Prometheus, { provide: Registry, useFactory: () => new Registry() }],
+  providers: [
+    AccessLog,
+    Readiness,
+    ProjectionLags,
+    Prometheus,
+    { provide: Registry, useFactory: () => new Registry() },
+  ],
   exports: [Readiness, Registry],
 })
 export class HttpModule {
@@ -49,6 +56,7 @@ export class HttpModule {
     readiness: Readiness,
     private readonly prometheus: Prometheus,
     registry: Registry,
+    private readonly accessLog: AccessLog,
     config: Config,
   ) {
     const instance = host.httpAdapter.getInstance<FastifyInstance>();
@@ -65,14 +73,23 @@ export class HttpModule {
       const error = allow === undefined ? new NotFound(ROUTE_NOT_FOUND) : new MethodNotAllowed(allow);
       sendError(unauthenticated.takeUnlessKeyed(request) ?? error, request, reply);
       countUnmatched(reply.statusCode, reply);
+      if (accessLog.isOn)
+        reply.raw.on('close', () => {
+          accessLog.add('none', reply.raw.writableFinished ? reply.statusCode : CLIENT_LEFT, reply);
+        });
     });
+    instance.server.on('unreadRequest', (status: number, id: string) => accessLog.addUnread(status, id));
     guardConnections(instance.server, config, registry);
   }
 
   private prepare(route: RouteOptions, limit: RateLimit, unauthenticated: Unauthenticated): void {
     const methods = Array.isArray(route.method) ? route.method : [route.method];
     this.allowed.add(route.url, methods);
-    const count = this.prometheus.count(methods.join(), route.url);
+    const countPrometheus = this.prometheus.count(methods.join(), route.url);
+    const count = (status: number, reply: FastifyReply): void => {
+      countPrometheus(status, reply);
+      this.accessLog.add(route.url, status, reply);
+    };
     route.onResponse = (_request, reply, done) => {
       count(reply.statusCode, reply);
       done();

@@ -27,6 +27,7 @@ export const createServer = (config: Config): FastifyAdapter => {
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
       sendError(error, request, reply);
+      request.server.server.emit('unreadRequest', reply.statusCode, request.id);
     },
   });
   const instance = adapter.getInstance();

@@ -38,6 +38,7 @@ export const startApp = async ({
     UNAUTHENTICATED_PER_MINUTE: '0',
     MAX_CONNECTIONS_PER_ADDRESS: '0',
     LOG_FORMAT: 'json',
+    ACCESS_LOG: 'off',
     SOURCES_FILE: process.env['SOURCES_FILE'],
     DATABASE_URL: databaseUrl ?? database!.url,
     EVENTSTORE_URL: store?.url,

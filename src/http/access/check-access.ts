@@ -21,6 +21,8 @@ export const checkAccess = (
       const key = request.headers['x-api-key'];
       const caller = typeof key === 'string' ? keys.verify(key) : undefined;
       if (caller === undefined || (organization && caller.organization === undefined)) throw new Unauthorized();
+      // Before it may be refused: the access log names whose request it was.
+      request.caller = caller;
       const allowance = limit.take(caller.keyId);
       if (allowance !== undefined) {
         void reply.header('ratelimit-limit', allowance.limit);
@@ -29,7 +31,6 @@ export const checkAccess = (
         if (allowance.exceeded) throw new TooManyRequests(allowance.resetSeconds);
       }
       if (!caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
-      request.caller = caller;
       request.access = access;
       request.answer = reply.raw;
     } catch (error) {

@@ -49,6 +49,8 @@ export const onClientError = (error: ConnectionError, socket: Duplex): void => {
   const status = statusOf(error);
   const id = response ? requestIdOf(response.req) : randomUUID();
   if (status === 408) timedOut(socket, id);
+  // A request that has been routed is logged with its route, when its connection closes.
+  if (!response) (socket as { server?: Server }).server?.emit('unreadRequest', status, id);
   answerRaw(socket, status, id);
 };
 

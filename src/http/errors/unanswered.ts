@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** The client closed the connection before it had its answer. nginx's status, in logs and metrics alone. */
-const CLIENT_LEFT = 499;
+export const CLIENT_LEFT = 499;
 const TIMED_OUT = 408;
 
 const LINE_EVERY_MS = 1_000;
