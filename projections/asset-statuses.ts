@@ -59,17 +59,15 @@ const STORE_STATUSES = `
  * What each asset's status is: its newest entry that is not deleted. Also when its last event came, so that whoever
  * keeps the statuses in memory can ask for the changes alone.
  */
-export const assetStatuses: Projection<StatusEvent['type']> = {
+export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',
   tables: ['asset_status_entries', 'asset_statuses'],
   types: ['AssetStatusChanged', 'AssetStatusChangeDeleted'],
-  prepare: async (events) => {
-    const incoming = (events as readonly ProjectedEvent<StatusEvent>[]).map((event) => ({
-      entry: entryOf(event),
-      position: event.position,
-    }));
-    return ({ connection }) => write(incoming, connection);
-  },
+  write: (events, { connection }) =>
+    write(
+      events.map((event) => ({ entry: entryOf(event), position: event.position })),
+      connection,
+    ),
 };
 
 /** One at a time and in the log's order, so that the positions are the same however the log is cut into batches. */

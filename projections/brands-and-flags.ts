@@ -1,6 +1,8 @@
-import type { UpstreamEvent } from '../src/events/event.js';
-import { isLater } from '../src/events/record.js';
+import type { EventOf } from '../src/events/event.js';
+import { isLater, recordOf } from '../src/events/record.js';
 import type { ProjectedEvent, Projection } from './engine/projection.js';
+
+type SettingEvent = EventOf<'BrandRegistered' | 'BrandRemoved' | 'FeatureFlagChanged'>;
 
 interface Change {
   readonly organization: string;
@@ -11,27 +13,13 @@ interface Change {
   readonly eventId: string;
 }
 
-const changeOf = ({ id, event }: ProjectedEvent<UpstreamEvent>): Change | undefined => {
-  const { type, data } = event;
-  if (type === 'FeatureFlagChanged')
-    return {
-      organization: data.organization,
-      slug: data.flag,
-      name: null,
-      on: data.enabled,
-      version: 2 * data.updatedAt,
-      eventId: id,
-    };
-  if (type === 'BrandRegistered' || type === 'BrandRemoved')
-    return {
-      organization: data.organization,
-      slug: data.brand,
-      name: data.name ?? null,
-      on: type === 'BrandRegistered',
-      version: 2 * data.updatedAt,
-      eventId: id,
-    };
-  return undefined;
+const changeOf = ({ id, event }: ProjectedEvent<SettingEvent>): Change => {
+  const { organization, id: slug, version } = recordOf(event);
+  const state =
+    event.type === 'FeatureFlagChanged'
+      ? { name: null, on: event.data.enabled }
+      : { name: event.data.name ?? null, on: event.type === 'BrandRegistered' };
+  return { organization, slug, version, eventId: id, ...state };
 };
 
 /** The newest change of each brand, or of each flag, as arrays for a statement. */
@@ -65,19 +53,15 @@ const STORE_FLAGS = `
     where (excluded.version, excluded.event_id) > (f.version, f.event_id)`;
 
 /** Which brands an organization has, and which features are switched on for it. */
-export const brandsAndFlags: Projection = {
+export const brandsAndFlags: Projection<SettingEvent> = {
   name: 'brands-and-flags',
   tables: ['brands', 'feature_flags'],
   types: ['BrandRegistered', 'BrandRemoved', 'FeatureFlagChanged'],
-  prepare: async (events) => {
+  write: async (events, { connection }) => {
     const isFlag = ({ event }: ProjectedEvent): boolean => event.type === 'FeatureFlagChanged';
-    const changes = (of: readonly ProjectedEvent[]): Change[] =>
-      (of as readonly ProjectedEvent<UpstreamEvent>[]).flatMap((event) => changeOf(event) ?? []);
-    const flags = changes(events.filter(isFlag));
-    const brands = changes(events.filter((event) => !isFlag(event)));
-    return async ({ connection }) => {
-      if (brands.length > 0) await connection.query(STORE_BRANDS, newest(brands));
-      if (flags.length > 0) await connection.query(STORE_FLAGS, newest(flags));
-    };
+    const flags = events.filter(isFlag).map(changeOf);
+    const brands = events.filter((event) => !isFlag(event)).map(changeOf);
+    if (brands.length > 0) await connection.query(STORE_BRANDS, newest(brands));
+    if (flags.length > 0) await connection.query(STORE_FLAGS, newest(flags));
   },
 };

@@ -10,7 +10,7 @@ import {
   type Stream,
   TYPES,
 } from './fold.js';
-import type { ProjectedEvent, Projection } from '../engine/projection.js';
+import type { Projection } from '../engine/projection.js';
 
 /** One column of rows, as the parameter of an `unnest`. */
 const column = <Row>(rows: readonly Row[], value: (row: Row) => string | number | bigint | null): (string | null)[] =>
@@ -103,20 +103,18 @@ const writeAssets = async (tx: Transaction<Tables>, rows: readonly GroupedAsset[
  * `Idempotency-Key`. A deleted group keeps its assets and their number, which nobody shows: numbers are never given
  * twice, so no event can bring them back on another group.
  */
-export const assetGroups: Projection<GroupEvent['type']> = {
+export const assetGroups: Projection<GroupEvent> = {
   name: 'asset-groups',
   tables: ['asset_group_streams', 'asset_groups', 'asset_group_requests', 'grouped_assets', 'asset_group_counts'],
   types: TYPES,
-  prepare: async (events) => {
+  write: async (events, { tx }) => {
     const newest = new NewestGroups();
-    for (const event of events as readonly ProjectedEvent<GroupEvent>[]) newest.add(event);
+    for (const event of events) newest.add(event);
     const organizations = [...newest.streams.keys()];
-    return async ({ tx }) => {
-      if (organizations.length > 0) await writeStreams(tx, [...newest.streams.values()]);
-      if (newest.groups.size > 0) await writeGroups(tx, [...newest.groups.values()]);
-      if (newest.answers.size > 0) await writeAnswers(tx, [...newest.answers.values()]);
-      if (newest.groups.size + newest.answers.size > 0) await forgetAnswers(tx, organizations);
-      if (newest.assets.size > 0) await writeAssets(tx, [...newest.assets.values()]);
-    };
+    if (organizations.length > 0) await writeStreams(tx, [...newest.streams.values()]);
+    if (newest.groups.size > 0) await writeGroups(tx, [...newest.groups.values()]);
+    if (newest.answers.size > 0) await writeAnswers(tx, [...newest.answers.values()]);
+    if (newest.groups.size + newest.answers.size > 0) await forgetAnswers(tx, organizations);
+    if (newest.assets.size > 0) await writeAssets(tx, [...newest.assets.values()]);
   },
 };

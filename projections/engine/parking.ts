@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { toJson } from '../../src/events/event.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
-import type { ProjectedEvent, Projection, Write } from './projection.js';
+import { prepare, type ProjectedEvent, type Projection, type Write } from './projection.js';
 import type { ProjectorTransaction } from './transaction.js';
 
 /** An event that a projection could not apply, with why. */
@@ -95,7 +95,7 @@ export const applyByHalves = async (
   const { connection } = transaction;
   await connection.query('savepoint half');
   try {
-    const write = await (prepared ?? projection.prepare(events));
+    const write = await (prepared ?? prepare(projection, events));
     await write(transaction);
     await connection.query('release savepoint half');
     return [];

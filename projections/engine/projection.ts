@@ -1,4 +1,4 @@
-import type { DomainEvent, EventType } from '../../src/events/event.js';
+import type { DomainEvent } from '../../src/events/event.js';
 import type { Tables } from '../../src/read-models/tables.js';
 import type { ProjectorTransaction } from './transaction.js';
 
@@ -19,17 +19,21 @@ export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
 export type Write = (transaction: ProjectorTransaction) => Promise<void>;
 
 /** Code that turns events into rows. The engine owns the transaction, so none can forget the checkpoint. */
-export interface Projection<Types extends EventType = EventType> {
-  /** Names its checkpoint, its parked events and what `projections rebuild` is told. */
+export interface Projection<Event extends DomainEvent = DomainEvent> {
+  /** Names its checkpoint and its parked events, and is what `projections rebuild` takes. */
   readonly name: string;
-  /** What it writes, and a rebuild fills anew. */
+  /** What it writes, and a rebuild fills again. */
   readonly tables: readonly (keyof Tables)[];
-  /** The events it is handed. */
-  readonly types: readonly Types[];
+  /** The events it is given. */
+  readonly types: readonly Event['type'][];
   /**
-   * Works out what a batch of events means, as far as that can be said before the batch before it is written. What it
-   * gives must end in the same rows whatever the order of the events, however often one comes and however the log was
-   * cut into batches.
+   * Writes what a batch means. It must end in the same rows whatever the order of the events, however often one comes
+   * and however the log was cut into batches.
    */
-  prepare(events: readonly ProjectedEvent[]): Promise<Write>;
+  write(events: readonly ProjectedEvent<Event>[], transaction: ProjectorTransaction): Promise<void>;
+  /** For a projection with much to work out: does so while the batch before is still being written. */
+  prepare?(events: readonly ProjectedEvent<Event>[]): Promise<Write>;
 }
+
+export const prepare = async (projection: Projection, events: readonly ProjectedEvent[]): Promise<Write> =>
+  projection.prepare ? projection.prepare(events) : (transaction) => projection.write(events, transaction);

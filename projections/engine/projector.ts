@@ -4,7 +4,7 @@ import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-l
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
 import { applyByHalves, blamesData, park, probe, type Refused, refuse, unpark } from './parking.js';
-import type { ProjectedEvent, Projection, Write } from './projection.js';
+import { prepare, type ProjectedEvent, type Projection, type Write } from './projection.js';
 import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { NotApplied, Suspicion } from './suspicion.js';
 import { chunksYielding } from '../../src/cooperative.js';
@@ -183,7 +183,7 @@ export const dispatchBatch = async (
     const to = batch.position > checkpoint.position ? batch.position : checkpoint.position;
     const newest = batch.events.at(-1);
     const last = newest && newest.position > checkpoint.position ? newest : undefined;
-    const prepared = projection.prepare(events);
+    const prepared = prepare(projection, events);
     return { projection, move: { checkpoint, to, last, unknown }, events, prepared, unreadable, dropped };
   });
   await Promise.allSettled(shares.map(({ prepared }) => prepared));

@@ -1,5 +1,5 @@
 import type { PoolClient, QueryConfig } from 'pg';
-import type { UpstreamEvent } from '../../src/events/event.js';
+import type { EventOf } from '../../src/events/event.js';
 import { isLater, recordOf, type RecordState } from '../../src/events/record.js';
 import { columnArray, nameArray, numberArray } from './array-text.js';
 import { CountDifferences } from './counts.js';
@@ -8,13 +8,26 @@ import { DELETE_FACTS, ENTER_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './sta
 import type { ProjectedEvent, Projection, Write } from '../engine/projection.js';
 import { chunksYielding } from '../../src/cooperative.js';
 
+const TYPES = [
+  'ReportFiled',
+  'ReportDeleted',
+  'ThreatStatusChanged',
+  'ThreatDeleted',
+  'TakedownFiled',
+  'TakedownStatusChanged',
+  'TakedownDeleted',
+  'AssetStatusChanged',
+  'AssetStatusChangeDeleted',
+] as const;
+export type MetricEvent = EventOf<(typeof TYPES)[number]>;
+
 interface NewState extends RecordState {
   readonly eventId: string;
   readonly facts: readonly Fact[];
 }
 
 /** The newest state of each record among these events; by owner, so that what lies together in the tables is written together. */
-const newestStates = async (events: readonly ProjectedEvent<UpstreamEvent>[]): Promise<NewState[]> => {
+const newestStates = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<NewState[]> => {
   const newest = new Map<string, NewState>();
   for await (const few of chunksYielding(events))
     for (const { id, event } of few) {
@@ -77,7 +90,7 @@ const rowsOf = (states: readonly NewState[]): unknown[] => [
 ];
 
 /** All that a batch comes to if each of its records is new: so it is for most of them, and `write` settles the others. */
-const prepare = async (events: readonly ProjectedEvent<UpstreamEvent>[]): Promise<Write> => {
+const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<Write> => {
   const states = await newestStates(events);
   const differences = new CountDifferences();
   for await (const few of chunksYielding(states)) for (const { facts } of few) differences.add(facts, 1);
@@ -129,19 +142,10 @@ const sendEach = async (connection: PoolClient, statements: () => Iterable<Query
 };
 
 /** Reports, threats, watchlist and takedowns, for organizations and brands, as facts and as counts of them. */
-export const metrics: Projection = {
+export const metrics = {
   name: 'metrics',
   tables: ['records', 'facts', 'days', 'type_days'],
-  types: [
-    'ReportFiled',
-    'ReportDeleted',
-    'ThreatStatusChanged',
-    'ThreatDeleted',
-    'TakedownFiled',
-    'TakedownStatusChanged',
-    'TakedownDeleted',
-    'AssetStatusChanged',
-    'AssetStatusChangeDeleted',
-  ],
-  prepare: (events) => prepare(events as readonly ProjectedEvent<UpstreamEvent>[]),
-};
+  types: TYPES,
+  write: async (events, transaction) => (await prepare(events))(transaction),
+  prepare,
+} satisfies Projection<MetricEvent>;

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { eventIdOf } from '../events/event-id.js';
 import { EventLog, WrongExpectedRevision } from '../event-log/event-log.js';
-import type { BrandChanged, FeatureFlagChanged } from '../events/brands.js';
-import { parseEvent, toJson } from '../events/event.js';
+import { type EventOf, parseEvent, toJson } from '../events/event.js';
 import { formatInstant } from '../events/instant.js';
+import { isLater, recordOf } from '../events/record.js';
 import { streamOf } from '../events/streams.js';
 import { Conflict } from '../errors.js';
 
-type Change = BrandChanged | FeatureFlagChanged;
+type Change = EventOf<'BrandRegistered' | 'BrandRemoved' | 'FeatureFlagChanged'>;
 
 const SOURCE = 'urn:threat-protection:operator';
 const TYPES: ReadonlySet<string> = new Set<Change['type']>(['BrandRegistered', 'BrandRemoved', 'FeatureFlagChanged']);
+const isChange = (type: string): type is Change['type'] => TYPES.has(type);
 const PAGE = 500;
 const ATTEMPTS = 5;
 
@@ -21,22 +22,19 @@ interface History {
 }
 
 const readHistory = async (log: EventLog, stream: string): Promise<History> => {
-  let newest: Change | undefined;
-  let newestId = '';
+  let newest: { readonly event: Change; readonly version: number; readonly eventId: string } | undefined;
   let next = 0n;
   for (;;) {
     const page = await log.readStream(stream, next, PAGE);
     for (const { type, data, id, revision } of page) {
       next = revision + 1n;
-      if (!TYPES.has(type)) continue;
-      const { event } = parseEvent(type as Change['type'], data);
-      const [time, known] = [event?.data.updatedAt, newest?.data.updatedAt];
-      // The order of every record: the later instant, then the greater event id.
-      if (!event || (known !== undefined && (time! < known || (time === known && id < newestId)))) continue;
-      newest = event;
-      newestId = id;
+      if (!isChange(type)) continue;
+      const { event } = parseEvent(type, data);
+      if (!event) continue;
+      const found = { event, version: recordOf(event).version, eventId: id };
+      if (!newest || isLater(found, newest)) newest = found;
     }
-    if (page.length < PAGE) return { newest, revision: next === 0n ? 'no-stream' : next - 1n };
+    if (page.length < PAGE) return { newest: newest?.event, revision: next === 0n ? 'no-stream' : next - 1n };
   }
 };
 

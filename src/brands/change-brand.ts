@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Invalid, NotFound } from '../errors.js';
 import { EventLog } from '../event-log/event-log.js';
-import { type BrandChanged, brandChanged } from '../events/brands.js';
+import { brand as parseBrand, type BrandRegistered, type BrandRemoved } from '../events/brands.js';
 import { toJson } from '../events/event.js';
 import { Fields } from '../events/fields.js';
 import { appendOperatorChange } from './append-operator-change.js';
@@ -26,10 +26,12 @@ export class RemoveBrand extends Command<boolean> {
   }
 }
 
-/** @throws Invalid where the door would refuse the event */
+type BrandChanged = BrandRegistered | BrandRemoved;
+
+/** @throws Invalid if the ingestion endpoint would reject the event */
 const checked = (event: BrandChanged): BrandChanged => {
   const fields = new Fields(toJson(event));
-  brandChanged(fields);
+  parseBrand(fields);
   const issues = fields.issues.map((issue) => issue.replace(/^data\./, ''));
   if (issues.length > 0) throw new Invalid(issues[0]!, issues);
   return event;

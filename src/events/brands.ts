@@ -1,13 +1,21 @@
 import type { Fields } from './fields.js';
 
-export interface BrandChanged {
-  readonly type: 'BrandRegistered' | 'BrandRemoved';
-  readonly data: {
-    readonly organization: string;
-    readonly brand: string;
-    readonly name: string | undefined;
-    readonly updatedAt: number;
-  };
+/** A brand's full state, apart from whether it is registered, which the event's type says. */
+export interface Brand {
+  readonly organization: string;
+  readonly brand: string;
+  readonly name: string | undefined;
+  readonly updatedAt: number;
+}
+
+export interface BrandRegistered {
+  readonly type: 'BrandRegistered';
+  readonly data: Brand;
+}
+
+export interface BrandRemoved {
+  readonly type: 'BrandRemoved';
+  readonly data: Brand;
 }
 
 export interface FeatureFlagChanged {
@@ -20,7 +28,7 @@ export interface FeatureFlagChanged {
   };
 }
 
-export const brandChanged = (fields: Fields): BrandChanged['data'] => ({
+export const brand = (fields: Fields): Brand => ({
   organization: fields.slug('organization'),
   brand: fields.slug('brand'),
   name: fields.optionalText('name', 255),

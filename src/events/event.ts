@@ -19,12 +19,24 @@ import {
   assetStatusChanged,
   type AssetStatusChanged,
 } from './asset-statuses.js';
-import { brandChanged, type BrandChanged, featureFlagChanged, type FeatureFlagChanged } from './brands.js';
+import {
+  brand,
+  type BrandRegistered,
+  type BrandRemoved,
+  featureFlagChanged,
+  type FeatureFlagChanged,
+} from './brands.js';
 import { Fields } from './fields.js';
 import { formatInstant } from './instant.js';
 import { logOpened, type LogOpened, parkedEventDropped, type ParkedEventDropped } from './operations.js';
 import { reportDeleted, type ReportDeleted, reportFiled, type ReportFiled } from './reports.js';
-import { takedownChanged, type TakedownChanged, takedownDeleted, type TakedownDeleted } from './takedowns.js';
+import {
+  takedown,
+  takedownDeleted,
+  type TakedownDeleted,
+  type TakedownFiled,
+  type TakedownStatusChanged,
+} from './takedowns.js';
 import { threatDeleted, type ThreatDeleted, threatStatusChanged, type ThreatStatusChanged } from './threats.js';
 
 /** What upstream reports; each carries the record's full state. */
@@ -33,16 +45,18 @@ export type UpstreamEvent =
   | ReportDeleted
   | ThreatStatusChanged
   | ThreatDeleted
-  | TakedownChanged
+  | TakedownFiled
+  | TakedownStatusChanged
   | TakedownDeleted
   | AssetStatusChanged
   | AssetStatusChangeDeleted
-  | BrandChanged
+  | BrandRegistered
+  | BrandRemoved
   | FeatureFlagChanged
   | AssetGrouped
   | AssetUngrouped;
 
-/** What this service decides itself; refused at the door. */
+/** What this service decides itself; the ingestion endpoint refuses it. */
 export type OwnEvent =
   | AssetGroupCreated
   | AssetGroupRenamed
@@ -57,26 +71,27 @@ export type DomainEvent = UpstreamEvent | OwnEvent;
 export type EventType = DomainEvent['type'];
 export type EventOf<Type extends EventType> = Extract<DomainEvent, { readonly type: Type }>;
 
-type Parsers<Event extends DomainEvent> = {
-  readonly [Type in Event['type']]: (fields: Fields) => Extract<DomainEvent, { type: Type }>['data'];
+/** One parser for each type, of that type's data: a missing or exchanged one does not compile. */
+export type Parsers<Event extends DomainEvent> = {
+  readonly [Type in Event['type']]: (fields: Fields) => Extract<Event, { readonly type: Type }>['data'];
 };
 
-const UPSTREAM: Parsers<UpstreamEvent> & Record<string, unknown> = {
+const UPSTREAM: Parsers<UpstreamEvent> = {
   ReportFiled: reportFiled,
   ReportDeleted: reportDeleted,
   ThreatStatusChanged: threatStatusChanged,
   ThreatDeleted: threatDeleted,
-  TakedownFiled: takedownChanged,
-  TakedownStatusChanged: takedownChanged,
+  TakedownFiled: takedown,
+  TakedownStatusChanged: takedown,
   TakedownDeleted: takedownDeleted,
   AssetStatusChanged: assetStatusChanged,
   AssetStatusChangeDeleted: assetStatusChangeDeleted,
-  BrandRegistered: brandChanged,
-  BrandRemoved: brandChanged,
+  BrandRegistered: brand,
+  BrandRemoved: brand,
   FeatureFlagChanged: featureFlagChanged,
   AssetGrouped: assetGrouped,
   AssetUngrouped: assetUngrouped,
-} as never;
+};
 
 const OWN: Parsers<OwnEvent> = {
   AssetGroupCreated: assetGroupCreated,
@@ -89,17 +104,14 @@ const OWN: Parsers<OwnEvent> = {
   LogOpened: logOpened,
 };
 
-const PARSERS = new Map<string, (fields: Fields) => unknown>([
-  ...Object.entries(UPSTREAM),
-  ...Object.entries(OWN),
-] as never);
+const PARSERS: Parsers<DomainEvent> = { ...UPSTREAM, ...OWN };
 
 export const UPSTREAM_TYPES = Object.keys(UPSTREAM) as readonly UpstreamEvent['type'][];
 export const OWN_TYPES = Object.keys(OWN) as readonly OwnEvent['type'][];
 
 const upstreamTypes: ReadonlySet<string> = new Set(UPSTREAM_TYPES);
 export const isUpstreamType = (type: string): type is UpstreamEvent['type'] => upstreamTypes.has(type);
-export const isKnownType = (type: string): type is EventType => PARSERS.has(type);
+export const isKnownType = (type: string): type is EventType => Object.hasOwn(PARSERS, type);
 export const isUpstream = (event: DomainEvent): event is UpstreamEvent => upstreamTypes.has(event.type);
 
 export type Parsed<Event extends DomainEvent = DomainEvent> =
@@ -107,7 +119,7 @@ export type Parsed<Event extends DomainEvent = DomainEvent> =
   | { readonly event?: undefined; readonly issues: readonly string[] };
 
 /**
- * Reads an event's data as the door and every projection read it.
+ * Reads an event's data as the ingestion endpoint and every projection read it.
  * @param latest where given, instants after this one and before 1970 are refused; the endpoint passes the clock plus
  *   24 hours, a projection nothing
  */
@@ -119,7 +131,7 @@ export const parseEvent = <Type extends EventType>(
   if (typeof data !== 'object' || data === null || Array.isArray(data))
     return { issues: ['data must be a JSON object'] };
   const fields = new Fields(data as Record<string, unknown>, latest);
-  const parsed = PARSERS.get(type)!(fields);
+  const parsed = PARSERS[type](fields);
   return fields.issues.length > 0 ? { issues: fields.issues } : { event: { type, data: parsed } as EventOf<Type> };
 };
 

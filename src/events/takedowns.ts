@@ -1,19 +1,26 @@
 import type { Asset } from '../assets/asset.js';
 import type { Fields } from './fields.js';
 
-export interface TakedownChanged {
-  /** Both carry the takedown's full state; which of the two came does not matter to anyone who counts. */
-  readonly type: 'TakedownFiled' | 'TakedownStatusChanged';
-  readonly data: {
-    readonly organization: string;
-    readonly takedownId: string;
-    readonly brand: string | undefined;
-    readonly asset: Asset;
-    /** TODO, IN_PROGRESS, COMPLETED, CANCELED, PENDING_RETRACTION, RETRACTION_SENT, RETRACTED, or a newer one. */
-    readonly status: string;
-    readonly createdAt: number;
-    readonly updatedAt: number;
-  };
+/** The takedown's full state; which of the two events carried it does not matter to a count. */
+export interface Takedown {
+  readonly organization: string;
+  readonly takedownId: string;
+  readonly brand: string | undefined;
+  readonly asset: Asset;
+  /** TODO, IN_PROGRESS, COMPLETED, CANCELED, PENDING_RETRACTION, RETRACTION_SENT, RETRACTED, or a newer one. */
+  readonly status: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export interface TakedownFiled {
+  readonly type: 'TakedownFiled';
+  readonly data: Takedown;
+}
+
+export interface TakedownStatusChanged {
+  readonly type: 'TakedownStatusChanged';
+  readonly data: Takedown;
 }
 
 export interface TakedownDeleted {
@@ -21,7 +28,7 @@ export interface TakedownDeleted {
   readonly data: { readonly organization: string; readonly takedownId: string; readonly deletedAt: number };
 }
 
-export const takedownChanged = (fields: Fields): TakedownChanged['data'] => ({
+export const takedown = (fields: Fields): Takedown => ({
   organization: fields.slug('organization'),
   takedownId: fields.id('takedownId'),
   brand: fields.optionalSlug('brand'),

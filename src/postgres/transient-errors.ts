@@ -1,3 +1,4 @@
+import { isNativeError } from 'node:util/types';
 import { Unavailable } from '../errors.js';
 
 /** SQLSTATE classes and codes that say the database is away, busy or going down, not that the statement is wrong. */
@@ -23,11 +24,12 @@ export const isTimeLimit = (error: unknown): boolean =>
 /** Whether a failed statement may succeed later, unchanged: the database was away, restarting, full or contended. */
 export const isTransient = (error: unknown): boolean => {
   if (error instanceof Unavailable) return true;
-  if (!(error instanceof Error)) return false;
-  const code = (error as { code?: unknown }).code;
+  // Not `instanceof Error`: what Node's own sockets say may come from another realm.
+  if (!isNativeError(error)) return false;
+  const { code, errors } = error as { code?: unknown; errors?: unknown };
   if (typeof code === 'string' && (TRANSIENT.test(code) || CONNECTION_ERRORS.has(code))) return true;
   // Node tries several addresses and reports them together.
-  if (error instanceof AggregateError) return error.errors.some(isTransient);
+  if (Array.isArray(errors)) return errors.some(isTransient);
   return CONNECTION_MESSAGES.test(error.message);
 };
 

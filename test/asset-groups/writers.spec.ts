@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
+import type { GroupEvent } from '../../projections/asset-groups/fold.js';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
+import type { ProjectedEvent } from '../../projections/engine/projection.js';
 import { decodeEvent } from '../../projections/engine/decode-event.js';
 import { transact } from '../../projections/engine/transaction.js';
 import {
@@ -170,7 +172,9 @@ describe('several writers', () => {
               const read = events
                 .map((event) => decodeEvent(event))
                 .flatMap((one) => (one.kind === 'read' ? [one.projected] : []));
-              await transact(database.pool, 'read', await assetGroups.prepare(read));
+              await transact(database.pool, 'read', (transaction) =>
+                assetGroups.write(read as readonly ProjectedEvent<GroupEvent>[], transaction),
+              );
             }
           }
           await Promise.all(pending);

@@ -28,11 +28,9 @@ const tally: Projection = {
   name: 'tally',
   tables: [],
   types: metrics.types,
-  prepare:
-    async (events) =>
-    async ({ connection }) => {
-      await connection.query('update tally set n = n + $1', [events.length]);
-    },
+  write: async (events, { connection }) => {
+    await connection.query('update tally set n = n + $1', [events.length]);
+  },
 };
 
 /** Terminates, from another connection, the connection of one transaction in ten, somewhere in its middle. */

@@ -46,8 +46,7 @@ const apply = async (events: readonly ProjectedEvent[]): Promise<void> => {
       .transaction()
       .execute(async (tx: Transaction<Tables>) => {
         await sql`set local search_path = read`.execute(tx);
-        const write = await assetGroups.prepare(events);
-        await write({ tx, connection });
+        await assetGroups.write(events as readonly ProjectedEvent<GroupEvent>[], { tx, connection });
       });
   } finally {
     connection.release();

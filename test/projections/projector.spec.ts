@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { brandsAndFlags } from '../../projections/brands-and-flags.js';
 import { ForeignCheckpoint } from '../../projections/engine/checkpoints.js';
 import { Lease } from '../../projections/engine/lease.js';
-import { metrics } from '../../projections/metrics/projection.js';
+import { type MetricEvent, metrics } from '../../projections/metrics/projection.js';
 import { dropParked, listParked, retryParked } from '../../projections/engine/parked.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { Projector } from '../../projections/engine/projector.js';
@@ -103,7 +103,7 @@ const countedThreats = async (): Promise<number> =>
     .n;
 
 /** A projection that cannot apply these events while `cause.there`. */
-const refusing = (bad: readonly Sent[], cause = { there: true }): Projection => {
+const refusing = (bad: readonly Sent[], cause = { there: true }): Projection<MetricEvent> => {
   const ids = new Set(bad.map(eventId));
   return {
     ...metrics,
@@ -123,15 +123,13 @@ const counting: Projection = {
   name: 'counting',
   tables: ['brands'],
   types: ['ThreatStatusChanged'],
-  prepare:
-    async (events) =>
-    async ({ connection }) => {
-      await connection.query(
-        `insert into brands values ('counted', 'threats', null, true, $1, gen_random_uuid())
+  write: async (events, { connection }) => {
+    await connection.query(
+      `insert into brands values ('counted', 'threats', null, true, $1, gen_random_uuid())
        on conflict (organization, brand) do update set version = brands.version + excluded.version`,
-        [events.length],
-      );
-    },
+      [events.length],
+    );
+  },
 };
 
 const counted = async (): Promise<number> =>
@@ -171,7 +169,7 @@ describe('events that cannot be applied', () => {
 
   it('are parked alike where they cannot even be prepared, live and in a rebuild', async () => {
     const bad = eventId(threat(1));
-    const projection: Projection = {
+    const projection: Projection<MetricEvent> = {
       ...metrics,
       prepare: async (events) => {
         if (events.some(({ id }) => id === bad)) throw new Error('cannot prepare it');
@@ -369,7 +367,7 @@ describe('the checkpoint', () => {
 
   it('of a new projection is at the beginning, and the others are not applied again while it catches up', async () => {
     const asked: bigint[] = [];
-    const watched: Projection = {
+    const watched: Projection<MetricEvent> = {
       ...metrics,
       prepare: (events) => {
         asked.push(...events.map(({ position }) => position));
