@@ -21,7 +21,10 @@ const cut = (text: string): string => {
   const end = MAX_NAME_LENGTH - (/[\ud800-\udbff]/.test(text[MAX_NAME_LENGTH - 1]!) ? 1 : 0);
   return `${text.slice(0, end)}…`;
 };
-const quoted = (name: string): string => `"${name.length > MAX_NAME_LENGTH ? cut(name) : name}"`;
+/** What is not seen, or makes a text look like another one; who sent the content may want either. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const quoted = (name: string): string =>
+  `"${(name.length > MAX_NAME_LENGTH ? cut(name) : name).replace(UNSEEN, '\ufffd')}"`;
 
 /**
  * One sentence for a person: who lists the asset, since when if known, where to appeal if that is known.

@@ -14,7 +14,7 @@ const unused = ({ id, unusedPages }: ListStatus): string[] =>
   unusedPages === undefined
     ? []
     : [
-        `${id}: ${unusedPages.count} refused entries name a page on a host where not anybody publishes: ` +
+        `${id}: pages on hosts with a single publisher, not used (${unusedPages.count}): ` +
           unusedPages.examples.join(', ') +
           (unusedPages.count > unusedPages.examples.length ? ', …' : ''),
       ];

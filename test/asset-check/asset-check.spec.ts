@@ -112,7 +112,8 @@ describe('a check', () => {
     expect(answerOf([own], 'hello world')).not.toHaveProperty('asset.type');
   });
 
-  it('names content that it cannot read, and never half of a character', () => {
+  it('names content that it cannot read, and never half of a character or what is not seen', () => {
+    expect(answerOf([own], 'a b\u202e\n\ud800c').message).toMatch(/^"a b\ufffd\ufffd\ufffdc" is no URL/);
     expect(answerOf([own], 'hello world').message).toBe(
       '"hello world" is no URL, host, wallet address, profile or anything else that can be checked.',
     );

@@ -8,6 +8,7 @@ import { parseContent } from '../../src/assets/parse-content.js';
 import { ArrayLog } from '../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
+import { hostileContents } from '../assets/hostile-shapes.js';
 import { brief } from './asking.js';
 
 const CREATED = '2026-03-01T00:00:00Z';
@@ -146,6 +147,23 @@ describe('our own statuses in memory', () => {
       ['someone@github.io', 'github.io hosting-domain'],
     ])
       expect({ content, said: ask(content!) }).toEqual({ content, said });
+  });
+
+  it('say nothing of content made to keep them busy, and within a few milliseconds', async () => {
+    await project([entry('1', 'URL', 'evil.example', 'BLOCKED'), entry('2', 'URL', 'blogs.example', 'BLOCKED')]);
+    await own.refresh();
+    const blogs: [string, string] = ['labels of a blog', `https://${'a.'.repeat(2_000)}blogs.example/`];
+    for (const [name, content] of [blogs, ...hostileContents(4_096)]) {
+      const { reading } = parseContent(content);
+      if (reading === undefined) continue;
+      let least = Number.POSITIVE_INFINITY;
+      for (let run = 0; run < 20 && least > 0.5; run += 1) {
+        const started = performance.now();
+        own.ask(reading);
+        least = Math.min(least, performance.now() - started);
+      }
+      expect({ name, isSlow: least > 2 }).toEqual({ name, isSlow: false });
+    }
   });
 
   it('of before a change of the rules are found under the keys of today', async () => {

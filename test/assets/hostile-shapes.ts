@@ -63,6 +63,8 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   colons: filled('', ':'),
   'an endless IPv6 address': filled('', 'a:'),
   'colons with an end': filled('', 'a:', '%'),
+  'colons with a code at the end': filled('https://', 'a:', '%20!'),
+  'colons with a sign at the end': filled('', 'a:', '!'),
   'colons in brackets': filled('https://[', 'a:', ']'),
   'colons after a chain': filled('eip155:', 'a:'),
   digits: filled('', '9'),

@@ -103,7 +103,7 @@ export class HostTableBuilder {
 
   /** @param expected bytes of text; what is not used of them never becomes memory, so a generous guess costs nothing */
   constructor(expected = 0) {
-    this.texts = new Uint8Array(Math.max(1 << 12, Math.ceil(expected * 1.3)));
+    this.texts = new Uint8Array(Math.max(1 << 12, Math.ceil(expected * 2.3)));
   }
 
   /** @param written as its source wrote it; of more than 255 bytes it is not kept */

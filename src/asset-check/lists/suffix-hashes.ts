@@ -5,8 +5,6 @@ const SEED = randomBytes(4).readUInt32LE();
 const DOT = 0x2e;
 /** A name of DNS has at most 127 labels. */
 const MOST = 128;
-/** No list holds a longer entry, so what a longer text ends with is all there is to find. Characters. */
-const LONGEST = 255;
 
 const finish = (hash: number): number => {
   let h = hash ^ (hash >>> 16);
@@ -47,8 +45,7 @@ export class SuffixHashes {
     let hash = SEED;
     let count = 0;
     let dots = withParents ? 0 : -MOST;
-    const first = Math.max(0, text.length - LONGEST - 1);
-    for (let index = text.length - 1; index >= first; index -= 1) {
+    for (let index = text.length - 1; index >= 0; index -= 1) {
       const character = text.charCodeAt(index);
       if (character === DOT) {
         dots += 1;
@@ -61,7 +58,6 @@ export class SuffixHashes {
       }
       hash = step(hash, character);
     }
-    // Of a text that is too long to be listed the last hash is of no use, and does no harm: what it finds is compared.
     this.starts[count] = 0;
     this.hashes[count] = finish(hash);
     this.count = count + 1;
