@@ -4,17 +4,15 @@ import { Pool } from 'pg';
 import { factsAtMost } from '../events/facts-at-most.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
 
-/** How late events may be counted before whoever has the most of them waiting is slowed. Milliseconds. */
-const TOLERATED_LAG_MS = 150;
-/** Fewer facts of one organization than this are counted in a moment; they are never what the others wait for. */
-const HARMLESS = 500;
 /**
- * How many facts may wait to be counted before whoever has the most of them is slowed, late or not: a burst that is
- * noticed only when it is late has been stored already. The number follows what is counted in the tolerated lag.
+ * How many facts may wait to be counted before whoever has the most of them is held. The projector counts these in
+ * 50 to 100 ms where it has a core of its own, and in half a second where seven others want its two.
  */
-const WINDOW = { least: 2_000, first: 4_000, most: 20_000 };
-/** What is stored in one step. A request of more facts is stored in several, each admitted by itself. */
-const MAX_AT_ONCE = 2_000;
+const WINDOW = 2_000;
+/** Fewer facts of one organization than this are never what the others wait for. */
+const HARMLESS = 500;
+/** What is stored in one step: a batch of 1,000 ordinary events. */
+const MAX_AT_ONCE = WINDOW;
 /** A request is held for so long at the most; then its sender is told to come again. */
 export const MAX_HOLD_MS = 2_000;
 const LOOK_EVERY_MS = 20;
@@ -51,9 +49,9 @@ const factsOf: Weigh = ({ event }) => factsAtMost(event);
 
 /**
  * Keeps one organization's backfill from making the others wait. The log takes events faster than they can be
- * counted, and they are counted in order; so where the projector falls behind, or more facts wait than it counts in a
- * moment, requests of the organizations that have the most waiting are held until it has caught up, and sent away with
- * 429 if that takes too long. Facts are what counting costs: one event may be fifty of them.
+ * counted, and they are counted in order; so where more facts wait than are counted in a moment, requests of the
+ * organizations that have the most of them are held until fewer do, and sent away with 429 if that takes too
+ * long. Facts are what counting costs: one event may be fifty of them.
  */
 @Injectable()
 export class IngestBackpressure {
@@ -61,10 +59,6 @@ export class IngestBackpressure {
   /** By organization, what is admitted and not yet counted. */
   private readonly waitingOf = new Map<string, number>();
   private all = 0;
-  private window = WINDOW.first;
-  private narrowedAt = 0;
-  /** Whether somebody was held by the window since it was looked at last. */
-  private isBinding = false;
   private held = 0;
   private lookedAt = 0;
   private looking: Promise<void> | undefined;
@@ -74,9 +68,8 @@ export class IngestBackpressure {
 
   /** The first of these entries, as many as may be stored in one step: one at least. */
   portion<Entry extends Weighable>(entries: readonly Entry[], weigh: Weigh = factsOf): readonly Entry[] {
-    const most = Math.min(MAX_AT_ONCE, this.window);
     let facts = 0;
-    const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > most && index > 0);
+    const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > MAX_AT_ONCE && index > 0);
     return end === -1 ? entries : entries.slice(0, end);
   }
 
@@ -121,31 +114,16 @@ export class IngestBackpressure {
   }
 
   private async isTooMuch(facts: Facts): Promise<boolean> {
-    if (!this.isLate() && !this.isFull(facts)) return false;
-    await this.look();
-    if (!this.isLate() && !this.isFull(facts)) return false;
-    const fairShare = Math.max(Math.min(HARMLESS, this.window / 2), this.all / this.waitingOf.size);
-    let heavy = 0;
-    let total = 0;
-    for (const [organization, n] of facts) {
-      total += n;
-      if ((this.waitingOf.get(organization) ?? 0) >= fairShare) heavy += n;
-    }
-    return heavy > total / 2;
-  }
-
-  private isLate(): boolean {
-    const [oldest] = this.waiting;
-    return oldest !== undefined && Date.now() - oldest.at > TOLERATED_LAG_MS;
-  }
-
-  private isFull(facts: Facts): boolean {
-    if (this.all === 0) return false;
     let wanted = 0;
     for (const n of facts.values()) wanted += n;
-    const isFull = this.all + wanted > this.window;
-    this.isBinding ||= isFull;
-    return isFull;
+    const isFull = (): boolean => this.all > 0 && this.all + wanted > WINDOW;
+    if (!isFull()) return false;
+    await this.look();
+    if (!isFull()) return false;
+    const fairShare = Math.max(HARMLESS, this.all / this.waitingOf.size);
+    let heavy = 0;
+    for (const [organization, n] of facts) if ((this.waitingOf.get(organization) ?? 0) >= fairShare) heavy += n;
+    return heavy > wanted / 2;
   }
 
   private async look(): Promise<void> {
@@ -168,18 +146,6 @@ export class IngestBackpressure {
     const counted =
       now - this.counted.changedAt > STOPPED_MS ? this.waiting.length : this.waiting.findIndex(({ at }) => at >= asOf);
     this.forget(counted === -1 ? this.waiting.length : counted);
-    this.adjust(now);
-  }
-
-  /** Halves the window where even that much was late, and widens it where it alone held somebody back. */
-  private adjust(now: number): void {
-    if (this.isLate()) {
-      if (now - this.narrowedAt > TOLERATED_LAG_MS) {
-        this.window = Math.max(WINDOW.least, this.window / 2);
-        this.narrowedAt = now;
-      }
-    } else if (this.isBinding) this.window = Math.min(WINDOW.most, this.window * 1.25);
-    this.isBinding = false;
   }
 
   private forget(length: number): void {
