@@ -22,6 +22,8 @@ export class IssueApiKey extends Command<IssuedKey> {
     readonly name?: string,
     /** ms */
     readonly expiresAt?: number,
+    /** Who does it, kept in the event's metadata. */
+    readonly operator?: string,
   ) {
     super();
   }
@@ -54,7 +56,7 @@ export class IssueApiKeyHandler implements ICommandHandler<IssueApiKey> {
     const event = decide(command, digestOf(key), Date.now());
     // Keys do not contradict one another, so the revision of the stream does not matter.
     await this.log.append(API_KEYS_STREAM, 'any', [
-      { id: randomUUID(), type: event.type, data: toJson(event), metadata: {} },
+      { id: randomUUID(), type: event.type, data: toJson(event), metadata: { operator: command.operator } },
     ]);
     return { id: event.data.keyId, key };
   }

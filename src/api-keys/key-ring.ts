@@ -9,6 +9,7 @@ import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
 import { Readiness } from '../http/ops/readiness.js';
 import { isWellFormed } from './key-format.js';
 import { readKeyEvents } from './key-events.js';
+import { KeyUses } from './key-uses.js';
 
 const POLL_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
@@ -39,6 +40,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
   constructor(
     private readonly log: EventLog,
     readiness: Readiness,
+    private readonly uses: KeyUses,
   ) {
     super();
     readiness.register('keys', () => ({ state: this.complete ? 'ok' : 'away', detail: { known: this.byDigest.size } }));
@@ -54,7 +56,9 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
       if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
       this.remembered.set(presented, key);
     }
-    return key.expiresAt !== undefined && key.expiresAt <= Date.now() ? undefined : key.caller;
+    if (key.expiresAt !== undefined && key.expiresAt <= Date.now()) return undefined;
+    this.uses.add(key.keyId);
+    return key.caller;
   }
 
   /** Reads what is new in the log; one reading at a time, so that a revocation is never overtaken. */

@@ -13,6 +13,9 @@ export interface ApiKey {
   readonly createdAt: number;
   readonly expiresAt: number | undefined;
   readonly revokedAt: number | undefined;
+  /** The operating system's name of the user who issued it; undefined where that was not recorded. */
+  readonly issuedBy: string | undefined;
+  readonly revokedBy: string | undefined;
 }
 
 /** Every key ever issued, in the order of issue, straight from the log. */
@@ -24,14 +27,16 @@ export class ListApiKeysHandler implements IQueryHandler<ListApiKeys> {
 
   async execute(): Promise<ApiKey[]> {
     const keys = new Map<string, ApiKey>();
-    await readKeyEvents(this.log, 0n, ({ type, data }) => {
+    await readKeyEvents(this.log, 0n, ({ type, data }, operator) => {
       if (type === 'ApiKeyIssued') {
         const { keyId: id, name, organization, scopes, createdAt, expiresAt } = data;
-        keys.set(id, { id, name, organization, scopes, createdAt, expiresAt, revokedAt: undefined });
+        const record = { id, name, organization, scopes, createdAt, expiresAt };
+        keys.set(id, { ...record, revokedAt: undefined, issuedBy: operator, revokedBy: undefined });
         return;
       }
       const key = keys.get(data.keyId);
-      if (key && key.revokedAt === undefined) keys.set(key.id, { ...key, revokedAt: data.revokedAt });
+      if (key && key.revokedAt === undefined)
+        keys.set(key.id, { ...key, revokedAt: data.revokedAt, revokedBy: operator });
     });
     return [...keys.values()];
   }

@@ -9,7 +9,11 @@ import { readKeyEvents } from './key-events.js';
 
 /** Ends a key, on every instance within a second. */
 export class RevokeApiKey extends Command<void> {
-  constructor(readonly keyId: string) {
+  constructor(
+    readonly keyId: string,
+    /** Who does it, kept in the event's metadata. */
+    readonly operator?: string,
+  ) {
     super();
   }
 }
@@ -19,7 +23,7 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
   constructor(private readonly log: EventLog) {}
 
   /** @throws NotFound, and Conflict where it is revoked already */
-  async execute({ keyId }: RevokeApiKey): Promise<void> {
+  async execute({ keyId, operator }: RevokeApiKey): Promise<void> {
     let state: 'unknown' | 'issued' | 'revoked' = 'unknown';
     await readKeyEvents(this.log, 0n, ({ type, data }) => {
       if (data.keyId === keyId) state = type === 'ApiKeyIssued' ? 'issued' : 'revoked';
@@ -30,7 +34,7 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
     if (found === 'revoked') throw new Conflict(`The key ${keyId} is revoked already`);
     const event: ApiKeyRevoked = { type: 'ApiKeyRevoked', data: { keyId, revokedAt: Date.now() } };
     await this.log.append(API_KEYS_STREAM, 'any', [
-      { id: randomUUID(), type: event.type, data: toJson(event), metadata: {} },
+      { id: randomUUID(), type: event.type, data: toJson(event), metadata: { operator } },
     ]);
   }
 }

@@ -4,6 +4,7 @@ import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, A
 import { NotFound } from '../errors.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
+import { type Origin, RequestOrigin } from '../http/access/origin.js';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { AssetGroupListDto, AssetGroupNameDto, DeletedAssetGroupDto, NamedAssetGroupDto } from './asset-groups.dto.js';
 import { CreateAssetGroup } from './create-asset-group.js';
@@ -57,9 +58,10 @@ export class AssetGroupsController {
   create(
     @Organization() organization: string,
     @Body() { name }: AssetGroupNameDto,
+    @RequestOrigin() origin: Origin,
     @Headers('idempotency-key') idempotencyKey?: string,
   ): Promise<NamedAssetGroupDto> {
-    return this.commands.execute(new CreateAssetGroup(organization, name, idempotencyKey));
+    return this.commands.execute(new CreateAssetGroup(organization, name, idempotencyKey, origin));
   }
 
   @Get()
@@ -84,8 +86,9 @@ export class AssetGroupsController {
     @Organization() organization: string,
     @Param('id') id: string,
     @Body() { name }: AssetGroupNameDto,
+    @RequestOrigin() origin: Origin,
   ): Promise<NamedAssetGroupDto> {
-    return this.commands.execute(new RenameAssetGroup(organization, groupIdOf(id), name));
+    return this.commands.execute(new RenameAssetGroup(organization, groupIdOf(id), name, origin));
   }
 
   @Delete(':id')
@@ -94,8 +97,12 @@ export class AssetGroupsController {
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto })
   @failure(404, NO_SUCH_GROUP)
-  async delete(@Organization() organization: string, @Param('id') id: string): Promise<DeletedAssetGroupDto> {
-    const deleted = await this.commands.execute(new DeleteAssetGroup(organization, groupIdOf(id)));
+  async delete(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @RequestOrigin() origin: Origin,
+  ): Promise<DeletedAssetGroupDto> {
+    const deleted = await this.commands.execute(new DeleteAssetGroup(organization, groupIdOf(id), origin));
     return { success: true, ...deleted };
   }
 }

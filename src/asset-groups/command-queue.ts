@@ -6,6 +6,7 @@ import { Unavailable } from '../errors.js';
 import { EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from '../event-log/event-log.js';
 import { toJson } from '../events/event.js';
 import { assetGroupsStream } from '../events/streams.js';
+import type { Origin } from '../http/access/origin.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { type AssetGroupCommand, type AssetGroups, decide, type Decision, evolve } from './asset-group.js';
 import { groupsFor, readKnownGroups } from './known-groups.js';
@@ -20,6 +21,7 @@ export interface CommandResult {
 
 interface Waiting {
   readonly command: AssetGroupCommand;
+  readonly origin: Origin;
   readonly resolve: (done: CommandResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -49,17 +51,18 @@ export class CommandQueue {
   ) {}
 
   /**
+   * @param origin whose command it is, kept in its events' metadata
    * @throws Conflict, NotFound or Unprocessable where the command is refused
    * @throws Unavailable where its outcome is unknown or nothing was done
    */
-  execute(command: AssetGroupCommand): Promise<CommandResult> {
+  execute(command: AssetGroupCommand, origin: Origin = {}): Promise<CommandResult> {
     return new Promise((resolve, reject) => {
       const waiting = this.waiting.get(command.organization);
       if (waiting) {
-        waiting.push({ command, resolve, reject });
+        waiting.push({ command, origin, resolve, reject });
         return;
       }
-      const queue = [{ command, resolve, reject }];
+      const queue = [{ command, origin, resolve, reject }];
       this.waiting.set(command.organization, queue);
       void this.work(command.organization, queue);
     });
@@ -88,7 +91,7 @@ export class CommandQueue {
         organization,
         () => readKnownGroups(this.pool, organization, commands),
         (model, tail) => ({
-          ...decideAll(commands, groupsFor(commands, model, tail.state)),
+          ...decideAll(batch, groupsFor(commands, model, tail.state)),
           expected: tail.revision,
           assets: model.assets,
         }),
@@ -129,17 +132,17 @@ export class CommandQueue {
 
 /** Decides one command after the other, each by what the ones before it have changed. */
 const decideAll = (
-  commands: readonly AssetGroupCommand[],
+  batch: readonly Pick<Waiting, 'command' | 'origin'>[],
   groups: AssetGroups,
 ): { decisions: readonly Decision[]; events: readonly NewEvent[] } => {
   const now = Date.now();
   const events: NewEvent[] = [];
-  const decisions = commands.map((command) => {
+  const decisions = batch.map(({ command, origin }) => {
     const decision = decide(groups, command, now);
     const request = command.type === 'CreateAssetGroup' ? command.request : undefined;
     for (const event of decision.events) {
       evolve(groups, event, request);
-      events.push({ id: randomUUID(), type: event.type, data: toJson(event), metadata: request ?? {} });
+      events.push({ id: randomUUID(), type: event.type, data: toJson(event), metadata: { ...request, ...origin } });
     }
     return decision;
   });

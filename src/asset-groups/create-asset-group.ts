@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Invalid } from '../errors.js';
 import type { IdempotentRequest } from '../events/asset-groups.js';
+import type { Origin } from '../http/access/origin.js';
 import { CommandQueue } from './command-queue.js';
 
 export interface NamedAssetGroup {
@@ -15,6 +16,7 @@ export class CreateAssetGroup extends Command<NamedAssetGroup> {
     readonly name: string,
     /** As the client sent it; absent where it sent none. */
     readonly idempotencyKey: string | undefined,
+    readonly origin: Origin = {},
   ) {
     super();
   }
@@ -34,9 +36,9 @@ export class CreateAssetGroupHandler implements ICommandHandler<CreateAssetGroup
   constructor(private readonly queue: CommandQueue) {}
 
   async execute(command: CreateAssetGroup): Promise<NamedAssetGroup> {
-    const { organization, name } = command;
+    const { organization, name, origin } = command;
     const request = requestOf(command);
-    const { groupId } = await this.queue.execute({ type: 'CreateAssetGroup', organization, name, request });
+    const { groupId } = await this.queue.execute({ type: 'CreateAssetGroup', organization, name, request }, origin);
     return { id: groupId, name };
   }
 }

@@ -1,4 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { Origin } from '../http/access/origin.js';
 import { CommandQueue } from './command-queue.js';
 
 export interface DeletedAssetGroup {
@@ -11,6 +12,7 @@ export class DeleteAssetGroup extends Command<DeletedAssetGroup> {
   constructor(
     readonly organization: string,
     readonly groupId: number,
+    readonly origin: Origin = {},
   ) {
     super();
   }
@@ -20,8 +22,8 @@ export class DeleteAssetGroup extends Command<DeletedAssetGroup> {
 export class DeleteAssetGroupHandler implements ICommandHandler<DeleteAssetGroup> {
   constructor(private readonly queue: CommandQueue) {}
 
-  async execute({ organization, groupId }: DeleteAssetGroup): Promise<DeletedAssetGroup> {
-    const { assets } = await this.queue.execute({ type: 'DeleteAssetGroup', organization, groupId });
+  async execute({ organization, groupId, origin }: DeleteAssetGroup): Promise<DeletedAssetGroup> {
+    const { assets } = await this.queue.execute({ type: 'DeleteAssetGroup', organization, groupId }, origin);
     return { id: groupId, unassignedAssetCount: assets };
   }
 }

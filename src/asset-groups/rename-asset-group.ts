@@ -1,4 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { Origin } from '../http/access/origin.js';
 import { CommandQueue } from './command-queue.js';
 import type { NamedAssetGroup } from './create-asset-group.js';
 
@@ -7,6 +8,7 @@ export class RenameAssetGroup extends Command<NamedAssetGroup> {
     readonly organization: string,
     readonly groupId: number,
     readonly name: string,
+    readonly origin: Origin = {},
   ) {
     super();
   }
@@ -16,8 +18,8 @@ export class RenameAssetGroup extends Command<NamedAssetGroup> {
 export class RenameAssetGroupHandler implements ICommandHandler<RenameAssetGroup> {
   constructor(private readonly queue: CommandQueue) {}
 
-  async execute({ organization, groupId, name }: RenameAssetGroup): Promise<NamedAssetGroup> {
-    await this.queue.execute({ type: 'RenameAssetGroup', organization, groupId, name });
+  async execute({ organization, groupId, name, origin }: RenameAssetGroup): Promise<NamedAssetGroup> {
+    await this.queue.execute({ type: 'RenameAssetGroup', organization, groupId, name }, origin);
     return { id: groupId, name };
   }
 }

@@ -11,6 +11,7 @@ import { readAddressRows, readSiteRows } from '../demo/shipped-rows.js';
 import { openEventLog } from '../event-log/open-event-log.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { print, say } from '../terminal.js';
+import { operatorName } from './operator-name.js';
 import { SIGNALS } from './interruption.js';
 import { curlLines, type Keys, writeKeyHeaders } from './demo-calls.js';
 import { FAILED } from './output.js';
@@ -43,8 +44,11 @@ const issueKeys = async (config: Config): Promise<Keys> => {
   try {
     const handler = new IssueApiKeyHandler(log);
     const expiresAt = Date.now() + KEYS_LAST_MS;
-    const ingest = await handler.execute(new IssueApiKey(['ingest'], undefined, 'demo', expiresAt));
-    const organization = await handler.execute(new IssueApiKey(['read', 'write'], ORGANIZATION, 'demo', expiresAt));
+    const operator = operatorName();
+    const ingest = await handler.execute(new IssueApiKey(['ingest'], undefined, 'demo', expiresAt, operator));
+    const organization = await handler.execute(
+      new IssueApiKey(['read', 'write'], ORGANIZATION, 'demo', expiresAt, operator),
+    );
     return { ingest: ingest.key, organization: organization.key };
   } finally {
     await log.close();

@@ -5,9 +5,11 @@ import { RevokeApiKey, RevokeApiKeyHandler } from '../api-keys/revoke-api-key.js
 import { Invalid, NotFound } from '../errors.js';
 import { type Scope, SCOPES } from '../events/api-keys.js';
 import { formatInstant, parseInstant } from '../events/instant.js';
+import { readKeyUses } from '../read-models/key-uses.js';
 import { say } from '../terminal.js';
+import { operatorName } from './operator-name.js';
 import { prints, type Result, table } from './output.js';
-import { withLog } from './session.js';
+import { type Session, withLog } from './session.js';
 
 interface IssueOptions {
   readonly organization?: string;
@@ -32,6 +34,11 @@ const expiryOf = (text: string | undefined): number | undefined => {
 
 const text = (instant: number | undefined): string | null => (instant === undefined ? null : formatInstant(instant));
 
+interface ListedKey extends ApiKey {
+  /** ms, to the minute; undefined where it was never used. */
+  readonly lastUsedAt: number | undefined;
+}
+
 const toJson = ({
   id,
   name,
@@ -40,7 +47,10 @@ const toJson = ({
   createdAt,
   expiresAt,
   revokedAt,
-}: ApiKey): Record<string, unknown> => ({
+  lastUsedAt,
+  issuedBy,
+  revokedBy,
+}: ListedKey): Record<string, unknown> => ({
   id,
   name: name ?? null,
   organization: organization ?? null,
@@ -48,22 +58,39 @@ const toJson = ({
   createdAt: text(createdAt),
   expiresAt: text(expiresAt),
   revokedAt: text(revokedAt),
+  lastUsedAt: text(lastUsedAt),
+  issuedBy: issuedBy ?? null,
+  revokedBy: revokedBy ?? null,
 });
 
-const toRow = ({ id, name, organization, scopes, createdAt, expiresAt, revokedAt }: ApiKey): string[] => [
-  id,
-  name ?? '-',
-  organization ?? '-',
-  scopes.join(','),
-  formatInstant(createdAt),
-  text(expiresAt) ?? '-',
-  text(revokedAt) ?? '-',
+const toRow = (key: ListedKey): string[] => [
+  key.id,
+  key.name ?? '-',
+  key.organization ?? '-',
+  key.scopes.join(','),
+  formatInstant(key.createdAt),
+  text(key.expiresAt) ?? '-',
+  text(key.revokedAt) ?? '-',
+  text(key.lastUsedAt) ?? '-',
+  key.issuedBy ?? '-',
+  key.revokedBy ?? '-',
 ];
 
-const HEADINGS = ['id', 'name', 'organization', 'scopes', 'createdAt', 'expiresAt', 'revokedAt'];
+const HEADINGS = 'id name organization scopes createdAt expiresAt revokedAt lastUsedAt issuedBy revokedBy'.split(' ');
+
+const readKeys = async ({ log, pool }: Session): Promise<ListedKey[]> => {
+  const [keys, uses] = await Promise.all([new ListApiKeysHandler(log).execute(), readKeyUses(pool)]);
+  return keys.map((key) => ({ ...key, lastUsedAt: uses.get(key.id) }));
+};
 
 const issue = ({ organization, scope, name, expires }: IssueOptions): Promise<Result> => {
-  const command = new IssueApiKey([...new Set(scope.map(scopeOf))], organization, name, expiryOf(expires));
+  const command = new IssueApiKey(
+    [...new Set(scope.map(scopeOf))],
+    organization,
+    name,
+    expiryOf(expires),
+    operatorName(),
+  );
   return withLog(async ({ log }) => {
     const { id, key } = await new IssueApiKeyHandler(log).execute(command);
     say(`The key ${id} works within a second. It is shown this once:`);
@@ -72,15 +99,15 @@ const issue = ({ organization, scope, name, expires }: IssueOptions): Promise<Re
 };
 
 const list = (): Promise<Result> =>
-  withLog(async ({ log }) => {
-    const keys = await new ListApiKeysHandler(log).execute();
+  withLog(async (session) => {
+    const keys = await readKeys(session);
     return { lines: table([HEADINGS, ...keys.map(toRow)]), json: keys.map(toJson) };
   });
 
 const revoke = (id: string): Promise<Result> =>
-  withLog(async ({ log }) => {
-    await new RevokeApiKeyHandler(log).execute(new RevokeApiKey(id));
-    const key = (await new ListApiKeysHandler(log).execute()).find((each) => each.id === id);
+  withLog(async (session) => {
+    await new RevokeApiKeyHandler(session.log).execute(new RevokeApiKey(id, operatorName()));
+    const key = (await readKeys(session)).find((each) => each.id === id);
     if (!key) throw new NotFound(`There is no key ${id}`);
     return { lines: table([HEADINGS, toRow(key)]), json: toJson(key) };
   });

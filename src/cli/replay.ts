@@ -9,6 +9,7 @@ import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { say } from '../terminal.js';
 import { EventLines } from '../replay/event-lines.js';
+import { operatorName } from './operator-name.js';
 import { onFirstSignal } from './interruption.js';
 import { prints, type Result } from './output.js';
 import { count, Progress } from './progress.js';
@@ -54,14 +55,14 @@ const sendFiles = async (
 /** A key of its own for one replay into the service of these settings. */
 const withKey = (signal: AbortSignal, work: (key: string) => Promise<Replayed>): Promise<Replayed> => {
   const underKey = async ({ log }: Session): Promise<Replayed> => {
-    const command = new IssueApiKey(['ingest'], undefined, 'replay', Date.now() + MS_PER_DAY);
+    const command = new IssueApiKey(['ingest'], undefined, 'replay', Date.now() + MS_PER_DAY, operatorName());
     const { id, key } = await new IssueApiKeyHandler(log).execute(command);
     // A new key works on every instance within a second; until then the door calls it unknown.
     await sleep(1_000, undefined, { signal }).catch(() => undefined);
     try {
       return await work(key);
     } finally {
-      await new RevokeApiKeyHandler(log).execute(new RevokeApiKey(id));
+      await new RevokeApiKeyHandler(log).execute(new RevokeApiKey(id, operatorName()));
     }
   };
   return withLog(underKey, { endsItself: true });

@@ -14,6 +14,7 @@ import { Config } from '../config.js';
 import { Invalid } from '../errors.js';
 import { Access } from '../http/access/access.js';
 import { type Caller, CurrentCaller } from '../http/access/caller.js';
+import { originOf } from '../http/access/origin.js';
 import { MAX_AHEAD } from './cloud-event.js';
 import { readEvents } from './content-mode.js';
 import { CloudEventDto, RecordedEventsDto } from './events.dto.js';
@@ -74,7 +75,7 @@ export class EventsController {
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const { headers, raw } = request;
     const events = readEvents({ headers, headersDistinct: raw.headersDistinct, body }, latest);
-    return this.commands.execute(new RecordEvents(events, latest, caller.organization, body.length));
+    return this.commands.execute(new RecordEvents(events, latest, caller.organization, body.length, originOf(request)));
   }
 
   /**

@@ -7,6 +7,7 @@ import { isKnownType, isUpstreamType, parseEvent, toJson } from '../events/event
 import { factsAtMost } from '../events/facts-at-most.js';
 import { formatInstant } from '../events/instant.js';
 import { streamOf } from '../events/streams.js';
+import type { Origin } from '../http/access/origin.js';
 import type { ReadingEvents } from './content-mode.js';
 import { MAX_HOLD_MS, IngestBackpressure, tally, type Weigh } from './pace.js';
 import { permissionIssue } from './permission.js';
@@ -31,6 +32,7 @@ export class RecordEvents extends Command<RecordedEvents> {
     readonly organization: string | undefined,
     /** Of the request's body. */
     readonly bytes = 0,
+    readonly origin: Origin = {},
   ) {
     super();
   }
@@ -60,10 +62,11 @@ const typeIssue = (type: string): string =>
     : `type ${quote(type)} is unknown`;
 
 /** What is to be stored of a request, and what is refused for which reasons. Pure; pauses after each event. */
-export function* decide({ events, latest, organization }: RecordEvents): Work<Decision> {
+export function* decide({ events, latest, organization, origin }: RecordEvents): Work<Decision> {
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
   const seen = new Set<string>();
+  const { traceparent } = origin;
   let [index, repeated] = [-1, 0];
   for (const sent of events) {
     yield;
@@ -95,7 +98,7 @@ export function* decide({ events, latest, organization }: RecordEvents): Work<De
       continue;
     }
     seen.add(eventId);
-    const metadata = { source, id, time: formatInstant(time) };
+    const metadata = { source, id, time: formatInstant(time), ...(traceparent !== undefined && { traceparent }) };
     entries.push({ stream, event: { id: eventId, type, data: toJson(event), metadata } });
   }
   return { entries, repeated, rejected };

@@ -9,6 +9,7 @@ import * as assetGroups from './migrations/0005-asset-groups.js';
 import * as lastEvent from './migrations/0006-last-event.js';
 import * as typeBlocks from './migrations/0007-type-blocks.js';
 import * as ingestUsage from './migrations/0008-ingest-usage.js';
+import * as keyUses from './migrations/0009-key-uses.js';
 
 /** In order, for ever: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, Migration> = {
@@ -20,6 +21,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0006-last-event': lastEvent,
   '0007-type-blocks': typeBlocks,
   '0008-ingest-usage': ingestUsage,
+  '0009-key-uses': keyUses,
 };
 
 /** Brings the read models' tables to this version. */

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
@@ -115,9 +116,16 @@ describe('The operator’s command, while the service runs', () => {
       createdAt: expect.stringMatching(/Z$/),
       expiresAt: '2999-01-01T00:00:00.000Z',
       revokedAt: null,
+      lastUsedAt: null,
+      issuedBy: userInfo().username,
+      revokedBy: null,
     };
     expect(listed.find((each) => each.id === id)).toEqual(record);
-    expect(await ask('keys', 'revoke', id)).toEqual({ ...record, revokedAt: expect.stringMatching(/Z$/) });
+    expect(await ask('keys', 'revoke', id)).toEqual({
+      ...record,
+      revokedAt: expect.stringMatching(/Z$/),
+      revokedBy: userInfo().username,
+    });
     await answers(key, METRICS, 401);
     expect((await call('keys', 'revoke', id)).code).toBe(1);
   });

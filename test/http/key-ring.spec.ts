@@ -37,7 +37,7 @@ class KeyStream {
 const open = (): { stream: KeyStream; ring: KeyRing; readiness: Readiness } => {
   const stream = new KeyStream();
   const readiness = new Readiness();
-  return { stream, readiness, ring: new KeyRing(stream as unknown as EventLog, readiness) };
+  return { stream, readiness, ring: new KeyRing(stream as unknown as EventLog, readiness, { add: () => {} } as never) };
 };
 
 describe('The key ring', () => {

@@ -36,6 +36,11 @@ describe('An upstream event of the log', () => {
     expect(reading(named('urn:pipeline', 'appended directly'))).toBe('read');
   });
 
+  it('is read with a traceparent in its metadata, whoever put it there', () => {
+    for (const traceparent of ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', 'nonsense', 7])
+      expect(reading({ metadata: { source: SOURCE, id: 'one', time: AT, traceparent } })).toBe('read');
+  });
+
   it('is read where a log of version 2.0 has it under the id of its source and id', () => {
     expect(reading(named(SOURCE, 'one', 'old'))).toBe('read');
     expect(reading(named('a\nb', 'x'.repeat(2_000), 'old'))).toBe('read');

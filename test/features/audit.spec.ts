@@ -1,0 +1,128 @@
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { IssueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { KeyUses } from '../../src/api-keys/key-uses.js';
+import { ListApiKeys } from '../../src/api-keys/list-api-keys.js';
+import { RevokeApiKey } from '../../src/api-keys/revoke-api-key.js';
+import { BEGINNING } from '../../src/event-log/event-log.js';
+import { WatchPool } from '../../src/read-models/pools.js';
+import { readKeyUses } from '../../src/read-models/key-uses.js';
+import { startApp, type TestApp } from '../support/app.js';
+
+const GROUPS = '/v2/organization/asset-groups';
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+let app: TestApp;
+let key: string;
+let keyId: string;
+beforeAll(async () => {
+  app = await startApp();
+  key = await app.issueKey({ organization: 'acme' });
+  const [listed] = await app.app.get(QueryBus).execute(new ListApiKeys());
+  keyId = listed!.id;
+});
+afterAll(() => app?.close());
+
+const metadataOf = async (type: string): Promise<unknown[]> =>
+  (await app.log.readAll(BEGINNING, 1_000)).filter((event) => event.type === type).map(({ metadata }) => metadata);
+const call = async (
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<number> => {
+  const answer = await fetch(app.url + path, {
+    method,
+    headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+};
+
+describe('The log says', () => {
+  it('whose key created, renamed and deleted a group, and in which trace', async () => {
+    expect(await call('POST', GROUPS, { name: 'A' }, { traceparent: TRACEPARENT, 'idempotency-key': 'k' })).toBe(201);
+    expect(await call('PATCH', `${GROUPS}/1`, { name: 'B' }, { traceparent: 'nonsense' })).toBe(200);
+    expect(await call('DELETE', `${GROUPS}/1`, {})).toBe(200);
+    expect(await metadataOf('AssetGroupCreated')).toEqual([
+      expect.objectContaining({ keyId, traceparent: TRACEPARENT, bodyHash: expect.any(String) }),
+    ]);
+    expect(await metadataOf('AssetGroupRenamed')).toEqual([{ keyId }]);
+    expect(await metadataOf('AssetGroupDeleted')).toEqual([{ keyId }]);
+  });
+
+  it('in which trace an event was reported, and takes one that is not valid for none', async () => {
+    const ingest = await app.issueKey({ scopes: ['ingest'] });
+    const event = (id: string) => ({
+      specversion: '1.0',
+      id,
+      source: 'https://upstream.example',
+      type: 'ThreatDeleted',
+      time: '2026-03-01T12:00:00.000Z',
+      data: { organization: 'acme', threatId: id, deletedAt: '2026-03-01T12:00:00.000Z' },
+    });
+    const send = (id: string, traceparent: string) =>
+      call('POST', '/v2/events', event(id), {
+        'x-api-key': ingest,
+        'content-type': 'application/cloudevents+json',
+        traceparent,
+      });
+    expect(await send('a', TRACEPARENT)).toBe(200);
+    for (const [n, wrong] of [
+      TRACEPARENT.toUpperCase(),
+      TRACEPARENT.replace('00-', 'ff-'),
+      `${TRACEPARENT}-more`,
+      `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+      '00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01',
+    ].entries())
+      expect(await send(`wrong-${n}`, wrong)).toBe(200);
+    const [good, ...others] = await metadataOf('ThreatDeleted');
+    expect(good).toMatchObject({ id: 'a', traceparent: TRACEPARENT });
+    expect(others).toHaveLength(5);
+    for (const other of others) expect(other).not.toHaveProperty('traceparent');
+  });
+
+  it('which operator issued and revoked a key', async () => {
+    const commands = app.app.get(CommandBus);
+    const { id } = await commands.execute(new IssueApiKey(['ingest'], undefined, undefined, undefined, 'ann'));
+    await commands.execute(new RevokeApiKey(id, 'bob'));
+    const listed = await app.app.get(QueryBus).execute(new ListApiKeys());
+    expect(listed.find((each) => each.id === id)).toMatchObject({ issuedBy: 'ann', revokedBy: 'bob' });
+    expect(listed[0]).toMatchObject({ issuedBy: undefined, revokedBy: undefined });
+  });
+});
+
+describe('The last use of a key', () => {
+  it('is noted to the minute, and never set back', async () => {
+    const pool = app.app.get(WatchPool);
+    const before = Date.now();
+    expect(await call('GET', GROUPS, undefined)).toBe(200);
+    await app.app.get(KeyUses).flush();
+    const at = (await readKeyUses(pool)).get(keyId)!;
+    expect(at % 60_000).toBe(0);
+    expect(at).toBeGreaterThan(before - 60_000);
+    expect(at).toBeLessThanOrEqual(Date.now());
+    await pool.query('update read.key_uses set last_used_at = last_used_at + 600000');
+    await call('GET', GROUPS, undefined);
+    await app.app.get(KeyUses).flush();
+    expect((await readKeyUses(pool)).get(keyId)).toBe(at + 600_000);
+  });
+
+  it('waits for the next time where the database does not answer', async () => {
+    let isAway = true;
+    const noted: unknown[] = [];
+    const uses = new KeyUses({
+      query: (_: string, values: unknown[]) => {
+        if (isAway) return Promise.reject(new Error('away'));
+        noted.push(values[0]);
+        return Promise.resolve({ rows: [] });
+      },
+    } as never);
+    uses.add('key_a');
+    await uses.flush();
+    isAway = false;
+    await uses.beforeApplicationShutdown();
+    expect(noted).toEqual([['key_a']]);
+  });
+});
