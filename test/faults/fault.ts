@@ -17,7 +17,7 @@ export interface Fault<Dose = any> {
   /** As the goals number it. */
   readonly name: string;
   readonly what: string;
-  /** `short` takes seconds and runs with the tests, `full` is what the goals ask for. */
+  /** `short` takes seconds and runs with `npm run test:all`, `full` is what the goals ask for. */
   readonly doses: Readonly<Record<DoseName, Dose>>;
   /** Why it cannot run on this machine. */
   unfit?(): Promise<string | undefined>;

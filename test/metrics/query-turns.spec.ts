@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Unavailable } from '../../src/errors.js';
 import { TooManyRequests } from '../../src/http/errors/error-response.js';
 import { QueryTurns } from '../../src/metrics/query-turns.js';
@@ -20,10 +20,17 @@ class Desk {
   }
 }
 
-const open = (limits = { running: 2, waiting: 3, patience: 60_000 }): { desk: Desk; turns: QueryTurns } => ({
-  desk: new Desk(),
-  turns: new QueryTurns(limits),
+const desks: Desk[] = [];
+// A question that still waits would lose its patience, and reject, in the middle of another spec.
+afterEach(async () => {
+  for (const desk of desks.splice(0)) for (const name of desk.begun) await desk.end(name);
 });
+
+const open = (limits = { running: 2, waiting: 3, patience: 60_000 }): { desk: Desk; turns: QueryTurns } => {
+  const desk = new Desk();
+  desks.push(desk);
+  return { desk, turns: new QueryTurns(limits) };
+};
 
 describe('The metrics queries of an organization', () => {
   it('run two at a time, in the order they came', async () => {

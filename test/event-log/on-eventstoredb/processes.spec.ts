@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readConfig } from '../../src/config.js';
-import type { EventLog } from '../../src/event-log/event-log.js';
-import { openEventLog } from '../../src/event-log/open-event-log.js';
+import { readConfig } from '../../../src/config.js';
+import type { EventLog } from '../../../src/event-log/event-log.js';
+import { openEventLog } from '../../../src/event-log/open-event-log.js';
 import {
   askMetrics,
   checkLog,
@@ -13,17 +13,17 @@ import {
   randomQuery,
   sentOf,
   wholeLog,
-} from '../faults/rig/check.js';
-import { issueKeys, keysKnown } from '../faults/rig/keys.js';
-import { brandsAndFlags, History, inBatches, Sender, upstream } from '../faults/rig/load.js';
-import { type Environment, Process } from '../faults/rig/processes.js';
-import { Scene } from '../faults/rig/scene.js';
-import { Service } from '../faults/rig/service.js';
-import { eventStores, type TestEventStore } from '../support/event-store.js';
-import { eventually, eventuallyPasses } from '../support/eventually.js';
-import { EventStoreDouble } from '../support/eventstore-double/server.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { Random } from '../support/random.js';
+} from '../../faults/rig/check.js';
+import { issueKeys, keysKnown } from '../../faults/rig/keys.js';
+import { brandsAndFlags, History, inBatches, Sender, upstream } from '../../faults/rig/load.js';
+import { type Environment, Process } from '../../faults/rig/processes.js';
+import { Scene } from '../../faults/rig/scene.js';
+import { Service } from '../../faults/rig/service.js';
+import { eventStores, type TestEventStore } from '../../support/event-store.js';
+import { eventually, eventuallyPasses } from '../../support/eventually.js';
+import { EventStoreDouble } from '../../support/eventstore-double/server.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { Random } from '../../support/random.js';
 
 const BATCH = 50;
 /** Each waits for the other projector to take over; the goals ask for ten. */

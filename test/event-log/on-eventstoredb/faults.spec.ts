@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EventStoreDBClient, jsonEvent, NO_STREAM, streamNameFilter } from '@eventstore/db-client';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { EventLog } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
-import { eventually } from '../support/eventually.js';
-import { EventStoreDouble } from '../support/eventstore-double/server.js';
-import { Load, PATIENCE_MS } from './load.js';
+import type { EventLog } from '../../../src/event-log/event-log.js';
+import { createEventStoreDbLog } from '../../../src/event-log/eventstoredb/log.js';
+import { eventually } from '../../support/eventually.js';
+import { EventStoreDouble } from '../../support/eventstore-double/server.js';
+import { Load, PATIENCE_MS } from '../load.js';
 
 const ROUNDS = 5;
 /** Two seconds are promised; the rest is for a machine that is busy with other things. */

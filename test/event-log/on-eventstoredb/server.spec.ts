@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { EventLog } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
-import { holdServer, ownStreams } from '../support/event-store.js';
-import { eventually } from '../support/eventually.js';
-import { Load, PATIENCE_MS } from './load.js';
+import type { EventLog } from '../../../src/event-log/event-log.js';
+import { createEventStoreDbLog } from '../../../src/event-log/eventstoredb/log.js';
+import { holdServer, ownStreams } from '../../support/event-store.js';
+import { eventually } from '../../support/eventually.js';
+import { Load, PATIENCE_MS } from '../load.js';
 
 const { EVENTSTORE_TEST_URL: url, EVENTSTORE_TEST_PID: pid, EVENTSTORE_TEST_START: start } = process.env;
 const ROUNDS = 5;
@@ -58,7 +58,7 @@ const portOf = (address: string): number => Number(/:(\d+)/.exec(address.replace
 /** The double, with what it holds in a file. */
 const double = async (): Promise<Victim> => {
   const folder = await mkdtemp(join(tmpdir(), 'eventstore-double-'));
-  const main = join(import.meta.dirname, '../../dist/test/support/eventstore-double/main.js');
+  const main = join(import.meta.dirname, '../../../dist/test/support/eventstore-double/main.js');
   const command = [process.execPath, main, '--data', join(folder, 'log'), '--seconds', '600'];
   const server = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(server.stdout, 'data')) as [Buffer];
