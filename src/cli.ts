@@ -27,6 +27,7 @@ const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>>
   replay: async () => (await import('./cli/replay.js')).addReplay,
   sources: async () => (await import('./cli/sources.js')).addSources,
   organizations: async () => (await import('./cli/organizations.js')).addOrganizations,
+  rejected: async () => (await import('./cli/rejected.js')).addRejected,
   demo: async () => {
     requireDescriptors();
     return (await import('./cli/demo.js')).addDemo;

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 import { Config } from '../config.js';
 import { Readiness } from '../http/ops/readiness.js';
 import { WatchPool } from '../read-models/pools.js';
 import { HostingSuffixes, shippedSuffixes } from './lists/hosting-suffixes.js';
 import { ListSource } from './lists/list-source.js';
-import { LookupSource } from './lookups/lookup-source.js';
+import { LookupSource, OUTCOMES } from './lookups/lookup-source.js';
 import { OwnStatuses } from './own-statuses.js';
 import type { Source } from './sources.js';
-import { readSourcesFile, type SourceSettings } from './sources-file.js';
+import { type LookupSettings, readSourcesFile, type SourceSettings } from './sources-file.js';
 
 /** How long the start waits for what is near: statuses, files, copies on disk. ms */
 const NEAR_MS = 2_000;
@@ -36,9 +36,20 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     const onNews = (sentence: string, isBad: boolean): void =>
       isBad ? this.logger.warn(sentence) : this.logger.log(sentence);
     const own = new OwnStatuses(pool, suffixes, onNews);
+    const lookups = new Counter({
+      name: 'asset_check_lookups_total',
+      help: 'Contents that each source was to be asked for over HTTP, by what became of it',
+      labelNames: ['source', 'outcome'],
+      registers: [registry],
+    });
+    const lookUpOf = (settings: LookupSettings): LookupSource => {
+      const source = settings.id;
+      for (const outcome of OUTCOMES) lookups.inc({ source, outcome }, 0);
+      return new LookupSource(settings, (outcome) => lookups.inc({ source, outcome }));
+    };
     const of = (settings: SourceSettings): Source['of'] => {
       if (settings.kind === 'own') return { kind: 'own', statuses: own };
-      if (settings.kind === 'http') return { kind: 'http', lookUp: new LookupSource(settings) };
+      if (settings.kind === 'http') return { kind: 'http', lookUp: lookUpOf(settings) };
       return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, onNews) };
     };
     this.budgetMs = budgetMs;
@@ -53,6 +64,16 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
       source.kind === 'list' && mode === 'ENABLED' ? [source.list] : [],
     );
     this.register(registry, readiness);
+    const http = this.sources.flatMap(({ of: source }) => (source.kind === 'http' ? [source.lookUp] : []));
+    new Gauge({
+      name: 'asset_check_breaker_open',
+      help: '1 while a source is left alone because it failed five times in a row',
+      labelNames: ['source'],
+      registers: [registry],
+      collect() {
+        for (const { settings, isLeftAlone } of http) this.set({ source: settings.id }, isLeftAlone ? 1 : 0);
+      },
+    });
   }
 
   /** Waits a little, so that the first answers are not worse than they need be; never for a network. */

@@ -1,9 +1,14 @@
 import { Module } from '@nestjs/common';
 import { EventsController } from './events.controller.js';
+import { IngestMetrics } from './ingest-metrics.js';
 import { IngestBackpressure } from './pace.js';
 import { Quota } from './quota.js';
 import { RecordEventsHandler } from './record-events.js';
+import { RejectionLog } from './rejection-log.js';
 import { TimeSlices } from './time-slices.js';
 
-@Module({ controllers: [EventsController], providers: [RecordEventsHandler, IngestBackpressure, Quota, TimeSlices] })
+@Module({
+  controllers: [EventsController],
+  providers: [RecordEventsHandler, IngestBackpressure, Quota, TimeSlices, IngestMetrics, RejectionLog],
+})
 export class IngestionModule {}

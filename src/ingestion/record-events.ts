@@ -9,9 +9,12 @@ import { formatInstant } from '../events/instant.js';
 import { streamOf } from '../events/streams.js';
 import type { Origin } from '../http/access/origin.js';
 import type { ReadingEvents } from './content-mode.js';
+import { IngestMetrics } from './ingest-metrics.js';
 import { MAX_HOLD_MS, IngestBackpressure, tally, type Weigh } from './pace.js';
 import { permissionIssue } from './permission.js';
 import { Quota } from './quota.js';
+import { type RejectReason, type Refusal, Refusals } from './refusals.js';
+import { RejectionLog } from './rejection-log.js';
 import { TimeSlices, type Work } from './time-slices.js';
 
 /** The three add up to what was sent. */
@@ -46,9 +49,11 @@ export interface Entry {
 export interface Decision {
   /** Each event once. */
   readonly entries: readonly Entry[];
-  /** How many events of the request repeat another one of it. */
-  readonly repeated: number;
+  /** The types of the events that repeat another one of the request. */
+  readonly repeated: readonly string[];
   readonly rejected: readonly Rejection[];
+  /** The same, for the operator. */
+  readonly refusals: readonly Refusal[];
 }
 
 /** What of a text is sent back: the sender decides how long it is. */
@@ -67,41 +72,45 @@ export function* decide({ events, latest, organization, origin }: RecordEvents):
   const rejected: Rejection[] = [];
   const seen = new Set<string>();
   const { traceparent } = origin;
-  let [index, repeated] = [-1, 0];
+  const refusals = new Refusals();
+  const repeated: string[] = [];
+  let index = -1;
   for (const sent of events) {
     yield;
     if (sent === undefined) continue;
     index += 1;
     const { id, source, type, time, data, issues } = sent;
-    const reject = (reasons: readonly string[]): void => {
-      rejected.push({ index, id: id && cut(id, MAX_ID_LENGTH), issues: reasons.map((message) => ({ message })) });
+    const reject = (reason: RejectReason, sentences: readonly string[]): void => {
+      rejected.push({ index, id: id && cut(id, MAX_ID_LENGTH), issues: sentences.map((message) => ({ message })) });
+      refusals.add(reason, isUpstreamType(type) ? type : 'other', sent, sentences);
     };
     if (!isUpstreamType(type)) {
-      reject(type === '' ? issues : [...issues, typeIssue(type)]);
+      if (type === '') reject('attributes', issues);
+      else reject(isKnownType(type) ? 'own-type' : 'unknown-type', [...issues, typeIssue(type)]);
       continue;
     }
     const parsed = data === undefined ? undefined : parseEvent(type, data, latest);
     if (issues.length > 0 || id === undefined || !parsed?.event) {
-      reject([...issues, ...(parsed?.issues ?? [])]);
+      reject(issues.length > 0 ? 'attributes' : 'data', [...issues, ...(parsed?.issues ?? [])]);
       continue;
     }
     const { event } = parsed;
     const forbidden = organization === undefined ? undefined : permissionIssue(event, organization);
     if (forbidden !== undefined) {
-      reject([forbidden]);
+      reject('not-permitted', [forbidden]);
       continue;
     }
     const stream = streamOf(event);
     const eventId = eventIdOf(source, id, type, stream);
     if (seen.has(eventId)) {
-      repeated += 1;
+      repeated.push(type);
       continue;
     }
     seen.add(eventId);
     const metadata = { source, id, time: formatInstant(time), ...(traceparent !== undefined && { traceparent }) };
     entries.push({ stream, event: { id: eventId, type, data: toJson(event), metadata } });
   }
-  return { entries, repeated, rejected };
+  return { entries, repeated, rejected, refusals: refusals.all() };
 }
 
 /** Event ids; some 64 requests of 1,000 events. */
@@ -119,6 +128,8 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     private readonly pace: IngestBackpressure,
     private readonly quota: Quota,
     private readonly slices: TimeSlices,
+    private readonly metrics: IngestMetrics,
+    private readonly rejections: RejectionLog,
   ) {}
 
   /**
@@ -127,9 +138,11 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
    *   than the others should wait for
    */
   async execute(command: RecordEvents): Promise<RecordedEvents> {
-    const { organization, bytes } = command;
+    const { organization, bytes, origin } = command;
     if (organization !== undefined) await this.quota.take(organization, { events: 0, bytes });
-    const { entries, repeated, rejected } = await this.slices.run(decide(command));
+    const { entries, repeated, rejected, refusals } = await this.slices.run(decide(command));
+    this.metrics.addRequest(bytes, entries.length + repeated.length + rejected.length, refusals);
+    this.rejections.add(origin.keyId ?? '', refusals);
     if (rejected.length > 0 && entries.length === 0)
       throw new Invalid(
         rejected.length === 1 ? 'The event was refused' : `All ${rejected.length} events were refused`,
@@ -143,12 +156,17 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
       await this.append(entries, known);
       returned = 0;
     } finally {
+      const typesOf = (isDuplicate: boolean): string[] =>
+        known.flatMap((each, n) => (each === isDuplicate ? [entries[n]!.event.type] : []));
+      this.metrics.add('accepted', typesOf(false));
+      this.metrics.add('duplicate', typesOf(true));
       // What was not stored now is not counted: a duplicate never, anything else when it comes again.
       const events = entries.length - storedOf(known);
       if (organization !== undefined) this.quota.giveBack(organization, { events, bytes: returned });
     }
+    this.metrics.add('duplicate', repeated);
     const stored = storedOf(known);
-    return { accepted: stored, duplicates: repeated + entries.length - stored, rejected };
+    return { accepted: stored, duplicates: repeated.length + entries.length - stored, rejected };
   }
 
   /**

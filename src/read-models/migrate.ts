@@ -10,6 +10,7 @@ import * as lastEvent from './migrations/0006-last-event.js';
 import * as typeBlocks from './migrations/0007-type-blocks.js';
 import * as ingestUsage from './migrations/0008-ingest-usage.js';
 import * as keyUses from './migrations/0009-key-uses.js';
+import * as rejectedEvents from './migrations/0010-rejected-events.js';
 
 /** In order, for ever: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, Migration> = {
@@ -22,6 +23,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0007-type-blocks': typeBlocks,
   '0008-ingest-usage': ingestUsage,
   '0009-key-uses': keyUses,
+  '0010-rejected-events': rejectedEvents,
 };
 
 /** Brings the read models' tables to this version. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Breaker } from '../../src/asset-check/lookups/breaker.js';
-import { LookupSource } from '../../src/asset-check/lookups/lookup-source.js';
+import { LookupSource, type Outcome } from '../../src/asset-check/lookups/lookup-source.js';
 import { parseContent } from '../../src/assets/parse-content.js';
 import { brief } from './asking.js';
 import { answers, ListServer, sends } from './list-server.js';
@@ -13,15 +13,18 @@ describe('a source that is asked over HTTP', () => {
   let url: string;
   let source: LookupSource;
 
-  const lookUp = (timeoutMs = 5_000): LookupSource =>
-    new LookupSource({
-      id: 'partner',
-      kind: 'http',
-      mode: 'ENABLED',
-      url: `${url}/v2/asset/check`,
-      headers: { 'x-api-key': 'secret' },
-      timeoutMs,
-    });
+  const lookUp = (timeoutMs = 5_000, onOutcome?: (outcome: Outcome) => void): LookupSource =>
+    new LookupSource(
+      {
+        id: 'partner',
+        kind: 'http',
+        mode: 'ENABLED',
+        url: `${url}/v2/asset/check`,
+        headers: { 'x-api-key': 'secret' },
+        timeoutMs,
+      },
+      onOutcome,
+    );
 
   const ask = async (content: string, budget = 10_000, of = source): Promise<string> =>
     brief(await of.ask(content, parseContent(content).reading!, performance.now() + budget));
@@ -45,6 +48,22 @@ describe('a source that is asked over HTTP', () => {
     expect(server.requests).toMatchObject([
       { path: '/v2/asset/check', headers: { 'x-api-key': 'secret', 'content-type': 'application/json' } },
     ]);
+  });
+
+  it('says what became of each content, and whether its breaker is open', async () => {
+    const outcomes: Outcome[] = [];
+    const watched = lookUp(200, (outcome) => outcomes.push(outcome));
+    server.behave = json({ status: 'BLOCKED' });
+    await Promise.all([ask('a.example', 10_000, watched), ask('a.example', 10_000, watched)]);
+    await ask('a.example', 10_000, watched);
+    expect(outcomes.splice(0).sort()).toEqual(['BLOCKED', 'remembered', 'shared']);
+    expect(watched.isLeftAlone).toBe(false);
+    server.behave = () => {};
+    await ask('b.example', 10_000, watched);
+    server.behave = json({});
+    for (const name of ['c', 'd', 'e', 'f', 'g']) await ask(`${name}.example`, 10_000, watched);
+    expect(outcomes).toEqual(['timeout', 'error', 'error', 'error', 'error', 'skipped']);
+    expect(watched.isLeftAlone).toBe(true);
   });
 
   it.each([

@@ -11,6 +11,11 @@ export class Breaker {
 
   constructor(private readonly now: () => number = Date.now) {}
 
+  /** Whether the source is left alone, or is being tried again. */
+  get isOpen(): boolean {
+    return this.failures >= FAILURES;
+  }
+
   /** Whether the source may be asked now. While it is being tried again, nobody else may. */
   allows(): boolean {
     if (this.failures < FAILURES) return true;

@@ -16,6 +16,13 @@ interface Remembered {
   readonly until: number;
 }
 
+/** What became of asking; `remembered` and `shared`: nobody had to be asked again; `skipped`: the breaker was open. */
+export const OUTCOMES = [
+  ...ASSET_STATUSES,
+  ...(['error', 'timeout', 'skipped', 'remembered', 'shared'] as const),
+] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
 /** Another service that is asked over HTTP: `POST { "content": … }`, of whose answer `status` and `reason` are read. */
 export class LookupSource {
   private readonly breaker = new Breaker();
@@ -24,7 +31,15 @@ export class LookupSource {
   private underWay = 0;
   private readonly waiting: (() => void)[] = [];
 
-  constructor(readonly settings: LookupSettings) {}
+  constructor(
+    readonly settings: LookupSettings,
+    private readonly onOutcome: (outcome: Outcome) => void = () => {},
+  ) {}
+
+  /** Whether its breaker is open: it failed five times in a row. */
+  get isLeftAlone(): boolean {
+    return this.breaker.isOpen;
+  }
 
   /**
    * Never rejects, and never takes longer than the budget.
@@ -33,9 +48,15 @@ export class LookupSource {
   ask(content: string, reading: ParsedContent, deadline: number): Opinion | Promise<Opinion> {
     const key = reading.keys[0]!;
     const known = this.remembered.get(key);
-    if (known !== undefined && known.until > performance.now()) return known.opinion;
+    if (known !== undefined && known.until > performance.now()) {
+      this.onOutcome('remembered');
+      return known.opinion;
+    }
     const asking = this.asking.get(key);
-    if (asking !== undefined) return within(asking, deadline);
+    if (asking !== undefined) {
+      this.onOutcome('shared');
+      return within(asking, deadline);
+    }
     const answer = this.request(content, key, deadline).finally(() => this.asking.delete(key));
     this.asking.set(key, answer);
     return within(answer, deadline);
@@ -47,6 +68,7 @@ export class LookupSource {
     const isLate = performance.now() >= deadline;
     if (isLate || !this.breaker.allows()) {
       this.waiting.shift()?.();
+      this.onOutcome(isLate ? 'timeout' : 'skipped');
       return isLate ? TIMED_OUT : FAILED;
     }
     this.underWay += 1;
@@ -56,9 +78,11 @@ export class LookupSource {
       opinion = await this.send(content, signal);
       this.breaker.report(true);
       this.remember(key, opinion);
+      this.onOutcome(opinion.status);
     } catch {
       this.breaker.report(false);
       opinion = signal.aborted ? TIMED_OUT : FAILED;
+      this.onOutcome(signal.aborted ? 'timeout' : 'error');
     } finally {
       this.underWay -= 1;
       this.waiting.shift()?.();

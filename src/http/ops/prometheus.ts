@@ -2,7 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Pool } from 'pg';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { EventLog } from '../../event-log/event-log.js';
+import { timeAppends } from '../../event-log/timed-appends.js';
 import { MetricsPool, WatchPool } from '../../read-models/pools.js';
+import { Config } from '../../config.js';
+import { watchDisk } from './disk.js';
 import { ProjectionLags } from './projection-lag.js';
 
 /** Seconds. A metrics query of a large organization takes tens of milliseconds, an authenticated check far less. */
@@ -30,9 +34,13 @@ export class Prometheus {
     requests: Pool,
     metrics: MetricsPool,
     watch: WatchPool,
+    log: EventLog,
+    config: Config,
   ) {
     const registers = [registry];
     collectDefaultMetrics({ register: registry });
+    timeAppends(log, registry);
+    watchDisk(config.dataDir, registry);
     this.requests = new Histogram({
       name: 'http_request_duration_seconds',
       help: 'Requests by route and status, from their headers read to their answer sent',

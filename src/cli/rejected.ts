@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { formatDay, formatInstant } from '../events/instant.js';
+import { clearRejectedEvents, listRejectedEvents } from '../read-models/rejected-events.js';
+import { prints, type Result, table } from './output.js';
+import { withDatabase } from './session.js';
+
+const list = (): Promise<Result> =>
+  withDatabase(async (pool) => {
+    const rejected = (await listRejectedEvents(pool)).map(({ day, lastAt, ...rest }) => ({
+      ...rest,
+      day: formatDay(day),
+      lastAt: formatInstant(lastAt),
+    }));
+    return {
+      lines: table([
+        ['day', 'key', 'reason', 'count', 'lastAt', 'id', 'type', 'issue'],
+        ...rejected.map(({ day, keyId, reason, count, lastAt, sample }) => [
+          day,
+          keyId,
+          reason,
+          String(count),
+          lastAt,
+          sample.id ?? '-',
+          sample.type || '-',
+          sample.issues[0] ?? '-',
+        ]),
+      ]),
+      json: rejected,
+    };
+  });
+
+const clear = (): Promise<Result> =>
+  withDatabase(async (pool) => {
+    const cleared = await clearRejectedEvents(pool);
+    return { lines: [`${cleared} cleared`], json: { cleared } };
+  });
+
+export const addRejected = (program: Command): void => {
+  const rejected = program.command('rejected').description('events that were refused: list, clear');
+  prints(rejected.command('list').description('a count and a sample for each day, key and reason'), list);
+  prints(rejected.command('clear').description('forget them'), clear);
+};

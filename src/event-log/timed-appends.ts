@@ -1,0 +1,36 @@
+import { Histogram, type Registry } from 'prom-client';
+import type { EventLog } from './event-log.js';
+
+/** Seconds. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** Tells Prometheus how long appends take, and how many fail. */
+export const timeAppends = (log: EventLog, registry: Registry): void => {
+  const histogram = new Histogram({
+    name: 'log_append_duration_seconds',
+    help: 'Appends to the log, from asked for to durable; failed: the log did not answer, or refused',
+    labelNames: ['outcome'],
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  const [stored, failed] = ['stored', 'failed'].map((outcome) => {
+    histogram.zero({ outcome });
+    return histogram.labels({ outcome });
+  });
+  const timed =
+    <Given extends unknown[], Result>(append: (...given: Given) => Promise<Result>) =>
+    async (...given: Given): Promise<Result> => {
+      const begun = performance.now();
+      const seconds = (): number => (performance.now() - begun) / 1_000;
+      try {
+        const result = await append(...given);
+        stored!.observe(seconds());
+        return result;
+      } catch (error) {
+        failed!.observe(seconds());
+        throw error;
+      }
+    };
+  log.append = timed(log.append.bind(log));
+  log.appendAll = timed(log.appendAll.bind(log));
+};

@@ -1,0 +1,43 @@
+import { Injectable } from '@nestjs/common';
+import { Counter, Histogram, Registry } from 'prom-client';
+import type { Refusal } from './refusals.js';
+
+const BATCH_SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
+
+/** What Prometheus is told of ingested events. Every label has a fixed set of values. */
+@Injectable()
+export class IngestMetrics {
+  private readonly events: Counter<'type' | 'outcome' | 'reason'>;
+  private readonly bytes: Counter;
+  private readonly batches: Histogram;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.events = new Counter({
+      name: 'ingest_events_total',
+      help: 'Events by type (other: not an upstream type), outcome and, where they were rejected, reason',
+      labelNames: ['type', 'outcome', 'reason'],
+      registers,
+    });
+    this.bytes = new Counter({ name: 'ingest_bytes_total', help: 'Bytes of bodies of events, unpacked', registers });
+    this.batches = new Histogram({
+      name: 'ingest_batch_events',
+      help: 'Events in a request',
+      buckets: BATCH_SIZES,
+      registers,
+    });
+  }
+
+  addRequest(bytes: number, events: number, refusals: readonly Refusal[]): void {
+    this.bytes.inc(bytes);
+    this.batches.observe(events);
+    for (const { type, reason, count } of refusals) this.events.inc({ type, outcome: 'rejected', reason }, count);
+  }
+
+  /** @param types one for each event, upstream types alone */
+  add(outcome: 'accepted' | 'duplicate', types: readonly string[]): void {
+    const counts = new Map<string, number>();
+    for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
+    for (const [type, count] of counts) this.events.inc({ type, outcome, reason: '' }, count);
+  }
+}

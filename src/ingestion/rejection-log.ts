@@ -1,0 +1,95 @@
+import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
+import { dayOf } from '../events/instant.js';
+import { WatchPool } from '../read-models/pools.js';
+import { addRejectedEvents, type RejectedEvents } from '../read-models/rejected-events.js';
+import type { Refusal } from './refusals.js';
+import { sampleOf } from './sample.js';
+
+const FLUSH_EVERY_MS = 1_000;
+const LINE_EVERY_MS = 1_000;
+/** Rows in memory, of some 6 KiB each at most; what is refused for other keys and reasons meanwhile is not kept. */
+const MAX_WAITING = 1_000;
+
+/**
+ * Keeps refused events for the operator: a count and one sample for each day, key and reason. In memory first, added to
+ * a table once a second, so that no request waits for it; a kill -9 forgets a second.
+ */
+@Injectable()
+export class RejectionLog implements BeforeApplicationShutdown {
+  private readonly logger = new Logger('ingestion');
+  private waiting = new Map<string, RejectedEvents>();
+  private timer: NodeJS.Timeout | undefined;
+  private flushing: Promise<void> = Promise.resolve();
+  private nextLineAt = 0;
+  private unsaid = 0;
+
+  constructor(private readonly pool: WatchPool) {}
+
+  add(keyId: string, refusals: readonly Refusal[]): void {
+    const now = Date.now();
+    let sum = 0;
+    for (const refusal of refusals) {
+      sum += refusal.count;
+      this.merge({
+        day: dayOf(now),
+        keyId,
+        reason: refusal.reason,
+        count: refusal.count,
+        lastAt: now,
+        // Made where the row is new alone.
+        get sample() {
+          return sampleOf(refusal);
+        },
+      });
+    }
+    if (sum === 0) return;
+    this.say(keyId, refusals[0]!, sum);
+    this.timer ??= setTimeout(() => this.startFlush(), FLUSH_EVERY_MS).unref();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.startFlush();
+    await this.flushing;
+    clearTimeout(this.timer);
+  }
+
+  private merge(row: RejectedEvents): void {
+    const key = `${row.day} ${row.keyId} ${row.reason}`;
+    const known = this.waiting.get(key);
+    if (known !== undefined)
+      this.waiting.set(key, { ...known, count: known.count + row.count, lastAt: Math.max(known.lastAt, row.lastAt) });
+    else if (this.waiting.size < MAX_WAITING) this.waiting.set(key, { ...row });
+  }
+
+  private say(keyId: string, { reason, type }: Refusal, sum: number): void {
+    const now = performance.now();
+    this.unsaid += sum;
+    if (now < this.nextLineAt) return;
+    this.logger.warn(
+      `${this.unsaid} events refused, of ${keyId} at last: ${reason} (type ${type}); "rejected list" shows them`,
+    );
+    this.nextLineAt = now + LINE_EVERY_MS;
+    this.unsaid = 0;
+  }
+
+  private startFlush(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.flushing = this.flushing.then(() => this.flush());
+  }
+
+  private async flush(): Promise<void> {
+    const { waiting } = this;
+    if (waiting.size === 0) return;
+    this.waiting = new Map();
+    try {
+      await addRejectedEvents(this.pool, [...waiting.values()]);
+    } catch {
+      // Where only the answer was lost they count twice.
+      const since = this.waiting;
+      this.waiting = waiting;
+      for (const row of since.values()) this.merge(row);
+      this.timer ??= setTimeout(() => this.startFlush(), FLUSH_EVERY_MS).unref();
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, it, jest } from '@jest/globals';
+import { addRejectedEvents } from '../../src/read-models/rejected-events.js';
+import { createDatabase } from '../support/postgres.js';
+
+const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
+
+// Each call is a process of its own; on a busy machine one takes seconds.
+jest.setTimeout(60_000);
+
+it('rejected list shows refused events, whatever they hold, and rejected clear forgets them', async () => {
+  const database = await createDatabase();
+  const call = (...words: string[]): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const env = { ...process.env, DATABASE_URL: database.url };
+      execFile(process.execPath, [CLI, 'rejected', ...words], { env }, (error, out) =>
+        error === null ? resolve(out) : reject(error as Error),
+      );
+    });
+  try {
+    const sample = { id: 'a\u001b[2J', source: 's', type: 'Made\nUp', issues: ['type is unknown'], data: '{}' };
+    const row = { keyId: 'key_a', reason: 'unknown-type', count: 3, sample };
+    await addRejectedEvents(database.pool, [{ ...row, day: 20_514, lastAt: Date.UTC(2026, 2, 2, 1) }]);
+    expect(JSON.parse(await call('list', '--json'))).toEqual([
+      { ...row, day: '2026-03-02', lastAt: '2026-03-02T01:00:00.000Z' },
+    ]);
+    expect((await call('list')).split('\n').slice(1)).toEqual([
+      expect.stringMatching(/^2026-03-02 +key_a +unknown-type +3 +2026-\S+ +a\\u\{1B\}\[2J +Made\\u\{A\}Up +type is/),
+      '',
+    ]);
+    expect(await call('clear')).toBe('1 cleared\n');
+    expect(JSON.parse(await call('list', '--json'))).toEqual([]);
+  } finally {
+    await database.drop();
+  }
+});
