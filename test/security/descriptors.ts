@@ -4,7 +4,7 @@ import type { Scene } from '../faults/rig/scene.js';
 import type { Attack } from './attack.js';
 import { LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
 import { sendUnread } from './rig/raw.js';
-import { openNaive } from './rig/site.js';
+import { DEFAULT_LIMITS, openNaive, openService } from './rig/site.js';
 import type { Target } from './rig/target.js';
 
 interface Dose {
@@ -27,7 +27,7 @@ const attack = async (scene: Scene, target: Target, { connections, quietMs, limi
     for (let n = 0; n < connections; n += 1) {
       const file = FILES[n % FILES.length]!;
       const socket = sendUnread(target.url, `GET ${file} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(PIPELINED));
-      await sleep(100);
+      await sleep(250);
       // Some leave in order, some do not.
       if (n % 2 === 0) socket.resetAndDestroy();
       else socket.destroy();
@@ -46,9 +46,14 @@ export const descriptors: Attack<Dose> = {
   asvs: { '1.4.3': 'Memory, String, and Unmanaged Code', '13.1.3': 'Configuration Documentation' },
   doses: {
     short: { connections: 5, quietMs: 1_000, limits: LENIENT },
-    full: { connections: 200, quietMs: 10_000, limits: STRICT },
+    full: { connections: 100, quietMs: 10_000, limits: STRICT },
   },
-  run: async ({ site, scene }, dose) => attack(scene, await site.service(), dose),
+  run: async ({ scene }, dose) => {
+    const target = await openService(scene, { env: DEFAULT_LIMITS });
+    const outcome = await attack(scene, target, dose);
+    await target.service.stop();
+    return outcome;
+  },
   guard: 'the few files are answered from memory',
   without: async ({ scene }) => {
     const target = await openNaive(scene);

@@ -6,7 +6,7 @@ import { Random } from '../support/random.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
 import { inLanes } from './rig/lanes.js';
-import { openNaive, openService } from './rig/site.js';
+import { DEFAULT_LIMITS, openNaive, openService } from './rig/site.js';
 import type { Target } from './rig/target.js';
 
 interface Dose {
@@ -69,8 +69,7 @@ export const floodsWithoutKey: Attack<Dose> = {
     full: { requests: 100_000, addresses: 100_000, scrapes: 5_000, quietMs: 10_000, limits: STRICT },
   },
   run: async ({ scene }, dose) => {
-    const env = { UNAUTHENTICATED_PER_MINUTE: '', MAX_CONNECTIONS_PER_ADDRESS: '', TRUST_PROXY: '127.0.0.1' };
-    const target = await openService(scene, { env });
+    const target = await openService(scene, { env: { ...DEFAULT_LIMITS, TRUST_PROXY: '127.0.0.1' } });
     const outcome = await attack(scene, target, dose);
     await target.service.stop();
     return outcome;

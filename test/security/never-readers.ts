@@ -1,10 +1,11 @@
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome } from '../faults/fault.js';
 import type { Scene } from '../faults/rig/scene.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
 import { sendUnread } from './rig/raw.js';
-import { openNaive, TENANTS } from './rig/site.js';
+import { DEFAULT_LIMITS, openNaive, openService, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 
 interface Dose {
@@ -19,7 +20,7 @@ interface Dose {
 
 const PIPELINED = 200;
 /** As large as answers get. */
-const PATHS = ['/openapi.json', '/docs/swagger-ui-bundle.js', '/v2/organization/asset-groups'];
+const PATHS = ['/openapi.json', '/docs/swagger-ui-bundle.js'];
 /** What a connection may cost that has asked for much and takes nothing. */
 const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
@@ -29,24 +30,22 @@ const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Pr
   let each = 0;
   const noticed = await unnoticed(scene, target, { quietMs, limits }, async () => {
     const before = await target.weigh();
-    const sockets = Array.from({ length: connections }, (_, n) =>
-      sendUnread(
-        target.url,
-        `GET ${PATHS[n % PATHS.length]} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`.repeat(PIPELINED),
-      ),
-    );
+    const sockets: Socket[] = [];
+    for (let n = 0; n < connections; n += 1) {
+      const request = `GET ${PATHS[n % PATHS.length]} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`;
+      sockets.push(sendUnread(target.url, request.repeat(PIPELINED)));
+      // They are many and stay; floods are another attack.
+      await sleep(20);
+    }
     await sleep(1_000);
     each = ((await target.weigh()).memory - before.memory) / connections;
     if (each > MAX_BYTES_EACH) findings.push(`Each of them costs ${Math.round(each)} bytes`);
-    const until = Date.now() + stayMs;
-    let left = Infinity;
-    while (left > connections / 20 && Date.now() < until) {
-      await sleep(1_000);
-      left = (await target.weigh()).descriptors - before.descriptors;
-      scene.tell(`${left} descriptors more than before`);
-    }
-    if (untilCut && left > connections / 20)
-      findings.push(`${left} of ${connections} are not cut after ${stayMs / 1_000} s`);
+    await sleep(stayMs);
+    let left = connections;
+    // That it was cut is seen by who reads.
+    for (const socket of sockets) socket.once('close', () => (left -= 1)).resume();
+    await sleep(1_000);
+    if (untilCut && left > 0) findings.push(`${left} of ${connections} are not cut after ${stayMs / 1_000} s`);
     for (const socket of sockets) socket.destroy();
   });
   return {
@@ -63,11 +62,13 @@ export const neverReaders: Attack<Dose> = {
   doses: {
     // Half a minute of waiting is for `npm run test:security`.
     short: { connections: 60, stayMs: 2_000, untilCut: false, quietMs: 1_000, limits: LENIENT },
-    full: { connections: 300, stayMs: 50_000, untilCut: true, quietMs: 10_000, limits: STRICT },
+    full: { connections: 250, stayMs: 40_000, untilCut: true, quietMs: 10_000, limits: STRICT },
   },
-  run: async ({ site, scene }, dose) => {
-    const target = await site.service();
-    return attack(scene, target, target.keys[TENANTS[15]!]!, dose);
+  run: async ({ scene }, dose) => {
+    const target = await openService(scene, { env: DEFAULT_LIMITS });
+    const outcome = await attack(scene, target, target.keys[TENANTS[15]!]!, dose);
+    await target.service.stop();
+    return outcome;
   },
   guard: 'a connection without progress is cut',
   without: async ({ scene }) =>

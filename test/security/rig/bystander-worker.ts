@@ -25,7 +25,7 @@ const report = (organization: string, n: number): string => {
 const EVENTS = 'application/cloudevents-batch+json';
 // Attackers come from 127.0.0.1; on Linux all of 127/8 is this machine.
 const newAgent = (): Agent =>
-  new Agent({ keepAlive: true, ...(process.platform === 'linux' && { localAddress: '127.0.0.2' }) });
+  new Agent({ keepAlive: true, maxSockets: 64, ...(process.platform === 'linux' && { localAddress: '127.0.0.2' }) });
 // Of its own, because a prober ends its connections when it stops.
 const agent = newAgent();
 

@@ -20,6 +20,12 @@ export const QUIET = ['quiet-1', 'quiet-2', 'quiet-3'] as const;
 const ORGANIZATIONS = [...TENANTS, ...QUIET];
 /** Some attacks need hundreds of connections and thousands of requests without a key; each has another against it. */
 const LIMITS_OFF = { MAX_CONNECTIONS_PER_ADDRESS: '0', UNAUTHENTICATED_PER_MINUTE: '0' };
+/** For attacks that these are against. An empty setting is as good as none. */
+export const DEFAULT_LIMITS = {
+  MAX_CONNECTIONS_PER_ADDRESS: '',
+  UNAUTHENTICATED_PER_MINUTE: '',
+  RATE_LIMIT_PER_MINUTE: '',
+};
 
 export interface Opened extends Target {
   readonly service: Service;
