@@ -13,9 +13,9 @@ interface Dose {
   readonly range: number;
 }
 
-const LONGEST = 4_096;
+const MAX_LENGTH = 4_096;
 const filled = (begin: string, unit: string, end = ''): string =>
-  begin + unit.repeat(Math.floor((LONGEST - begin.length - end.length) / unit.length)) + end;
+  begin + unit.repeat(Math.floor((MAX_LENGTH - begin.length - end.length) / unit.length)) + end;
 
 /** What is short to write and could be long to read. */
 const SHAPES: Readonly<Record<string, string>> = {
@@ -81,7 +81,7 @@ const attack = async (target: Target, key: string, { items, rounds, contentMs, r
   if (thousand > range * all + 20)
     findings.push(`A range of 1,000 years takes ${thousand.toFixed(1)} ms, all time ${all.toFixed(1)} ms`);
   return {
-    dose: `${Object.keys(SHAPES).length} shapes of ${LONGEST} characters, ${items} at once, ${rounds} times; 1,000 years`,
+    dose: `${Object.keys(SHAPES).length} shapes of ${MAX_LENGTH} characters, ${items} at once, ${rounds} times; 1,000 years`,
     seen:
       `worst ${worst.ms.toFixed(3)} ms over HTTP (${worst.what}; an ordinary host ${(plain / items).toFixed(3)}), ` +
       `1,000 years ${thousand.toFixed(1)} ms, all time ${all.toFixed(1)} ms`,

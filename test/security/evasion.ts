@@ -13,7 +13,7 @@ interface Dose {
 }
 
 const BULK = 1_000;
-const LONGEST = 4_096;
+const MAX_LENGTH = 4_096;
 const HOST = 'evaded-target.example';
 const ADDRESS = '198.51.100.23';
 
@@ -125,7 +125,7 @@ const forms = (random: Random, count: number): string[] => {
   const found: string[] = [];
   while (found.length < count) {
     const text = form(random);
-    if (text.length <= LONGEST && opens(text)) found.push(text);
+    if (text.length <= MAX_LENGTH && opens(text)) found.push(text);
   }
   return found;
 };

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { isWellFormed } from '../../src/api-keys/key-format.js';
 import type { Outcome } from '../faults/fault.js';
@@ -113,6 +114,25 @@ const plantedLock = {
   },
 };
 
+/** What `npm audit` answers where it knows of one. */
+const plantedAudit = {
+  vulnerabilities: {
+    holed: {
+      name: 'holed',
+      severity: 'low',
+      range: '<2',
+      via: [{ title: 'a hole', url: 'https://advisories.example/1' }],
+    },
+  },
+};
+
+const judgeAudit = async (report: object): Promise<string[]> => {
+  const check = pathToFileURL(join(process.cwd(), '.ci', 'vulnerabilities.mjs')).href;
+  const program = `import { judge } from '${check}'; console.log(JSON.stringify(judge(process.argv[1]).findings));`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program, JSON.stringify(report)]);
+  return JSON.parse(stdout) as string[];
+};
+
 export const installation: Attack<Dose> = {
   name: 'S15',
   what: 'what comes with an installation: scripts, licences, holes that are known, secrets in the repository',
@@ -130,7 +150,12 @@ export const installation: Attack<Dose> = {
     await writeFile(lock, JSON.stringify(plantedLock));
     const token = `ghp_${'a1B2'.repeat(9)}`;
     await writeFile(join(folder, 'notes.txt'), `token: ${token}`);
-    const found = [await check('install-scripts', lock), await check('licences', lock), (await scan(folder)).findings];
+    const found = [
+      await check('install-scripts', lock),
+      await check('licences', lock),
+      await judgeAudit(plantedAudit),
+      (await scan(folder)).findings,
+    ];
     // Each of them has to find what was planted for it.
     return { dose: 'planted', seen: '-', findings: found.every(({ length }) => length > 0) ? found.flat() : [] };
   },

@@ -18,9 +18,11 @@ interface Dose {
   readonly limits: Limits;
 }
 
-const PIPELINED = 200;
-/** As large as answers get. */
-const PATHS = ['/openapi.json', '/docs/swagger-ui-bundle.js'];
+/** As large as answers get, as often as no buffer between here and there holds. */
+const REQUESTS = [
+  ['/openapi.json', 150],
+  ['/docs/swagger-ui-bundle.js', 20],
+] as const;
 /** What a connection may cost that has asked for much and takes nothing. */
 const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
@@ -32,8 +34,9 @@ const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Pr
     const before = await target.weigh();
     const sockets: Socket[] = [];
     for (let n = 0; n < connections; n += 1) {
-      const request = `GET ${PATHS[n % PATHS.length]} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`;
-      sockets.push(sendUnread(target.url, request.repeat(PIPELINED)));
+      const [path, times] = REQUESTS[n % REQUESTS.length]!;
+      const request = `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`;
+      sockets.push(sendUnread(target.url, request.repeat(times)));
       // They are many and stay; floods are another attack.
       await sleep(20);
     }
@@ -49,7 +52,7 @@ const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Pr
     for (const socket of sockets) socket.destroy();
   });
   return {
-    dose: `${connections} connections with ${PIPELINED} requests each that never read`,
+    dose: `${connections} connections with 20 to 150 requests each that never read`,
     seen: `${untilCut ? `cut within ${stayMs / 1_000} s` : 'gone once closed'}, ${Math.round(each / 1_024)} KiB each meanwhile; ${noticed.seen}`,
     findings: [...findings, ...noticed.findings],
   };
@@ -61,7 +64,7 @@ export const neverReaders: Attack<Dose> = {
   asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
   doses: {
     // Half a minute of waiting is for `npm run test:security`.
-    short: { connections: 60, stayMs: 2_000, untilCut: false, quietMs: 1_000, limits: LENIENT },
+    short: { connections: 30, stayMs: 2_000, untilCut: false, quietMs: 1_000, limits: LENIENT },
     full: { connections: 250, stayMs: 40_000, untilCut: true, quietMs: 10_000, limits: STRICT },
   },
   run: async ({ scene }, dose) => {

@@ -29,9 +29,9 @@ export interface Limits {
 /** As the goals say it, for a machine that does nothing else. */
 export const STRICT: Limits = { factor: 2, floorMs: 25, liveMs: 250, countedMs: 500, recoveryMs: 30_000 };
 /** For a machine on which other tests run. */
-export const LENIENT: Limits = { factor: 2, floorMs: 5_000, liveMs: 5_000, countedMs: 15_000, recoveryMs: 30_000 };
+export const LENIENT: Limits = { factor: 2, floorMs: 10_000, liveMs: 10_000, countedMs: 15_000, recoveryMs: 30_000 };
 /** For what is going to fail. */
-export const IMPATIENT: Limits = { ...LENIENT, recoveryMs: 1_000 };
+export const IMPATIENT: Limits = { ...LENIENT, floorMs: 500, liveMs: 500, recoveryMs: 1_000 };
 
 /** Organizations that ask for their metrics, groups and verdicts and send events, from a thread and address of theirs. */
 const watch = (target: Target): (() => Promise<readonly Probed[]>) => {
