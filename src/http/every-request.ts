@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Invalid } from '../errors.js';
 import { sendError } from './errors/error-response.js';
 import { hasLastAnswer } from './errors/early-answer.js';
@@ -31,15 +31,22 @@ const ambiguityOf = ({ headers, rawHeaders, httpVersion }: IncomingMessage): str
   return undefined;
 };
 
-/** What every request has in common, on whichever port. */
-export const onEveryRequest = (instance: FastifyInstance, readiness: Readiness): void => {
+/**
+ * What every request has in common, on whichever port.
+ * @param onUnmatched answers what matches no route
+ */
+export const onEveryRequest = (
+  instance: FastifyInstance,
+  readiness: Readiness,
+  onUnmatched: (request: FastifyRequest, reply: FastifyReply) => void,
+): void => {
   instance.addHook('onRequest', (request, reply, done) => {
     // What looks like a request behind a body that was refused is not carried out: its answer would never arrive.
     if (hasLastAnswer(request.raw.socket)) return;
     void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
     if (readiness.stopping) void reply.header('connection', 'close');
     const ambiguity = ambiguityOf(request.raw);
-    if (ambiguity === undefined) return done();
+    if (ambiguity === undefined) return request.is404 ? onUnmatched(request, reply) : done();
     void reply.header('connection', 'close');
     sendError(new Invalid(ambiguity), request, reply);
   });

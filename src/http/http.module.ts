@@ -12,7 +12,7 @@ import { readJsonBodies } from './body/json-body.js';
 import { onEveryRequest } from './every-request.js';
 import { guardConnections } from './connections/guard-connections.js';
 import { ApiKeyVerifier } from './access/api-key-verifier.js';
-import { packAnswers } from './body/packed-answer.js';
+import { createPacker } from './body/packed-answer.js';
 import { AccessLog } from './ops/access-log.js';
 import { ProjectionLags } from './ops/projection-lag.js';
 import { PrometheusController } from './ops/prometheus.controller.js';
@@ -64,11 +64,15 @@ export class HttpModule {
     const limit = new RateLimit(config.rateLimitPerMinute);
     const unauthenticated = new Unauthenticated(config.unauthenticatedPerMinute, keys);
     readJsonBodies(instance);
-    packAnswers(instance);
+    const pack = createPacker();
+    // One hook for both: each costs every request.
+    instance.addHook('onSend', (request, reply, payload, done) => {
+      // The work on a body ends with the answer to it, whether or not anybody is left to read that.
+      request.share?.release();
+      pack(request, reply, payload, done);
+    });
     instance.addHook('onRoute', (route) => this.prepare(route, limit, unauthenticated));
-    onEveryRequest(instance, readiness);
-    instance.addHook('onRequest', (request, reply, done) => {
-      if (!request.is404) return done();
+    onEveryRequest(instance, readiness, (request, reply) => {
       const allow = this.allowed.of(pathOf(request.url));
       const error = allow === undefined ? new NotFound(ROUTE_NOT_FOUND) : new MethodNotAllowed(allow);
       sendError(unauthenticated.takeUnlessKeyed(request) ?? error, request, reply);

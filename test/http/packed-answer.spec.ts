@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { fastify } from 'fastify';
-import { packAnswers } from '../../src/http/body/packed-answer.js';
+import { createPacker } from '../../src/http/body/packed-answer.js';
 import { startApp, type TestApp } from '../support/app.js';
 
 let app: TestApp;
@@ -61,7 +61,7 @@ describe('An answer over 1 KiB', () => {
 
   it('is sent as it is where two others are being packed', async () => {
     const instance = fastify();
-    packAnswers(instance);
+    instance.addHook('onSend', createPacker());
     const text = JSON.stringify(MANY);
     instance.get('/', () => text);
     const all = Array.from({ length: 20 }, () => instance.inject({ url: '/', headers: { 'accept-encoding': 'gzip' } }));

@@ -84,9 +84,4 @@ export const readJsonBodies = (instance: FastifyInstance): void => {
       request.share = new Share(inFlight, request.caller?.keyId ?? '');
       readBytes(request, done);
     });
-  // The work on a body ends with the answer to it, whether or not anybody is left to read that.
-  instance.addHook('onSend', (request, _reply, _payload, done) => {
-    request.share?.release();
-    done();
-  });
 };

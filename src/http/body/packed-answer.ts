@@ -1,5 +1,12 @@
 import { gzip } from 'node:zlib';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+type OnSend = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+  done: (error?: Error | null, payload?: unknown) => void,
+) => void;
 
 /** In UTF-16 units. Less is one packet either way. */
 const WORTH_PACKING = 1024;
@@ -19,9 +26,9 @@ const takesGzip = (acceptEncoding: string): boolean =>
     });
 
 /** Packs answers of text with gzip, in Node's threads, for clients that accept it. */
-export const packAnswers = (instance: FastifyInstance): void => {
+export const createPacker = (): OnSend => {
   let underWay = 0;
-  instance.addHook('onSend', (request, reply, payload, done) => {
+  return (request, reply, payload, done) => {
     if (typeof payload !== 'string' || payload.length < WORTH_PACKING) return done();
     const vary = reply.getHeader('vary');
     void reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`);
@@ -35,5 +42,5 @@ export const packAnswers = (instance: FastifyInstance): void => {
       void reply.header('content-encoding', 'gzip');
       done(null, packed);
     });
-  });
+  };
 };

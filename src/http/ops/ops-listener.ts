@@ -17,11 +17,7 @@ export const createOpsListener = (app: INestApplicationContext): FastifyInstance
   const prometheus = app.get(Prometheus);
   const instance = createServer(app.get(Config)).getInstance();
   cutStalledReaders(instance.server, () => undefined);
-  onEveryRequest(instance, readiness);
-  instance.addHook('onRequest', (request, reply, done) => {
-    if (request.is404) sendError(new NotFound(ROUTE_NOT_FOUND), request, reply);
-    else done();
-  });
+  onEveryRequest(instance, readiness, (request, reply) => sendError(new NotFound(ROUTE_NOT_FOUND), request, reply));
   instance.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   instance.get('/health/live', () => ({ status: 'live' }));
   instance.get('/health/ready', async (_request, reply) => answerReport(await readiness.report(), reply));
