@@ -3,7 +3,18 @@ import { join, posix } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 /** The rooms, and which other rooms each may import. A room is a folder, or one file. */
-const FEATURE = ['events', 'assets', 'errors', 'config', 'postgres', 'event-log', 'read-models', 'http', 'cooperative'];
+const FEATURE = [
+  'events',
+  'assets',
+  'errors',
+  'config',
+  'postgres',
+  'event-log',
+  'read-models',
+  'http',
+  'cooperative',
+  'delayed-flush',
+];
 const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   assets: [],
   events: ['assets'],
@@ -11,6 +22,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   errors: [],
   lifecycle: [],
   cooperative: [],
+  'delayed-flush': [],
   terminal: [],
   logger: ['config', 'terminal'],
   postgres: ['config', 'errors'],

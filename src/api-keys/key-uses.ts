@@ -1,4 +1,5 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
+import { DelayedFlush } from '../delayed-flush.js';
 import { WatchPool } from '../read-models/pools.js';
 import { noteKeyUses } from '../read-models/key-uses.js';
 
@@ -11,33 +12,34 @@ const MAX_KEYS = 10_000;
 @Injectable()
 export class KeyUses implements BeforeApplicationShutdown {
   private used = new Map<string, number>();
-  private timer: NodeJS.Timeout | undefined;
+  private readonly flushes = new DelayedFlush(FLUSH_EVERY_MS, () => this.write());
 
   constructor(private readonly pool: WatchPool) {}
 
   add(keyId: string): void {
     if (this.used.size >= MAX_KEYS && !this.used.has(keyId)) return;
     this.used.set(keyId, Date.now());
-    this.timer ??= setTimeout(() => void this.flush(), FLUSH_EVERY_MS).unref();
+    this.flushes.schedule();
   }
 
   /** Never fails: where the database is away the uses wait for the next minute. */
-  async flush(): Promise<void> {
-    clearTimeout(this.timer);
-    this.timer = undefined;
+  flush(): Promise<void> {
+    return this.flushes.now();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.flushes.stop();
+  }
+
+  private async write(): Promise<void> {
     const { used } = this;
     if (used.size === 0) return;
     this.used = new Map();
     try {
       await noteKeyUses(this.pool, new Map([...used].map(([id, at]) => [id, at - (at % MINUTE_MS)])));
-    } catch {
+    } catch (error) {
       for (const [id, at] of used) if (!this.used.has(id) && this.used.size < MAX_KEYS) this.used.set(id, at);
-      this.timer ??= setTimeout(() => void this.flush(), FLUSH_EVERY_MS).unref();
+      throw error;
     }
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.flush();
-    clearTimeout(this.timer);
   }
 }

@@ -3,6 +3,7 @@ import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { Config } from '../config.js';
+import { DelayedFlush } from '../delayed-flush.js';
 import { dayOf, MS_PER_DAY } from '../events/instant.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
 import { addIngestUsage, forgetIngestUsage } from '../read-models/ingest-usage.js';
@@ -44,8 +45,7 @@ const sum = (a: Amount, b: Amount, sign = 1): Amount => ({
 export class Quota implements BeforeApplicationShutdown {
   private day = 0;
   private uses = new Map<string, Use>();
-  private timer: NodeJS.Timeout | undefined;
-  private flushing: Promise<void> = Promise.resolve();
+  private readonly flushes = new DelayedFlush(FLUSH_EVERY_MS, () => this.flush());
   private readonly limits: Amount;
   private readonly refusals: Counter<'quota'>;
 
@@ -105,14 +105,12 @@ export class Quota implements BeforeApplicationShutdown {
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    clearTimeout(this.timer);
-    this.startFlush();
-    await this.flushing;
+    await this.flushes.stop();
   }
 
   private add(use: Use, amount: Amount, sign: number): void {
     use.pending = sum(use.pending, amount, sign);
-    this.timer ??= setTimeout(() => this.startFlush(), FLUSH_EVERY_MS).unref();
+    this.flushes.schedule();
   }
 
   private useOf(organization: string): Use {
@@ -135,27 +133,18 @@ export class Quota implements BeforeApplicationShutdown {
     return use;
   }
 
-  /** One after the other, so that no amount is sent twice. */
-  private startFlush(): void {
-    this.timer = undefined;
-    this.flushing = this.flushing.then(() => this.flush());
-  }
-
+  /** Called one after the other, so that no amount is sent twice. */
   private async flush(): Promise<void> {
     const [day, uses] = [this.day, this.uses];
     const sent = [...uses].filter(([, { pending }]) => pending.events !== 0 || pending.bytes !== 0);
     if (sent.length === 0) return;
     const amounts = new Map(sent.map(([organization, { pending }]) => [organization, pending]));
-    try {
-      const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
-      for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, rows)) {
-        const use = uses.get(organization)!;
-        use.known = { events, bytes };
-        use.pending = sum(use.pending, amounts.get(organization)!, -1);
-      }
-    } catch {
-      // Kept as pending, and tried again. An answer that was lost makes it count twice, which a quota can bear.
-      this.timer ??= setTimeout(() => this.startFlush(), FLUSH_EVERY_MS).unref();
+    const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
+    // If it fails the amounts stay pending. An answer that was lost makes them count twice, which a quota can bear.
+    for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, rows)) {
+      const use = uses.get(organization)!;
+      use.known = { events, bytes };
+      use.pending = sum(use.pending, amounts.get(organization)!, -1);
     }
   }
 

@@ -1,4 +1,5 @@
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
+import { DelayedFlush } from '../delayed-flush.js';
 import { dayOf } from '../events/instant.js';
 import { WatchPool } from '../read-models/pools.js';
 import { addRejectedEvents, type RejectedEvents } from '../read-models/rejected-events.js';
@@ -18,8 +19,7 @@ const MAX_WAITING = 1_000;
 export class RejectionLog implements BeforeApplicationShutdown {
   private readonly logger = new Logger('ingestion');
   private waiting = new Map<string, RejectedEvents>();
-  private timer: NodeJS.Timeout | undefined;
-  private flushing: Promise<void> = Promise.resolve();
+  private readonly flushes = new DelayedFlush(FLUSH_EVERY_MS, () => this.flush());
   private nextLineAt = 0;
   private unsaid = 0;
 
@@ -44,13 +44,11 @@ export class RejectionLog implements BeforeApplicationShutdown {
     }
     if (sum === 0) return;
     this.say(keyId, refusals[0]!, sum);
-    this.timer ??= setTimeout(() => this.startFlush(), FLUSH_EVERY_MS).unref();
+    this.flushes.schedule();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    this.startFlush();
-    await this.flushing;
-    clearTimeout(this.timer);
+    await this.flushes.stop();
   }
 
   private merge(row: RejectedEvents): void {
@@ -72,24 +70,18 @@ export class RejectionLog implements BeforeApplicationShutdown {
     this.unsaid = 0;
   }
 
-  private startFlush(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    this.flushing = this.flushing.then(() => this.flush());
-  }
-
   private async flush(): Promise<void> {
     const { waiting } = this;
     if (waiting.size === 0) return;
     this.waiting = new Map();
     try {
       await addRejectedEvents(this.pool, [...waiting.values()]);
-    } catch {
+    } catch (error) {
       // Where only the answer was lost they count twice.
       const since = this.waiting;
       this.waiting = waiting;
       for (const row of since.values()) this.merge(row);
-      this.timer ??= setTimeout(() => this.startFlush(), FLUSH_EVERY_MS).unref();
+      throw error;
     }
   }
 }

@@ -1,0 +1,31 @@
+/**
+ * Writes what was gathered in memory some time after it was first asked to, so that no request waits for it: one write
+ * at a time, tried again if it fails, and once more at the stop.
+ */
+export class DelayedFlush {
+  private timer: NodeJS.Timeout | undefined;
+  private flushing: Promise<void> = Promise.resolve();
+
+  /** @param flush what it rejects with is dropped: it has put back what it could not write */
+  constructor(
+    private readonly delayMs: number,
+    private readonly flush: () => Promise<void>,
+  ) {}
+
+  schedule(): void {
+    this.timer ??= setTimeout(() => void this.now(), this.delayMs).unref();
+  }
+
+  /** Never rejects. */
+  now(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.flushing = this.flushing.then(() => this.flush()).catch(() => this.schedule());
+    return this.flushing;
+  }
+
+  async stop(): Promise<void> {
+    await this.now();
+    clearTimeout(this.timer);
+  }
+}
