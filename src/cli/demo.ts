@@ -149,7 +149,7 @@ const demo = async (): Promise<number> => {
   const settings = readConfig();
   // A person reads this terminal; the API's own words are for when something is wrong.
   const environment = environmentOf(settings, { port: await freePort(settings) });
-  const config = readConfig({ ...environment, LOG_LEVEL: 'warn' });
+  const config = readConfig({ ...environment, LOG_LEVEL: 'warn', ACCESS_LOG: 'off' });
   const service = new Service(config, say);
   const stop = new AbortController();
   const stopped = stopOnSignals(service, say);
