@@ -1,43 +1,43 @@
 import { contentReading } from './content-reading.js';
 import { eventStore } from './event-store.js';
-import { g1 } from './g1.js';
-import { g2 } from './g2.js';
-import { g3a } from './g3a.js';
-import { g3b } from './g3b.js';
-import { g3c } from './g3c.js';
-import { g3d } from './g3d.js';
-import { g4a } from './g4a.js';
-import { g4b } from './g4b.js';
-import { g4c } from './g4c.js';
-import { g5 } from './g5.js';
-import { g5b } from './g5b.js';
-import { g6a } from './g6a.js';
-import { g6b } from './g6b.js';
-import { g6c } from './g6c.js';
-import { g7 } from './g7.js';
-import { g8 } from './g8.js';
-import { g9 } from './g9.js';
+import { routeOverhead } from './route-overhead.js';
+import { queryRouteOverhead } from './query-route-overhead.js';
+import { metricsQuery } from './metrics-query.js';
+import { metricsQueryGrowth } from './metrics-query-growth.js';
+import { metricsOverHttp } from './metrics-over-http.js';
+import { metricsAnyRange } from './metrics-any-range.js';
+import { projectAgainstCopy } from './project-against-copy.js';
+import { projectAgainstRowByRow } from './project-against-row-by-row.js';
+import { catchUpAgainstIdleConsumer } from './catch-up-against-idle-consumer.js';
+import { appendSingle } from './append-single.js';
+import { ingestAgainstCopy } from './ingest-against-copy.js';
+import { listLookup } from './list-lookup.js';
+import { ethPhishingDetect } from './eth-phishing-detect.js';
+import { assetCheckRoute } from './asset-check-route.js';
+import { startUp } from './start-up.js';
+import { ingestToMetrics } from './ingest-to-metrics.js';
+import { idleMemory } from './idle-memory.js';
 import type { Goal } from './goal.js';
 import { groups } from './groups.js';
 
 export const GOALS: readonly Goal[] = [
-  g1,
-  g2,
-  g3a,
-  g3b,
-  g3c,
-  g3d,
-  g4a,
-  g4b,
-  g4c,
-  g5,
-  g5b,
-  g6a,
-  g6b,
-  g6c,
-  g7,
-  g8,
-  g9,
+  routeOverhead,
+  queryRouteOverhead,
+  metricsQuery,
+  metricsQueryGrowth,
+  metricsOverHttp,
+  metricsAnyRange,
+  projectAgainstCopy,
+  projectAgainstRowByRow,
+  catchUpAgainstIdleConsumer,
+  appendSingle,
+  ingestAgainstCopy,
+  listLookup,
+  ethPhishingDetect,
+  assetCheckRoute,
+  startUp,
+  ingestToMetrics,
+  idleMemory,
   contentReading,
   groups,
   eventStore,

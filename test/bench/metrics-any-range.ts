@@ -26,7 +26,7 @@ const readSent = async (log: EventLog): Promise<Sent[]> => {
 };
 
 /** Ranges that begin and end anywhere, every other end on an event's very millisecond or one beside it. */
-export const g3d: Goal = {
+export const metricsAnyRange: Goal = {
   name: 'G3d',
   run: async (bench) => {
     const { quick } = bench.sizes;

@@ -67,7 +67,7 @@ const byOrganizations = async (bench: Bench): Promise<Growth> => {
 };
 
 /** The same query of the largest organization where there are five times as many facts. */
-export const g3b: Goal = {
+export const metricsQueryGrowth: Goal = {
   name: 'G3b',
   run: async (bench) => {
     const { facts } = bench.sizes;

@@ -1,5 +1,5 @@
 import { requireEqual } from './equal.js';
-import { CONNECTIONS, openDoors, watchGenerator } from './g1.js';
+import { CONNECTIONS, openDoors, watchGenerator } from './route-overhead.js';
 import { type Goal, measure } from './goal.js';
 import { askOnce, type Request, wire } from './load.js';
 
@@ -9,7 +9,7 @@ const requests = Array.from({ length: 500 }, (_, n): Request => ({
 }));
 
 /** The same with one indexed query, beside `node:http` with the same named statement on a pool of the same size. */
-export const g2: Goal = {
+export const queryRouteOverhead: Goal = {
   name: 'G2',
   run: async (bench) => {
     const { load, service, key, plain } = await openDoors(bench);

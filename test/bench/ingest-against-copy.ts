@@ -12,7 +12,7 @@ const BATCH = 1_000;
 /** A sender that wants to get on has a few requests under way. */
 const SENDERS = 4;
 /** The door with full batches, beside a COPY of the rows that it stores into a table with the same indexes. */
-export const g5b: Goal = {
+export const ingestAgainstCopy: Goal = {
   name: 'G5b',
   run: async (bench) => {
     const database = await bench.database();

@@ -119,7 +119,7 @@ const counted = async ({ pool }: Database): Promise<unknown> =>
   ).rows;
 
 /** The projection beside one that writes what an event changes at once: one transaction and five statements each. */
-export const g4b: Goal = {
+export const projectAgainstRowByRow: Goal = {
   name: 'G4b',
   run: async (bench) => {
     const filled = await filledLog(bench);

@@ -94,7 +94,7 @@ const roundOf = async (bench: Bench, uid: number | undefined): Promise<{ fresh: 
 };
 
 /** From an empty folder to ready, and again after everything was killed. Not against anything: seconds. */
-export const g7: Goal = {
+export const startUp: Goal = {
   name: 'G7',
   run: async (bench) => {
     const isRoot = process.getuid?.() === 0;

@@ -7,7 +7,7 @@ import { inMemory, oneAfterAnother } from './paired.js';
 const FIND = { name: 'bench-find-host', text: 'select host from bench.hosts where host = any($1::text[])' };
 
 /** What one list says of a host: content read, hashes made, the table asked, beside an index in PostgreSQL. */
-export const g6a: Goal = {
+export const listLookup: Goal = {
   name: 'G6a',
   run: async (bench) => {
     const hosts = phishingHosts(bench.sizes.quick ? 10_000 : 1_000_000);

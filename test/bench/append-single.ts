@@ -27,7 +27,7 @@ const insertOne = (pool: Pool): (() => Promise<unknown>) => {
 };
 
 /** One durable event, beside the least that PostgreSQL can keep durably: one number in a table without an index. */
-export const g5: Goal = {
+export const appendSingle: Goal = {
   name: 'G5',
   run: async (bench) => {
     const { url, pool } = await bench.database();

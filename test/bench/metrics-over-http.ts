@@ -37,7 +37,7 @@ const askedFor = (random: Random): Asked[] => {
 };
 
 /** The metrics over HTTP, from the service as it runs, beside `node:http` with a GROUP BY. */
-export const g3c: Goal = {
+export const metricsOverHttp: Goal = {
   name: 'G3c',
   run: async (bench) => {
     const database = await filled(bench, bench.sizes.facts);

@@ -37,7 +37,7 @@ const measureOnce = async (bench: Bench, sources: string, listed: string | undef
   return megabytes;
 };
 
-export const g9: Goal = {
+export const idleMemory: Goal = {
   name: 'G9',
   run: async (bench) => {
     const { quick } = bench.sizes;

@@ -36,7 +36,7 @@ const idleConsumer = (pool: Pool): Slice & { position(): number } => {
  * dependency of ours, since it brings 49 packages, MongoDB's driver among them; this one moves its
  * checkpoint after each event as that one does, and reads pages of 100.
  */
-export const g4c: Goal = {
+export const catchUpAgainstIdleConsumer: Goal = {
   name: 'G4c',
   run: async (bench) => {
     const filled = await filledLog(bench);

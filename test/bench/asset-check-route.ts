@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { requireEqual } from './equal.js';
-import { CONNECTIONS, ECHO, watchGenerator } from './g1.js';
+import { CONNECTIONS, ECHO, watchGenerator } from './route-overhead.js';
 import { type Goal, measure } from './goal.js';
 import { askedHosts, phishingHosts } from './lists.js';
 import { askOnce, type Request, startLoad, wire } from './load.js';
@@ -10,7 +10,7 @@ import { issueKeys, sourcesFile, startApi, temporaryFolder } from './services.js
 const check = (content: string): Request => ({ method: 'POST', path: '/v2/asset/check', body: { content } });
 
 /** Five sources as shipped, four of them lists from files, beside the route of G1 in the same process. */
-export const g6c: Goal = {
+export const assetCheckRoute: Goal = {
   name: 'G6c',
   run: async (bench) => {
     const hosts = phishingHosts(bench.sizes.quick ? 1_000 : 200_000);

@@ -11,7 +11,7 @@ import { metrics } from '../../projections/metrics/projection.js';
 const ROWS = 10_000;
 
 /** From a log to facts, their counts and the checkpoint, beside a COPY of the same facts into the same table. */
-export const g4a: Goal = {
+export const projectAgainstCopy: Goal = {
   name: 'G4a',
   run: async (bench) => {
     const filled = await filledLog(bench);

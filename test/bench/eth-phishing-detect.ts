@@ -27,7 +27,7 @@ const askedHosts = ({ blacklist, whitelist }: Config, random: Random): string[] 
   }).filter((host) => HOST.test(host));
 
 /** The verdicts of eth-phishing-detect on its own list, look-alikes included, beside its own detector. */
-export const g6b: Goal = {
+export const ethPhishingDetect: Goal = {
   name: 'G6b',
   run: async (bench) => {
     const require = createRequire(import.meta.url);

@@ -48,7 +48,7 @@ export const watchGenerator = (bench: Bench, awake = false) => {
 };
 
 /** A route with its key, limit, validation and counting, beside `node:http` with the same work and answer. */
-export const g1: Goal = {
+export const routeOverhead: Goal = {
   name: 'G1',
   run: async (bench) => {
     const { load, service, key, plain } = await openDoors(bench);
