@@ -15,6 +15,7 @@ import { createServer } from './http/server.js';
 import { DtoValidation } from './http/body/validation.js';
 import { IngestionModule } from './ingestion/ingestion.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
+import { OrganizationModule } from './organization/organization.module.js';
 import { ReadModelsModule } from './read-models/read-models.module.js';
 import { tryWriteLines } from './terminal.js';
 
@@ -36,6 +37,7 @@ export class AppModule {
         MetricsModule,
         AssetCheckModule,
         AssetGroupsModule,
+        OrganizationModule,
       ],
       providers: [
         { provide: Config, useValue: config },

@@ -33,6 +33,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   metrics: FEATURE,
   'asset-check': FEATURE,
   'asset-groups': FEATURE,
+  organization: FEATURE,
   'api-keys': FEATURE,
   brands: FEATURE,
   demo: [...FEATURE, 'replay'],

@@ -79,8 +79,9 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
   private async read(): Promise<void> {
     this.next = await readKeyEvents(this.log.forFollowers, this.next, (event) => {
       if (event.type === 'ApiKeyIssued') {
-        const { keyId, keyHash, organization, scopes } = event.data;
-        this.byDigest.set(keyHash, { ...event.data, caller: Object.freeze({ keyId, organization, scopes }) });
+        const { keyId, keyHash, organization, scopes, name, expiresAt } = event.data;
+        const caller = Object.freeze({ keyId, organization, scopes, name, expiresAt });
+        this.byDigest.set(keyHash, { ...event.data, caller });
         this.byId.set(keyId, keyHash);
         return;
       }

@@ -85,6 +85,8 @@ const request = (random: Random, key: string): Asked => {
     '/v2/organization/metrics',
     `/v2/organization/metrics?startDate=${text}`,
     `/v2/organization/metrics?brandSlug=${text}`,
+    '/v2/organization',
+    '/v2/organization/brands',
     '/v2/asset/check',
     '/v2/asset/check/bulk',
     '/v2/organization/asset-groups',

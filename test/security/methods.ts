@@ -13,6 +13,8 @@ interface Dose {
 const METHODS = ['TRACE', 'TRACK', 'DEBUG', 'CONNECT', 'PROPFIND', 'PURGE', 'PUT', 'OPTIONS', 'LINK', 'QUERY', 'get'];
 const PATHS = [
   '/v2/organization/metrics',
+  '/v2/organization',
+  '/v2/organization/brands',
   '/v2/asset/check',
   '/v2/asset/check/bulk',
   '/v2/organization/asset-groups',

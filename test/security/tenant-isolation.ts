@@ -40,6 +40,8 @@ const requestOf = (random: Random, other: string): readonly [string, string, obj
     ['GET', `/v2/organization/metrics?organization=${other}&organizationSlug=${other}`],
     ['GET', `/v2/organization/metrics?brandSlug=${theirs}`],
     ['GET', `/v2/organization/metrics?startDate=${theirs}`],
+    ['GET', `/v2/organization?organization=${other}`],
+    ['GET', `/v2/organization/brands?organization=${other}`],
     ['GET', '/v2/organization/asset-groups'],
     ['GET', `/v2/organization/asset-groups?organization=${other}`],
     ['PATCH', '/v2/organization/asset-groups/2', { name: theirs.slice(0, 4), organization: other }],

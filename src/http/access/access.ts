@@ -8,8 +8,8 @@ import type { JsonBounds } from '../body/json-bounds.js';
 
 /** What a route asks of its caller, checked before the body is read. */
 export interface Requirement {
-  /** The key must have this scope (403). */
-  readonly scope: Scope;
+  /** The key must have this scope (403); `any` is content with whichever it has. */
+  readonly scope: Scope | 'any';
   /** Whether the key must name an organization (401). Default true. */
   readonly organization?: boolean;
   /** The largest body, in bytes (413). Default 65,536. */
@@ -51,7 +51,12 @@ export const Access = (requirement: Requirement): MethodDecorator =>
     ApiSecurity('key'),
     failure(400, 'The request is not what it must be; `issues` says where.'),
     failure(401, 'The key is missing, unknown, malformed, revoked or expired, or names no organization.'),
-    failure(403, `The key lacks the scope \`${requirement.scope}\`, or the organization may not do this.`),
+    failure(
+      403,
+      requirement.scope === 'any'
+        ? 'The organization may not do this.'
+        : `The key lacks the scope \`${requirement.scope}\`, or the organization may not do this.`,
+    ),
     failure(414, 'The address is longer than 8,192 bytes.'),
     failure(
       429,

@@ -9,6 +9,10 @@ export interface Caller {
   /** Absent: the key belongs to no organization. */
   readonly organization: string | undefined;
   readonly scopes: readonly Scope[];
+  /** What the operator called the key. */
+  readonly name?: string | undefined;
+  /** ms; absent: it does not expire. */
+  readonly expiresAt?: number | undefined;
 }
 
 declare module 'fastify' {

@@ -30,7 +30,7 @@ export const checkAccess = (
         void reply.header('ratelimit-reset', allowance.resetSeconds);
         if (allowance.exceeded) throw new TooManyRequests(allowance.resetSeconds);
       }
-      if (!caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
+      if (scope !== 'any' && !caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
       request.access = access;
       request.answer = reply.raw;
     } catch (error) {

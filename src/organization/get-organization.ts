@@ -1,0 +1,66 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { Config } from '../config.js';
+import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
+import { asUnavailable } from '../postgres/transient-errors.js';
+import { readIngestUsage } from '../read-models/ingest-usage.js';
+
+export interface Quota {
+  readonly perDay: number;
+  readonly remaining: number;
+}
+
+export interface OrganizationState {
+  /** Those that are on, in order. */
+  readonly flags: string[];
+  /** What its own ingest keys may send; absent where they may send everything. */
+  readonly ingest?: { readonly events?: Quota; readonly bytes?: Quota; readonly resetsAt: string };
+}
+
+/** What an organization may do and what of its daily quotas is left, as of the last second. */
+export class GetOrganization extends Query<OrganizationState> {
+  constructor(readonly organization: string) {
+    super();
+  }
+}
+
+/** More flags than this nobody switches on for one organization. */
+const MAX_FLAGS = 1_000;
+
+const FLAGS = {
+  name: 'organization-flags',
+  text: `select flag from read.feature_flags where organization = $1 and enabled order by flag limit ${MAX_FLAGS}`,
+};
+
+const quota = (perDay: number, used: number): Quota | undefined =>
+  perDay === 0 ? undefined : { perDay, remaining: Math.max(0, perDay - used) };
+
+@QueryHandler(GetOrganization)
+export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+  ) {}
+
+  /** @throws Unavailable where the database is away */
+  async execute({ organization }: GetOrganization): Promise<OrganizationState> {
+    try {
+      const { rows } = await this.pool.query<{ flag: string }>({ ...FLAGS, values: [organization] });
+      return { flags: rows.map(({ flag }) => flag), ingest: await this.ingest(organization) };
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  }
+
+  private async ingest(organization: string): Promise<OrganizationState['ingest']> {
+    const { ingestEventsPerDay, ingestBytesPerDay } = this.config;
+    if (ingestEventsPerDay === 0 && ingestBytesPerDay === 0) return undefined;
+    const today = dayOf(Date.now());
+    const [used = { events: 0, bytes: 0 }] = await readIngestUsage(this.pool, today, organization);
+    return {
+      events: quota(ingestEventsPerDay, used.events),
+      bytes: quota(ingestBytesPerDay, used.bytes),
+      resetsAt: formatInstant((today + 1) * MS_PER_DAY),
+    };
+  }
+}

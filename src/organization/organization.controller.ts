@@ -1,0 +1,53 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { formatInstant } from '../events/instant.js';
+import { Access } from '../http/access/access.js';
+import { type Caller, CurrentCaller, Organization } from '../http/access/caller.js';
+import { GetOrganization } from './get-organization.js';
+import { ListOwnBrands } from './list-own-brands.js';
+import { OrganizationAnswer, OwnBrandsAnswer, type RequestLimit } from './organization.dto.js';
+
+/** As the headers of this very answer say it; undefined where requests are not limited. */
+const requestLimitOf = (reply: FastifyReply): RequestLimit | undefined => {
+  const [perMinute, remaining, resetSeconds] = ['limit', 'remaining', 'reset'].map((name) =>
+    Number(reply.getHeader(`ratelimit-${name}`)),
+  ) as [number, number, number];
+  return Number.isNaN(perMinute) ? undefined : { perMinute, remaining, resetSeconds };
+};
+
+@ApiTags('Organization')
+@Controller('v2/organization')
+export class OrganizationController {
+  constructor(private readonly queries: QueryBus) {}
+
+  @Get()
+  @Access({ scope: 'any' })
+  @ApiOperation({
+    summary: 'The organization of the key: what it may do, and what is left of its limits',
+    description: 'Any scope will do.',
+  })
+  @ApiOkResponse({ type: OrganizationAnswer })
+  async get(
+    @Organization() slug: string,
+    @CurrentCaller() { keyId, name, scopes, expiresAt }: Caller,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<OrganizationAnswer> {
+    const { flags, ingest } = await this.queries.execute(new GetOrganization(slug));
+    return {
+      slug,
+      key: { id: keyId, name, scopes, ...(expiresAt !== undefined && { expiresAt: formatInstant(expiresAt) }) },
+      flags,
+      limits: { requests: requestLimitOf(reply), ingest },
+    };
+  }
+
+  @Get('brands')
+  @Access({ scope: 'read' })
+  @ApiOperation({ summary: 'The registered brands of the organization, and whether metrics are answered for them' })
+  @ApiOkResponse({ type: OwnBrandsAnswer })
+  brands(@Organization() organization: string): Promise<OwnBrandsAnswer> {
+    return this.queries.execute(new ListOwnBrands(organization));
+  }
+}

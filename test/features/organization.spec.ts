@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { brandsAndFlags } from '../../projections/brands-and-flags.js';
+import { readCheckpoints } from '../../projections/engine/checkpoints.js';
+import { Projector } from '../../projections/engine/projector.js';
+import type { Scope } from '../../src/events/api-keys.js';
+import { dayOf, formatInstant, MS_PER_DAY } from '../../src/events/instant.js';
+import { addIngestUsage } from '../../src/read-models/ingest-usage.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { type Sent, sent, stored } from '../support/upstream.js';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp({
+    env: { RATE_LIMIT_PER_MINUTE: '100', INGEST_EVENTS_PER_DAY: '1000', INGEST_BYTES_PER_DAY: '0' },
+  });
+});
+afterAll(async () => {
+  await app.close();
+});
+
+const newOrganization = (): string => `org-${randomUUID().slice(0, 8)}`;
+
+const ask = async (path: string, key: string) => {
+  const response = await fetch(`${app.url}/v2/organization${path}`, { headers: { 'x-api-key': key } });
+  return { status: response.status, body: (await response.json()) as Record<string, any> };
+};
+
+/** Stores what upstream reports and lets the projection reach it. */
+const report = async (...events: readonly Sent[]): Promise<void> => {
+  await app.log.appendAll(events.map(stored));
+  const head = await app.log.head();
+  const stop = new AbortController();
+  const running = new Projector(app.log, app.pool, [brandsAndFlags], () => {}).run(stop.signal);
+  const position = async () => (await readCheckpoints(app.pool, app.log, [brandsAndFlags.name]))[0]!.position;
+  while ((await position()) < head) await sleep(5);
+  stop.abort();
+  await running;
+};
+
+const updatedAt = '2026-03-01T00:00:00Z';
+const flag = (organization: string, name: string, enabled = true): Sent =>
+  sent('FeatureFlagChanged', { organization, flag: name, enabled, updatedAt });
+const brand = (organization: string, slug: string, name?: string): Sent =>
+  sent('BrandRegistered', { organization, brand: slug, updatedAt, ...(name !== undefined && { name }) });
+
+describe('GET /v2/organization', () => {
+  it('says whom the key is for, what it may do and until when', async () => {
+    const organization = newOrganization();
+    const expiresAt = Date.now() + 60_000;
+    const key = await app.issueKey({ organization, scopes: ['read', 'ingest'], expiresAt });
+    const { status, body } = await ask('', key);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      slug: organization,
+      key: {
+        id: expect.stringMatching(/^key_/),
+        scopes: ['read', 'ingest'],
+        expiresAt: new Date(expiresAt).toISOString(),
+      },
+      flags: [],
+      limits: expect.anything(),
+    });
+    expect(JSON.stringify(body)).not.toContain(key);
+  });
+
+  it.each(['read', 'write', 'ingest'] as const)('takes a key with the scope %s alone', async (scope: Scope) => {
+    const organization = newOrganization();
+    const { status, body } = await ask('', await app.issueKey({ organization, scopes: [scope] }));
+    expect({ status, slug: body['slug'], scopes: body['key'].scopes }).toEqual({
+      status: 200,
+      slug: organization,
+      scopes: [scope],
+    });
+  });
+
+  it('is a 401 for a key that names no organization', async () => {
+    expect(await ask('', await app.issueKey({ scopes: ['ingest'] }))).toMatchObject({
+      status: 401,
+      body: { code: 'UNAUTHORIZED', message: 'API key with organization access required' },
+    });
+  });
+
+  it('names the flags that are on, of this organization alone', async () => {
+    const [mine, theirs] = [newOrganization(), newOrganization()];
+    await report(flag(mine, 'brands-metrics'), flag(mine, 'a-b'), flag(mine, 'off', false), flag(theirs, 'theirs'));
+    expect((await ask('', await app.issueKey({ organization: mine }))).body['flags']).toEqual([
+      'a-b',
+      'brands-metrics',
+    ]);
+  });
+
+  it('counts down what is left of the minute', async () => {
+    const key = await app.issueKey({ organization: newOrganization() });
+    const [first, second] = [await ask('', key), await ask('', key)].map(({ body }) => body['limits'].requests);
+    expect(first).toEqual({ perMinute: 100, remaining: 99, resetSeconds: expect.any(Number) });
+    expect(second.remaining).toBe(98);
+  });
+
+  it('says what is left of the quotas of the day, and leaves out what has no limit', async () => {
+    const organization = newOrganization();
+    const key = await app.issueKey({ organization });
+    const today = dayOf(Date.now());
+    const ingest = async () => (await ask('', key)).body['limits'].ingest;
+    const resetsAt = formatInstant((today + 1) * MS_PER_DAY);
+    expect(await ingest()).toEqual({ events: { perDay: 1000, remaining: 1000 }, resetsAt });
+    await addIngestUsage(app.pool, today, [{ organization, events: 400, bytes: 7 }]);
+    expect((await ingest()).events).toEqual({ perDay: 1000, remaining: 600 });
+    await addIngestUsage(app.pool, today, [{ organization, events: 700, bytes: 7 }]);
+    expect((await ingest()).events).toEqual({ perDay: 1000, remaining: 0 });
+  });
+});
+
+describe('GET /v2/organization/brands', () => {
+  it('lists the registered brands of the organization alone, and says whether they have metrics', async () => {
+    const [mine, theirs] = [newOrganization(), newOrganization()];
+    await report(
+      brand(mine, 'wallet', 'Acme Wallet'),
+      brand(mine, 'bank'),
+      brand(mine, 'gone'),
+      sent('BrandRemoved', { organization: mine, brand: 'gone', updatedAt: '2026-03-02T00:00:00Z' }),
+      brand(theirs, 'theirs'),
+      flag(theirs, 'brands-metrics'),
+    );
+    const key = await app.issueKey({ organization: mine });
+    const brands = (metricsAvailable: boolean) => ({
+      status: 200,
+      body: {
+        brands: [
+          { slug: 'bank', metricsAvailable },
+          { slug: 'wallet', name: 'Acme Wallet', metricsAvailable },
+        ],
+        total: 2,
+      },
+    });
+    expect(await ask('/brands', key)).toEqual(brands(false));
+    await report(flag(mine, 'brands-metrics'));
+    expect(await ask('/brands', key)).toEqual(brands(true));
+  });
+
+  it('is empty where there are none, and asks for the scope read', async () => {
+    const organization = newOrganization();
+    expect(await ask('/brands', await app.issueKey({ organization }))).toEqual({
+      status: 200,
+      body: { brands: [], total: 0 },
+    });
+    expect((await ask('/brands', await app.issueKey({ organization, scopes: ['write'] }))).status).toBe(403);
+  });
+});
