@@ -35,7 +35,15 @@ export class Forbidden extends Error {}
 export class NotFound extends Error {}
 
 /** What was asked for contradicts what is already there. */
-export class Conflict extends Error {}
+export class Conflict extends Error {
+  constructor(
+    message: string,
+    /** Whether this is the first answer again, to the same `Idempotency-Key`. */
+    readonly replayed = false,
+  ) {
+    super(message);
+  }
+}
 
 /** Each part of the request is right, but not together with an earlier request. */
 export class Unprocessable extends Error {}

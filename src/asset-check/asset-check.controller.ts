@@ -1,8 +1,7 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
-import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Access } from '../http/access/access.js';
-import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { AssetCheckAnswer, AssetCheckRequest, BulkAssetCheckAnswer, BulkAssetCheckRequest } from './asset-check.dto.js';
 import { CheckAsset } from './check-asset.js';
 import { CheckAssets } from './check-assets.js';
@@ -11,9 +10,6 @@ import { CheckAssets } from './check-assets.js';
 const MAX_BULK = 5 * 1_024 * 1_024;
 /** Room for fields that nobody asked for. */
 const BULK_BOUNDS = { depth: 32, values: 4_096 };
-
-const failure = (status: number, description: string): MethodDecorator =>
-  ApiResponse({ status, description, type: ErrorBody });
 
 @ApiTags('Asset check')
 @Controller('v2/asset/check')
@@ -24,10 +20,8 @@ export class AssetCheckController {
   @HttpCode(200)
   @Access({ scope: 'read' })
   @ApiOperation({ summary: 'Check one asset: known bad, known good or unknown, who says so and why' })
-  @ApiOkResponse({ type: AssetCheckAnswer })
-  @failure(413, 'The body is larger than 65,536 bytes.')
-  @failure(415, 'The body is not sent as `application/json`.')
-  check(@Body() { content }: AssetCheckRequest): Promise<AssetCheckAnswer> {
+  @ApiOkResponse({ type: AssetCheckAnswer, description: 'What the sources say, whatever the status.' })
+  checkAsset(@Body() { content }: AssetCheckRequest): Promise<AssetCheckAnswer> {
     return this.queries.execute(new CheckAsset(content));
   }
 
@@ -35,10 +29,8 @@ export class AssetCheckController {
   @HttpCode(200)
   @Access({ scope: 'read', bodyLimit: MAX_BULK, json: BULK_BOUNDS })
   @ApiOperation({ summary: 'Check up to 1,000 assets at once' })
-  @ApiOkResponse({ type: BulkAssetCheckAnswer })
-  @failure(413, `The body is larger than ${MAX_BULK} bytes.`)
-  @failure(415, 'The body is not sent as `application/json`.')
-  checkBulk(@Body() { contents }: BulkAssetCheckRequest): Promise<BulkAssetCheckAnswer> {
+  @ApiOkResponse({ type: BulkAssetCheckAnswer, description: 'One answer for each content, in order.' })
+  checkAssets(@Body() { contents }: BulkAssetCheckRequest): Promise<BulkAssetCheckAnswer> {
     return this.queries.execute(new CheckAssets(contents));
   }
 }

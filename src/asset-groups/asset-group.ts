@@ -94,7 +94,13 @@ const rememberResponse = (
 
 /** What follows from a command: events to record, and either the group it is about or why not. */
 export type Decision =
-  | { readonly events: readonly AssetGroupEvent[]; readonly groupId: number; readonly refusal?: undefined }
+  | {
+      readonly events: readonly AssetGroupEvent[];
+      readonly groupId: number;
+      /** The first answer to an `Idempotency-Key`, again. */
+      readonly replayed?: true;
+      readonly refusal?: undefined;
+    }
   | { readonly events: readonly AssetGroupEvent[]; readonly refusal: Error };
 
 /** @param now ms */
@@ -111,7 +117,7 @@ export const decide = (groups: AssetGroups, command: AssetGroupCommand, now: num
 
 type CommandOf<Type extends AssetGroupCommand['type']> = Extract<AssetGroupCommand, { readonly type: Type }>;
 
-const nameTaken = (): Error => new Conflict('A group with this name already exists');
+const nameTaken = (replayed = false): Error => new Conflict('A group with this name already exists', replayed);
 
 const create = (
   groups: AssetGroups,
@@ -122,7 +128,9 @@ const create = (
   if (first && now - first.answeredAt < IDEMPOTENCY_TTL_MS) {
     if (first.bodyHash !== request.bodyHash)
       return { events: [], refusal: new Unprocessable('This Idempotency-Key was used with another body') };
-    return first.groupId === undefined ? { events: [], refusal: nameTaken() } : { events: [], groupId: first.groupId };
+    return first.groupId === undefined
+      ? { events: [], refusal: nameTaken(true) }
+      : { events: [], groupId: first.groupId, replayed: true };
   }
   if (groups.idByName.has(name)) {
     const refused: AssetGroupRefused = { type: 'AssetGroupRefused', data: { organization, name, createdAt: now } };

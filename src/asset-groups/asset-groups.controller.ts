@@ -1,19 +1,28 @@
-import { Body, Controller, Delete, Get, Header, Headers, HttpCode, Param, Patch, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, Headers, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
+import {
+  ApiConflictResponse,
+  ApiCreatedResponse,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { NotFound } from '../errors.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../http/access/origin.js';
+import { ApiFailure } from '../http/errors/api-failure.js';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
+import { REPLAYED } from '../http/errors/error-response.js';
 import { AssetGroupListDto, AssetGroupNameDto, DeletedAssetGroupDto, NamedAssetGroupDto } from './asset-groups.dto.js';
 import { CreateAssetGroup } from './create-asset-group.js';
 import { DeleteAssetGroup } from './delete-asset-group.js';
 import { ListAssetGroups } from './list-asset-groups.js';
 import { RenameAssetGroup } from './rename-asset-group.js';
 
-const failure = (status: number, description: string): MethodDecorator =>
-  ApiResponse({ status, description, type: ErrorBody });
 const NAME_TAKEN = 'A group with this name already exists';
 const NO_SUCH_GROUP = 'The organization has no group of this number.';
 
@@ -31,6 +40,22 @@ const groupIdOf = (text: string): number => {
   return id;
 };
 
+const REPLAYED_HEADER = {
+  'Idempotent-Replayed': {
+    description: '`true` if this is the first answer to the `Idempotency-Key` again; otherwise absent.',
+    schema: { type: 'string' as const, enum: ['true'] },
+  },
+};
+const LOCATION_HEADER = {
+  Location: {
+    description: 'Where the group is.',
+    required: true,
+    schema: { type: 'string' as const, format: 'uri-reference' },
+    example: '/v2/organization/asset-groups/1',
+  },
+};
+
+@ApiTags('Asset groups')
 @Controller('v2/organization/asset-groups')
 export class AssetGroupsController {
   constructor(
@@ -50,18 +75,25 @@ export class AssetGroupsController {
       'request can be repeated until it is answered.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   })
-  @ApiCreatedResponse({ description: 'Created.', type: NamedAssetGroupDto })
-  @failure(409, NAME_TAKEN)
-  @failure(413, 'The body is larger than 65,536 bytes.')
-  @failure(415, 'The body is not sent as `application/json`.')
-  @failure(422, 'The `Idempotency-Key` was used with another body.')
-  create(
+  @ApiCreatedResponse({
+    description: 'Created.',
+    type: NamedAssetGroupDto,
+    headers: { ...LOCATION_HEADER, ...REPLAYED_HEADER },
+  })
+  @ApiConflictResponse({ description: NAME_TAKEN, type: ErrorBody, headers: REPLAYED_HEADER })
+  @ApiFailure(422, 'The `Idempotency-Key` was used with another body.')
+  async createAssetGroup(
     @Organization() organization: string,
     @Body() { name }: AssetGroupNameDto,
     @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
     @Headers('idempotency-key') idempotencyKey?: string,
   ): Promise<NamedAssetGroupDto> {
-    return this.commands.execute(new CreateAssetGroup(organization, name, idempotencyKey, origin));
+    const create = new CreateAssetGroup(organization, name, idempotencyKey, origin);
+    const { replayed, ...group } = await this.commands.execute(create);
+    void reply.header('location', `/v2/organization/asset-groups/${group.id}`);
+    if (replayed) void reply.headers(REPLAYED);
+    return group;
   }
 
   @Get()
@@ -69,7 +101,7 @@ export class AssetGroupsController {
   @Access({ scope: 'read' })
   @ApiOperation({ summary: 'List all groups with their asset counts' })
   @ApiOkResponse({ description: 'All groups of the organization, empty ones included.', type: AssetGroupListDto })
-  list(@Organization() organization: string): Promise<Buffer> {
+  listAssetGroups(@Organization() organization: string): Promise<Buffer> {
     return this.queries.execute(new ListAssetGroups(organization));
   }
 
@@ -78,11 +110,9 @@ export class AssetGroupsController {
   @ApiOperation({ summary: 'Rename a group', description: 'The name it had is free at once.' })
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'Renamed; to its own name is fine.', type: NamedAssetGroupDto })
-  @failure(404, NO_SUCH_GROUP)
-  @failure(409, NAME_TAKEN)
-  @failure(413, 'The body is larger than 65,536 bytes.')
-  @failure(415, 'The body is not sent as `application/json`.')
-  rename(
+  @ApiFailure(404, NO_SUCH_GROUP)
+  @ApiFailure(409, NAME_TAKEN)
+  renameAssetGroup(
     @Organization() organization: string,
     @Param('id') id: string,
     @Body() { name }: AssetGroupNameDto,
@@ -96,8 +126,8 @@ export class AssetGroupsController {
   @ApiOperation({ summary: 'Delete a group', description: 'Its assets are in no group then. Needs no body.' })
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto })
-  @failure(404, NO_SUCH_GROUP)
-  async delete(
+  @ApiFailure(404, NO_SUCH_GROUP)
+  async deleteAssetGroup(
     @Organization() organization: string,
     @Param('id') id: string,
     @RequestOrigin() origin: Origin,

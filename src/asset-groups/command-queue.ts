@@ -17,6 +17,8 @@ export interface CommandResult {
   readonly groupId: number;
   /** How many assets the group had when it was decided, by the read model; counted for groups named by number. */
   readonly assets: number;
+  /** Whether this is the first answer again, to the same `Idempotency-Key`. */
+  readonly replayed: boolean;
 }
 
 interface Waiting {
@@ -108,7 +110,10 @@ export class CommandQueue {
       batch.forEach(({ resolve, reject }, index) => {
         const decision = decisions[index]!;
         if (decision.refusal) reject(decision.refusal);
-        else resolve({ groupId: decision.groupId, assets: assets.get(decision.groupId) ?? 0 });
+        else {
+          const { groupId, replayed = false } = decision;
+          resolve({ groupId, assets: assets.get(groupId) ?? 0, replayed });
+        }
       });
       return;
     }

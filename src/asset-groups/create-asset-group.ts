@@ -10,7 +10,12 @@ export interface NamedAssetGroup {
   readonly name: string;
 }
 
-export class CreateAssetGroup extends Command<NamedAssetGroup> {
+export interface CreatedAssetGroup extends NamedAssetGroup {
+  /** Whether this is the first answer again, to the same `Idempotency-Key`. */
+  readonly replayed: boolean;
+}
+
+export class CreateAssetGroup extends Command<CreatedAssetGroup> {
   constructor(
     readonly organization: string,
     readonly name: string,
@@ -35,10 +40,11 @@ const requestOf = ({ name, idempotencyKey }: CreateAssetGroup): IdempotentReques
 export class CreateAssetGroupHandler implements ICommandHandler<CreateAssetGroup> {
   constructor(private readonly queue: CommandQueue) {}
 
-  async execute(command: CreateAssetGroup): Promise<NamedAssetGroup> {
+  async execute(command: CreateAssetGroup): Promise<CreatedAssetGroup> {
     const { organization, name, origin } = command;
     const request = requestOf(command);
-    const { groupId } = await this.queue.execute({ type: 'CreateAssetGroup', organization, name, request }, origin);
-    return { id: groupId, name };
+    const create = { type: 'CreateAssetGroup', organization, name, request } as const;
+    const { groupId, replayed } = await this.queue.execute(create, origin);
+    return { id: groupId, name, replayed };
   }
 }

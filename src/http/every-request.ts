@@ -6,7 +6,11 @@ import { hasLastAnswer } from './errors/early-answer.js';
 import type { Readiness } from './ops/readiness.js';
 
 /** Answers are for who asked, with this key, and nothing but what their type says. A route may say otherwise. */
-export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', vary: 'X-API-KEY' };
+export const ANSWER_HEADERS = {
+  'cache-control': 'private, no-store',
+  'x-content-type-options': 'nosniff',
+  vary: 'X-API-KEY',
+};
 
 const hasSeveralHosts = (rawHeaders: readonly string[]): boolean => {
   let hosts = 0;

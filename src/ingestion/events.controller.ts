@@ -7,6 +7,7 @@ import {
   ApiExtraModels,
   ApiOkResponse,
   ApiOperation,
+  ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -40,6 +41,7 @@ const EXAMPLE = {
   },
 };
 
+@ApiTags('Events')
 @Controller('v2/events')
 @ApiExtraModels(CloudEventDto)
 export class EventsController {
@@ -70,7 +72,7 @@ export class EventsController {
     },
   })
   @ApiOkResponse({ type: RecordedEventsDto })
-  record(@Req() request: FastifyRequest, @CurrentCaller() caller: Caller): Promise<RecordedEvents> {
+  sendEvents(@Req() request: FastifyRequest, @CurrentCaller() caller: Caller): Promise<RecordedEvents> {
     const latest = Date.now() + MAX_AHEAD;
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const { headers, raw } = request;

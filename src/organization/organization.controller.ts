@@ -28,8 +28,8 @@ export class OrganizationController {
     summary: 'The organization of the key: what it may do, and what is left of its limits',
     description: 'Any scope will do.',
   })
-  @ApiOkResponse({ type: OrganizationAnswer })
-  async get(
+  @ApiOkResponse({ type: OrganizationAnswer, description: 'What the key stands for.' })
+  async getOrganization(
     @Organization() slug: string,
     @CurrentCaller() { keyId, name, scopes, expiresAt }: Caller,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -46,8 +46,8 @@ export class OrganizationController {
   @Get('brands')
   @Access({ scope: 'read' })
   @ApiOperation({ summary: 'The registered brands of the organization, and whether metrics are answered for them' })
-  @ApiOkResponse({ type: OwnBrandsAnswer })
-  brands(@Organization() organization: string): Promise<OwnBrandsAnswer> {
+  @ApiOkResponse({ type: OwnBrandsAnswer, description: 'Registered ones, in order of their slug.' })
+  listBrands(@Organization() organization: string): Promise<OwnBrandsAnswer> {
     return this.queries.execute(new ListOwnBrands(organization));
   }
 }

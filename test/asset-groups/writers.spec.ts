@@ -200,6 +200,6 @@ describe('several writers', () => {
     expect(answered).toBe(2);
     for (const one of behind) await expect(one).rejects.toBeInstanceOf(Unavailable);
     fate = 'answered';
-    expect(await create('A')).toEqual({ groupId: 1, assets: 0 });
+    expect(await create('A')).toEqual({ groupId: 1, assets: 0, replayed: false });
   });
 });

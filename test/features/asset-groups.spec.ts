@@ -171,6 +171,7 @@ describe('an Idempotency-Key', () => {
       expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
       await catchUp();
       expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
+      expect((await create('Sites', key)).headers.get('location')).toBe('/v2/organization/asset-groups/1');
       const sameBody = await call('POST', '', '{ "name" : "Sites", "extra": 1 }', { 'idempotency-key': key });
       expect(sameBody).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
       await rename(1, 'Pages');
@@ -180,6 +181,21 @@ describe('an Idempotency-Key', () => {
       await catchUp();
       expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
       expect(await list()).toEqual({ groups: [] });
+    });
+
+    it('says so with a repeated answer, and only with one', async () => {
+      const { create } = await newCaller();
+      const replayed = async (name: string, key?: string): Promise<[number, string | null]> => {
+        const { status, headers } = await create(name, key);
+        return [status, headers.get('idempotent-replayed')];
+      };
+      expect(await replayed('Sites', 'k')).toEqual([201, null]);
+      expect(await replayed('Sites', 'l')).toEqual([409, null]);
+      await catchUp();
+      expect(await replayed('Sites', 'k')).toEqual([201, 'true']);
+      expect(await replayed('Sites', 'l')).toEqual([409, 'true']);
+      expect(await replayed('Sites')).toEqual([409, null]);
+      expect(await replayed('Pages', 'k')).toEqual([422, null]);
     });
 
     it('gives a 409 again, also when the name is free by now', async () => {

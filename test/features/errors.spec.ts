@@ -93,8 +93,9 @@ describe('Every error has the flat body', () => {
     ];
     for (const each of keys) {
       const headers = { 'content-type': 'application/json', ...(each !== undefined && { 'x-api-key': each }) };
-      const { status, body } = await ask('POST', GROUPS, { headers, body: '{' });
-      expect([each, status, body]).toEqual([each, 401, unauthorized]);
+      const answer = await ask('POST', GROUPS, { headers, body: '{' });
+      expect([each, answer.status, answer.body]).toEqual([each, 401, unauthorized]);
+      expect(answer.headers.get('www-authenticate')).toBe('ApiKey realm="threat-protection"');
     }
     expect((await ask('GET', `${METRICS}?X-API-KEY=${key}`)).status).toBe(401);
     const ingest = await app.issueKey({ scopes: ['ingest'] });

@@ -31,7 +31,7 @@ describe('Every answer', () => {
   it('is kept by nobody, is what its type says, and depends on the key', async () => {
     for (const path of [METRICS, '/v2/organization/asset-groups', '/health/live', '/nothing', '/%', '/metrics']) {
       const { headers } = await get(path);
-      expect([path, headers.get('cache-control')]).toEqual([path, 'no-store']);
+      expect([path, headers.get('cache-control')]).toEqual([path, 'private, no-store']);
       expect([path, headers.get('x-content-type-options')]).toEqual([path, 'nosniff']);
       expect([path, headers.get('vary')?.toLowerCase()]).toEqual([path, expect.stringContaining('x-api-key')]);
     }
@@ -57,7 +57,7 @@ describe('Every answer', () => {
       ids.add(id!);
       const date = /^date: (.*)$/im.exec(head)?.[1];
       expect(Math.abs(Date.parse(date ?? '') - Date.now())).toBeLessThan(60_000);
-      expect(head).toMatch(/^cache-control: no-store\r?$/im);
+      expect(head).toMatch(/^cache-control: private, no-store\r?$/im);
     }
     expect(ids.size).toBe(refused.length);
   });

@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiResponse, ApiSecurity } from '@nestjs/swagger';
+import { ApiSecurity } from '@nestjs/swagger';
 import type { Scope } from '../../events/api-keys.js';
-import { ErrorBody } from '../errors/error-body.dto.js';
+import { ApiFailure } from '../errors/api-failure.js';
 import type { JsonBounds } from '../body/json-bounds.js';
+import { BODY_LIMIT } from '../limits.js';
 
 /** What a route asks of its caller, checked before the body is read. */
 export interface Requirement {
@@ -35,8 +36,14 @@ declare module 'fastify' {
   }
 }
 
-const failure = (status: number, description: string): MethodDecorator =>
-  ApiResponse({ status, description, type: ErrorBody });
+/** What every route with `@Access` may answer, in the same words. */
+export const SHARED_FAILURES: Readonly<Record<number, string>> = {
+  401: 'The key is missing, unknown, malformed, revoked or expired, or names no organization.',
+  414: 'The address is longer than 8,192 bytes.',
+  429: 'Too many requests with this key, or over 16 MiB of bodies at once; `Retry-After` says when to try again.',
+  500: 'A fault of the service. Its log has the details under the `X-Request-Id` of the answer.',
+  503: 'The log or the database did not answer; trying again after `Retry-After` seconds is safe.',
+};
 
 /**
  * Who may call the route. Every route under `/v2` carries it; one that does not stops the start.
@@ -49,19 +56,12 @@ export const Access = (requirement: Requirement): MethodDecorator =>
   applyDecorators(
     RouteConfig({ access: requirement }),
     ApiSecurity('key'),
-    failure(400, 'The request is not what it must be; `issues` says where.'),
-    failure(401, 'The key is missing, unknown, malformed, revoked or expired, or names no organization.'),
-    failure(
-      403,
-      requirement.scope === 'any'
-        ? 'The organization may not do this.'
-        : `The key lacks the scope \`${requirement.scope}\`, or the organization may not do this.`,
-    ),
-    failure(414, 'The address is longer than 8,192 bytes.'),
-    failure(
-      429,
-      'Too many requests with this key, or over 16 MiB of bodies at once; `Retry-After` says when to go on.',
-    ),
-    failure(500, 'An error of ours. The log has it under the `X-Request-Id` of the answer.'),
-    failure(503, 'The log or the database is away; asking again after `Retry-After` seconds is safe.'),
+    ...Object.entries(SHARED_FAILURES).map(([status, description]) => ApiFailure(Number(status), description)),
+    ApiFailure(400, 'The request is not what it must be; `issues` says where.'),
+    ...(requirement.scope === 'any'
+      ? []
+      : [ApiFailure(403, `The key lacks the scope \`${requirement.scope}\`, or the organization may not do this.`)]),
+    // Taken out again where a route takes no body.
+    ApiFailure(413, `The body is larger than ${(requirement.bodyLimit ?? BODY_LIMIT).toLocaleString('en')} bytes.`),
+    ApiFailure(415, 'The body is of another media type, or packed in another way, than the route takes.'),
   );

@@ -13,25 +13,7 @@ import {
 import { asUnavailable } from '../../postgres/transient-errors.js';
 import { letAnswerArrive } from './early-answer.js';
 import type { ErrorBody } from './error-body.dto.js';
-
-/** What each status is called in the `code` of an error. */
-const CODES: Readonly<Record<number, string>> = {
-  400: 'BAD_REQUEST',
-  401: 'UNAUTHORIZED',
-  403: 'FORBIDDEN',
-  404: 'NOT_FOUND',
-  405: 'METHOD_NOT_ALLOWED',
-  408: 'REQUEST_TIMEOUT',
-  409: 'CONFLICT',
-  413: 'PAYLOAD_TOO_LARGE',
-  414: 'URI_TOO_LONG',
-  415: 'UNSUPPORTED_MEDIA_TYPE',
-  422: 'UNPROCESSABLE_CONTENT',
-  429: 'TOO_MANY_REQUESTS',
-  431: 'REQUEST_HEADER_FIELDS_TOO_LARGE',
-  500: 'INTERNAL_SERVER_ERROR',
-  503: 'SERVICE_UNAVAILABLE',
-};
+import { ERROR_CODES } from './error-codes.js';
 
 export const ROUTE_NOT_FOUND = 'There is nothing at this address';
 
@@ -82,7 +64,7 @@ export const errorBody = (
   message = SENTENCES[status] ?? 'Error',
   issues: readonly string[] = [],
 ): ErrorBody => ({
-  code: CODES[status] ?? (status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR'),
+  code: ERROR_CODES[status] ?? (status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR'),
   message,
   ...(issues.length > 0 && { issues: issues.map((issue) => ({ message: issue })) }),
 });
@@ -94,6 +76,11 @@ interface ErrorResponse {
   readonly rejected?: readonly Rejection[] | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** RFC 9110 asks for a challenge with each 401. Nobody has registered a scheme for keys; this one's name is common. */
+const CHALLENGE = { 'www-authenticate': 'ApiKey realm="threat-protection"' };
+/** Beside an answer that is the first one to its `Idempotency-Key` again. */
+export const REPLAYED = { 'idempotent-replayed': 'true' };
 
 const retryAfter = (seconds: number): Record<string, string> => ({ 'retry-after': String(seconds) });
 
@@ -108,10 +95,11 @@ const toResponse = (thrown: unknown): ErrorResponse => {
   const error = asUnavailable(unwrapped(thrown));
   if (error instanceof Invalid)
     return { status: 400, message: error.message, issues: error.issues, rejected: error.rejected };
-  if (error instanceof Unauthorized) return { status: 401, message: error.message };
+  if (error instanceof Unauthorized) return { status: 401, message: error.message, headers: CHALLENGE };
   if (error instanceof Forbidden) return { status: 403, message: error.message };
   if (error instanceof NotFound) return { status: 404, message: error.message };
-  if (error instanceof Conflict) return { status: 409, message: error.message };
+  if (error instanceof Conflict)
+    return { status: 409, message: error.message, ...(error.replayed && { headers: REPLAYED }) };
   if (error instanceof Unprocessable) return { status: 422, message: error.message };
   if (error instanceof Unavailable)
     return { status: 503, message: error.message, headers: retryAfter(error.retryAfterSeconds) };

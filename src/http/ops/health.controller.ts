@@ -24,7 +24,7 @@ const withoutDetails = ({ status, parts }: Report): Report => ({
 });
 
 @Controller('health')
-@ApiTags('Operation')
+@ApiTags('Operations')
 export class HealthController {
   constructor(
     private readonly readiness: Readiness,
@@ -44,8 +44,8 @@ export class HealthController {
 
   @Get('live')
   @ApiOperation({ summary: 'Whether the process answers' })
-  @ApiOkResponse({ type: Liveness })
-  live(): Liveness {
+  @ApiOkResponse({ type: Liveness, description: 'It does.' })
+  getLiveness(): Liveness {
     return { status: 'live' };
   }
 
@@ -53,7 +53,7 @@ export class HealthController {
   @ApiOperation({ summary: 'Whether this process should be sent requests, and how each part does' })
   @ApiOkResponse({ type: Health, description: 'It should; `degraded` where an operator should look.' })
   @ApiServiceUnavailableResponse({ type: Health, description: 'A part is away, or the process is stopping.' })
-  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
+  async getReadiness(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const report = await this.readiness.report();
     return answerReport(this.config.opsPort === undefined ? report : withoutDetails(report), reply);
   }

@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { Prometheus } from './prometheus.js';
 
 @Controller('metrics')
-@ApiTags('Operation')
+@ApiTags('Operations')
 export class PrometheusController {
   constructor(private readonly prometheus: Prometheus) {}
 
@@ -13,7 +13,7 @@ export class PrometheusController {
   @ApiOperation({ summary: 'What Prometheus scrapes' })
   @ApiProduces('text/plain')
   @ApiOkResponse({ schema: { type: 'string' }, description: 'The Prometheus text format' })
-  metrics(): Promise<string> {
+  getPrometheusMetrics(): Promise<string> {
     return this.prometheus.scrape();
   }
 }
