@@ -1,14 +1,11 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { Forbidden, NotFound, Unavailable, Unprocessable } from '../errors.js';
-import { SLUG } from '../events/fields.js';
+import { Unprocessable } from '../errors.js';
 import { formatDay } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
-import { MetricsPool } from '../read-models/pools.js';
-import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
 import { COUNT, type Counted, countValues, edgeDays, MAX_DAYS, MAX_TYPES } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
-import { QueryTurns } from './query-turns.js';
-import { type AskedRange, type Range, rangeAt } from './range.js';
+import { MetricsQueries } from './metrics-queries.js';
+import type { AskedRange, Range } from './range.js';
 
 export interface MetricsAsOf {
   readonly metrics: Metrics;
@@ -25,14 +22,6 @@ export class GetMetrics extends Query<MetricsAsOf> {
     super();
   }
 }
-
-const FIND_BRAND = {
-  name: 'metrics-find-brand',
-  text: `
-    select
-      exists (select from read.feature_flags where organization = $1 and flag = 'brands-metrics' and enabled) as enabled,
-      exists (select from read.brands where organization = $1 and brand = $2 and registered) as registered`,
-};
 
 const byCountThenName = ([a, m]: readonly [string, number], [b, n]: readonly [string, number]): number =>
   n - m || (a < b ? -1 : 1);
@@ -94,44 +83,17 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
 
 @QueryHandler(GetMetrics)
 export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
-  private readonly turns = new QueryTurns();
-
-  constructor(private readonly pool: MetricsPool) {}
+  constructor(private readonly queries: MetricsQueries) {}
 
   /**
-   * @throws Forbidden where the organization may not see brands, NotFound where it has no such brand
-   * @throws Unavailable where the database is away, or the range takes too long to count
+   * @throws as `MetricsQueries.run`
    * @throws Unprocessable where the range has more days or asset types than an answer holds
-   * @throws TooManyRequests where too many queries of the organization are waiting
    */
-  async execute({ organization, range, brand }: GetMetrics): Promise<MetricsAsOf> {
-    const question = JSON.stringify([range.from, range.to, brand]);
-    return this.turns.take(organization, question, () => this.count(organization, range, brand));
-  }
-
-  private async count(organization: string, asked: AskedRange, brand: string | undefined): Promise<MetricsAsOf> {
-    // Only now, so that all who wait for this answer are told of everything up to their own request.
-    const range = rangeAt(asked, Date.now());
-    try {
-      if (brand !== undefined) await this.checkBrand(organization, brand);
-      const values = countValues(organization, brand ?? '', range);
-      const [counted] = (await this.pool.query<Counted>({ ...COUNT, values })).rows;
-      return { metrics: toMetrics(counted!, range), asOf: counted!.asOf ?? 0 };
-    } catch (error) {
-      if (isTimeLimit(error))
-        throw new Unavailable('This range takes too long to count; ask for a shorter one, or try again', 1, {
-          cause: error,
-        });
-      throw asUnavailable(error);
-    }
-  }
-
-  private async checkBrand(organization: string, brand: string): Promise<void> {
-    // What is no slug names no brand; it is not sent, since it may be no text for PostgreSQL either.
-    const values = [organization, SLUG.test(brand) ? brand : ''];
-    const { rows } = await this.pool.query<{ enabled: boolean; registered: boolean }>({ ...FIND_BRAND, values });
-    const { enabled, registered } = rows[0]!;
-    if (!enabled) throw new Forbidden('Brand metrics are not enabled for this organization');
-    if (!registered) throw new NotFound('Brand not found');
+  execute(query: GetMetrics): Promise<MetricsAsOf> {
+    const { organization, brand } = query;
+    return this.queries.run(query, async (count, range) => {
+      const counted = await count<Counted>({ ...COUNT, values: countValues(organization, brand ?? '', range) });
+      return { metrics: toMetrics(counted, range), asOf: counted.asOf ?? 0 };
+    });
   }
 }

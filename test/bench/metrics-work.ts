@@ -3,6 +3,7 @@ import { DAYS, fillFacts, FIRST_DAY, LARGEST, ORGANIZATIONS, PLAIN_FACTS } from 
 import { amount, type Bench } from './goal.js';
 import { MS_PER_DAY } from '../../src/events/instant.js';
 import { GetMetrics, GetMetricsHandler, type MetricsAsOf } from '../../src/metrics/get-metrics.js';
+import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import type { Range } from '../../src/metrics/range.js';
 import { MEASURE } from '../../src/read-models/measure.js';
 
@@ -31,7 +32,7 @@ export const filled = (bench: Bench, facts: number, organizations = ORGANIZATION
 
 /** The service's own query, as its controller asks for it. */
 export const askService = ({ pool }: Database) => {
-  const handler = new GetMetricsHandler(pool);
+  const handler = new GetMetricsHandler(new MetricsQueries(pool));
   return async (range: Range, organization = LARGEST): Promise<MetricsAsOf['metrics']> =>
     (await handler.execute(new GetMetrics(organization, range, undefined))).metrics;
 };

@@ -8,6 +8,7 @@ import { verify } from '../../projections/engine/verify.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { naiveCount, newestStates } from '../projections/naive-count.js';
 import { createDatabase } from '../support/postgres.js';
@@ -123,7 +124,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   const applied = (await database.pool.query<{ n: number }>('select n from read.tally')).rows[0]!.n;
   if (applied !== counted.length) findings.push(`${applied} events were applied where there are ${counted.length}`);
   const states = newestStates(counted);
-  const handler = new GetMetricsHandler(database.pool);
+  const handler = new GetMetricsHandler(new MetricsQueries(database.pool));
   const queries = new Random(scene.seed);
   for (let n = 0; n < 40; n += 1) {
     const query = randomQuery(queries);

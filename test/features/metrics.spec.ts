@@ -43,6 +43,17 @@ const ask = async (key: string, query = '') => {
   return { status: response.status, headers: response.headers, body: (await response.json()) as any };
 };
 
+const get = (key: string, path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${app.url}/v2/organization/${path}`, { headers: { 'x-api-key': key, ...headers } });
+
+/** Threats of whole days as the projection would have counted them. */
+const fillDays = (organization: string, days: number, types: number, name = 'TYPE_'): Promise<unknown> =>
+  app.pool.query(
+    `insert into read.type_days select $1, '', day, $4 || n, 1
+     from generate_series(19000, 19000 + $2::int - 1) day, generate_series(1, $3::int) n`,
+    [organization, days, types, name],
+  );
+
 const asset = (type: string) => ({ type, content: 'evil.example' });
 const threat = (organization: string, threatId: string, status: string, type: string, createdAt: string): Sent =>
   sent('ThreatStatusChanged', { organization, threatId, asset: asset(type), status, createdAt, updatedAt: createdAt });
@@ -255,5 +266,174 @@ describe('GET /v2/organization/metrics', () => {
     expect((await ask(key)).body.metrics.newThreats).toBe(1);
     expect((await ask(key, '?startDate=2026-01-01')).body.metrics.newThreats).toBe(0);
     expect((await ask(key, '?startDate=2999-01-01')).body.metrics.newThreats).toBe(0);
+  });
+});
+
+describe('GET /v2/organization/metrics/timeline', () => {
+  const timelineOf = async (key: string, query: string) => {
+    const response = await get(key, `metrics/timeline?${query}`);
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any
+    return { status: response.status, headers: response.headers, body: (await response.json()) as any };
+  };
+
+  it('gives every interval of the window, cut at its ends, with what the metrics count', async () => {
+    const organization = 'timely';
+    const key = await app.issueKey({ organization });
+    await report(
+      threat(organization, 't1', 'BLOCKED', 'URL', '2026-03-01T11:59:59.999Z'),
+      threat(organization, 't2', 'BLOCKED', 'URL', '2026-03-01T12:00:00.000Z'),
+      threat(organization, 't3', 'APPROVED', 'PAGE', '2026-03-01T23:59:59.999Z'),
+      threat(organization, 't4', 'BLOCKED', 'TWITTER', '2026-03-16T10:00:00.000Z'),
+      threat(organization, 't5', 'BLOCKED', 'TWITTER', '2026-03-16T10:00:00.001Z'),
+      threat(organization, 't6', 'WATCHLISTED', 'URL', '2026-03-04T10:00:00Z'),
+    );
+    const nothing = { reports: 0, newThreats: 0, threatsWatchlisted: 0, takedownsFiled: 0, takedownsCompleted: 0 };
+    const { status, headers, body } = await timelineOf(
+      key,
+      'startDate=2026-03-01T12:00:00Z&endDate=2026-03-16T10:00:00Z&interval=week',
+    );
+    expect(status).toBe(200);
+    expect(Date.parse(headers.get('x-as-of')!)).toBeGreaterThan(0);
+    expect(body).toEqual({
+      window: { startDate: '2026-03-01T12:00:00.000Z', endDate: '2026-03-16T10:00:00.000Z' },
+      interval: 'week',
+      points: [
+        {
+          ...nothing,
+          start: '2026-03-01T12:00:00.000Z',
+          end: '2026-03-01T23:59:59.999Z',
+          newThreats: 2,
+          byType: { PAGE: 1, URL: 1 },
+        },
+        {
+          ...nothing,
+          start: '2026-03-02T00:00:00.000Z',
+          end: '2026-03-08T23:59:59.999Z',
+          threatsWatchlisted: 1,
+          byType: {},
+        },
+        { ...nothing, start: '2026-03-09T00:00:00.000Z', end: '2026-03-15T23:59:59.999Z', byType: {} },
+        {
+          ...nothing,
+          start: '2026-03-16T00:00:00.000Z',
+          end: '2026-03-16T10:00:00.000Z',
+          newThreats: 1,
+          byType: { TWITTER: 1 },
+        },
+      ],
+    });
+    const all = await timelineOf(key, 'interval=quarter');
+    expect(all.body.window.startDate).toBe('2026-01-01T00:00:00.000Z');
+    expect(Math.abs(Date.parse(all.body.window.endDate) - Date.now())).toBeLessThan(60_000);
+    expect(all.body.points[0]).toMatchObject({ newThreats: 5, end: '2026-03-31T23:59:59.999Z' });
+  });
+
+  it('is one point of zeros where nothing was ever counted, and none where it begins after now', async () => {
+    const key = await app.issueKey({ organization: 'empty' });
+    const { body } = await timelineOf(key, 'endDate=2026-02-10&interval=month');
+    expect(body.window).toEqual({ startDate: '2026-02-01T00:00:00.000Z', endDate: '2026-02-10T23:59:59.999Z' });
+    expect(body.points).toMatchObject([{ start: '2026-02-01T00:00:00.000Z', newThreats: 0, byType: {} }]);
+    expect((await timelineOf(key, 'startDate=2999-01-01')).body.points).toEqual([]);
+  });
+
+  it('has 3,660 points at most', async () => {
+    const key = await app.issueKey({ organization: 'empty' });
+    const most = await timelineOf(key, 'startDate=2016-01-01&endDate=2026-01-07');
+    expect([most.status, most.body.points.length]).toEqual([200, 3_660]);
+    const { status, body } = await timelineOf(key, 'startDate=2016-01-01&endDate=2026-01-08');
+    expect([status, body.message]).toEqual([
+      400,
+      'A timeline has at most 3660 points; ask for a longer interval or a shorter range',
+    ]);
+    expect((await timelineOf(key, 'startDate=0001-01-01T12:00&endDate=9999-12-31&interval=year')).status).toBe(400);
+  });
+
+  it('is refused with 422 where it would hold more counts of types than an answer does', async () => {
+    await fillDays('dense', 110, 1_000);
+    const key = await app.issueKey({ organization: 'dense' });
+    expect((await timelineOf(key, 'startDate=2022-01-01&endDate=2022-12-31')).status).toBe(200);
+    await fillDays('dense', 1, 1, 'ONE_MORE_');
+    const { status, body } = await timelineOf(key, 'startDate=2022-01-01&endDate=2022-12-31');
+    expect([status, body.code]).toEqual([422, 'UNPROCESSABLE_CONTENT']);
+    expect((await timelineOf(key, 'startDate=2022-01-01&endDate=2022-12-31&interval=week')).status).toBe(200);
+    // Few counts, but a column for each type on every line.
+    await fillDays('wide', 1, 2_000);
+    const wide = await app.issueKey({ organization: 'wide' });
+    const query = 'metrics/timeline?startDate=2022-01-01&endDate=2022-12-31';
+    expect((await get(wide, query)).status).toBe(200);
+    expect((await get(wide, query, { accept: 'text/csv' })).status).toBe(422);
+  });
+
+  it.each(['interval=hour', 'interval=', 'interval=day&interval=week', 'startDate=2026-02-30', 'brandSlug='])(
+    'answers %s with 400',
+    async (query) => {
+      const { status, body } = await timelineOf(await app.issueKey({ organization: 'empty' }), query);
+      expect([status, body.code]).toEqual([400, 'BAD_REQUEST']);
+    },
+  );
+
+  it('is for organizations that may see brands', async () => {
+    const { status } = await timelineOf(await app.issueKey({ organization: 'empty' }), 'brandSlug=wallet');
+    expect(status).toBe(403);
+  });
+
+  it('is a table where that is asked for, in which no cell can be a formula', async () => {
+    const organization = 'tabular';
+    await fillDays(organization, 2, 1, '=cmd|,"');
+    await fillDays(organization, 1, 1, 'URL_');
+    const key = await app.issueKey({ organization });
+    const query = 'metrics/timeline?startDate=2022-01-08&endDate=2022-01-09';
+    const table = await get(key, query, { accept: 'application/json;q=0.9, text/csv' });
+    expect(table.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
+    expect(table.headers.get('vary')).toBe('X-API-KEY, Accept');
+    expect(Date.parse(table.headers.get('x-as-of')!)).toBeGreaterThan(0);
+    expect(await table.text()).toBe(
+      'start,end,reports,newThreats,threatsWatchlisted,takedownsFiled,takedownsCompleted,"byType.=cmd|,""1",byType.URL_1\r\n' +
+        '2022-01-08T00:00:00.000Z,2022-01-08T23:59:59.999Z,0,2,0,0,0,1,1\r\n' +
+        '2022-01-09T00:00:00.000Z,2022-01-09T23:59:59.999Z,0,1,0,0,0,1,0\r\n',
+    );
+    const json = await get(key, query, { accept: 'text/csv;q=0.5, */*' });
+    expect(json.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  });
+});
+
+describe('An answer of metrics', () => {
+  it.each(['metrics', 'metrics/timeline?startDate=2026-01-01&interval=year'])(
+    'is not sent again to a client that has it already: %s',
+    async (path) => {
+      const organization = `known-${path.length}`;
+      const key = await app.issueKey({ organization });
+      await report(threat(organization, 't1', 'BLOCKED', 'URL', '2026-03-01T00:00:00Z'));
+      const first = await get(key, path);
+      expect(first.headers.get('cache-control')).toBe('private, max-age=0, must-revalidate');
+      expect(first.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      const tag = first.headers.get('etag')!;
+      expect(tag).toMatch(/^W\/"[\w-]{22}"$/);
+      for (const known of [tag, tag.slice(2), `"x", ${tag}`, '*']) {
+        const again = await get(key, path, { 'if-none-match': known });
+        expect([known, again.status, await again.text()]).toEqual([known, 304, '']);
+        expect(again.headers.get('etag')).toBe(tag);
+        expect(again.headers.get('cache-control')).toBe('private, max-age=0, must-revalidate');
+        expect(Date.parse(again.headers.get('x-as-of')!)).toBeGreaterThanOrEqual(
+          Date.parse(first.headers.get('x-as-of')!),
+        );
+      }
+      await report(threat(organization, 't2', 'BLOCKED', 'URL', '2026-03-02T00:00:00Z'));
+      const changed = await get(key, path, { 'if-none-match': tag });
+      expect([changed.status, changed.headers.get('etag') === tag]).toEqual([200, false]);
+    },
+  );
+
+  it('has another tag as a table than as JSON', async () => {
+    const key = await app.issueKey({ organization: 'empty' });
+    const path = 'metrics/timeline?startDate=2026-01-01&endDate=2026-01-02';
+    const { headers } = await get(key, path);
+    const table = await get(key, path, { accept: 'text/csv', 'if-none-match': headers.get('etag')! });
+    expect(table.status).toBe(200);
+  });
+
+  it('is kept by nobody where it is an error', async () => {
+    const { headers } = await get(await app.issueKey({ organization: 'empty' }), 'metrics?startDate=x');
+    expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['private, no-store', null]);
   });
 });

@@ -4,13 +4,19 @@ import { Projector } from '../../projections/engine/projector.js';
 import { verify } from '../../projections/engine/verify.js';
 import { dayOf, EARLIEST, LATEST } from '../../src/events/instant.js';
 import type { Batch, EventLog } from '../../src/event-log/event-log.js';
+import { Invalid } from '../../src/errors.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { GetTimeline, GetTimelineHandler } from '../../src/metrics/get-timeline.js';
+import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
+import { INTERVALS, MAX_POINTS } from '../../src/metrics/timeline-sql.js';
+import type { Timeline } from '../../src/metrics/timeline.dto.js';
 import { Logs } from '../support/log-of.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, type Sent } from '../support/upstream.js';
 import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from './histories.js';
 import { naiveCount, newestStates, type Query } from './naive-count.js';
+import { naiveStart, naiveTimeline } from './naive-timeline.js';
 
 describe('the metrics projection', () => {
   let database: TestDatabase;
@@ -54,8 +60,22 @@ describe('the metrics projection', () => {
   };
 
   const ask = async ({ organization, brand, from, to }: Query) => {
-    const handler = new GetMetricsHandler(database.pool);
+    const handler = new GetMetricsHandler(new MetricsQueries(database.pool));
     return (await handler.execute(new GetMetrics(organization, { from, to }, brand))).metrics;
+  };
+
+  /** Undefined where it would have too many points. */
+  const askTimeline = async (
+    { organization, brand, from, to }: Query,
+    interval: Timeline['interval'],
+  ): Promise<Timeline | undefined> => {
+    const handler = new GetTimelineHandler(new MetricsQueries(database.pool));
+    try {
+      return (await handler.execute(new GetTimeline(organization, { from, to }, brand, interval))).timeline;
+    } catch (error) {
+      if (error instanceof Invalid) return undefined;
+      throw error;
+    }
   };
 
   const randomQuery = (random: Random): Query => {
@@ -67,6 +87,21 @@ describe('the metrics projection', () => {
       to: random.chance(0.1) ? LATEST : to,
     };
   };
+
+  const sum = <Field extends string>(points: readonly Record<Field, number>[], field: Field): number =>
+    points.reduce((total, point) => total + point[field], 0);
+  const SUMMED = ['reports', 'newThreats', 'threatsWatchlisted', 'takedownsFiled', 'takedownsCompleted'] as const;
+  const sumsOf = ({ points }: Timeline) => ({
+    totals: SUMMED.map((field) => sum(points, field)),
+    byType: points.reduce<Record<string, number>>((types, { byType }) => {
+      for (const [type, n] of Object.entries(byType)) types[type] = (types[type] ?? 0) + n;
+      return types;
+    }, {}),
+  });
+  const sumsOfMetrics = ({ metrics: totals, blockedByType }: Awaited<ReturnType<typeof ask>>) => ({
+    totals: SUMMED.map((field) => totals[field]),
+    byType: Object.fromEntries(blockedByType.map(({ type, count }) => [type, count])),
+  });
 
   const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
@@ -88,6 +123,23 @@ describe('the metrics projection', () => {
         if (counted.metrics.newThreats > 0) nonZero += 1;
       }
       expect(nonZero).toBeGreaterThan(30);
+
+      let timelines = 0;
+      for (let round = 0; round < 15; round += 1) {
+        const query = randomQuery(random);
+        const interval = random.pick(INTERVALS);
+        const answer = await askTimeline(query, interval);
+        // Everything lasts until now; until when that was, only the answer knows.
+        const to =
+          query.from === EARLIEST && query.to === LATEST && answer ? Date.parse(answer.window.endDate) : query.to;
+        const from = query.from === EARLIEST ? naiveStart(states, query, interval) : query.from;
+        const points = naiveTimeline(states, { ...query, from, to }, interval, MAX_POINTS);
+        const window = { startDate: new Date(from).toISOString(), endDate: new Date(to).toISOString() };
+        expect({ query, ...answer }).toEqual({ query, ...(points && { window, interval, points }) });
+        if (answer && sum(answer.points, 'newThreats') > 0) timelines += 1;
+        if (answer) expect(sumsOf(answer)).toEqual(sumsOfMetrics(await ask(query)));
+      }
+      expect(timelines).toBeGreaterThan(3);
       expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
     },
   );

@@ -16,7 +16,7 @@ const uuid5 = (name: string): string => {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 };
 
-interface State {
+export interface State {
   readonly type: string;
   readonly data: Record<string, any>;
   /** What decides which state is later, in order of weight. */

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { entityTag, isKnown } from '../entity-tag.js';
 
 const pack = promisify(gzip);
 
@@ -16,8 +16,7 @@ export interface KeptAnswer {
 
 export const keepAnswer = async (type: string, content: string | Buffer): Promise<KeptAnswer> => {
   const body = Buffer.from(content);
-  const digest = createHash('sha256').update(body).digest('base64url').slice(0, 22);
-  return { type, body, packed: await pack(body), tag: `W/"${digest}"` };
+  return { type, body, packed: await pack(body), tag: entityTag(body) };
 };
 
 /** Makes it when it is first asked for, once, however many ask meanwhile; where that fails, the next one tries again. */
@@ -35,9 +34,6 @@ const GZIP = /^gzip(?:;q=(?!0(?:\.0*)?$).*)?$/;
 
 const takesGzip = (encodings: string): boolean =>
   encodings.split(',').some((encoding) => GZIP.test(encoding.replaceAll(' ', '').toLowerCase()));
-
-const isKnown = (ifNoneMatch: string | undefined, tag: string): boolean =>
-  ifNoneMatch?.split(',').some((known) => ['*', tag, tag.slice(2)].includes(known.trim())) ?? false;
 
 /** Sends it, packed for who takes that, or a 304 to who has it already. */
 export const sendKept = ({ type, body, packed, tag }: KeptAnswer, request: FastifyRequest, reply: FastifyReply) => {

@@ -1,0 +1,43 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { MetricsQueries } from './metrics-queries.js';
+import type { AskedRange } from './range.js';
+import { type CountedTimeline, type Interval, TIMELINE, timelineValues } from './timeline-sql.js';
+import type { Timeline } from './timeline.dto.js';
+import { toTimeline } from './timeline.js';
+
+export interface TimelineAsOf {
+  readonly timeline: Timeline;
+  /** Everything answered at the door before this instant (ms) is counted. */
+  readonly asOf: number;
+  /** Instants (ms) in it that are only that of the question. */
+  readonly clock: readonly number[];
+}
+
+export class GetTimeline extends Query<TimelineAsOf> {
+  constructor(
+    readonly organization: string,
+    readonly range: AskedRange,
+    readonly brand: string | undefined,
+    readonly interval: Interval,
+  ) {
+    super();
+  }
+}
+
+@QueryHandler(GetTimeline)
+export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
+  constructor(private readonly queries: MetricsQueries) {}
+
+  /**
+   * @throws as `MetricsQueries.run`
+   * @throws Invalid where there are too many points, Unprocessable where there are too many types at them
+   */
+  execute(query: GetTimeline): Promise<TimelineAsOf> {
+    const { organization, brand, interval } = query;
+    return this.queries.run(query, async (count, range, now) => {
+      const values = timelineValues(organization, brand ?? '', range, interval, now);
+      const counted = await count<CountedTimeline>({ ...TIMELINE, values });
+      return { timeline: toTimeline(counted, range, interval, now), asOf: counted.asOf ?? 0, clock: [now] };
+    });
+  }
+}

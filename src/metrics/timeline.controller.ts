@@ -1,0 +1,58 @@
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import { ApiNotFoundResponse, ApiOperation, ApiTags, ApiUnprocessableEntityResponse } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Access } from '../http/access/access.js';
+import { Organization } from '../http/access/caller.js';
+import { preferredType } from '../http/accept.js';
+import { ErrorBody } from '../http/errors/error-body.dto.js';
+import { ApiCounted } from './api-counted.js';
+import { CSV } from './csv.js';
+import { GetTimeline } from './get-timeline.js';
+import { readRange } from './range.js';
+import { JSON_TYPE, sendCounted } from './send-counted.js';
+import { timelineCsv } from './timeline-csv.js';
+import { MAX_CELLS, MAX_POINTS } from './timeline-sql.js';
+import { Timeline, TimelineRequest } from './timeline.dto.js';
+
+const CSV_EXAMPLE =
+  'start,end,reports,newThreats,threatsWatchlisted,takedownsFiled,takedownsCompleted,byType.TWITTER,byType.URL\r\n' +
+  '2026-01-05T00:00:00.000Z,2026-01-11T23:59:59.999Z,57,1204,31,112,98,104,1100\r\n';
+
+@ApiTags('Metrics')
+@Controller('v2/organization/metrics/timeline')
+export class TimelineController {
+  constructor(private readonly queries: QueryBus) {}
+
+  @Get()
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'The metrics by day, week, month, quarter or year',
+    description:
+      `The points add up to the metrics of the same range. At most ${MAX_POINTS} of them, otherwise 400. With ` +
+      '`Accept: text/csv` the answer is a table (RFC 4180): a line for each point, and a column `byType.TYPE` for each ' +
+      'asset type with a blocked threat.',
+  })
+  @ApiCounted(Timeline, { 'text/csv': CSV_EXAMPLE })
+  @ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })
+  @ApiUnprocessableEntityResponse({
+    description: `There are more than ${MAX_CELLS} counts of a type at a point.`,
+    type: ErrorBody,
+  })
+  async getTimeline(
+    @Organization() organization: string,
+    @Query() { startDate, endDate, brandSlug, interval = 'day' }: TimelineRequest,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string | undefined> {
+    const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval);
+    const { timeline, asOf, clock } = await this.queries.execute(query);
+    void reply.header('vary', 'X-API-KEY, Accept');
+    const isCsv = preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv';
+    return sendCounted(
+      { type: isCsv ? CSV : JSON_TYPE, text: isCsv ? timelineCsv(timeline) : JSON.stringify(timeline), asOf, clock },
+      request,
+      reply,
+    );
+  }
+}

@@ -1,0 +1,59 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IsIn, IsOptional } from 'class-validator';
+import { MetricsRequest } from './metrics.dto.js';
+import { type Interval, INTERVALS } from './timeline-sql.js';
+
+export class TimelineRequest extends MetricsRequest {
+  /**
+   * How long a point lasts: a UTC day, an ISO week (from Monday), a month, a quarter or a year of the calendar.
+   * @example 'week'
+   */
+  @IsOptional()
+  @IsIn(INTERVALS, { message: `interval must be one of ${INTERVALS.join(', ')}` })
+  @ApiProperty({ enum: INTERVALS, default: 'day', required: false })
+  interval?: Interval;
+}
+
+export class Window {
+  /** Its first instant. @example '2026-01-01T00:00:00.000Z' */
+  startDate!: string;
+  /** Its last instant, included. @example '2026-01-31T23:59:59.999Z' */
+  endDate!: string;
+}
+
+export class TimelinePoint {
+  /** The first instant of the interval, or of the window where that is later. @example '2026-01-05T00:00:00.000Z' */
+  start!: string;
+  /** The last instant of the interval, or of the window where that is earlier. @example '2026-01-11T23:59:59.999Z' */
+  end!: string;
+  /** Reports filed. @example 57 */
+  reports!: number;
+  /** Threats blocked; always the sum of `byType`. @example 1204 */
+  newThreats!: number;
+  /** Threats on the watchlist; always 0 for a brand. @example 31 */
+  threatsWatchlisted!: number;
+  /** Takedown requests filed. @example 112 */
+  takedownsFiled!: number;
+  /** Takedown requests completed. @example 98 */
+  takedownsCompleted!: number;
+  /** Threats blocked by asset type; a type of which there is none is left out. */
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    example: { URL: 1100, TWITTER: 104 },
+  })
+  byType!: Record<string, number>;
+}
+
+export class Timeline {
+  /**
+   * What is counted. Without a `startDate` it begins with the interval of the first record; with neither date it ends
+   * now, or with the last record where that is later.
+   */
+  window!: Window;
+  /** @example 'week' */
+  @ApiProperty({ enum: INTERVALS })
+  interval!: Interval;
+  /** Every interval of the window in order, those in which nothing happened included. */
+  points!: TimelinePoint[];
+}
