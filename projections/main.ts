@@ -6,7 +6,6 @@ import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { openEventLog } from '../src/event-log/open-event-log.js';
 import { createLogger } from '../src/logger.js';
-import { migrateReadModels } from '../src/read-models/migrate.js';
 import { createPool } from '../src/postgres/pool.js';
 import { prepareTables } from '../src/read-models/prepare-tables.js';
 import { notifySupervisor, shutdownSignal } from '../src/lifecycle.js';
@@ -14,11 +13,9 @@ import { say as sayOnStandardError } from '../src/terminal.js';
 import { PROJECTIONS } from './registry.js';
 import { Lease } from './engine/lease.js';
 import { Projector } from './engine/projector.js';
-import { operate } from './verbs.js';
 
-/** A batch may take longer than a request, and a recount as long as it takes. Milliseconds. */
-const PROJECTOR_LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
-const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 };
+/** A batch may take longer than a request. Milliseconds. */
+const LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
 
 type Say = (line: string) => void;
 
@@ -44,50 +41,34 @@ const project = async (pool: Pool, log: EventLog, logger: LoggerService, stop: A
   await lease.release().catch(() => {});
 };
 
-const main = async (): Promise<number> => {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: { json: { type: 'boolean' }, why: { type: 'string' } },
-  });
+const main = async (): Promise<void> => {
+  // It takes no arguments, and must not run where somebody thinks that it does.
+  parseArgs();
   const asked = shutdownSignal();
   const config = readConfig();
   const logger = createLogger(config);
-  const isProjecting = positionals.length === 0;
-  const isAbandoned = (): boolean => !isProjecting && asked.aborted;
-  const abandoned = new Promise<number>((resolve) => asked.addEventListener('abort', () => resolve(1)));
-  const say: Say = isProjecting ? (line) => logger.log(line, 'projector') : sayOnStandardError;
+  const say: Say = (line) => logger.log(line, 'projector');
   const database = await openDatabase(config, say);
-  const resolved = { ...config, databaseUrl: database.url };
-  const pool = createPool(
-    database.url,
-    ({ message }) => say(`A connection to the database broke: ${message}`),
-    isProjecting ? PROJECTOR_LIMITS : NO_LIMITS,
-  );
+  const pool = createPool(database.url, ({ message }) => say(`A connection to the database broke: ${message}`), LIMITS);
   try {
-    if (isAbandoned()) return 1;
-    if (isProjecting) await prepareTables(database.url, say, asked);
-    else await migrateReadModels(pool);
-    const log = await openEventLog(resolved);
+    await prepareTables(database.url, say, asked);
+    const log = await openEventLog({ ...config, databaseUrl: database.url });
     try {
-      if (!isProjecting) return await Promise.race([operate({ pool, log }, positionals, values), abandoned]);
       notifySupervisor({});
       await project(pool, log, logger, asked);
-      return 0;
     } finally {
       await log.close();
     }
   } finally {
-    // A call that a signal ended may still have a statement under way; it is not waited for.
-    if (!isAbandoned()) await pool.end();
+    await pool.end();
     await database.release();
   }
 };
 
 main().then(
-  (code) => process.exit(code),
+  () => process.exit(0),
   (error: unknown) => {
-    const sentence = error instanceof Error ? error.message : String(error);
-    sayOnStandardError(process.argv.length === 2 ? `The projector stops: ${sentence}` : sentence);
+    sayOnStandardError(`The projector stops: ${error instanceof Error ? error.message : String(error)}`);
     process.exit(error instanceof ConfigError ? EXIT_CONFIG : 1);
   },
 );

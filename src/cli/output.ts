@@ -30,6 +30,14 @@ export const table = (rows: readonly (readonly string[])[]): string[] => {
   );
 };
 
+/** A position may be greater than a number in JSON holds, for whoever reads it. */
+export const withTextPositions = (row: object): object => {
+  const isPosition = (name: string): boolean => name === 'position' || name === 'revision';
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, isPosition(name) ? String(value) : (value as unknown)]),
+  );
+};
+
 /** A signal came before the call had done its work. */
 export class Interrupted extends Error {}
 

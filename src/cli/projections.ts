@@ -1,51 +1,97 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { EXIT_CONFIG } from '../config.js';
-import { SIGNALS } from './interruption.js';
-import { FAILED } from './output.js';
+import { readCheckpoints } from '../../projections/engine/checkpoints.js';
+import type { Projection } from '../../projections/engine/projection.js';
+import { rebuild } from '../../projections/engine/rebuild.js';
+import { projectionStatus } from '../../projections/engine/status.js';
+import { verify } from '../../projections/engine/verify.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { Invalid } from '../errors.js';
+import { say } from '../terminal.js';
+import { prints, type Result, withTextPositions } from './output.js';
+import { type Session, withLog } from './session.js';
 
-const PROJECTOR = fileURLToPath(new URL('../../projections/main.js', import.meta.url));
+/** What needs the projections, however long its statements take. Refuses tables that were filled from another log. */
+export const withProjections = (work: (session: Session) => Promise<Result>): Promise<Result> =>
+  withLog(
+    async (session) => {
+      const names = PROJECTIONS.map(({ name }) => name);
+      await readCheckpoints(session.pool, session.log, names);
+      return work(session);
+    },
+    { takesItsTime: true },
+  );
 
-/** Hands a call to the projector's program, which prints its result and says how it ended. */
-const hand = async (words: readonly string[]): Promise<void> => {
-  const child = spawn(process.execPath, [PROJECTOR, ...words], {
-    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    // Out of reach of the terminal, so that a signal comes once, whoever sent it: the second one ends the call at once.
-    detached: process.platform !== 'win32',
-  });
-  for (const signal of SIGNALS) process.on(signal, () => void child.kill(signal === 'SIGHUP' ? 'SIGTERM' : signal));
-  const [code] = (await once(child, 'exit')) as [number | null];
-  process.exitCode = code === null || code === EXIT_CONFIG ? FAILED : code;
+/** @throws Invalid where there is none of that name */
+const chosen = (name: string | undefined): readonly Projection[] => {
+  const projections = PROJECTIONS.filter((projection) => name === undefined || projection.name === name);
+  if (projections.length > 0) return projections;
+  const names = PROJECTIONS.map((projection) => projection.name);
+  throw new Invalid(`There is no projection "${name}"; there are ${names.join(', ')}`);
 };
 
-interface Options {
-  readonly json?: boolean;
-  readonly why?: string;
-}
+/** Says on standard error how far a recount is, at most once a second. */
+const progress = (name: string, head: bigint): ((position: bigint) => void) => {
+  let saidAt = Date.now();
+  return (position) => {
+    if (Date.now() - saidAt < 1_000) return;
+    saidAt = Date.now();
+    say(`${name}: ${head > 0n ? (100n * position) / head : 100n} % of the log`);
+  };
+};
 
-const flagsOf = ({ json, why }: Options): string[] => [
-  ...(json ? ['--json'] : []),
-  ...(why === undefined ? [] : [`--why=${why}`]),
-];
+const status = (): Promise<Result> =>
+  withProjections(async ({ pool, log }) => {
+    const all = await projectionStatus(pool, log);
+    const lines = all.map(
+      ({ projection, position, lag, lagUnit, ageMs, parked, unknown }) =>
+        `${projection.padEnd(18)} position ${position}, ${lag} ${lagUnit} behind, ` +
+        `${ageMs === null ? 'never run' : `current as of ${ageMs} ms ago`}, ${parked} parked, ${unknown} of unknown type`,
+    );
+    return { lines, json: all };
+  });
+
+const rebuildAll = async (name: string | undefined): Promise<Result> => {
+  const projections = chosen(name);
+  return withProjections(async (session) => {
+    const head = await session.log.head();
+    for (const projection of projections) await rebuild(session, projection, progress(projection.name, head));
+    const rebuilt = projections.map((projection) => projection.name);
+    return { lines: rebuilt.map((projection) => `${projection} rebuilt`), json: { rebuilt } };
+  });
+};
+
+const verifyAll = async (name: string | undefined): Promise<Result> => {
+  const projections = chosen(name);
+  return withProjections(async (session) => {
+    const differences = await verify(session, projections, progress('recount', await session.log.head()));
+    return {
+      lines: [
+        ...differences.map(({ table, side, row }) => `${table}: ${side}: ${JSON.stringify(row)}`),
+        `${differences.length} differences`,
+      ],
+      json: {
+        differences: differences.map((difference) => ({ ...difference, row: withTextPositions(difference.row) })),
+      },
+      failed: differences.length > 0,
+    };
+  });
+};
 
 export const addProjections = (program: Command): void => {
   const projections = program.command('projections').description('how far they are, rebuild, verify');
-  const call = (parent: Command, name: string, argument: string | undefined, description: string): Command => {
-    const command = parent.command(name).description(description).option('--json', 'print one JSON value');
-    if (argument !== undefined) command.argument(argument);
-    return command.action(() =>
-      // An argument may begin with a dash only after this mark.
-      hand([parent.name(), name, ...flagsOf(command.opts<Options>()), '--', ...command.args]),
-    );
-  };
-  call(projections, 'status', undefined, 'position, lag, age and parked events of each projection');
-  call(projections, 'rebuild', '[name]', 'count anew from the log beside the live tables, then switch');
-  call(projections, 'verify', '[name]', 'recount from the log and print the differences; fails where there is one');
-
-  const parked = program.command('parked').description('events that a projection could not apply');
-  call(parked, 'list', undefined, 'each with its reason');
-  call(parked, 'retry', '[id]', 'apply one, or all, again');
-  call(parked, 'drop', '<id>', 'never apply it, and remember why').requiredOption('--why <text>', 'the reason');
+  prints(projections.command('status').description('position, lag, age and parked events of each projection'), status);
+  prints(
+    projections
+      .command('rebuild')
+      .argument('[name]')
+      .description('count anew from the log beside the live tables, then switch'),
+    rebuildAll,
+  );
+  prints(
+    projections
+      .command('verify')
+      .argument('[name]')
+      .description('recount from the log and print the differences; fails where there is one'),
+    verifyAll,
+  );
 };

@@ -19,13 +19,18 @@ export interface Session {
 export interface SessionOptions {
   /** The work ends by itself on a signal, in its own time. Otherwise it is left where it stands. */
   readonly endsItself?: boolean;
+  /** A statement takes as long as it takes, as in a recount. */
+  readonly takesItsTime?: boolean;
 }
+
+const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 };
 
 const useDatabase = async <Result>(
   url: string,
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
+  limits: object,
 ): Promise<Result> => {
-  const pool = createPool(url, ({ message }) => say(`A connection to the database broke: ${message}`));
+  const pool = createPool(url, ({ message }) => say(`A connection to the database broke: ${message}`), limits);
   try {
     await migrateReadModels(pool);
     return await work(pool, url);
@@ -42,8 +47,9 @@ const useDatabase = async <Result>(
  */
 export const withDatabase = async <Result>(
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
-  { endsItself = false }: SessionOptions = {},
+  { endsItself = false, takesItsTime = false }: SessionOptions = {},
 ): Promise<Result> => {
+  const limits = takesItsTime ? NO_LIMITS : {};
   const interruption = new AbortController();
   const { signal } = interruption;
   const interrupted = once(signal, 'abort').then(() => Promise.reject(signal.reason as Interrupted));
@@ -56,9 +62,9 @@ export const withDatabase = async <Result>(
   });
   try {
     signal.throwIfAborted();
-    if (!endsItself) return await Promise.race([interrupted, useDatabase(database.url, work)]);
+    if (!endsItself) return await Promise.race([interrupted, useDatabase(database.url, work, limits)]);
     stopListening();
-    return await useDatabase(database.url, work);
+    return await useDatabase(database.url, work, limits);
   } finally {
     await database.release();
     stopListening();

@@ -1,24 +1,13 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { dayOf, formatDay } from '../../src/events/instant.js';
 import { addIngestUsage } from '../../src/read-models/ingest-usage.js';
+import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
-
-const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
-
-// Each call is a process of its own; on a busy machine one takes seconds.
-jest.setTimeout(60_000);
 
 it('organizations usage says what each has sent today, and its quota', async () => {
   const database = await createDatabase();
-  const call = (...words: string[]): Promise<{ code: number; out: string; err: string }> =>
-    new Promise((resolve) => {
-      const env = { ...process.env, DATABASE_URL: database.url, INGEST_BYTES_PER_DAY: '0' };
-      const child = execFile(process.execPath, [CLI, 'organizations', 'usage', ...words], { env }, (_error, out, err) =>
-        resolve({ code: child.exitCode ?? -1, out, err }),
-      );
-    });
+  const call = (...words: string[]) =>
+    operatorCall({ DATABASE_URL: database.url, INGEST_BYTES_PER_DAY: '0' }, 'organizations', 'usage', ...words);
   try {
     const day = dayOf(Date.now());
     const acme = { organization: 'acme', events: 7, bytes: 700 };

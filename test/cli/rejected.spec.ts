@@ -1,23 +1,15 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { addRejectedEvents } from '../../src/read-models/rejected-events.js';
+import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
-
-const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
-
-// Each call is a process of its own; on a busy machine one takes seconds.
-jest.setTimeout(60_000);
 
 it('rejected list shows refused events, whatever they hold, and rejected clear forgets them', async () => {
   const database = await createDatabase();
-  const call = (...words: string[]): Promise<string> =>
-    new Promise((resolve, reject) => {
-      const env = { ...process.env, DATABASE_URL: database.url };
-      execFile(process.execPath, [CLI, 'rejected', ...words], { env }, (error, out) =>
-        error === null ? resolve(out) : reject(error as Error),
-      );
-    });
+  const call = async (...words: string[]): Promise<string> => {
+    const { code, out } = await operatorCall({ DATABASE_URL: database.url }, 'rejected', ...words);
+    expect(code).toBe(0);
+    return out;
+  };
   try {
     const sample = { id: 'a\u001b[2J', source: 's', type: 'Made\nUp', issues: ['type is unknown'], data: '{}' };
     const row = { keyId: 'key_a', reason: 'unknown-type', count: 3, sample };

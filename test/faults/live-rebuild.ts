@@ -100,7 +100,7 @@ const rebuildLive = async (
     const begin = Date.now();
     if (isInPlace) await rebuildInPlace(database.pool, log);
     else {
-      const { code, output } = await call(scene, 'projections/main', env, ['projections', 'rebuild']);
+      const { code, output } = await call(scene, env, ['projections', 'rebuild']);
       if (code !== 0) findings.push(`projections rebuild ended with ${code}: ${output}`);
     }
     took.push(Date.now() - begin);

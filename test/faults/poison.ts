@@ -122,7 +122,7 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
   /** What an operator sees and does. */
   async function mend(): Promise<string[]> {
     const found: string[] = [];
-    const parked = await call(scene, 'projections/main', env, ['parked', 'list', '--json']);
+    const parked = await call(scene, env, ['parked', 'list', '--json']);
     const listed = JSON.parse(parked.output) as { projection: string; event_id: string; reason: string }[];
     if (listed.length !== n || new Set(listed.map(({ event_id }) => event_id)).size !== n)
       found.push(`${listed.length} events are parked where ${n} were poisoned`);
@@ -142,10 +142,10 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
     );
     // Retried while the reason is there they stay; once it is gone they are applied.
     const [one] = listed;
-    if ((await call(scene, 'projections/main', env, ['parked', 'retry', one!.event_id])).code !== 1)
+    if ((await call(scene, env, ['parked', 'retry', one!.event_id])).code !== 1)
       found.push('A retry that failed did not say so');
     await database.pool.query('alter table read.records drop constraint no_poison');
-    const retried = await call(scene, 'projections/main', env, ['parked', 'retry']);
+    const retried = await call(scene, env, ['parked', 'retry']);
     if (retried.code !== 0) found.push(`parked retry ended with ${retried.code}: ${retried.output.slice(0, 300)}`);
     found.push(...(await checkMetrics(service.url, keys, sentOf(await wholeLog(log)), scene.seed + 1)));
     found.push(...(await mindTheUnreadable()));
@@ -166,11 +166,11 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
     const parkedNow = async (): Promise<number> =>
       (await database.pool.query<{ n: number }>('select count(*) as n from read.parked_events')).rows[0]!.n;
     for (const until = Date.now() + 10_000; (await parkedNow()) === 0 && Date.now() < until;) await sleep(20);
-    const status = await call(scene, 'projections/main', env, ['projections', 'status', '--json']);
+    const status = await call(scene, env, ['projections', 'status', '--json']);
     const all = JSON.parse(status.output) as { projection: string; parked: number; unknown: number }[];
     const { parked, unknown: unknowns } = all.find(({ projection }) => projection === 'metrics')!;
     if (parked !== 1 || unknowns !== 1) found.push(`The status says ${status.output}`);
-    const dropped = await call(scene, 'projections/main', env, ['parked', 'drop', unreadable, '--why', 'a test']);
+    const dropped = await call(scene, env, ['parked', 'drop', unreadable, '--why', 'a test']);
     if (dropped.code !== 0) found.push(`parked drop ended with ${dropped.code}: ${dropped.output}`);
     for (const until = Date.now() + 10_000; (await parkedNow()) > 0 && Date.now() < until;) await sleep(20);
     if ((await parkedNow()) > 0) found.push('The dropped event is still parked');

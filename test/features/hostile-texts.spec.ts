@@ -1,15 +1,14 @@
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { API_KEYS_STREAM } from '../../src/events/streams.js';
+import { type Call, operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
-const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
 /** Clears the screen, forges a line, turns the direction, hides a tag. */
 const HOSTILE = 'x\u001b[2J\u009b31m\r\nforged  line\u202Etxt.exe\u2066\u2028\u200b\ufeff\u{e0041}\u007f';
 /** How its second half is shown, also where it stands in JSON. */
@@ -17,25 +16,22 @@ const SHOWN = 'forged  line\\u{202E}txt.exe\\u{2066}\\u{2028}\\u{200B}\\u{FEFF}\
 const UNSAFE = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 const AT = '2026-01-01T00:00:00.000Z';
 
-jest.setTimeout(120_000);
-
 let database: TestDatabase;
 let folder: string;
 /** Refuses whatever it is sent, with a hostile reason. */
 let server: Server;
 
-const call = (...words: string[]): Promise<{ out: string; err: string }> =>
-  new Promise((resolve) => {
-    const env = {
-      ...process.env,
+const call = (...words: string[]): Promise<Call> =>
+  operatorCall(
+    {
       DATABASE_URL: database.url,
       EVENTSTORE_URL: '',
       DATA_DIR: folder,
       SOURCES_FILE: join(folder, 'sources.json'),
       TP_KEY: 'tp_test',
-    };
-    execFile(process.execPath, [CLI, ...words], { env }, (_error, out, err) => resolve({ out, err }));
-  });
+    },
+    ...words,
+  );
 
 beforeAll(async () => {
   database = await createDatabase();

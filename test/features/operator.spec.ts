@@ -1,41 +1,28 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { eventuallyPasses } from '../support/eventually.js';
+import { type Call, operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { type Program, startProgram } from '../support/program.js';
 
-const CLI = join(import.meta.dirname, '../../dist/src/cli.js');
-
-// Each call is a process of its own; on a busy machine one takes seconds.
+// Processes have to start.
 jest.setTimeout(120_000);
 
-interface Call {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
 let database: TestDatabase;
-let service: ChildProcess;
+let service: Program;
 let url: string;
 
-const environment = (env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
-  ...process.env,
-  DATABASE_URL: database.url,
-  LOG_FORMAT: 'json',
-  ...env,
-});
-
 const callWith = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<Call> =>
-  new Promise((resolve) => {
-    const child = execFile(process.execPath, [CLI, ...words], { env: environment(env) }, (_error, out, err) =>
-      resolve({ code: child.exitCode ?? -1, out, err }),
-    );
-  });
+  operatorCall({ DATABASE_URL: database.url, ...env }, ...words);
 const call = (...words: string[]): Promise<Call> => callWith({}, ...words);
+
+/** The same in a process of its own. */
+const callProcess = async (...words: string[]): Promise<Call> => {
+  const program = startProgram('src/cli.js', words, { DATABASE_URL: database.url });
+  const code = await program.ended();
+  return { code: code as number, out: program.out(), err: program.err() };
+};
 
 /** A call that must succeed, and its one JSON value. */
 const ask = async <Value>(...words: string[]): Promise<Value> => {
@@ -60,27 +47,11 @@ const healthSays = (wanted: string): Promise<void> =>
 
 beforeAll(async () => {
   database = await createDatabase();
-  service = spawn(process.execPath, [CLI, 'start'], {
-    env: environment({ PORT: '0' }),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  url = await new Promise((resolve, reject) => {
-    let said = '';
-    const listen = (chunk: Buffer): void => {
-      said += chunk.toString();
-      const found = /Listening on (http:\/\/[\d.]+:\d+)/.exec(said)?.[1];
-      if (found !== undefined) resolve(found);
-    };
-    service.stdout!.on('data', listen);
-    service.stderr!.on('data', listen);
-    service.on('exit', (code) => reject(new Error(`The service ended with ${code}; is it built? It said: ${said}`)));
-  });
+  service = startProgram('src/cli.js', ['start'], { DATABASE_URL: database.url, PORT: '0' });
+  url = await service.listening();
 });
 afterAll(async () => {
-  if (service?.exitCode === null) {
-    service.kill('SIGTERM');
-    await once(service, 'exit');
-  }
+  await service?.stop();
   await database?.drop();
 });
 
@@ -172,6 +143,21 @@ describe('The operator’s command, while the service runs', () => {
 });
 
 describe('The operator’s command', () => {
+  it('is a process with its result on standard output, its words on standard error, and an exit code', async () => {
+    const [issued, wrong, failed] = await Promise.all([
+      callProcess('keys', 'issue', '--scope', 'ingest'),
+      callProcess('keys', 'issue'),
+      callProcess('keys', 'revoke', 'key_none'),
+    ]);
+    expect(issued).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^tp_[0-9A-Za-z]{36}\n$/),
+      err: expect.stringMatching(/^The key key_/),
+    });
+    expect(wrong).toEqual({ code: 2, out: '', err: expect.stringMatching(/--scope/) });
+    expect(failed).toEqual({ code: 1, out: '', err: 'There is no key key_none\n' });
+  });
+
   it('says on standard error what was wrong with a call, prints nothing, and ends with 2', async () => {
     const wrong = [
       [],
@@ -234,9 +220,7 @@ describe('The operator’s command', () => {
 
 describe('The operator’s command, while the service does not run', () => {
   it('stops the service in order on SIGTERM, and works on', async () => {
-    service.kill('SIGTERM');
-    const [code] = (await once(service, 'exit')) as [number];
-    expect(code).toBe(0);
+    expect(await service.stop()).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
     expect((await call('migrate')).code).toBe(0);
     const before = await ask<unknown[]>('keys', 'list');

@@ -88,7 +88,7 @@ const rollAndRevoke = async ({ scene }: Stage, target: Opened): Promise<{ tookMs
   const [first, second] = [await target.issue(['read'], 'rolled'), await target.issue(['read'], 'rolled')];
   if ((await read(first.key)) !== 200 || (await read(second.key)) !== 200)
     findings.push('An organization cannot have two keys at once');
-  const { code } = await call(scene, 'src/cli', target.env, ['keys', 'revoke', first.id]);
+  const { code } = await call(scene, target.env, ['keys', 'revoke', first.id]);
   const begin = Date.now();
   if (code !== 0) findings.push(`keys revoke ended with ${code}`);
   await eventually('the revoked key is refused', async () => (await read(first.key)) === 401, 10_000);

@@ -90,14 +90,14 @@ const attack = async (scene: Scene, target: Opened, { texts: many }: Dose): Prom
   const findings: string[] = [];
   let shown = 0;
   const run = async (words: readonly string[], mustShow = false): Promise<void> => {
-    const { output } = await call(scene, 'src/cli', target.env, words);
+    const { output } = await call(scene, target.env, words);
     shown += output.length;
     if (dangerous(output) > 0)
       findings.push(`${words.slice(0, 2).join(' ')} shows ${dangerous(output)} such characters as they are`);
     if (mustShow && !/x[^x\n]*x/.test(output))
       findings.push(`${words.slice(0, 2).join(' ')} does not even show the names`);
   };
-  const { code: issued } = await call(scene, 'src/cli', target.env, [
+  const { code: issued } = await call(scene, target.env, [
     'keys',
     'issue',
     '--organization',
@@ -121,12 +121,7 @@ const attack = async (scene: Scene, target: Opened, { texts: many }: Dose): Prom
     }),
   );
   await writeFile(file, [...lines, texts.join('')].join('\n'));
-  const { output } = await call(scene, 'src/cli', { ...target.env, TP_KEY: target.ingest }, [
-    'replay',
-    file,
-    '--url',
-    target.url,
-  ]);
+  const { output } = await call(scene, { ...target.env, TP_KEY: target.ingest }, ['replay', file, '--url', target.url]);
   if (dangerous(output) > 0) findings.push(`replay shows ${dangerous(output)} such characters as they are`);
   const logged = dangerous(target.output());
   if (logged > 0) findings.push(`The services' logs hold ${logged} such characters as they are`);

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { EventStoreDouble } from './eventstore-double/server.js';
 
 /** An event store for one spec. */
 export interface TestEventStore {
@@ -29,6 +28,8 @@ export const ownStreams = (url: string): string =>
 const double = {
   name: 'a double of EventStoreDB',
   open: async (): Promise<TestEventStore> => {
+    // Here, because few specs need it, and gRPC takes a while to load.
+    const { EventStoreDouble } = await import('./eventstore-double/server.js');
     const server = await EventStoreDouble.start();
     return { name: double.name, url: server.url, release: () => server.stop() };
   },

@@ -1,5 +1,4 @@
 import { type Batch, EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { ArrayLog } from './array-log.js';
 import { eventStores } from './event-store.js';
 
@@ -46,6 +45,7 @@ export class Logs {
     if (process.env['TEST_LOG'] !== 'EventStoreDB') return new ArrayLog(events, cut);
     const store = await eventStores.at(-1)!.open();
     this.ends.push(() => store.release());
+    const { createEventStoreDbLog } = await import('../../src/event-log/eventstoredb/log.js');
     const log = await createEventStoreDbLog(store.url);
     this.ends.push(() => log.close());
     await log.appendAll(

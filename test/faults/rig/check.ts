@@ -62,7 +62,7 @@ export const counted = async (url: string, patience = 60_000): Promise<number> =
 
 /** The operator's own recount. */
 export const checkVerify = async (scene: Scene, env: Environment): Promise<string[]> => {
-  const { code, output } = await call(scene, 'projections/main', env, ['projections', 'verify', '--json']);
+  const { code, output } = await call(scene, env, ['projections', 'verify', '--json']);
   return code === 0 ? [] : [`projections verify ended with ${code}: ${output.slice(0, 500)}`];
 };
 

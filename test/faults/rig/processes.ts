@@ -117,11 +117,10 @@ export const descendants = (
 /** Runs an operator's call to its end. */
 export const call = async (
   scene: Scene,
-  program: 'src/cli' | 'projections/main',
   env: Environment,
   words: readonly string[],
 ): Promise<{ code: number | null; output: string; process: Process }> => {
-  const process = Process.start(scene, program, env, { words });
+  const process = Process.start(scene, 'src/cli', env, { words });
   await process.ended;
   // What was written last arrives after the end.
   await sleep(10);

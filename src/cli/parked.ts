@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import { dropParked, listParked, retryParked } from '../../projections/engine/parked.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { Invalid, NotFound } from '../errors.js';
+import { formatInstant } from '../events/instant.js';
+import { prints, type Result, withTextPositions } from './output.js';
+import { withProjections } from './projections.js';
+import type { Session } from './session.js';
+
+type Parked = Awaited<ReturnType<typeof listParked>>;
+
+/** @throws NotFound where an id is given and not parked */
+const parkedEvents = async ({ pool }: Session, id?: string): Promise<Parked> => {
+  const events = await listParked(pool, id);
+  if (id !== undefined && events.length === 0) throw new NotFound(`No event ${id} is parked`);
+  return events;
+};
+
+const list = (): Promise<Result> =>
+  withProjections(async (session) => {
+    const events = await parkedEvents(session);
+    const lines = events.map(
+      (event) =>
+        `${event.event_id} ${event.projection} ${event.type} in ${event.stream} since ${formatInstant(event.parked_at)}, ` +
+        `tried ${event.attempts} times: ${event.reason}`,
+    );
+    return { lines, json: events.map(withTextPositions) };
+  });
+
+const retry = (id: string | undefined): Promise<Result> =>
+  withProjections(async (session) => {
+    const results = [];
+    for (const event of await parkedEvents(session, id)) {
+      const projection = PROJECTIONS.find(({ name }) => name === event.projection);
+      const reason = projection ? await retryParked(session.pool, projection, event) : 'its projection is gone';
+      results.push({ id: event.event_id, projection: event.projection, reason: reason ?? null });
+    }
+    return {
+      lines: results.map(
+        ({ id: event, projection, reason }) =>
+          `${event} ${projection} ${reason === null ? 'applied' : `stays parked: ${reason}`}`,
+      ),
+      json: results,
+      failed: results.some(({ reason }) => reason !== null),
+    };
+  });
+
+const drop = async (id: string, { why }: { readonly why: string }): Promise<Result> => {
+  if (why === '') throw new Invalid('--why must be a non-empty string');
+  return withProjections(async (session) => {
+    await dropParked(session.log, await parkedEvents(session, id), why);
+    return { lines: [`${id} will not be applied`], json: { dropped: [id] } };
+  });
+};
+
+export const addParked = (program: Command): void => {
+  const parked = program.command('parked').description('events that a projection could not apply');
+  prints(parked.command('list').description('each with its reason'), list);
+  prints(parked.command('retry').argument('[id]').description('apply one, or all, again'), retry);
+  prints(
+    parked
+      .command('drop')
+      .argument('<id>')
+      .description('never apply it, and remember why')
+      .requiredOption('--why <text>', 'the reason'),
+    drop,
+  );
+};

@@ -1,0 +1,77 @@
+import { inspect } from 'node:util';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { FAILED, WRONG_USAGE } from './output.js';
+import { ConfigError, readConfig } from '../config.js';
+import { requireDescriptors } from '../descriptors.js';
+import { say } from '../terminal.js';
+
+/** Each noun, loaded when it is called: no call needs all that all of them need together. */
+const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  start: async () => {
+    requireDescriptors();
+    const { start } = await import('./start.js');
+    return (program) =>
+      program
+        .command('start')
+        .description('the database where none is set, the API and the projector, until a signal stops them')
+        .action(async () => process.exit(await start(readConfig())));
+  },
+  keys: async () => (await import('./keys.js')).addKeys,
+  brands: async () => (await import('./brands.js')).addBrands,
+  flags: async () => (await import('./flags.js')).addFlags,
+  projections: async () => (await import('./projections.js')).addProjections,
+  parked: async () => (await import('./parked.js')).addParked,
+  replay: async () => (await import('./replay.js')).addReplay,
+  sources: async () => (await import('./sources.js')).addSources,
+  organizations: async () => (await import('./organizations.js')).addOrganizations,
+  rejected: async () => (await import('./rejected.js')).addRejected,
+  demo: async () => {
+    requireDescriptors();
+    return (await import('./demo.js')).addDemo;
+  },
+  log: async () => (await import('./log.js')).addLog,
+  migrate: async () => (await import('./migrate.js')).addMigrate,
+};
+
+/** Commander takes the last value where an option is given twice; nobody knows which one was meant. */
+const takeOnce = (command: Command): void => {
+  for (const option of command.options) {
+    if (option.isBoolean() || option.parseArg) continue;
+    let isGiven = false;
+    option.argParser((value) => {
+      if (isGiven) throw new InvalidArgumentError('It is given twice, and may be given once.');
+      isGiven = true;
+      return value;
+    });
+  }
+  for (const each of command.commands) takeOnce(each);
+};
+
+/**
+ * Runs one call of the operator's command; its exit code becomes that of the process.
+ * @param words what follows the name of the program
+ */
+export const run = async (words: readonly string[]): Promise<void> => {
+  const program = new Command('threat-protection')
+    .description('The operator’s command: results on standard output, words on standard error')
+    // Before any call is added: each takes it over.
+    .exitOverride()
+    .showHelpAfterError('(--help says more)');
+
+  const noun = words[0] ?? '';
+  const called = Object.hasOwn(CALLS, noun) ? [CALLS[noun]!] : new Set(Object.values(CALLS));
+  for (const load of called) (await load())(program);
+  takeOnce(program);
+
+  try {
+    await program.parseAsync(words, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Asking for help is no mistake; anything else that commander says is one.
+      process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
+    } else {
+      say(error instanceof ConfigError ? error.message : inspect(error));
+      process.exitCode = FAILED;
+    }
+  }
+};

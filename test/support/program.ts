@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { eventually } from './eventually.js';
+
+/** How long a program may take to listen on a machine that is busy with other things, ms. */
+const PATIENCE_MS = 60_000;
+
+/** A built program of the service, in a process of its own. */
+export interface Program {
+  readonly process: ChildProcess;
+  /** What it has written so far, to both streams. */
+  said(): string;
+  out(): string;
+  err(): string;
+  /** Where it listens, by its last words about it. */
+  url(): string | undefined;
+  /** @throws Error with its words where it ends before it listens */
+  listening(): Promise<string>;
+  /** Whether it has ended. */
+  isOver(): boolean;
+  /** @returns the exit code, or the signal that killed it */
+  ended(): Promise<number | NodeJS.Signals>;
+  /** Asks it to stop and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+}
+
+/**
+ * @param program such as `src/main.js`
+ * @param env added to this process's
+ */
+export const startProgram = (
+  program: 'src/main.js' | 'src/cli.js',
+  words: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Program => {
+  const child = spawn(process.execPath, [resolve('dist', program), ...words], {
+    env: { ...process.env, LOG_FORMAT: 'json', ...env },
+    stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
+  });
+  const text = { said: '', out: '', err: '' };
+  child.stdout!.setEncoding('utf8').on('data', (chunk: string) => {
+    text.said += chunk;
+    text.out += chunk;
+  });
+  child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {
+    text.said += chunk;
+    text.err += chunk;
+  });
+  // Not `exit`: what it wrote last is read after it.
+  const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  const url = (): string | undefined => [...text.said.matchAll(/Listening on (http:\/\/[\d.]+:\d+)/g)].at(-1)?.[1];
+  const ended = async (): Promise<number | NodeJS.Signals> => {
+    const [code, signal] = await closed;
+    return signal ?? code!;
+  };
+  return {
+    process: child,
+    said: () => text.said,
+    out: () => text.out,
+    err: () => text.err,
+    url,
+    isOver,
+    ended,
+    listening: async () => {
+      await eventually(
+        `${program} listens`,
+        () => {
+          if (isOver()) throw new Error(`${program} ended with ${child.signalCode ?? child.exitCode}: ${text.said}`);
+          return url() !== undefined;
+        },
+        PATIENCE_MS,
+      );
+      return url()!;
+    },
+    stop: (signal = 'SIGTERM') => {
+      if (!isOver()) child.kill(signal);
+      return ended();
+    },
+  };
+};
