@@ -2,9 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Invalid } from '../errors.js';
 import { EventLog } from '../event-log/event-log.js';
-import { type ApiKeyIssued, apiKeyIssued, type Scope } from '../events/api-keys.js';
-import { toJson } from '../events/event.js';
-import { Fields } from '../events/fields.js';
+import type { ApiKeyIssued, Scope } from '../events/api-keys.js';
+import { parseEvent, toJson } from '../events/event.js';
 import { API_KEYS_STREAM } from '../events/streams.js';
 import { createKey } from './key-format.js';
 import { digestOf } from './key-ring.js';
@@ -40,9 +39,7 @@ const decide = (command: IssueApiKey, keyHash: string, now: number): ApiKeyIssue
     type: 'ApiKeyIssued',
     data: { keyId, keyHash, name, organization, scopes, createdAt: now, expiresAt },
   };
-  const fields = new Fields(toJson(event));
-  apiKeyIssued(fields);
-  const issues = fields.issues.map((issue) => issue.replace(/^data\./, ''));
+  const issues = parseEvent(event.type, toJson(event)).issues?.map((issue) => issue.replace(/^data\./, '')) ?? [];
   if (issues.length > 0) throw new Invalid(issues[0]!, issues);
   return event;
 };

@@ -1,5 +1,5 @@
 import { ValidateBy } from 'class-validator';
-import { isUnstorable } from '../events/fields.js';
+import { isUnstorable } from '../events/text.js';
 
 const MAX_NAME_LENGTH = 255;
 

@@ -1,9 +1,8 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Invalid, NotFound } from '../errors.js';
 import { EventLog } from '../event-log/event-log.js';
-import { brand as parseBrand, type BrandRegistered, type BrandRemoved } from '../events/brands.js';
-import { toJson } from '../events/event.js';
-import { Fields } from '../events/fields.js';
+import type { BrandRegistered, BrandRemoved } from '../events/brands.js';
+import { parseEvent, toJson } from '../events/event.js';
 import { appendOperatorChange } from './append-operator-change.js';
 
 /** Registers a brand of an organization, or names it anew. The result says whether anything changed. */
@@ -30,9 +29,7 @@ type BrandChanged = BrandRegistered | BrandRemoved;
 
 /** @throws Invalid if the ingestion endpoint would reject the event */
 const checked = (event: BrandChanged): BrandChanged => {
-  const fields = new Fields(toJson(event));
-  parseBrand(fields);
-  const issues = fields.issues.map((issue) => issue.replace(/^data\./, ''));
+  const issues = parseEvent(event.type, toJson(event)).issues?.map((issue) => issue.replace(/^data\./, '')) ?? [];
   if (issues.length > 0) throw new Invalid(issues[0]!, issues);
   return event;
 };

@@ -1,9 +1,8 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Invalid } from '../errors.js';
 import { EventLog } from '../event-log/event-log.js';
-import { type FeatureFlagChanged, featureFlagChanged } from '../events/brands.js';
-import { toJson } from '../events/event.js';
-import { Fields } from '../events/fields.js';
+import type { FeatureFlagChanged } from '../events/brands.js';
+import { parseEvent, toJson } from '../events/event.js';
 import { appendOperatorChange } from './append-operator-change.js';
 
 /** Switches a feature on or off for an organization. The result says whether anything changed. */
@@ -20,9 +19,7 @@ export class ChangeFeatureFlag extends Command<boolean> {
 /** @throws Invalid where the door would refuse the event */
 const flagEvent = ({ organization, flag, enabled }: ChangeFeatureFlag, updatedAt: number): FeatureFlagChanged => {
   const event: FeatureFlagChanged = { type: 'FeatureFlagChanged', data: { organization, flag, enabled, updatedAt } };
-  const fields = new Fields(toJson(event));
-  featureFlagChanged(fields);
-  const issues = fields.issues.map((issue) => issue.replace(/^data\./, ''));
+  const issues = parseEvent(event.type, toJson(event)).issues?.map((issue) => issue.replace(/^data\./, '')) ?? [];
   if (issues.length > 0) throw new Invalid(issues[0]!, issues);
   return event;
 };

@@ -1,57 +1,69 @@
-import type { Asset } from '../assets/asset.js';
-import type { Fields } from './fields.js';
+import { type Declared, ownEvent, upstreamEvent } from './declaration.js';
+import { asset, instant, slug, text, wholeNumber } from './fields.js';
 
-/** Reported upstream: the asset is now in this group, and in no other of the organization. */
-export interface AssetGrouped {
-  readonly type: 'AssetGrouped';
-  readonly data: {
-    readonly organization: string;
-    readonly groupId: number;
-    readonly asset: Asset;
-    readonly updatedAt: number;
-  };
-}
+export const assetGrouped = upstreamEvent('AssetGrouped', {
+  description: 'An asset was put into a group; it is now in no other group of the organization.',
+  fields: {
+    organization: slug('Whose group it is.'),
+    groupId: wholeNumber(1, "The group's number; one that does not exist yet counts once it does."),
+    asset: asset('What is grouped.'),
+    updatedAt: instant('Since when it has been in this group.'),
+  },
+  example: {
+    organization: 'acme',
+    groupId: 1,
+    asset: { type: 'URL', content: 'metamask-login.example' },
+    updatedAt: '2026-03-01T13:00:00.000Z',
+  },
+});
 
-/** Reported upstream: the asset is now in no group of the organization. */
-export interface AssetUngrouped {
-  readonly type: 'AssetUngrouped';
-  readonly data: { readonly organization: string; readonly asset: Asset; readonly updatedAt: number };
-}
+export const assetUngrouped = upstreamEvent('AssetUngrouped', {
+  description: 'An asset was taken out of its group; it is now in no group of the organization.',
+  fields: {
+    organization: slug('Whose group it was.'),
+    asset: asset('What is no longer grouped.'),
+    updatedAt: instant('Since when it has been in no group.'),
+  },
+  example: {
+    organization: 'acme',
+    asset: { type: 'TWITTER', content: 'https://x.com/metamask_airdrop' },
+    updatedAt: '2026-03-01T13:05:00.000Z',
+  },
+});
 
-/** Decided here. The number is unique within the organization for ever. */
-export interface AssetGroupCreated {
-  readonly type: 'AssetGroupCreated';
-  readonly data: {
-    readonly organization: string;
-    readonly groupId: number;
-    readonly name: string;
-    readonly createdAt: number;
-  };
-}
+export const assetGroupCreated = ownEvent('AssetGroupCreated', {
+  organization: slug('Whose group it is.'),
+  groupId: wholeNumber(1, 'Unique within the organization for ever.'),
+  name: text(255, 'Unique within the organization at any time.'),
+  createdAt: instant('When it was created.'),
+});
+export type AssetGroupCreated = Declared<typeof assetGroupCreated>;
 
-export interface AssetGroupRenamed {
-  readonly type: 'AssetGroupRenamed';
-  readonly data: {
-    readonly organization: string;
-    readonly groupId: number;
-    readonly name: string;
-    readonly updatedAt: number;
-  };
-}
+export const assetGroupRenamed = ownEvent('AssetGroupRenamed', {
+  organization: slug('Whose group it is.'),
+  groupId: wholeNumber(1, "The group's number."),
+  name: text(255, 'Its new name.'),
+  updatedAt: instant('When it was renamed.'),
+});
+export type AssetGroupRenamed = Declared<typeof assetGroupRenamed>;
 
-export interface AssetGroupDeleted {
-  readonly type: 'AssetGroupDeleted';
-  readonly data: { readonly organization: string; readonly groupId: number; readonly deletedAt: number };
-}
+export const assetGroupDeleted = ownEvent('AssetGroupDeleted', {
+  organization: slug('Whose group it was.'),
+  groupId: wholeNumber(1, "The group's number."),
+  deletedAt: instant('When it was deleted.'),
+});
+export type AssetGroupDeleted = Declared<typeof assetGroupDeleted>;
 
 /**
- * Decided here: no group was created, because its name was taken. Recorded only where the client sent an
- * `Idempotency-Key`, so that the same request gets the same answer.
+ * No group was created, because its name was taken. Recorded only where the client sent an `Idempotency-Key`, so that
+ * the same request gets the same answer.
  */
-export interface AssetGroupRefused {
-  readonly type: 'AssetGroupRefused';
-  readonly data: { readonly organization: string; readonly name: string; readonly createdAt: number };
-}
+export const assetGroupRefused = ownEvent('AssetGroupRefused', {
+  organization: slug('Whose group it would have been.'),
+  name: text(255, 'The name that was taken.'),
+  createdAt: instant('When it was refused.'),
+});
+export type AssetGroupRefused = Declared<typeof assetGroupRefused>;
 
 /** What a client's `Idempotency-Key` leaves in the metadata of the event that answered it: two SHA-256, hex. */
 export interface IdempotentRequest {
@@ -74,42 +86,3 @@ export const idempotentRequestOf = (metadata: unknown): IdempotentRequest | unde
     ? { idempotencyKeyHash, bodyHash }
     : undefined;
 };
-
-export const assetGrouped = (fields: Fields): AssetGrouped['data'] => ({
-  organization: fields.slug('organization'),
-  groupId: fields.wholeNumber('groupId', 1),
-  asset: fields.asset('asset'),
-  updatedAt: fields.instant('updatedAt'),
-});
-
-export const assetUngrouped = (fields: Fields): AssetUngrouped['data'] => ({
-  organization: fields.slug('organization'),
-  asset: fields.asset('asset'),
-  updatedAt: fields.instant('updatedAt'),
-});
-
-export const assetGroupCreated = (fields: Fields): AssetGroupCreated['data'] => ({
-  organization: fields.slug('organization'),
-  groupId: fields.wholeNumber('groupId', 1),
-  name: fields.text('name', 255),
-  createdAt: fields.instant('createdAt'),
-});
-
-export const assetGroupRenamed = (fields: Fields): AssetGroupRenamed['data'] => ({
-  organization: fields.slug('organization'),
-  groupId: fields.wholeNumber('groupId', 1),
-  name: fields.text('name', 255),
-  updatedAt: fields.instant('updatedAt'),
-});
-
-export const assetGroupDeleted = (fields: Fields): AssetGroupDeleted['data'] => ({
-  organization: fields.slug('organization'),
-  groupId: fields.wholeNumber('groupId', 1),
-  deletedAt: fields.instant('deletedAt'),
-});
-
-export const assetGroupRefused = (fields: Fields): AssetGroupRefused['data'] => ({
-  organization: fields.slug('organization'),
-  name: fields.text('name', 255),
-  createdAt: fields.instant('createdAt'),
-});

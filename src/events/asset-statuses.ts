@@ -1,37 +1,39 @@
-import type { Asset } from '../assets/asset.js';
-import type { BrandReview, Fields } from './fields.js';
+import { type Declared, upstreamEvent } from './declaration.js';
+import { asset, brandReviews, id, instant, oneOf } from './fields.js';
 
 export const ASSET_STATUSES = ['UNKNOWN', 'ALLOWED', 'BLOCKED'] as const;
 export type AssetStatus = (typeof ASSET_STATUSES)[number];
 
-/** One entry of an asset's status history. */
-export interface AssetStatusChanged {
-  readonly type: 'AssetStatusChanged';
-  readonly data: {
-    readonly changeId: string;
-    readonly asset: Asset;
-    readonly status: AssetStatus;
-    readonly brandReviews: readonly BrandReview[];
-    readonly createdAt: number;
-  };
-}
-
-/** An entry is gone for good. */
-export interface AssetStatusChangeDeleted {
-  readonly type: 'AssetStatusChangeDeleted';
-  readonly data: { readonly changeId: string; readonly asset: Asset; readonly deletedAt: number };
-}
-
-export const assetStatusChanged = (fields: Fields): AssetStatusChanged['data'] => ({
-  changeId: fields.id('changeId'),
-  asset: fields.asset('asset'),
-  status: fields.oneOf('status', ASSET_STATUSES),
-  brandReviews: fields.brandReviews('brandReviews'),
-  createdAt: fields.instant('createdAt'),
+export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
+  description: "An entry of an asset's status history. The newest one that is not deleted is the asset's status.",
+  fields: {
+    changeId: id('Names the entry, whoever it concerns.'),
+    asset: asset('Whose status it is.'),
+    status: oneOf(ASSET_STATUSES, 'What the asset check answers; UNKNOWN is no opinion.'),
+    brandReviews: brandReviews('The brands the entry concerns. Of a BLOCKED entry, each counts it as one threat.'),
+    createdAt: instant('Since when the asset has had this status; it is counted at this instant.'),
+  },
+  example: {
+    changeId: 'change-90210',
+    asset: { type: 'URL', content: 'metamask-login.example' },
+    status: 'BLOCKED',
+    brandReviews: [{ organization: 'acme', brand: 'metamask' }],
+    createdAt: '2026-03-01T12:01:00.000Z',
+  },
 });
+export type AssetStatusChanged = Declared<typeof assetStatusChanged>;
 
-export const assetStatusChangeDeleted = (fields: Fields): AssetStatusChangeDeleted['data'] => ({
-  changeId: fields.id('changeId'),
-  asset: fields.asset('asset'),
-  deletedAt: fields.instant('deletedAt'),
+export const assetStatusChangeDeleted = upstreamEvent('AssetStatusChangeDeleted', {
+  description: "An entry of an asset's status history is gone for good: nothing restores it.",
+  fields: {
+    changeId: id('The entry, as `AssetStatusChanged` names it; it may not have been reported yet.'),
+    asset: asset('Whose status it was: the asset of the entry.'),
+    deletedAt: instant('When it was deleted.'),
+  },
+  example: {
+    changeId: 'change-90187',
+    asset: { type: 'TWITTER', content: 'https://x.com/metamask_airdrop' },
+    deletedAt: '2026-03-02T08:15:00.000Z',
+  },
 });
+export type AssetStatusChangeDeleted = Declared<typeof assetStatusChangeDeleted>;

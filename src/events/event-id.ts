@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isLongerThan } from './text.js';
 
 /** RFC 9562: the namespace of URLs, 6ba7b811-9dad-11d1-80b4-00c04fd430c8. */
 const URL_NAMESPACE = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');
@@ -13,10 +14,7 @@ const CONTROL = /[\0-\x1f\x7f-\x9f]/;
 
 /** Why a `source` or an `id` cannot name an event; undefined where it can. */
 export const issueOfId = (value: string): string | undefined => {
-  const { length } = value;
-  // Code points are counted only where the cheaper count of UTF-16 units does not settle it.
-  if (length === 0 || length > 2 * MAX_ID_LENGTH || (length > MAX_ID_LENGTH && [...value].length > MAX_ID_LENGTH))
-    return `must be 1 to ${MAX_ID_LENGTH} characters`;
+  if (value === '' || isLongerThan(value, MAX_ID_LENGTH)) return `must be 1 to ${MAX_ID_LENGTH} characters`;
   if (CONTROL.test(value)) return 'must hold no control characters';
   return value.isWellFormed() ? undefined : 'must hold no lone surrogate';
 };

@@ -1,4 +1,4 @@
-import { MAX_LIST } from './fields.js';
+import { MAX_LIST } from './reading.js';
 
 const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
 

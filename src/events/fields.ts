@@ -1,5 +1,22 @@
 import type { Asset } from '../assets/asset.js';
-import { EARLIEST, formatInstant, LATEST, parseInstant } from './instant.js';
+import { ASSET_TYPES } from './asset-types.js';
+import { formatInstant, INSTANT_PATTERN, parseInstant } from './instant.js';
+import { MAX_LIST, type Reading } from './reading.js';
+import { isLongerThan, isUnstorable, STORABLE_PATTERN } from './text.js';
+
+/** Of the keywords that JSON Schema 2020-12, OpenAPI 3.1 and AsyncAPI 3 have in common, so that one text serves all. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** What one field of an event's data must be, for the parser and for whoever writes the event. */
+export interface Field<Value = unknown> {
+  /**
+   * Hands over what is wrong, one sentence each; the value returned for a wrong field is of the right type and must not
+   * be used.
+   */
+  readonly read: (value: unknown, path: string, reading: Reading) => Value;
+  readonly schema: JsonSchema;
+  readonly isOptional: boolean;
+}
 
 export interface BrandReview {
   readonly organization: string;
@@ -9,186 +26,170 @@ export interface BrandReview {
 export const SLUG = /^[a-z0-9][a-z0-9-]{0,63}$/;
 const ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const UPPER_CASE_NAME = /^[A-Z0-9][A-Z0-9_.:-]{0,63}$/;
+const UPPER_CASE_RULE = 'must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)';
 
-/** The longest list that the endpoint takes: each brand of a report is a fact to count. */
-export const MAX_LIST = 50;
-/**
- * The longest list read from the log. Earlier versions took this many, and what was accepted still counts; the
- * projector bounds its transactions by facts, so it can afford them.
- */
-const MAX_STORED_LIST = 1_000;
+/** Of an asset's content, in characters (code points). */
+const MAX_CONTENT = 4_096;
 
 /** Of an instant that a sender gives. */
 export const INSTANT_RULE = 'must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
 
-/** Text that PostgreSQL and other readers of the log cannot hold. */
-export const isUnstorable = (text: string): boolean => text.includes('\0') || !text.isWellFormed();
+const field = <Value>(schema: JsonSchema, read: Field<Value>['read']): Field<Value> => ({
+  read,
+  schema,
+  isOptional: false,
+});
+
+const matching = (pattern: RegExp, rule: string, schema: JsonSchema): Field<string> =>
+  field({ type: 'string', pattern: pattern.source, ...schema }, (value, path, reading) => {
+    if (typeof value === 'string' && pattern.test(value)) return value;
+    reading.refuse(path, rule);
+    return '';
+  });
+
+const readText = (value: unknown, path: string, longest: number, reading: Reading): string => {
+  if (typeof value !== 'string' || value === '') {
+    reading.refuse(path, 'must be a non-empty string');
+    return '';
+  }
+  if (isLongerThan(value, longest)) reading.refuse(path, `must be at most ${longest} characters`);
+  else if (isUnstorable(value)) reading.refuse(path, 'must hold no U+0000 and no lone surrogate');
+  return value;
+};
+
+const textSchema = (longest: number): JsonSchema => ({
+  type: 'string',
+  minLength: 1,
+  maxLength: longest,
+  pattern: STORABLE_PATTERN,
+});
+
+const readList = (value: unknown, path: string, reading: Reading): readonly unknown[] => {
+  if (Array.isArray(value) && value.length <= reading.maxList) return value;
+  reading.refuse(path, `must be a list of at most ${reading.maxList}`);
+  return [];
+};
+
+const SLUG_SCHEMA: JsonSchema = { type: 'string', pattern: SLUG.source };
+const isSlug = (value: unknown): value is string => typeof value === 'string' && SLUG.test(value);
+
+export const slug = (description: string): Field<string> =>
+  matching(SLUG, 'must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -', { description });
+
+export const id = (description: string): Field<string> =>
+  matching(ID, 'must be 1 to 128 of A-Z a-z 0-9 . _ : -', { description });
 
 /**
- * Reads the fields of one event's data. What is wrong is collected, one sentence each, so that the sender sees
- * everything at once; the value returned for a wrong field is of the right type and must not be used.
+ * A value of an open list, such as a status: upper-case, 1 to 64 characters.
+ * @param known those that this version knows
  */
-export class Fields {
-  readonly issues: string[] = [];
+export const upperCaseName = (known: readonly string[], description: string): Field<string> =>
+  matching(UPPER_CASE_NAME, UPPER_CASE_RULE, { examples: known, description });
 
-  private readonly earliest: number;
-  private readonly latest: number;
-  private readonly longestList: number;
+export const oneOf = <T extends string>(allowed: readonly T[], description: string): Field<T> =>
+  field({ type: 'string', enum: allowed, description }, (value, path, reading) => {
+    const known = allowed.find((candidate) => candidate === value);
+    if (known === undefined) reading.refuse(path, `must be one of ${allowed.join(', ')}`);
+    return known ?? allowed[0]!;
+  });
 
-  /**
-   * @param latest instants after this one are refused, those before 1970, and lists longer than the endpoint takes;
-   * absent for what is in the log already: a rebuild depends neither on the clock nor on a limit that came later
-   */
-  constructor(
-    private readonly data: Readonly<Record<string, unknown>>,
-    latest?: number,
-  ) {
-    this.earliest = latest === undefined ? EARLIEST : 0;
-    this.latest = latest ?? LATEST;
-    this.longestList = latest === undefined ? MAX_STORED_LIST : MAX_LIST;
-  }
+/** @param longest in characters (code points) */
+export const text = (longest: number, description: string): Field<string> =>
+  field({ ...textSchema(longest), description }, (value, path, reading) => readText(value, path, longest, reading));
 
-  slug(name: string): string {
-    return this.matching(name, SLUG, 'must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -');
-  }
-
-  optionalSlug(name: string): string | undefined {
-    return this.absent(name) ? undefined : this.slug(name);
-  }
-
-  id(name: string): string {
-    return this.matching(name, ID, 'must be 1 to 128 of A-Z a-z 0-9 . _ : -');
-  }
-
-  /** A value of an open list, such as a status: upper-case, 1 to 64 characters. */
-  upperCaseName(name: string): string {
-    return this.matching(name, UPPER_CASE_NAME, 'must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)');
-  }
-
-  oneOf<T extends string>(name: string, allowed: readonly T[]): T {
-    const value = allowed.find((candidate) => candidate === this.data[name]);
-    if (value === undefined) this.refuse(name, `must be one of ${allowed.join(', ')}`);
-    return value ?? allowed[0]!;
-  }
-
-  text(name: string, longest: number): string {
-    return this.readText(name, this.data[name], longest);
-  }
-
-  optionalText(name: string, longest: number): string | undefined {
-    return this.absent(name) ? undefined : this.text(name, longest);
-  }
-
-  boolean(name: string): boolean {
-    const value = this.data[name];
-    if (typeof value !== 'boolean') this.refuse(name, 'must be true or false');
+export const boolean = (description: string): Field<boolean> =>
+  field({ type: 'boolean', description }, (value, path, reading) => {
+    if (typeof value !== 'boolean') reading.refuse(path, 'must be true or false');
     return value === true;
-  }
+  });
 
-  wholeNumber(name: string, least: number): number {
-    const value = this.data[name];
+export const wholeNumber = (least: number, description: string): Field<number> =>
+  field({ type: 'integer', minimum: least, maximum: Number.MAX_SAFE_INTEGER, description }, (value, path, reading) => {
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
-    this.refuse(name, `must be a whole number of at least ${least}`);
+    reading.refuse(path, `must be a whole number of at least ${least}`);
     return least;
-  }
+  });
 
-  instant(name: string): number {
-    const value = this.data[name];
-    const instant = typeof value === 'string' ? parseInstant(value) : undefined;
-    if (instant === undefined || instant < this.earliest) {
-      this.refuse(name, INSTANT_RULE);
-    } else if (instant > this.latest) {
-      this.refuse(name, `is more than 24 hours ahead of the clock: ${formatInstant(instant)}`);
-    }
-    return instant ?? 0;
-  }
+const readInstant: Field<number>['read'] = (value, path, reading) => {
+  const read = typeof value === 'string' ? parseInstant(value) : undefined;
+  if (read === undefined || read < reading.earliest) reading.refuse(path, INSTANT_RULE);
+  else if (read > reading.latest)
+    reading.refuse(path, `is more than 24 hours ahead of the clock: ${formatInstant(read)}`);
+  return read ?? 0;
+};
 
-  optionalInstant(name: string): number | undefined {
-    return this.absent(name) ? undefined : this.instant(name);
-  }
+export const instant = (description: string): Field<number> =>
+  field({ type: 'string', format: 'date-time', pattern: INSTANT_PATTERN, description }, readInstant);
 
-  asset(name: string): Asset {
-    const value = this.data[name];
+const ASSET_SCHEMA: JsonSchema = {
+  type: 'object',
+  required: ['type', 'content'],
+  properties: {
+    type: { type: 'string', pattern: UPPER_CASE_NAME.source, examples: [...ASSET_TYPES] },
+    content: textSchema(MAX_CONTENT),
+  },
+};
+
+export const asset = (description: string): Field<Asset> =>
+  field({ ...ASSET_SCHEMA, description }, (value, path, reading) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      this.refuse(name, 'must be an object { type, content }');
+      reading.refuse(path, 'must be an object { type, content }');
       return { type: '', content: '' };
     }
     const { type, content } = value as Record<string, unknown>;
-    if (typeof type !== 'string' || !UPPER_CASE_NAME.test(type))
-      this.refuse(`${name}.type`, 'must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)');
-    return { type: String(type), content: this.readText(`${name}.content`, content, 4_096) };
-  }
+    if (typeof type !== 'string' || !UPPER_CASE_NAME.test(type)) reading.refuse(`${path}.type`, UPPER_CASE_RULE);
+    return { type: String(type), content: readText(content, `${path}.content`, MAX_CONTENT, reading) };
+  });
 
-  /** Distinct slugs; absent is none. */
-  slugs(name: string): readonly string[] {
-    if (this.absent(name)) return [];
-    const values = this.list(name);
-    if (values.some((value) => typeof value !== 'string' || !SLUG.test(value))) {
-      this.refuse(name, 'must hold slugs only: 1 to 64 of a-z 0-9 -, not beginning with -');
-      return [];
-    }
-    return [...new Set(values as string[])];
-  }
+/** Distinct slugs. */
+export const slugs = (description: string): Field<readonly string[]> =>
+  field({ type: 'array', maxItems: MAX_LIST, items: SLUG_SCHEMA, description }, (value, path, reading) => {
+    const values = readList(value, path, reading);
+    if (values.every(isSlug)) return [...new Set(values)];
+    reading.refuse(path, 'must hold slugs only: 1 to 64 of a-z 0-9 -, not beginning with -');
+    return [];
+  });
 
-  /** Distinct pairs of organization and brand. */
-  brandReviews(name: string): readonly BrandReview[] {
+const REVIEW_SCHEMA: JsonSchema = {
+  type: 'object',
+  required: ['organization', 'brand'],
+  properties: { organization: SLUG_SCHEMA, brand: SLUG_SCHEMA },
+};
+
+/** Distinct pairs of organization and brand. */
+export const brandReviews = (description: string): Field<readonly BrandReview[]> =>
+  field({ type: 'array', maxItems: MAX_LIST, items: REVIEW_SCHEMA, description }, (value, path, reading) => {
     const reviews = new Map<string, BrandReview>();
-    for (const value of this.list(name)) {
-      const { organization, brand } = (value ?? {}) as Record<string, unknown>;
-      if (
-        typeof organization !== 'string' ||
-        typeof brand !== 'string' ||
-        !SLUG.test(organization) ||
-        !SLUG.test(brand)
-      ) {
-        this.refuse(name, 'must hold objects { organization, brand } of slugs only');
+    for (const item of readList(value, path, reading)) {
+      const { organization, brand } = (item ?? {}) as Record<string, unknown>;
+      if (!isSlug(organization) || !isSlug(brand)) {
+        reading.refuse(path, 'must hold objects { organization, brand } of slugs only');
         return [];
       }
       reviews.set(`${organization}:${brand}`, { organization, brand });
     }
     return [...reviews.values()];
-  }
+  });
 
-  /** A list of one of the given values at least, each at most once. */
-  someOf<T extends string>(name: string, allowed: readonly T[]): readonly T[] {
-    const values = this.list(name);
+/** A list of one of the given values at least, in the order given here. */
+export const someOf = <T extends string>(allowed: readonly T[], description: string): Field<readonly T[]> =>
+  field({ type: 'array', minItems: 1, items: { enum: allowed }, description }, (value, path, reading) => {
+    const values = readList(value, path, reading);
     const known = allowed.filter((candidate) => values.includes(candidate));
     if (known.length === 0 || known.length !== new Set(values).size)
-      this.refuse(name, `must hold at least one of ${allowed.join(', ')} and nothing else`);
+      reading.refuse(path, `must hold at least one of ${allowed.join(', ')} and nothing else`);
     return known;
-  }
+  });
 
-  private list(name: string): readonly unknown[] {
-    const value = this.data[name];
-    if (Array.isArray(value) && value.length <= this.longestList) return value;
-    this.refuse(name, `must be a list of at most ${this.longestList}`);
-    return [];
-  }
+/** Null says the same as absent. */
+const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: Absent): Field<Value | Absent> => ({
+  read: (value, path, reading) => (value === undefined || value === null ? absent : read(value, path, reading)),
+  schema: { ...schema, type: [schema['type'], 'null'] },
+  isOptional: true,
+});
 
-  private readText(path: string, value: unknown, longest: number): string {
-    if (typeof value !== 'string' || value === '') {
-      this.refuse(path, 'must be a non-empty string');
-      return '';
-    }
-    // Code points are counted only where the cheaper count of UTF-16 units does not settle it.
-    if (value.length > 2 * longest || (value.length > longest && [...value].length > longest))
-      this.refuse(path, `must be at most ${longest} characters`);
-    else if (isUnstorable(value)) this.refuse(path, 'must hold no U+0000 and no lone surrogate');
-    return value;
-  }
+/** A field that may be absent. */
+export const optional = <Value>(one: Field<Value>): Field<Value | undefined> => orAbsent(one, undefined);
 
-  private matching(name: string, pattern: RegExp, rule: string): string {
-    const value = this.data[name];
-    if (typeof value === 'string' && pattern.test(value)) return value;
-    this.refuse(name, rule);
-    return '';
-  }
-
-  private absent(name: string): boolean {
-    return this.data[name] === undefined || this.data[name] === null;
-  }
-
-  private refuse(path: string, rule: string): void {
-    this.issues.push(`data.${path} ${rule}`);
-  }
-}
+/** A list that may be absent, and is empty then. */
+export const orEmpty = <Item>(list: Field<readonly Item[]>): Field<readonly Item[]> => orAbsent(list, []);

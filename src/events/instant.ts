@@ -2,6 +2,10 @@
 
 export const MS_PER_DAY = 86_400_000;
 
+/** The calendar repeats after an era. */
+const YEARS_PER_ERA = 400;
+const DAYS_PER_ERA = 146_097;
+
 /** 0001-01-01T00:00:00.000Z */
 export const EARLIEST = -62_135_596_800_000;
 /** 9999-12-31T23:59:59.999Z */
@@ -23,14 +27,22 @@ export interface CivilTime {
 /** The UTC instant of a civil time, or undefined where there is no such time (`2026-02-30`, hour 24, second 60). */
 export const instantOf = (t: CivilTime): number | undefined => {
   if (t.hour > 23 || t.minute > 59 || t.second > 59 || t.month < 1 || t.month > 12 || t.day < 1) return undefined;
-  // Date.UTC reads the years 0 to 99 as 1900 to 1999; setUTCFullYear does not.
-  const date = new Date(0);
-  date.setUTCFullYear(t.year, t.month - 1, t.day);
-  if (date.getUTCDate() !== t.day) return undefined;
-  return date.getTime() + ((t.hour * 60 + t.minute) * 60 + t.second) * 1000 + t.millisecond;
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999, so it is asked for the same day of the next era.
+  const midnight = Date.UTC(t.year + YEARS_PER_ERA, t.month - 1, t.day) - DAYS_PER_ERA * MS_PER_DAY;
+  if (t.day > 28 && new Date(midnight).getUTCDate() !== t.day) return undefined;
+  return midnight + ((t.hour * 60 + t.minute) * 60 + t.second) * 1000 + t.millisecond;
 };
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+
+/**
+ * What an event's instant looks like, as a pattern of JSON Schema: as much of `parseInstant`, from 1970 on, as a pattern
+ * can say. How many days a month has is left to the format `date-time`; that an offset may carry the turn of the year
+ * 1970 to the other side, to nobody.
+ */
+export const INSTANT_PATTERN =
+  '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])' +
+  '[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$';
 
 /** The first three digits of a fraction as milliseconds: cut, not rounded. */
 export const millisecondsOf = (fraction: string | undefined): number =>
@@ -64,12 +76,11 @@ export const parseInstant = (text: string): number | undefined => {
 /** `YYYY-MM-DDTHH:mm:ss.sssZ` */
 export const formatInstant = (instant: number): string => new Date(instant).toISOString();
 
-const DAYS_PER_ERA = 146_097;
 const padded = (n: number): string => (n < 10 ? `0${n}` : `${n}`);
 
 /**
  * `YYYY-MM-DD` of a day number, of the years 1 to 9999. Counted, because a `Date` for each day of a long timeline takes
- * ten times as long. The calendar repeats every 400 years (an era); with years that begin in March the leap day comes last.
+ * ten times as long. With years that begin in March the leap day comes last.
  */
 export const formatDay = (day: number): string => {
   const sinceMarchOfYear0 = day + 719_468;
@@ -81,6 +92,6 @@ export const formatDay = (day: number): string => {
   const monthFromMarch = Math.trunc((5 * dayOfYear + 2) / 153);
   const dayOfMonth = dayOfYear - Math.trunc((153 * monthFromMarch + 2) / 5) + 1;
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
-  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  const year = yearOfEra + era * YEARS_PER_ERA + (month <= 2 ? 1 : 0);
   return `${String(year).padStart(4, '0')}-${padded(month)}-${padded(dayOfMonth)}`;
 };

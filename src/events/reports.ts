@@ -1,31 +1,30 @@
-import type { Fields } from './fields.js';
+import { upstreamEvent } from './declaration.js';
+import { id, instant, orEmpty, slug, slugs } from './fields.js';
 
-export interface ReportFiled {
-  readonly type: 'ReportFiled';
-  readonly data: {
-    readonly organization: string;
-    readonly reportId: string;
-    readonly brands: readonly string[];
-    readonly createdAt: number;
-    readonly updatedAt: number;
-  };
-}
-
-export interface ReportDeleted {
-  readonly type: 'ReportDeleted';
-  readonly data: { readonly organization: string; readonly reportId: string; readonly deletedAt: number };
-}
-
-export const reportFiled = (fields: Fields): ReportFiled['data'] => ({
-  organization: fields.slug('organization'),
-  reportId: fields.id('reportId'),
-  brands: fields.slugs('brands'),
-  createdAt: fields.instant('createdAt'),
-  updatedAt: fields.instant('updatedAt'),
+export const reportFiled = upstreamEvent('ReportFiled', {
+  description: 'A report was filed, or changed since: its full state.',
+  fields: {
+    organization: slug('Whose report it is.'),
+    reportId: id('Names the report within the organization.'),
+    brands: orEmpty(slugs('The brands it names; one that occurs twice counts once.')),
+    createdAt: instant('When the report was filed; it is counted at this instant.'),
+    updatedAt: instant('Since when it has been in this state.'),
+  },
+  example: {
+    organization: 'acme',
+    reportId: 'report-2041',
+    brands: ['metamask', 'uniswap'],
+    createdAt: '2026-03-01T09:30:00.000Z',
+    updatedAt: '2026-03-01T09:30:00.000Z',
+  },
 });
 
-export const reportDeleted = (fields: Fields): ReportDeleted['data'] => ({
-  organization: fields.slug('organization'),
-  reportId: fields.id('reportId'),
-  deletedAt: fields.instant('deletedAt'),
+export const reportDeleted = upstreamEvent('ReportDeleted', {
+  description: 'A report was deleted and no longer counts. A later `ReportFiled` restores it.',
+  fields: {
+    organization: slug('Whose report it was.'),
+    reportId: id('The report, as `ReportFiled` names it; it may not have been reported yet.'),
+    deletedAt: instant('When it was deleted.'),
+  },
+  example: { organization: 'acme', reportId: 'report-1987', deletedAt: '2026-03-02T08:00:00.000Z' },
 });

@@ -1,45 +1,61 @@
-import type { Asset } from '../assets/asset.js';
-import type { Fields } from './fields.js';
+import { upstreamEvent } from './declaration.js';
+import { asset, id, instant, optional, slug, upperCaseName } from './fields.js';
+
+const STATUSES = [
+  'TODO',
+  'IN_PROGRESS',
+  'COMPLETED',
+  'CANCELED',
+  'PENDING_RETRACTION',
+  'RETRACTION_SENT',
+  'RETRACTED',
+] as const;
 
 /** The takedown's full state; which of the two events carried it does not matter to a count. */
-export interface Takedown {
-  readonly organization: string;
-  readonly takedownId: string;
-  readonly brand: string | undefined;
-  readonly asset: Asset;
-  /** TODO, IN_PROGRESS, COMPLETED, CANCELED, PENDING_RETRACTION, RETRACTION_SENT, RETRACTED, or a newer one. */
-  readonly status: string;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+const fields = {
+  organization: slug('Whose takedown it is.'),
+  takedownId: id('Names the takedown within the organization.'),
+  brand: optional(slug('The brand it was filed for.')),
+  asset: asset('What is to be taken down.'),
+  status: upperCaseName(STATUSES, 'COMPLETED counts as completed; every status counts as filed.'),
+  createdAt: instant('When the takedown was filed; the organization counts it at this instant.'),
+  updatedAt: instant('Since when it has been in this state; the brand counts it at this instant.'),
+};
 
-export interface TakedownFiled {
-  readonly type: 'TakedownFiled';
-  readonly data: Takedown;
-}
-
-export interface TakedownStatusChanged {
-  readonly type: 'TakedownStatusChanged';
-  readonly data: Takedown;
-}
-
-export interface TakedownDeleted {
-  readonly type: 'TakedownDeleted';
-  readonly data: { readonly organization: string; readonly takedownId: string; readonly deletedAt: number };
-}
-
-export const takedown = (fields: Fields): Takedown => ({
-  organization: fields.slug('organization'),
-  takedownId: fields.id('takedownId'),
-  brand: fields.optionalSlug('brand'),
-  asset: fields.asset('asset'),
-  status: fields.upperCaseName('status'),
-  createdAt: fields.instant('createdAt'),
-  updatedAt: fields.instant('updatedAt'),
+export const takedownFiled = upstreamEvent('TakedownFiled', {
+  description: 'A takedown was filed: its full state.',
+  fields,
+  example: {
+    organization: 'acme',
+    takedownId: 'takedown-310',
+    brand: 'metamask',
+    asset: { type: 'URL', content: 'metamask-login.example' },
+    status: 'TODO',
+    createdAt: '2026-03-01T12:10:00.000Z',
+    updatedAt: '2026-03-01T12:10:00.000Z',
+  },
 });
 
-export const takedownDeleted = (fields: Fields): TakedownDeleted['data'] => ({
-  organization: fields.slug('organization'),
-  takedownId: fields.id('takedownId'),
-  deletedAt: fields.instant('deletedAt'),
+export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
+  description: 'The status of a takedown changed: its full state, as in `TakedownFiled`.',
+  fields,
+  example: {
+    organization: 'acme',
+    takedownId: 'takedown-310',
+    brand: 'metamask',
+    asset: { type: 'URL', content: 'metamask-login.example' },
+    status: 'COMPLETED',
+    createdAt: '2026-03-01T12:10:00.000Z',
+    updatedAt: '2026-03-04T16:45:00.000Z',
+  },
+});
+
+export const takedownDeleted = upstreamEvent('TakedownDeleted', {
+  description: 'A takedown was deleted and no longer counts. A later state of it restores it.',
+  fields: {
+    organization: slug('Whose takedown it was.'),
+    takedownId: id('The takedown, as `TakedownFiled` names it; it may not have been reported yet.'),
+    deletedAt: instant('When it was deleted.'),
+  },
+  example: { organization: 'acme', takedownId: 'takedown-287', deletedAt: '2026-03-02T08:10:00.000Z' },
 });

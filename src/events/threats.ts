@@ -1,35 +1,37 @@
-import type { Asset } from '../assets/asset.js';
-import type { Fields } from './fields.js';
+import { upstreamEvent } from './declaration.js';
+import { asset, id, instant, slug, upperCaseName } from './fields.js';
 
-export interface ThreatStatusChanged {
-  readonly type: 'ThreatStatusChanged';
-  readonly data: {
-    readonly organization: string;
-    readonly threatId: string;
-    readonly asset: Asset;
-    /** PENDING, APPROVED, AUTO_APPROVED, BLOCKED, REJECTED, WATCHLISTED, or a newer one. */
-    readonly status: string;
-    readonly createdAt: number;
-    readonly updatedAt: number;
-  };
-}
+const STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED'] as const;
 
-export interface ThreatDeleted {
-  readonly type: 'ThreatDeleted';
-  readonly data: { readonly organization: string; readonly threatId: string; readonly deletedAt: number };
-}
-
-export const threatStatusChanged = (fields: Fields): ThreatStatusChanged['data'] => ({
-  organization: fields.slug('organization'),
-  threatId: fields.id('threatId'),
-  asset: fields.asset('asset'),
-  status: fields.upperCaseName('status'),
-  createdAt: fields.instant('createdAt'),
-  updatedAt: fields.instant('updatedAt'),
+export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
+  description: 'A threat was found, or its status changed: its full state.',
+  fields: {
+    organization: slug('Whose threat it is.'),
+    threatId: id('Names the threat within the organization.'),
+    asset: asset('What the threat is.'),
+    status: upperCaseName(
+      STATUSES,
+      'APPROVED, AUTO_APPROVED and BLOCKED count as threats, WATCHLISTED as watchlisted.',
+    ),
+    createdAt: instant('When the threat was found; it is counted at this instant.'),
+    updatedAt: instant('Since when it has been in this state.'),
+  },
+  example: {
+    organization: 'acme',
+    threatId: 'threat-5512',
+    asset: { type: 'URL', content: 'metamask-login.example' },
+    status: 'APPROVED',
+    createdAt: '2026-03-01T11:58:00.000Z',
+    updatedAt: '2026-03-01T12:00:00.000Z',
+  },
 });
 
-export const threatDeleted = (fields: Fields): ThreatDeleted['data'] => ({
-  organization: fields.slug('organization'),
-  threatId: fields.id('threatId'),
-  deletedAt: fields.instant('deletedAt'),
+export const threatDeleted = upstreamEvent('ThreatDeleted', {
+  description: 'A threat was deleted and no longer counts. A later `ThreatStatusChanged` restores it.',
+  fields: {
+    organization: slug('Whose threat it was.'),
+    threatId: id('The threat, as `ThreatStatusChanged` names it; it may not have been reported yet.'),
+    deletedAt: instant('When it was deleted.'),
+  },
+  example: { organization: 'acme', threatId: 'threat-5498', deletedAt: '2026-03-02T08:05:00.000Z' },
 });

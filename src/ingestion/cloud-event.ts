@@ -1,7 +1,8 @@
 import { Invalid } from '../errors.js';
 import { issueOfId } from '../events/event-id.js';
-import { INSTANT_RULE, isUnstorable } from '../events/fields.js';
+import { INSTANT_RULE } from '../events/fields.js';
 import { formatInstant, MS_PER_DAY, parseInstant } from '../events/instant.js';
+import { isUnstorable } from '../events/text.js';
 import { parserOf, sliceJson } from './json-slices.js';
 import { finish } from './time-slices.js';
 import { isUriReference } from './uri-reference.js';

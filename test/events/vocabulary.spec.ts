@@ -1,26 +1,37 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseEvent, type Parsers, UPSTREAM_TYPES, type UpstreamEvent } from '../../src/events/event.js';
-import { takedownDeleted } from '../../src/events/takedowns.js';
-import { reportFiled } from '../../src/events/reports.js';
+import { type UpstreamDeclaration, upstreamEvent } from '../../src/events/declaration.js';
+import { type EventOf, OWN_TYPES, parseEvent, UPSTREAM_TYPES } from '../../src/events/event.js';
+import { id } from '../../src/events/fields.js';
+import { logOpened } from '../../src/events/operations.js';
 
 /** Never called: `tsc`, which `npm run lint` runs, fails on an error that is expected here and does not come. */
-export const rejectedByTheCompiler = (good: Parsers<UpstreamEvent>): readonly Parsers<UpstreamEvent>[] => {
-  const { TakedownDeleted: _, ...missing } = good;
+export const rejectedByTheCompiler = (report: EventOf<'ReportFiled'>['data']): unknown => {
+  const fields = { reportId: id('Names the report.') };
   return [
-    // @ts-expect-error a type without its parser
-    missing,
-    // @ts-expect-error a type with another type's parser
-    { ...good, ReportFiled: takedownDeleted },
-    // @ts-expect-error likewise, of the same record
-    { ...good, ReportDeleted: reportFiled },
-    // @ts-expect-error a parser of no type
-    { ...good, ReportFilled: reportFiled },
+    // @ts-expect-error an upstream event without a description
+    upstreamEvent('ReportFiled', { fields, example: {} }),
+    // @ts-expect-error one without an example
+    upstreamEvent('ReportFiled', { fields, description: 'A report was filed.' }),
+    // @ts-expect-error a field without a description
+    id(),
+    // @ts-expect-error an event of our own among those of upstream
+    [logOpened] satisfies readonly UpstreamDeclaration[],
+    // @ts-expect-error a field that is not declared
+    report.filedAt,
+    // @ts-expect-error an instant is a number once it is read
+    report.createdAt.length,
   ];
 };
 
 describe('The vocabulary', () => {
-  it('has a parser for each of the fourteen types that upstream reports', () => {
+  it('has the fourteen types that upstream reports, and no type twice', () => {
     expect(UPSTREAM_TYPES).toHaveLength(14);
-    for (const type of UPSTREAM_TYPES) expect(parseEvent(type, {}).issues).not.toHaveLength(0);
+    const types: readonly string[] = [...UPSTREAM_TYPES, ...OWN_TYPES];
+    expect(new Set(types).size).toBe(types.length);
+  });
+
+  it('refuses of each what has none of its fields', () => {
+    for (const type of [...UPSTREAM_TYPES, ...OWN_TYPES])
+      expect([type, parseEvent(type, {}).issues?.length]).toEqual([type, expect.any(Number)]);
   });
 });
