@@ -2,7 +2,7 @@ import { dayOf, MS_PER_DAY } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
 import type { Range } from './range.js';
 
-const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure !== MEASURE.threat);
+export const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure !== MEASURE.threat);
 
 /**
  * What one answer holds: it is made in one turn of the event loop, which nobody else's request should have to wait for.

@@ -6,6 +6,7 @@ import { COUNT, type Counted, countValues, edgeDays, MAX_DAYS, MAX_TYPES } from 
 import type { Metrics } from './metrics.dto.js';
 import { MetricsQueries } from './metrics-queries.js';
 import type { AskedRange, Range } from './range.js';
+import { toTotals } from './totals.js';
 
 export interface MetricsAsOf {
   readonly metrics: Metrics;
@@ -57,25 +58,14 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
   counted.days?.forEach((day, index) => days.set(day, counted.counts![index]!));
   addFacts(counted.lastFacts, lastDay);
 
-  const total = (measure: number): number => totals.get(measure) ?? 0;
-  const ofType = (type: string): number => types.get(type) ?? 0;
   const blockedByType = [...types].sort(byCountThenName).map(([type, count]) => ({ type, count }));
   const newThreats = blockedByType.reduce((sum, { count }) => sum + count, 0);
-  const domainThreats = ofType('URL') + ofType('PAGE');
-  const twitterThreats = ofType('TWITTER');
-  const telegramThreats = ofType('TELEGRAM');
   return {
-    metrics: {
-      reports: total(MEASURE.report),
+    metrics: toTotals(
+      (measure) => totals.get(measure) ?? 0,
+      (type) => types.get(type) ?? 0,
       newThreats,
-      threatsWatchlisted: total(MEASURE.threatWatchlisted),
-      takedownsFiled: total(MEASURE.takedownFiled),
-      takedownsCompleted: total(MEASURE.takedownCompleted),
-      domainThreats,
-      twitterThreats,
-      telegramThreats,
-      otherThreats: newThreats - domainThreats - twitterThreats - telegramThreats,
-    },
+    ),
     blockedByType,
     blockedByDay: [...days].map(([day, count]) => ({ date: formatDay(day), count })),
   };

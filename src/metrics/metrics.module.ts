@@ -1,4 +1,6 @@
 import { Module } from '@nestjs/common';
+import { CompareMetricsHandler } from './compare-metrics.js';
+import { ComparisonController } from './comparison.controller.js';
 import { GetMetricsHandler } from './get-metrics.js';
 import { GetTimelineHandler } from './get-timeline.js';
 import { MetricsQueries } from './metrics-queries.js';
@@ -6,7 +8,7 @@ import { MetricsController } from './metrics.controller.js';
 import { TimelineController } from './timeline.controller.js';
 
 @Module({
-  controllers: [MetricsController, TimelineController],
-  providers: [MetricsQueries, GetMetricsHandler, GetTimelineHandler],
+  controllers: [MetricsController, TimelineController, ComparisonController],
+  providers: [MetricsQueries, GetMetricsHandler, GetTimelineHandler, CompareMetricsHandler],
 })
 export class MetricsModule {}

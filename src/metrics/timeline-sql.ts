@@ -1,6 +1,5 @@
 import { dayOf, EARLIEST, LATEST, MS_PER_DAY } from '../events/instant.js';
-import { MEASURE } from '../read-models/measure.js';
-import { countValues } from './count-sql.js';
+import { countValues, OTHER_MEASURES } from './count-sql.js';
 import type { Range } from './range.js';
 
 /** ISO weeks, which begin on Monday; quarters that begin with January, April, July and October. All UTC. */
@@ -23,8 +22,6 @@ export const MAX_POINTS = 3_660;
  * which nobody else's request should have to wait for.
  */
 export const MAX_CELLS = 110_000;
-
-const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure !== MEASURE.threat);
 
 /** At which point a day is, from 1. The starts are an array that is made once, and searched by halves. */
 const POINT = 'width_bucket(day, (select starts from starts))';

@@ -397,32 +397,107 @@ describe('GET /v2/organization/metrics/timeline', () => {
   });
 });
 
+describe('GET /v2/organization/metrics/comparison', () => {
+  const comparisonOf = async (key: string, query: string) => {
+    const response = await get(key, `metrics/comparison?${query}`);
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any
+    return { status: response.status, body: (await response.json()) as any };
+  };
+
+  it('sets a window beside the one before it, or that of a year earlier', async () => {
+    const organization = 'compared';
+    const key = await app.issueKey({ organization });
+    await report(
+      threat(organization, 't1', 'BLOCKED', 'URL', '2026-02-28T23:59:59.999Z'),
+      threat(organization, 't2', 'BLOCKED', 'URL', '2026-02-01T00:00:00.000Z'),
+      threat(organization, 't3', 'BLOCKED', 'PAGE', '2026-03-01T00:00:00.000Z'),
+      threat(organization, 't4', 'BLOCKED', 'TWITTER', '2026-03-28T23:59:59.999Z'),
+      threat(organization, 't5', 'BLOCKED', 'DISCORD', '2026-03-02T00:00:00.000Z'),
+      threat(organization, 't6', 'WATCHLISTED', 'URL', '2025-03-28T23:59:59.999Z'),
+    );
+    const { status, body } = await comparisonOf(key, 'startDate=2026-03-01&endDate=2026-03-28');
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      with: 'previous',
+      current: {
+        window: { startDate: '2026-03-01T00:00:00.000Z', endDate: '2026-03-28T23:59:59.999Z' },
+        metrics: { ...NOTHING, newThreats: 3, domainThreats: 1, twitterThreats: 1, otherThreats: 1 },
+      },
+      earlier: {
+        window: { startDate: '2026-02-01T00:00:00.000Z', endDate: '2026-02-28T23:59:59.999Z' },
+        metrics: { ...NOTHING, newThreats: 2, domainThreats: 2 },
+      },
+      difference: { ...NOTHING, newThreats: 1, domainThreats: -1, twitterThreats: 1, otherThreats: 1 },
+      ratio: {
+        reports: null,
+        newThreats: 1.5,
+        threatsWatchlisted: null,
+        takedownsFiled: null,
+        takedownsCompleted: null,
+        domainThreats: 0.5,
+        twitterThreats: null,
+        telegramThreats: null,
+        otherThreats: null,
+      },
+    });
+    const year = await comparisonOf(key, 'startDate=2026-03-01&endDate=2026-03-28&with=year');
+    expect(year.body.earlier).toEqual({
+      window: { startDate: '2025-03-01T00:00:00.000Z', endDate: '2025-03-28T23:59:59.999Z' },
+      metrics: { ...NOTHING, threatsWatchlisted: 1 },
+    });
+    expect(year.body.ratio.threatsWatchlisted).toBe(0);
+  });
+
+  it('lasts until now without an end', async () => {
+    const { body } = await comparisonOf(await app.issueKey({ organization: 'empty' }), 'startDate=2026-03-01');
+    const [start, end] = [body.current.window.startDate, body.current.window.endDate].map((text) => Date.parse(text));
+    expect(Math.abs(end! - Date.now())).toBeLessThan(60_000);
+    expect(Date.parse(body.earlier.window.startDate)).toBe(start! - (end! - start! + 1));
+  });
+
+  it.each([
+    ['', 'startDate is required'],
+    ['endDate=2026-01-01', 'startDate is required'],
+    ['startDate=x', 'Invalid date format, use ISO 8601 format'],
+    ['startDate=2026-01-01&with=month', 'with must be one of previous, year'],
+    [
+      'startDate=0001-01-01&endDate=2026-01-01',
+      'The earlier window would begin before the year 1; ask for a later start',
+    ],
+  ])('answers %s with 400: %s', async (query, message) => {
+    const { status, body } = await comparisonOf(await app.issueKey({ organization: 'empty' }), query);
+    expect([status, body.code, body.message]).toEqual([400, 'BAD_REQUEST', message]);
+  });
+});
+
 describe('An answer of metrics', () => {
-  it.each(['metrics', 'metrics/timeline?startDate=2026-01-01&interval=year'])(
-    'is not sent again to a client that has it already: %s',
-    async (path) => {
-      const organization = `known-${path.length}`;
-      const key = await app.issueKey({ organization });
-      await report(threat(organization, 't1', 'BLOCKED', 'URL', '2026-03-01T00:00:00Z'));
-      const first = await get(key, path);
-      expect(first.headers.get('cache-control')).toBe('private, max-age=0, must-revalidate');
-      expect(first.headers.get('content-type')).toBe('application/json; charset=utf-8');
-      const tag = first.headers.get('etag')!;
-      expect(tag).toMatch(/^W\/"[\w-]{22}"$/);
-      for (const known of [tag, tag.slice(2), `"x", ${tag}`, '*']) {
-        const again = await get(key, path, { 'if-none-match': known });
-        expect([known, again.status, await again.text()]).toEqual([known, 304, '']);
-        expect(again.headers.get('etag')).toBe(tag);
-        expect(again.headers.get('cache-control')).toBe('private, max-age=0, must-revalidate');
-        expect(Date.parse(again.headers.get('x-as-of')!)).toBeGreaterThanOrEqual(
-          Date.parse(first.headers.get('x-as-of')!),
-        );
-      }
-      await report(threat(organization, 't2', 'BLOCKED', 'URL', '2026-03-02T00:00:00Z'));
-      const changed = await get(key, path, { 'if-none-match': tag });
-      expect([changed.status, changed.headers.get('etag') === tag]).toEqual([200, false]);
-    },
-  );
+  it.each([
+    'metrics',
+    'metrics/timeline?startDate=2026-01-01&interval=year',
+    'metrics/comparison?startDate=2026-01-01',
+    'metrics/comparison?startDate=2026-01-01&with=year',
+  ])('is not sent again to a client that has it already: %s', async (path) => {
+    const organization = `known-${path.replaceAll(/\W+/g, '-').toLowerCase()}`;
+    const key = await app.issueKey({ organization });
+    await report(threat(organization, 't1', 'BLOCKED', 'URL', '2026-03-01T00:00:00Z'));
+    const first = await get(key, path);
+    expect(first.headers.get('cache-control')).toBe('private, max-age=0, must-revalidate');
+    expect(first.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    const tag = first.headers.get('etag')!;
+    expect(tag).toMatch(/^W\/"[\w-]{22}"$/);
+    for (const known of [tag, tag.slice(2), `"x", ${tag}`, '*']) {
+      const again = await get(key, path, { 'if-none-match': known });
+      expect([known, again.status, await again.text()]).toEqual([known, 304, '']);
+      expect(again.headers.get('etag')).toBe(tag);
+      expect(again.headers.get('cache-control')).toBe('private, max-age=0, must-revalidate');
+      expect(Date.parse(again.headers.get('x-as-of')!)).toBeGreaterThanOrEqual(
+        Date.parse(first.headers.get('x-as-of')!),
+      );
+    }
+    await report(threat(organization, 't2', 'BLOCKED', 'URL', '2026-03-02T00:00:00Z'));
+    const changed = await get(key, path, { 'if-none-match': tag });
+    expect([changed.status, changed.headers.get('etag') === tag]).toEqual([200, false]);
+  });
 
   it('has another tag as a table than as JSON', async () => {
     const key = await app.issueKey({ organization: 'empty' });

@@ -77,6 +77,7 @@ describe('The API reference', () => {
       'get /v2/organization/asset-groups',
       'get /v2/organization/brands',
       'get /v2/organization/metrics',
+      'get /v2/organization/metrics/comparison',
       'get /v2/organization/metrics/timeline',
       'patch /v2/organization/asset-groups/{id}',
       'post /v2/asset/check',

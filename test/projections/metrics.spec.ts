@@ -5,6 +5,7 @@ import { verify } from '../../projections/engine/verify.js';
 import { dayOf, EARLIEST, LATEST } from '../../src/events/instant.js';
 import type { Batch, EventLog } from '../../src/event-log/event-log.js';
 import { Invalid } from '../../src/errors.js';
+import { CompareMetrics, CompareMetricsHandler } from '../../src/metrics/compare-metrics.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
 import { GetTimeline, GetTimelineHandler } from '../../src/metrics/get-timeline.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
@@ -78,6 +79,11 @@ describe('the metrics projection', () => {
     }
   };
 
+  const compare = async ({ organization, brand, from, to }: Query, earlier: 'previous' | 'year') => {
+    const handler = new CompareMetricsHandler(new MetricsQueries(database.pool));
+    return (await handler.execute(new CompareMetrics(organization, { from, to }, brand, earlier))).comparison;
+  };
+
   const randomQuery = (random: Random): Query => {
     const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
     return {
@@ -102,6 +108,20 @@ describe('the metrics projection', () => {
     totals: SUMMED.map((field) => totals[field]),
     byType: Object.fromEntries(blockedByType.map(({ type, count }) => [type, count])),
   });
+
+  type Name = keyof ReturnType<typeof naiveCount>['metrics'];
+  const eachOf = <Value>(totals: object, value: (name: Name) => Value): object =>
+    Object.fromEntries(Object.keys(totals).map((name) => [name, value(name as Name)]));
+
+  /** By the text of the date: a year less, and where there is no such day the one before. */
+  const naiveEarlier = ({ from, to }: Query, earlier: 'previous' | 'year'): { from: number; to: number } => {
+    if (earlier === 'previous') return { from: from - (to - from) - 1, to: from - 1 };
+    const yearBefore = (instant: number): number => {
+      const [, year, rest] = /^(\d{4})(.*)$/.exec(new Date(instant).toISOString())!;
+      return Date.parse(String(Number(year) - 1).padStart(4, '0') + rest!.replace('-02-29', '-02-28'));
+    };
+    return { from: yearBefore(from), to: yearBefore(to) };
+  };
 
   const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
@@ -140,6 +160,22 @@ describe('the metrics projection', () => {
         if (answer) expect(sumsOf(answer)).toEqual(sumsOfMetrics(await ask(query)));
       }
       expect(timelines).toBeGreaterThan(3);
+
+      for (let round = 0; round < 15; round += 1) {
+        const query = { ...randomQuery(random), from: edgeInstant(random) };
+        const earlier = random.pick(['previous', 'year'] as const);
+        const before = { ...query, ...naiveEarlier(query, earlier) };
+        if (query.to < query.from || query.to === LATEST || before.from < EARLIEST) continue;
+        const [now, then] = [naiveCount(states, query).metrics, naiveCount(states, before).metrics];
+        const iso = (instant: number): string => new Date(instant).toISOString();
+        expect(await compare(query, earlier)).toEqual({
+          with: earlier,
+          current: { window: { startDate: iso(query.from), endDate: iso(query.to) }, metrics: now },
+          earlier: { window: { startDate: iso(before.from), endDate: iso(before.to) }, metrics: then },
+          difference: eachOf(now, (name) => now[name] - then[name]),
+          ratio: eachOf(now, (name) => (then[name] > 0 ? now[name] / then[name] : null)),
+        });
+      }
       expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
     },
   );

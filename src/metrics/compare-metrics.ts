@@ -1,0 +1,68 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { formatInstant } from '../events/instant.js';
+import { COMPARISON, comparisonValues, type CountedTwice, totalsOf } from './comparison-sql.js';
+import type { ComparedMetrics, Comparison } from './comparison.dto.js';
+import { type Earlier, earlierRange } from './earlier-range.js';
+import type { Totals } from './metrics.dto.js';
+import { MetricsQueries } from './metrics-queries.js';
+import type { AskedRange, Range } from './range.js';
+
+export interface ComparisonAsOf {
+  readonly comparison: Comparison;
+  /** Everything answered at the door before this instant (ms) is counted. */
+  readonly asOf: number;
+  /** Instants (ms) in it that are only that of the question. */
+  readonly clock: readonly number[];
+}
+
+export class CompareMetrics extends Query<ComparisonAsOf> {
+  constructor(
+    readonly organization: string,
+    readonly range: AskedRange,
+    readonly brand: string | undefined,
+    readonly earlier: Earlier,
+  ) {
+    super();
+  }
+}
+
+const compared = ({ from, to }: Range, metrics: Totals): ComparedMetrics => ({
+  window: { startDate: formatInstant(from), endDate: formatInstant(to) },
+  metrics,
+});
+
+const eachOf = <Value>(totals: Totals, value: (name: keyof Totals) => Value): Record<keyof Totals, Value> =>
+  Object.fromEntries(Object.keys(totals).map((name) => [name, value(name as keyof Totals)])) as Record<
+    keyof Totals,
+    Value
+  >;
+
+@QueryHandler(CompareMetrics)
+export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
+  constructor(private readonly queries: MetricsQueries) {}
+
+  /**
+   * @throws as `MetricsQueries.run`
+   * @throws Invalid where the earlier window would begin before the year 1
+   */
+  execute(query: CompareMetrics): Promise<ComparisonAsOf> {
+    const { organization, brand } = query;
+    return this.queries.run(query, async (count, range) => {
+      const before = earlierRange(range, query.earlier);
+      const values = comparisonValues(organization, brand ?? '', range, before);
+      const counted = await count<CountedTwice>({ ...COMPARISON, values });
+      const [current, earlier] = [totalsOf(counted.current), totalsOf(counted.earlier)];
+      return {
+        comparison: {
+          with: query.earlier,
+          current: compared(range, current),
+          earlier: compared(before, earlier),
+          difference: eachOf(current, (name) => current[name] - earlier[name]),
+          ratio: eachOf(current, (name) => (earlier[name] === 0 ? null : current[name] / earlier[name])),
+        },
+        asOf: counted.asOf ?? 0,
+        clock: query.range.to === undefined ? [range.to, before.from, before.to] : [],
+      };
+    });
+  }
+}

@@ -1,0 +1,66 @@
+import { MEASURE } from '../read-models/measure.js';
+import { countValues, OTHER_MEASURES } from './count-sql.js';
+import type { Totals } from './metrics.dto.js';
+import type { Range } from './range.js';
+import { NAMED_TYPES, toTotals } from './totals.js';
+
+const OWNED = 'organization = $1 and brand = $2';
+/** The types without a total of their own are one. */
+const KIND = `case when type in (${NAMED_TYPES.map((type) => `'${type}'`).join(', ')}) then type else '' end`;
+
+/** The sums of a range by measure and kind. @param first the number of the first of its six parameters */
+const sums = (first: number): string => {
+  const between = (at: string, type: string, pair: number): string =>
+    `${at} between $${first + pair}::${type} and $${first + pair + 1}::${type}`;
+  return `
+      (select json_agg(json_build_array(measure, kind, n)) from (
+        select measure, kind, sum(n)::bigint as n from (
+          select measure, '' as kind, n from read.days
+          where ${OWNED} and measure in (${OTHER_MEASURES.join(', ')}) and ${between('day', 'int', 0)}
+          union all
+          select ${MEASURE.threat}, ${KIND}, n from read.type_days where ${OWNED} and ${between('day', 'int', 0)}
+          union all
+          select measure, ${KIND}, 1 from read.facts where ${OWNED} and ${between('at', 'bigint', 2)}
+          union all
+          select measure, ${KIND}, 1 from read.facts where ${OWNED} and ${between('at', 'bigint', 4)}
+        ) parts group by measure, kind
+      ) sums)`;
+};
+
+/**
+ * Counts two ranges in one statement, so that both are of one snapshot. $1 to $8 as those of `COUNT`, $9 to $14 the
+ * last six of them for the earlier range.
+ */
+export const COMPARISON = {
+  name: 'metrics-comparison',
+  text: `
+    select
+      (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
+      ${sums(3)} as current,
+      ${sums(9)} as earlier`,
+};
+
+type Sums = readonly (readonly [measure: number, kind: string, n: number])[];
+
+/** One row; a range in which there is nothing is null. */
+export interface CountedTwice {
+  /** Everything answered at the door before this instant (ms) is counted. */
+  readonly asOf: number | null;
+  readonly current: Sums | null;
+  readonly earlier: Sums | null;
+}
+
+export const comparisonValues = (organization: string, brand: string, current: Range, earlier: Range): unknown[] => [
+  ...countValues(organization, brand, current),
+  ...countValues(organization, brand, earlier).slice(2),
+];
+
+export const totalsOf = (counted: Sums | null): Totals => {
+  const sum = (isMeant: (measure: number, kind: string) => boolean): number =>
+    (counted ?? []).reduce((total, [measure, kind, n]) => (isMeant(measure, kind) ? total + n : total), 0);
+  return toTotals(
+    (asked) => sum((measure) => measure === asked),
+    (type) => sum((measure, kind) => measure === MEASURE.threat && kind === type),
+    sum((measure) => measure === MEASURE.threat),
+  );
+};

@@ -1,0 +1,67 @@
+import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { IsDefined, IsIn, IsOptional, IsString } from 'class-validator';
+import { EARLIER, type Earlier } from './earlier-range.js';
+import { MetricsRequest, Totals } from './metrics.dto.js';
+import { INVALID_DATE } from './range.js';
+import { Window } from './timeline.dto.js';
+
+export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
+  /**
+   * The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC where it has no offset).
+   * @example '2026-01-01'
+   */
+  @IsDefined({ message: 'startDate is required' })
+  @IsString({ message: INVALID_DATE })
+  startDate!: string;
+
+  /**
+   * What it is compared with: the window of equal length just before (`previous`), or the same dates a year earlier
+   * (`year`; 29 February becomes the 28th).
+   * @example 'previous'
+   */
+  @IsOptional()
+  @IsIn(EARLIER, { message: `with must be one of ${EARLIER.join(', ')}` })
+  @ApiProperty({ enum: EARLIER, default: 'previous', required: false })
+  with?: Earlier;
+}
+
+export class ComparedMetrics {
+  window!: Window;
+  metrics!: Totals;
+}
+
+/** Each metric of the window divided by the earlier one; null where that is 0. */
+export class Ratios implements Record<keyof Totals, number | null> {
+  /** @example 1.25 */
+  reports!: number | null;
+  /** @example 0.8 */
+  newThreats!: number | null;
+  /** @example null */
+  threatsWatchlisted!: number | null;
+  /** @example 1 */
+  takedownsFiled!: number | null;
+  /** @example 0.5 */
+  takedownsCompleted!: number | null;
+  /** @example 0.75 */
+  domainThreats!: number | null;
+  /** @example 2 */
+  twitterThreats!: number | null;
+  /** @example 1.5 */
+  telegramThreats!: number | null;
+  /** @example 0 */
+  otherThreats!: number | null;
+}
+
+export class Comparison {
+  /** @example 'previous' */
+  @ApiProperty({ enum: EARLIER })
+  with!: Earlier;
+  /** The window that was asked for. */
+  current!: ComparedMetrics;
+  /** The window it is compared with. */
+  earlier!: ComparedMetrics;
+  /** Each metric of the window less the earlier one. */
+  difference!: Totals;
+  /** Each metric of the window divided by the earlier one; null where that is 0. */
+  ratio!: Ratios;
+}
