@@ -1,49 +1,56 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { type Program, startProgram } from '../support/program.js';
 
-const CLI = 'dist/src/cli.js';
 const PATIENCE_MS = 180_000;
-
-interface Run {
-  readonly stdout: string;
-  readonly stderr: string;
-  /** Sends a signal and waits for the end. */
-  end(signal: NodeJS.Signals): Promise<number | null>;
-}
+/** A twentieth of the sites, and every kind of asset; `row-events.spec.ts` reads all of them. */
+const isTaken = (row: string, index: number): boolean => index % 20 === 0 || row.includes('twitter.com');
 
 let database: TestDatabase;
 let folder: string;
-const children: ChildProcess[] = [];
+let installed: string;
+const demos: Program[] = [];
+
+/** The built programs with a part of the shipped data: what is done with more of it is the same. */
+const installPart = (): void => {
+  for (const part of ['src', 'projections']) cpSync(join('dist', part), join(installed, part), { recursive: true });
+  symlinkSync(resolve('node_modules'), join(installed, 'node_modules'));
+  writeFileSync(join(installed, 'package.json'), '{ "type": "module" }');
+  const file = join(installed, 'src/demo/data/phishing-sites.csv');
+  const [names, ...rows] = readFileSync(file, 'utf8').trimEnd().split('\n');
+  writeFileSync(file, [names, ...rows.filter(isTaken)].join('\n'));
+};
 
 /** Runs the demo until it says that it stays up. */
-const runDemo = async (): Promise<Run> => {
-  const child = spawn(process.execPath, [CLI, 'demo'], {
-    env: { ...process.env, DATABASE_URL: database.url, DATA_DIR: folder, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'pipe'],
+const runDemo = async (): Promise<Program> => {
+  const demo = startProgram('src/cli.js', ['demo'], {
+    installed,
+    env: { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data'), PORT: '0' },
   });
-  children.push(child);
-  const written = { stdout: '', stderr: '' };
-  const exit = once(child, 'exit');
-  await new Promise<void>((resolve, reject) => {
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (written.stdout += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      written.stderr += text;
-      if (written.stderr.includes('stays up until Ctrl-C')) resolve();
-    });
-    child.once('exit', (code) => reject(new Error(`The demo ended with ${code}: ${written.stderr}`)));
-  });
-  return {
-    ...written,
-    end: async (signal) => {
-      child.kill(signal);
-      return ((await exit) as [number | null])[0];
+  demos.push(demo);
+  await eventually(
+    'the demo says that it stays up',
+    () => {
+      if (demo.isOver()) throw new Error(`The demo ended: ${demo.err()}`);
+      return demo.err().includes('stays up until Ctrl-C');
     },
-  };
+    PATIENCE_MS,
+  );
+  return demo;
 };
 
 /** What the chart says of a name, as a number. */
@@ -68,14 +75,17 @@ const callsIn = (stdout: string): { url: string; init: RequestInit }[] =>
 
 /** The figures that docs/demo.md says how to check, counted from the file by other means. */
 const recount = (): Record<string, number> => {
-  const rows = readFileSync('src/demo/data/phishing-sites.csv', 'utf8')
+  const rows = readFileSync(join(installed, 'src/demo/data/phishing-sites.csv'), 'utf8')
     .trim()
     .split(/\r?\n/)
     .map((text, index) => ({ line: index + 1, text: text.toLowerCase() }))
     .slice(1);
   const listings = rows.filter(({ text }) => /,listed,/.test(text) && !/,\*?\.top$/.test(text));
   const last = new Map(rows.map(({ text }) => [text.split(',')[2], text.split(',')[1]]));
-  const addresses = readFileSync('src/demo/data/phishing-addresses.csv', 'utf8').trim().split(/\r?\n/).slice(1);
+  const addresses = readFileSync(join(installed, 'src/demo/data/phishing-addresses.csv'), 'utf8')
+    .trim()
+    .split(/\r?\n/)
+    .slice(1);
   const multiples = (of: number): number => listings.filter(({ line }) => line % of === 0).length;
   return {
     'New threats': [...last.values()].filter((change) => change === 'listed').length,
@@ -91,33 +101,40 @@ const recount = (): Record<string, number> => {
 };
 
 beforeAll(async () => {
-  if (!existsSync(CLI)) throw new Error(`${CLI} is missing: npm run build`);
+  if (!existsSync('dist')) throw new Error('dist is missing: npm run build');
   folder = mkdtempSync(join(tmpdir(), 'demo-'));
+  installed = join(folder, 'installed');
+  installPart();
   database = await createDatabase({ migrated: false });
 });
 afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
+  for (const demo of demos) demo.process.kill('SIGKILL');
   await database.drop();
   rmSync(folder, { recursive: true });
 });
 
 describe('The demo', () => {
-  let first: Run;
+  let first: Program;
+  /** With thousands separated, as the demo writes it. */
+  let events: string | undefined;
 
   it(
     'shows the figures that the data file gives',
     async () => {
       first = await runDemo();
-      expect(first.stderr).toContain('126,756 accepted, 0 known already, 0 rejected');
-      for (const [name, figure] of Object.entries(recount()))
-        expect([name, shown(first.stdout, name)]).toEqual([name, figure]);
-      expect(shown(first.stdout, 'URL') + shown(first.stdout, 'TWITTER')).toBe(shown(first.stdout, 'New threats'));
+      events = /([\d,]+) accepted, 0 known already, 0 rejected/.exec(first.err())?.[1];
+      expect(events).toMatch(/^[\d,]+$/);
+      for (const [name, figure] of Object.entries(recount())) {
+        expect(figure).toBeGreaterThan(0);
+        expect([name, shown(first.out(), name)]).toEqual([name, figure]);
+      }
+      expect(shown(first.out(), 'URL') + shown(first.out(), 'TWITTER')).toBe(shown(first.out(), 'New threats'));
     },
     PATIENCE_MS,
   );
 
   it('prints calls that work', async () => {
-    const calls = callsIn(first.stdout);
+    const calls = callsIn(first.out());
     expect(calls.length).toBeGreaterThanOrEqual(7);
     for (const { url, init } of calls) {
       const response = await fetch(url, init);
@@ -126,8 +143,8 @@ describe('The demo', () => {
   });
 
   it('shows no key, and keeps its keys where nobody else can read them', () => {
-    expect(`${first.stdout}${first.stderr}`).not.toMatch(/tp_[0-9A-Za-z]{36}/);
-    const kept = join(folder, 'demo');
+    expect(`${first.out()}${first.err()}`).not.toMatch(/tp_[0-9A-Za-z]{36}/);
+    const kept = join(folder, 'data', 'demo');
     expect(statSync(kept).mode & 0o777).toBe(0o700);
     const files = readdirSync(kept);
     expect(files).toHaveLength(2);
@@ -138,18 +155,18 @@ describe('The demo', () => {
   });
 
   it('ends in order on a signal', async () => {
-    expect(await first.end('SIGINT')).toBe(0);
+    expect(await first.stop('SIGINT')).toBe(0);
   });
 
   it(
     'finds its data the second time and does not count it twice',
     async () => {
       const second = await runDemo();
-      expect(second.stderr).toContain('0 accepted, 126,756 known already, 0 rejected');
+      expect(second.err()).toContain(`0 accepted, ${events} known already, 0 rejected`);
       const expected = { ...recount(), Reports: recount()['Reports']! + 1 };
       for (const [name, figure] of Object.entries(expected))
-        expect([name, shown(second.stdout, name)]).toEqual([name, figure]);
-      expect(await second.end('SIGTERM')).toBe(0);
+        expect([name, shown(second.out(), name)]).toEqual([name, figure]);
+      expect(await second.stop('SIGTERM')).toBe(0);
     },
     PATIENCE_MS,
   );

@@ -19,7 +19,7 @@ const call = (...words: string[]): Promise<Call> => callWith({}, ...words);
 
 /** The same in a process of its own. */
 const callProcess = async (...words: string[]): Promise<Call> => {
-  const program = startProgram('src/cli.js', words, { DATABASE_URL: database.url });
+  const program = startProgram('src/cli.js', words, { env: { DATABASE_URL: database.url } });
   const code = await program.ended();
   return { code: code as number, out: program.out(), err: program.err() };
 };
@@ -47,7 +47,7 @@ const healthSays = (wanted: string): Promise<void> =>
 
 beforeAll(async () => {
   database = await createDatabase();
-  service = startProgram('src/cli.js', ['start'], { DATABASE_URL: database.url, PORT: '0' });
+  service = startProgram('src/cli.js', ['start'], { env: { DATABASE_URL: database.url, PORT: '0' } });
   url = await service.listening();
 });
 afterAll(async () => {

@@ -1,13 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ConfigError, readConfig } from '../../src/config.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-
-const MAIN = join(import.meta.dirname, '../../dist/src/main.js');
+import { type Program, startProgram } from '../support/program.js';
 
 // A process has to start.
 jest.setTimeout(120_000);
@@ -19,23 +16,18 @@ interface Health {
 
 describe('A port for operators', () => {
   let database: TestDatabase;
-  let service: ChildProcess;
+  let service: Program;
   let url: string;
   let opsUrl: string;
-  let said = '';
 
   beforeAll(async () => {
     database = await createDatabase();
-    service = spawn(process.execPath, [MAIN], {
-      env: { ...process.env, DATABASE_URL: database.url, PORT: '0', OPS_PORT: '0', LOG_FORMAT: 'json' },
-      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    });
-    service.stdout!.on('data', (chunk: Buffer) => (said += chunk.toString()));
-    [{ url, opsUrl }] = (await once(service, 'message')) as [{ url: string; opsUrl: string }];
+    service = startProgram('src/main.js', [], { env: { DATABASE_URL: database.url, PORT: '0', OPS_PORT: '0' } });
+    [{ url, opsUrl }] = (await once(service.process, 'message')) as [{ url: string; opsUrl: string }];
     await eventually('it is ready', async () => (await fetch(`${url}/health/ready`)).ok);
   });
   afterAll(async () => {
-    if (service?.exitCode === null) service.kill('SIGKILL');
+    service?.process.kill('SIGKILL');
     await database?.drop();
   });
 
@@ -43,7 +35,7 @@ describe('A port for operators', () => {
 
   it('is a free one at 0, and printed', () => {
     expect(opsUrl).not.toBe(url);
-    expect(said).toContain(`operators on ${opsUrl}`);
+    expect(service.said()).toContain(`operators on ${opsUrl}`);
   });
 
   it('alone gives the details of health, and everybody learns the states', async () => {
@@ -81,8 +73,7 @@ describe('A port for operators', () => {
     );
     held.on('error', () => {});
     await once(held, 'connect');
-    const ended = once(service, 'exit');
-    service.kill('SIGTERM');
+    const ended = service.stop();
     await eventually('the other is closed', () =>
       fetch(`${url}/health/live`).then(
         () => false,
@@ -92,6 +83,6 @@ describe('A port for operators', () => {
     const response = await fetch(`${opsUrl}/health/ready`);
     expect([response.status, ((await response.json()) as Health).status]).toEqual([503, 'stopping']);
     held.destroy();
-    expect(await ended).toEqual([0, null]);
+    expect(await ended).toBe(0);
   });
 });

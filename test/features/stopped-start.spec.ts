@@ -1,38 +1,29 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { join } from 'node:path';
+import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
 import { removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
 import { eventually } from '../support/eventually.js';
+import { type Program, startProgram } from '../support/program.js';
 
 const PATIENCE_MS = 60_000;
 
 describe('An API on a database of its own that is asked to stop half-way through its start', () => {
   let folder: string;
   let dataDir: string;
-  let api: ChildProcess;
+  let api: Program;
 
   const start = (): void => {
-    api = spawn(process.execPath, [resolve('dist/src/main.js')], {
-      env: { ...process.env, DATA_DIR: dataDir, DATABASE_URL: '', PORT: '0', LOG_LEVEL: 'error' },
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    });
-  };
-  const ended = async (): Promise<unknown> => {
-    if (api.exitCode === null && api.signalCode === null) await once(api, 'exit');
-    return api.signalCode ?? api.exitCode;
+    api = startProgram('src/main.js', [], { env: { DATA_DIR: dataDir, DATABASE_URL: '', PORT: '0' } });
   };
   const server = (): Promise<number | undefined> => serverOf(dataDir);
 
   beforeAll(async () => {
     folder = await temporaryFolder();
     dataDir = join(folder, 'data');
-    start();
-    await once(api, 'message');
-    api.kill('SIGTERM');
-    expect(await ended()).toBe(0);
+    const database = await openDatabase({ databaseUrl: undefined, dataDir }, () => {});
+    await database.release();
   }, PATIENCE_MS);
-  afterEach(() => void api.kill('SIGKILL'));
+  afterEach(() => void api.process.kill('SIGKILL'));
   afterAll(() => removeFolder(folder));
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
@@ -40,8 +31,7 @@ describe('An API on a database of its own that is asked to stop half-way through
     async (signal) => {
       start();
       await eventually('the server runs', async () => (await server()) !== undefined);
-      api.kill(signal);
-      expect(await ended()).toBe(0);
+      expect(await api.stop(signal)).toBe(0);
       expect(await server()).toBeUndefined();
     },
     PATIENCE_MS,
@@ -52,8 +42,8 @@ describe('An API on a database of its own that is asked to stop half-way through
     async () => {
       start();
       await eventually('the server runs', async () => (await server()) !== undefined);
-      api.disconnect();
-      await ended();
+      api.process.disconnect();
+      await api.ended();
       expect(await server()).toBeUndefined();
     },
     PATIENCE_MS,

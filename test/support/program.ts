@@ -25,16 +25,20 @@ export interface Program {
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 }
 
-/**
- * @param program such as `src/main.js`
- * @param env added to this process's
- */
+export interface ProgramOptions {
+  /** Added to this process's. */
+  readonly env: NodeJS.ProcessEnv;
+  /** The folder of the built programs. Default `dist`. */
+  readonly installed?: string;
+}
+
+/** Starts a built program, whose words go to the specs as they do to a file. */
 export const startProgram = (
   program: 'src/main.js' | 'src/cli.js',
   words: readonly string[],
-  env: NodeJS.ProcessEnv,
+  { env, installed = 'dist' }: ProgramOptions,
 ): Program => {
-  const child = spawn(process.execPath, [resolve('dist', program), ...words], {
+  const child = spawn(process.execPath, [resolve(installed, program), ...words], {
     env: { ...process.env, LOG_FORMAT: 'json', ...env },
     stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
   });
@@ -47,13 +51,13 @@ export const startProgram = (
     text.said += chunk;
     text.err += chunk;
   });
-  // Not `exit`: what it wrote last is read after it.
-  const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  // What it wrote last is read after its exit. Its `close` does not come where the channel to it was closed here.
+  const over = Promise.all([once(child, 'exit'), once(child.stdout!, 'close'), once(child.stderr!, 'close')]);
   const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
   const url = (): string | undefined => [...text.said.matchAll(/Listening on (http:\/\/[\d.]+:\d+)/g)].at(-1)?.[1];
   const ended = async (): Promise<number | NodeJS.Signals> => {
-    const [code, signal] = await closed;
-    return signal ?? code!;
+    await over;
+    return child.signalCode ?? child.exitCode!;
   };
   return {
     process: child,
