@@ -83,8 +83,11 @@ export class AssetCheckAnswer {
   /**
    * One sentence for a person: who lists the content that was asked, since when if known, where to appeal if that is
    * known.
-   * @example "\"https://polkadot-dot.info/claim\" is blocked: the source polkadot-js has \"polkadot-dot.info\" on its blocklist."
    */
+  @ApiProperty({
+    example:
+      '"https://polkadot-dot.info/claim" is blocked: the source metamask has "polkadot-dot.info" on its blocklist.',
+  })
   message!: string;
   /** What the content was understood as; absent with `parse-error`. */
   asset?: UnderstoodAsset;

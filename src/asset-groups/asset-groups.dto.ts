@@ -1,3 +1,4 @@
+import { ApiProperty } from '@nestjs/swagger';
 import { ValidateBy } from 'class-validator';
 import { isUnstorable } from '../events/text.js';
 
@@ -27,6 +28,7 @@ export class AssetGroupNameDto {
    * @example "Landing pages"
    */
   @IsGroupName()
+  @ApiProperty({ minLength: 1, maxLength: MAX_NAME_LENGTH })
   name!: string;
 }
 

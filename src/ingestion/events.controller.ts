@@ -71,7 +71,7 @@ export class EventsController {
       example: EXAMPLE,
     },
   })
-  @ApiOkResponse({ type: RecordedEventsDto })
+  @ApiOkResponse({ type: RecordedEventsDto, description: 'What is acknowledged is on disk; the rest says why not.' })
   sendEvents(@Req() request: FastifyRequest, @CurrentCaller() caller: Caller): Promise<RecordedEvents> {
     const latest = Date.now() + MAX_AHEAD;
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);

@@ -3,11 +3,13 @@ import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiResponse, getSchemaPath } 
 
 const HEADERS = {
   'X-As-Of': {
-    description: 'Everything answered at the door before this instant (ISO 8601, UTC) is counted.',
+    description: 'Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is counted.',
+    required: true,
     schema: { type: 'string', format: 'date-time' },
   },
   ETag: {
     description: 'Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays.',
+    required: true,
     schema: { type: 'string' },
   },
 } as const;

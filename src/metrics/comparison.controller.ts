@@ -24,7 +24,7 @@ export class ComparisonController {
   })
   @ApiCounted(Comparison)
   @ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })
-  async compare(
+  async compareMetrics(
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug, with: earlier = 'previous' }: ComparisonRequest,
     @Req() request: FastifyRequest,

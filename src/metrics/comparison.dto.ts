@@ -36,7 +36,7 @@ export class Ratios implements Record<keyof Totals, number | null> {
   reports!: number | null;
   /** @example 0.8 */
   newThreats!: number | null;
-  /** @example null */
+  /** @example 1.1 */
   threatsWatchlisted!: number | null;
   /** @example 1 */
   takedownsFiled!: number | null;
@@ -52,6 +52,31 @@ export class Ratios implements Record<keyof Totals, number | null> {
   otherThreats!: number | null;
 }
 
+/** It may be negative, as no count is. */
+const ApiDifference = (): PropertyDecorator => ApiProperty({ type: 'integer', format: 'int64', example: -3 });
+
+/** Each metric of the window less the earlier one. */
+export class Differences implements Record<keyof Totals, number> {
+  @ApiDifference()
+  reports!: number;
+  @ApiDifference()
+  newThreats!: number;
+  @ApiDifference()
+  threatsWatchlisted!: number;
+  @ApiDifference()
+  takedownsFiled!: number;
+  @ApiDifference()
+  takedownsCompleted!: number;
+  @ApiDifference()
+  domainThreats!: number;
+  @ApiDifference()
+  twitterThreats!: number;
+  @ApiDifference()
+  telegramThreats!: number;
+  @ApiDifference()
+  otherThreats!: number;
+}
+
 export class Comparison {
   /** @example 'previous' */
   @ApiProperty({ enum: EARLIER })
@@ -61,7 +86,7 @@ export class Comparison {
   /** The window it is compared with. */
   earlier!: ComparedMetrics;
   /** Each metric of the window less the earlier one. */
-  difference!: Totals;
+  difference!: Differences;
   /** Each metric of the window divided by the earlier one; null where that is 0. */
   ratio!: Ratios;
 }

@@ -1,3 +1,4 @@
+import { ApiProperty } from '@nestjs/swagger';
 import { IsNotEmpty, IsOptional, IsString } from 'class-validator';
 import { INVALID_DATE } from './range.js';
 
@@ -60,6 +61,7 @@ export class BlockedOfType {
 
 export class BlockedOnDay {
   /** The UTC day. @example '2026-01-31' */
+  @ApiProperty({ type: String, format: 'date' })
   date!: string;
   /** Threats blocked. @example 12 */
   count!: number;

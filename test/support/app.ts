@@ -8,6 +8,7 @@ import { type Config, readConfig } from '../../src/config.js';
 import { EventLog } from '../../src/event-log/event-log.js';
 import type { Scope } from '../../src/events/api-keys.js';
 import { eventStoreBeside } from './event-store.js';
+import { holdToContract } from './contract.js';
 import { createDatabase } from './postgres.js';
 
 export interface TestApp {
@@ -23,7 +24,8 @@ export interface TestApp {
 }
 
 /**
- * The whole API on a database of its own, on a free loopback port.
+ * The whole API on a database of its own, on a free loopback port. Closing it fails where an answer was not as the
+ * reference declares it.
  * @param env settings as the environment would give them, such as `RATE_LIMIT_PER_MINUTE`
  */
 export const startApp = async ({
@@ -45,6 +47,7 @@ export const startApp = async ({
     ...env,
   });
   const app = await createApp(config, false);
+  const faults = holdToContract(app.getHttpAdapter().getInstance());
   await app.listen({ port: config.port, host: config.host });
   const keys = app.get(KeyRing);
   return {
@@ -62,6 +65,7 @@ export const startApp = async ({
       await app.close();
       await store?.release();
       await database?.drop();
+      if (faults.length > 0) throw new Error(`The reference is not true:\n${faults.join('\n')}`);
     },
   };
 };

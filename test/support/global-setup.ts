@@ -1,19 +1,32 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { promisify } from 'node:util';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 // Built, because Jest loads this file without the rules by which it loads the specs.
-const HOLDER = join(process.cwd(), 'dist', 'test', 'support', 'run-database.js');
+const BUILT = join(process.cwd(), 'dist', 'test', 'support');
+const HOLDER = join(BUILT, 'run-database.js');
+const WRITER = join(BUILT, 'write-document.js');
 
 /**
- * What the whole run shares: sources of the check that talk to nobody in the world, and one PostgreSQL, the one that is
- * named or an embedded one.
+ * What the whole run shares: sources of the check that talk to nobody in the world, the API reference of the build, and
+ * one PostgreSQL, the one that is named or an embedded one.
  */
 export default async (): Promise<void> => {
   process.env['SOURCES_FILE'] = join(process.cwd(), 'test', 'support', 'own-only.json');
-  if (process.env['TEST_DATABASE_URL']) return;
-  if (!existsSync(HOLDER)) throw new Error('Run "npm run build" first, or set TEST_DATABASE_URL');
+  if (!existsSync(WRITER)) throw new Error('Run "npm run build" first');
+  const folder = mkdtempSync(join(tmpdir(), 'threat-protection-reference-'));
+  globalThis.testReferenceFolder = folder;
+  process.env['OPENAPI_DOCUMENT'] = join(folder, 'openapi.json');
+  await Promise.all([
+    promisify(execFile)(process.execPath, [WRITER, process.env['OPENAPI_DOCUMENT']]),
+    process.env['TEST_DATABASE_URL'] ? undefined : holdDatabase(),
+  ]);
+};
+
+const holdDatabase = async (): Promise<void> => {
   const holder = spawn(process.execPath, [HOLDER], { detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
   globalThis.testDatabaseHolder = holder;
   for await (const line of createInterface(holder.stdout)) {
@@ -26,4 +39,5 @@ export default async (): Promise<void> => {
 
 declare global {
   var testDatabaseHolder: ChildProcess | undefined;
+  var testReferenceFolder: string | undefined;
 }

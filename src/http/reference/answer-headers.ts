@@ -1,0 +1,52 @@
+import type { Operation, Response } from './document-parts.js';
+
+type Headers = NonNullable<Response['headers']>;
+
+const text = (description: string, example: string): Headers[string] => ({
+  description,
+  schema: { type: 'string' },
+  example,
+});
+const count = (description: string, example: number): Headers[string] => ({
+  description,
+  schema: { type: 'integer', minimum: 0 },
+  example,
+});
+
+/** What several answers declare, by the name in `components.headers`. */
+export const SHARED_HEADERS: Headers = {
+  'X-Request-Id': {
+    ...text(
+      'Names this request in the log. One that was sent (1 to 128 of A-Z a-z 0-9 . _ : -) is kept.',
+      '7f0d6c1e-5b1e-4d0e-9a43-1f6f0a6c2b11',
+    ),
+    required: true,
+  },
+  'RateLimit-Limit': count('Requests per minute with this key. Absent where none is set.', 6000),
+  'RateLimit-Remaining': count('What is left of them in this minute.', 5999),
+  'RateLimit-Reset': count('Seconds until the minute ends.', 42),
+  'Retry-After': { ...count('Seconds after which trying again makes sense.', 1), required: true },
+  'WWW-Authenticate': {
+    ...text('Names the scheme: the key is sent as `X-API-KEY`.', 'ApiKey realm="threat-protection"'),
+    required: true,
+  },
+};
+
+const isLimited = (status: string, { security = [], parameters = [], requestBody }: Operation): boolean => {
+  // Refused before the key has been found good, so there is nobody whose limit it is.
+  if (security.length === 0 || status === '401' || status === '414') return false;
+  return status !== '400' || requestBody !== undefined || parameters.length > 0;
+};
+
+const namesOf = (status: string, operation: Operation): string[] => [
+  'X-Request-Id',
+  ...(isLimited(status, operation) ? ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] : []),
+  ...(status === '429' || status === '503' ? ['Retry-After'] : []),
+  ...(status === '401' ? ['WWW-Authenticate'] : []),
+];
+
+/** Declares what comes with an answer beside the headers of its own route. */
+export const declareHeaders = (status: string, response: Response, operation: Operation): void => {
+  const shared = namesOf(status, operation).map((name) => [name, { $ref: `#/components/headers/${name}` }]);
+  response.headers = { ...response.headers, ...Object.fromEntries(shared) };
+};

@@ -1,0 +1,62 @@
+import { ERROR_CODES } from '../errors/error-codes.js';
+
+/** The groups of operations, in the order in which they are read. */
+export const TAGS: readonly (readonly [name: string, description: string])[] = [
+  [
+    'Organization',
+    'What the key of the request stands for: its organization, what it may do, what is left of its limits.',
+  ],
+  ['Metrics', 'Reports, blocked threats, watchlist and takedowns, counted at the moment of the request.'],
+  ['Asset check', 'Whether an asset is known to be bad or good, who says so and why. UNKNOWN never means safe.'],
+  [
+    'Asset groups',
+    'Named groups for the organization’s assets. A change is seen by the next request, on every instance.',
+  ],
+  [
+    'Events',
+    'What happened upstream, reported as CloudEvents 1.0. Acknowledged means on disk; sent twice counts once.',
+  ],
+  ['Operations', 'For probes and monitoring. These routes need no key and lie outside `/v2`.'],
+];
+
+/** When each error is answered. */
+const WHEN: Readonly<Record<number, string>> = {
+  400: 'The request is not what it must be; `issues` says where, if there is more than one place',
+  401: 'The key is missing, unknown, revoked or expired, or names no organization',
+  403: 'The key lacks the scope, or the organization may not do this',
+  404: 'There is nothing at this address, or no such group or brand',
+  405: 'The address exists for the methods that `Allow` names',
+  408: 'The request did not arrive within 10 seconds',
+  409: 'The name is taken',
+  413: 'The body is too large: 65,536 bytes unless the route says otherwise',
+  414: 'The address is longer than 8,192 bytes',
+  415: 'The body is of another media type than the route takes, or packed with anything but gzip',
+  422: 'The request is right by itself, but not with an earlier one, or its answer would be too large',
+  429: 'Too many requests with this key, or too much at once; wait the seconds of `Retry-After`',
+  431: 'The headers are larger than 16 KiB',
+  500: 'A fault of the service; its log has the details under `X-Request-Id`',
+  503: 'The log or the database did not answer; trying again after `Retry-After` seconds is safe',
+};
+
+const errorTable = Object.entries(ERROR_CODES)
+  .map(([status, code]) => `| ${status} | \`${code}\` | ${WHEN[Number(status)]} |`)
+  .join('\n');
+
+/** Markdown. */
+export const DESCRIPTION = `Metrics, asset check and asset groups of one organization. The organization is never part of a
+request: it is the one of the API key, sent as \`X-API-KEY\`.
+
+Each answer carries \`X-Request-Id\`, \`Date\` and \`Cache-Control: private, no-store\`. Unknown fields and query parameters of
+a request are ignored. Instants are ISO 8601 in UTC, days are UTC days. Answers may gain fields and codes within a version;
+nothing is taken away.
+
+## Errors
+
+Every error has one body, \`{ code, message, issues? }\`. \`code\` is for programs, \`message\` for the person who reads it.
+
+| status | code | when |
+| --- | --- | --- |
+${errorTable}
+
+404, 405, 408 and 431 may come from any address. So may what the other routes share: 401, 414, 429, 500 and 503 stand with
+their examples under \`components.responses\`.`;

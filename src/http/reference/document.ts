@@ -1,0 +1,126 @@
+import type { INestApplication } from '@nestjs/common';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { SHARED_FAILURES } from '../access/access.js';
+import { ERROR_CODES } from '../errors/error-codes.js';
+import { declareHeaders, SHARED_HEADERS } from './answer-headers.js';
+import { DESCRIPTION, TAGS } from './description.js';
+import { METHODS, type Operation, operationsOf, type Parameter, type Response } from './document-parts.js';
+import { examplesOf, readRecordings, type Recording } from './examples.js';
+import { withPlainSchemas } from './plain-schemas.js';
+
+/** Where the operations of the interface are; the paths of the document are below it. */
+const BASE = '/v2';
+
+const ERROR_BODY = '#/components/schemas/ErrorBody';
+/** The refusals of what every server is asked: two Host lines, an ambiguous length. */
+const BAD_REQUEST: Response = {
+  description: 'The request cannot be read, or could be read in two ways.',
+  content: { 'application/json': { schema: { $ref: ERROR_BODY } } },
+};
+
+/** A header that a controller both describes and takes is found twice; the described one stays. */
+const onceEach = (parameters: readonly Parameter[]): Parameter[] => {
+  const described = new Map<string, Parameter>();
+  for (const parameter of parameters) {
+    const key = '$ref' in parameter ? parameter.$ref : `${parameter.in} ${parameter.name.toLowerCase()}`;
+    const known = described.get(key);
+    if (!known || 'description' in parameter) described.set(key, parameter);
+  }
+  return [...described.values()];
+};
+
+const nameOf = (status: string): string =>
+  ERROR_CODES[Number(status)]!.toLowerCase().replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+const isShared = (status: string, { description }: Response): boolean =>
+  SHARED_FAILURES[Number(status)] === description;
+
+const addExamples = (operation: Operation, recording: Recording): void => {
+  for (const [status, recorded] of Object.entries(recording)) {
+    const response = operation.responses[status] as Response | undefined;
+    for (const [type, media] of Object.entries(response?.content ?? {})) {
+      const examples = examplesOf(
+        recorded.filter((one) => one.type === type),
+        ({ body }) => body,
+      );
+      if (examples === undefined) continue;
+      delete media.example;
+      media.examples = examples;
+    }
+  }
+  const { requestBody } = operation;
+  if (requestBody === undefined || '$ref' in requestBody) return;
+  const accepted = Object.entries(recording).flatMap(([status, recorded]) => (status < '300' ? recorded : []));
+  const json = requestBody.content['application/json'];
+  // A route that shows its own is left as it is.
+  if (json && json.example === undefined && json.examples === undefined)
+    json.examples = examplesOf(accepted, ({ request }) => request.body);
+};
+
+/** What every operation has in common and no controller should have to repeat. */
+const completeOperation = (method: string, operation: Operation, recording: Recording): void => {
+  const { responses } = operation;
+  operation.security ??= [];
+  if (operation.parameters) operation.parameters = onceEach(operation.parameters);
+  responses['400'] ??= structuredClone(BAD_REQUEST);
+  if (method === 'get') for (const status of ['413', '415']) delete responses[status];
+  for (const [status, response] of Object.entries(responses)) declareHeaders(status, response as Response, operation);
+  addExamples(operation, recording);
+};
+
+/** Moves what every route answers alike to one place, with one of each example. */
+const shareFailures = (document: OpenAPIObject): Record<string, Response> => {
+  const shared: Record<string, Response> = {};
+  for (const { operation } of operationsOf(document))
+    for (const [status, response] of Object.entries(operation.responses) as [string, Response][]) {
+      if (!isShared(status, response)) continue;
+      const name = nameOf(status);
+      const first = (shared[name] ??= response);
+      const examples = first.content!['application/json']!;
+      examples.examples = { ...response.content!['application/json']!.examples, ...examples.examples };
+      operation.responses[status] = { $ref: `#/components/responses/${name}` };
+    }
+  return shared;
+};
+
+/** The paths of the interface below its server, the others beside it; in the order of the tags. */
+const arrange = (paths: OpenAPIObject['paths']): OpenAPIObject['paths'] => {
+  const order = (item: OpenAPIObject['paths'][string]): number => {
+    const [operation] = METHODS.flatMap((method) => item[method] ?? []);
+    return TAGS.findIndex(([name]) => name === operation?.tags?.[0]);
+  };
+  const arranged = Object.entries(paths)
+    .map(([path, item]): [string, OpenAPIObject['paths'][string]] =>
+      path.startsWith(`${BASE}/`) ? [path.slice(BASE.length), item] : [path, { servers: [{ url: '/' }], ...item }],
+    )
+    .sort(([, one], [, other]) => order(one) - order(other));
+  return Object.fromEntries(arranged);
+};
+
+/** The whole reference as OpenAPI 3.1. Nothing has to be running: an application in preview mode is enough. */
+export const createDocument = (app: INestApplication): OpenAPIObject => {
+  const settings = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Threat protection')
+    .setDescription(DESCRIPTION)
+    .setVersion('2.0.0')
+    .addServer(BASE)
+    .addApiKey({ type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'Issued by the operator.' }, 'key')
+    .build();
+  const made = SwaggerModule.createDocument(app, settings, {
+    operationIdFactory: (_controller, method) => method,
+    autoTagControllers: false,
+  });
+  const document = withPlainSchemas(made);
+  const recordings = readRecordings();
+  for (const { method, operation } of operationsOf(document))
+    completeOperation(method, operation, recordings.get(operation.operationId!) ?? {});
+  const responses = shareFailures(document);
+  return {
+    ...document,
+    info: { ...document.info, license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' } },
+    tags: TAGS.map(([name, description]) => ({ name, description })),
+    paths: arrange(document.paths),
+    components: { ...document.components, responses, headers: SHARED_HEADERS },
+  } as OpenAPIObject;
+};

@@ -1,0 +1,62 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+
+type Node = Record<string, unknown>;
+
+const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null;
+
+/** A lone reference with a description, as 3.1 writes it and 3.0 could not. */
+const withoutLoneAllOf = ({ allOf, ...rest }: Node): Node =>
+  Array.isArray(allOf) && allOf.length === 1 && !('properties' in rest) ? { ...rest, ...allOf[0] } : { allOf, ...rest };
+
+/** Every number here is a count, unless its property says otherwise by a format or a bound. */
+const asCount = (schema: Node): Node =>
+  schema['type'] === 'number' && !('format' in schema || 'minimum' in schema || 'maximum' in schema)
+    ? { ...schema, type: 'integer', minimum: 0 }
+    : schema;
+
+/** JSON Schema has `examples`; OpenAPI's own `example` is deprecated beside it. */
+const withExamples = ({ example, ...rest }: Node): Node =>
+  example === undefined ? rest : { ...rest, examples: [example] };
+
+const plain = (schema: unknown): unknown => {
+  if (!isNode(schema) || '$ref' in schema) return schema;
+  const written = withExamples(asCount('allOf' in schema ? withoutLoneAllOf(schema) : schema));
+  for (const key of ['items', 'additionalProperties']) if (isNode(written[key])) written[key] = plain(written[key]);
+  for (const key of ['oneOf', 'anyOf', 'allOf'])
+    if (Array.isArray(written[key])) written[key] = (written[key] as unknown[]).map(plain);
+  if (isNode(written['properties']))
+    written['properties'] = Object.fromEntries(
+      Object.entries(written['properties']).map(([name, property]) => [name, plain(property)]),
+    );
+  return written;
+};
+
+/** Finds each `schema` of a document's part and writes it as OpenAPI 3.1 does. */
+export const plainSchemas = (part: unknown): void => {
+  if (Array.isArray(part)) return part.forEach(plainSchemas);
+  if (!isNode(part)) return;
+  for (const [key, value] of Object.entries(part)) {
+    if (key === 'example' || key === 'examples') continue;
+    if (key === 'schema') part[key] = plain(value);
+    else plainSchemas(value);
+  }
+};
+
+/** A class may be called `…Dto`, beside what it is made of; clients know only the one that is sent. */
+const withoutSuffix = (name: string): string => name.replace(/Dto$/, '');
+
+/** @returns the document with every schema as 3.1 writes it, under a client's name */
+export const withPlainSchemas = (document: OpenAPIObject): OpenAPIObject => {
+  const schemas = Object.entries(document.components?.schemas ?? {});
+  const twice = schemas.find(
+    ([name]) => schemas.filter(([other]) => withoutSuffix(other) === withoutSuffix(name)).length > 1,
+  );
+  if (twice) throw new Error(`Two schemas would be called ${withoutSuffix(twice[0])}`);
+  plainSchemas(document.paths);
+  const components = {
+    ...document.components,
+    schemas: Object.fromEntries(schemas.map(([name, schema]) => [withoutSuffix(name), plain(schema)])),
+  };
+  const text = JSON.stringify({ ...document, components });
+  return JSON.parse(text.replace(/("#\/components\/schemas\/\w+?)Dto"/g, '$1"')) as OpenAPIObject;
+};
