@@ -28,7 +28,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   postgres: ['config', 'errors'],
   'event-log': ['events', 'postgres', 'config', 'errors'],
   'read-models': ['postgres', 'config', 'errors'],
-  http: ['config', 'errors', 'events', 'postgres', 'event-log', 'read-models'],
+  http: ['config', 'errors', 'events', 'postgres', 'event-log', 'read-models', 'cooperative'],
   ingestion: FEATURE,
   metrics: FEATURE,
   'asset-check': FEATURE,

@@ -7,7 +7,7 @@ import { applyByHalves, blamesData, park, probe, type Refused, refuse, unpark } 
 import { prepare, type ProjectedEvent, type Projection, type Write } from './projection.js';
 import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { NotApplied, Suspicion } from './suspicion.js';
-import { chunksYielding } from '../../src/cooperative.js';
+import { chunksYielding } from '../../src/cooperative/yielder.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
 
 /** What a batch is to one projection. */

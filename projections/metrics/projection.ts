@@ -6,7 +6,7 @@ import { CountDifferences } from './counts.js';
 import { type Fact, factsOf } from './facts.js';
 import { DELETE_FACTS, ENTER_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './statements.js';
 import type { ProjectedEvent, Projection, Write } from '../engine/projection.js';
-import { chunksYielding } from '../../src/cooperative.js';
+import { chunksYielding } from '../../src/cooperative/yielder.js';
 
 const TYPES = [
   'ReportFiled',

@@ -2,6 +2,7 @@ import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Access } from '../http/access/access.js';
+import { Organization } from '../http/access/caller.js';
 import { AssetCheckAnswer, AssetCheckRequest, BulkAssetCheckAnswer, BulkAssetCheckRequest } from './asset-check.dto.js';
 import { CheckAsset } from './check-asset.js';
 import { CheckAssets } from './check-assets.js';
@@ -30,7 +31,10 @@ export class AssetCheckController {
   @Access({ scope: 'read', bodyLimit: MAX_BULK, json: BULK_BOUNDS })
   @ApiOperation({ summary: 'Check up to 1,000 assets at once' })
   @ApiOkResponse({ type: BulkAssetCheckAnswer, description: 'One answer for each content, in order.' })
-  checkAssets(@Body() { contents }: BulkAssetCheckRequest): Promise<BulkAssetCheckAnswer> {
-    return this.queries.execute(new CheckAssets(contents));
+  checkAssets(
+    @Body() { contents }: BulkAssetCheckRequest,
+    @Organization() organization: string,
+  ): Promise<BulkAssetCheckAnswer> {
+    return this.queries.execute(new CheckAssets(contents, organization));
   }
 }

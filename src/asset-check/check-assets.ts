@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { type Answer, AssetChecker } from './asset-checker.js';
 import { validateContent } from './content.js';
-import { Yielder } from '../cooperative.js';
+import { TimeSlices, type Work } from '../cooperative/time-slices.js';
 
 export interface Answers {
   /** In the order of the contents. */
@@ -19,28 +19,26 @@ export interface Answers {
 }
 
 export class CheckAssets extends Query<Answers> {
-  constructor(readonly contents: readonly unknown[]) {
+  constructor(
+    readonly contents: readonly unknown[],
+    /** Who asks; equal callers take turns. */
+    readonly lane = '',
+  ) {
     super();
   }
 }
 
 @QueryHandler(CheckAssets)
 export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
-  constructor(private readonly assetCheck: AssetChecker) {}
+  constructor(
+    private readonly assetCheck: AssetChecker,
+    private readonly slices: TimeSlices,
+  ) {}
 
   /** All of them share one budget, which grows with their number. */
-  async execute({ contents }: CheckAssets): Promise<Answers> {
+  async execute({ contents, lane }: CheckAssets): Promise<Answers> {
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
-    const turns = new Yielder();
-    const asked: Promise<Answer>[] = [];
-    for (const content of contents) {
-      if (turns.isOver()) await turns.pass();
-      const { assetCheck } = this;
-      const answer =
-        validateContent(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.unreadable;
-      asked.push(Promise.resolve(answer));
-    }
-    const results = await Promise.all(asked);
+    const results = await Promise.all(await this.slices.run(lane, this.ask(contents, deadline)));
     const summary = { blocked: 0, allowed: 0, unknown: 0, errored: 0, incomplete: 0 };
     for (const { status, code, sources } of results) {
       if (sources.some(({ reason }) => reason === 'timeout' || reason === 'source-error')) summary.incomplete += 1;
@@ -50,5 +48,17 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
       else summary.unknown += 1;
     }
     return { results, summary };
+  }
+
+  private *ask(contents: readonly unknown[], deadline: number): Work<Promise<Answer>[]> {
+    const asked: Promise<Answer>[] = [];
+    for (const content of contents) {
+      const { assetCheck } = this;
+      const answer =
+        validateContent(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.unreadable;
+      asked.push(Promise.resolve(answer));
+      yield;
+    }
+    return asked;
   }
 }

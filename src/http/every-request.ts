@@ -46,7 +46,8 @@ export const onEveryRequest = (
 ): void => {
   instance.addHook('onRequest', (request, reply, done) => {
     // What looks like a request behind a body that was refused is not carried out: its answer would never arrive.
-    if (hasLastAnswer(request.raw.socket)) return;
+    const { socket } = request.raw;
+    if (socket.destroyed || hasLastAnswer(socket)) return;
     void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
     if (readiness.stopping) void reply.header('connection', 'close');
     const ambiguity = ambiguityOf(request.raw);

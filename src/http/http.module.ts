@@ -20,6 +20,7 @@ import { Prometheus } from './ops/prometheus.js';
 import { RateLimit } from './access/rate-limit.js';
 import { Readiness } from './ops/readiness.js';
 import { Unauthenticated } from './access/unauthenticated.js';
+import { TimeSlices } from '../cooperative/time-slices.js';
 import { CLIENT_LEFT, whenUnanswered } from './errors/unanswered.js';
 
 const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
@@ -38,9 +39,10 @@ const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
     Readiness,
     ProjectionLags,
     Prometheus,
+    TimeSlices,
     { provide: Registry, useFactory: () => new Registry() },
   ],
-  exports: [Readiness, Registry],
+  exports: [Readiness, Registry, TimeSlices],
 })
 export class HttpModule {
   private readonly allowed = new AllowedMethods();
@@ -58,12 +60,13 @@ export class HttpModule {
     registry: Registry,
     private readonly accessLog: AccessLog,
     config: Config,
+    private readonly slices: TimeSlices,
   ) {
     const instance = host.httpAdapter.getInstance<FastifyInstance>();
     const countUnmatched = prometheus.count('any', 'none');
     const limit = new RateLimit(config.rateLimitPerMinute);
     const unauthenticated = new Unauthenticated(config.unauthenticatedPerMinute, keys);
-    readJsonBodies(instance);
+    readJsonBodies(instance, slices);
     const pack = createPacker();
     // One hook for both: each costs every request.
     instance.addHook('onSend', (request, reply, payload, done) => {
@@ -106,13 +109,16 @@ export class HttpModule {
       if (!ALWAYS_ANSWERED.test(route.url))
         route.onRequest = (request, reply, done) => {
           whenUnanswered(request, reply, count);
-          const tooMany = unauthenticated.takeUnlessKeyed(request);
-          if (tooMany === undefined) done();
-          else sendError(tooMany, request, reply);
+          this.slices.begin('', () => {
+            if (request.raw.socket.destroyed) return;
+            const tooMany = unauthenticated.takeUnlessKeyed(request);
+            if (tooMany === undefined) done();
+            else sendError(tooMany, request, reply);
+          });
         };
       return;
     }
-    const check = checkAccess(access, this.keys, limit, unauthenticated);
+    const check = checkAccess(access, this.keys, limit, unauthenticated, this.slices);
     // One hook, not two: each costs every request.
     route.onRequest = (request, reply, done) => {
       whenUnanswered(request, reply, count);

@@ -4,7 +4,7 @@ import { INSTANT_RULE } from '../events/fields.js';
 import { formatInstant, MS_PER_DAY, parseInstant } from '../events/instant.js';
 import { isUnstorable } from '../events/text.js';
 import { parserOf, sliceJson } from './json-slices.js';
-import { finish } from './time-slices.js';
+import { finish } from '../cooperative/time-slices.js';
 import { isUriReference } from './uri-reference.js';
 
 /**

@@ -5,10 +5,9 @@ import { IngestBackpressure } from './pace.js';
 import { Quota } from './quota.js';
 import { RecordEventsHandler } from './record-events.js';
 import { RejectionLog } from './rejection-log.js';
-import { TimeSlices } from './time-slices.js';
 
 @Module({
   controllers: [EventsController],
-  providers: [RecordEventsHandler, IngestBackpressure, Quota, TimeSlices, IngestMetrics, RejectionLog],
+  providers: [RecordEventsHandler, IngestBackpressure, Quota, IngestMetrics, RejectionLog],
 })
 export class IngestionModule {}

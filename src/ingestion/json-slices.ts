@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { Invalid } from '../errors.js';
 import { MAX_EVENTS, TooManyEvents } from './limits.js';
-import type { Work } from './time-slices.js';
+import type { Work } from '../cooperative/time-slices.js';
 
 /** Where one JSON value lies in a body, in bytes. Nothing but its brackets has been looked at. */
 export interface JsonSlice {

@@ -15,7 +15,7 @@ import { permissionIssue } from './permission.js';
 import { Quota } from './quota.js';
 import { type RejectReason, type Refusal, Refusals } from './refusals.js';
 import { RejectionLog } from './rejection-log.js';
-import { TimeSlices, type Work } from './time-slices.js';
+import { TimeSlices, type Work } from '../cooperative/time-slices.js';
 
 /** The three add up to what was sent. */
 export interface RecordedEvents {
@@ -139,8 +139,9 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
    */
   async execute(command: RecordEvents): Promise<RecordedEvents> {
     const { organization, bytes, origin } = command;
+    const lane = organization ?? origin.keyId ?? '';
     if (organization !== undefined) await this.quota.take(organization, { events: 0, bytes });
-    const { entries, repeated, rejected, refusals } = await this.slices.run(decide(command));
+    const { entries, repeated, rejected, refusals } = await this.slices.run(lane, decide(command));
     this.metrics.addRequest(bytes, entries.length + repeated.length + rejected.length, refusals);
     this.rejections.add(origin.keyId ?? '', refusals);
     if (rejected.length > 0 && entries.length === 0)

@@ -11,10 +11,22 @@ export const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure
 export const MAX_DAYS = 30_000;
 export const MAX_TYPES = 10_000;
 
+/** Rows as JSON; `"too many"` where an answer would not hold them, so that they are neither sent nor parsed. */
+const bounded = (row: string): string =>
+  `case when count(*) > ${MAX_TYPES} then '"too many"'::json else json_agg(json_build_array(${row})) end`;
+
+/** The facts of a broken day. */
+const factsBetween = (first: string, last: string): string => `
+      (select ${bounded('measure, type, n')} from (
+        select measure, type, count(*) as n from read.facts
+        where organization = $1 and brand = $2 and at between ${first}::bigint and ${last}::bigint
+        group by measure, type limit ${MAX_TYPES + 1}
+      ) facts)`;
+
 /**
  * Counts a range in one statement, so that every number is of one snapshot. Whole days come from `days` and, threats by
  * type, from `type_days`; the broken days at both edges of the range, whatever is counted, from `facts`. What the parts
- * add up to, `get-metrics.ts` adds up; one day or type more than an answer holds tells it that there are too many.
+ * add up to, `get-metrics.ts` adds up; one day more than an answer holds tells it that there are too many.
  *
  * $1 organization, $2 brand, then pairs of a first and a last: $3 whole days, $5 and $7 the instants (ms) that are in no
  * whole day.
@@ -31,19 +43,11 @@ export const COUNT = {
         group by measure
       ) totals) as totals,
       days, counts,
-      (select json_agg(json_build_array(type, n)) from (
+      (select ${bounded('type, n')} from (
         select type, sum(n)::bigint as n from read.type_days
         where organization = $1 and brand = $2 and day between $3::int and $4::int
         group by type limit ${MAX_TYPES + 1}
-      ) types) as types,
-      (select json_agg(json_build_array(measure, type, n)) from (
-        select measure, type, count(*) as n from read.facts
-        where organization = $1 and brand = $2 and at between $5::bigint and $6::bigint group by measure, type
-      ) facts) as "firstFacts",
-      (select json_agg(json_build_array(measure, type, n)) from (
-        select measure, type, count(*) as n from read.facts
-        where organization = $1 and brand = $2 and at between $7::bigint and $8::bigint group by measure, type
-      ) facts) as "lastFacts"
+      ) types) as types,${factsBetween('$5', '$6')} as "firstFacts",${factsBetween('$7', '$8')} as "lastFacts"
     from (
       select json_agg(day) as days, json_agg(n) as counts from (
         select day, n from read.days
@@ -52,6 +56,8 @@ export const COUNT = {
       ) threats
     ) by_day`,
 };
+
+export const TOO_MANY = 'too many';
 
 type FactCounts = readonly (readonly [measure: number, type: string, n: number])[];
 
@@ -65,11 +71,11 @@ export interface Counted {
   readonly days: readonly number[] | null;
   readonly counts: readonly number[] | null;
   /** Threats of whole days. */
-  readonly types: readonly (readonly [type: string, n: number])[] | null;
+  readonly types: readonly (readonly [type: string, n: number])[] | typeof TOO_MANY | null;
   /** What is on the first day, where the range begins within it; or ends within it as well. */
-  readonly firstFacts: FactCounts | null;
+  readonly firstFacts: FactCounts | typeof TOO_MANY | null;
   /** What is on the last day, where the range ends within it. */
-  readonly lastFacts: FactCounts | null;
+  readonly lastFacts: FactCounts | typeof TOO_MANY | null;
 }
 
 type Span = readonly [first: number, last: number];

@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Unprocessable } from '../errors.js';
 import { formatDay } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
-import { COUNT, type Counted, countValues, edgeDays, MAX_DAYS, MAX_TYPES } from './count-sql.js';
+import { COUNT, type Counted, countValues, edgeDays, MAX_DAYS, MAX_TYPES, TOO_MANY } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
 import { MetricsQueries } from './metrics-queries.js';
 import type { AskedRange, Range } from './range.js';
@@ -36,10 +36,20 @@ const add = <Key>(sums: Map<Key, number>, key: Key, n: number): void => {
  * @throws Unprocessable where an answer cannot hold as much
  */
 const toMetrics = (counted: Counted, range: Range): Metrics => {
+  const { firstFacts, lastFacts } = counted;
+  if (
+    (counted.days?.length ?? 0) > MAX_DAYS ||
+    counted.types === TOO_MANY ||
+    firstFacts === TOO_MANY ||
+    lastFacts === TOO_MANY
+  )
+    throw new Unprocessable(
+      `An answer holds at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; ask for a shorter range`,
+    );
   const totals = new Map(counted.totals);
   const types = new Map(counted.types);
   const days = new Map<number, number>();
-  const addFacts = (facts: Counted['firstFacts'], day: number): void => {
+  const addFacts = (facts: typeof firstFacts, day: number): void => {
     for (const [measure, type, n] of facts ?? []) {
       if (measure !== MEASURE.threat) {
         add(totals, measure, n);
@@ -49,14 +59,10 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
       add(days, day, n);
     }
   };
-  if ((counted.days?.length ?? 0) > MAX_DAYS || types.size > MAX_TYPES)
-    throw new Unprocessable(
-      `An answer holds at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; ask for a shorter range`,
-    );
   const [firstDay, lastDay] = edgeDays(range);
-  addFacts(counted.firstFacts, firstDay);
+  addFacts(firstFacts, firstDay);
   counted.days?.forEach((day, index) => days.set(day, counted.counts![index]!));
-  addFacts(counted.lastFacts, lastDay);
+  addFacts(lastFacts, lastDay);
 
   const blockedByType = [...types].sort(byCountThenName).map(([type, count]) => ({ type, count }));
   const newThreats = blockedByType.reduce((sum, { count }) => sum + count, 0);

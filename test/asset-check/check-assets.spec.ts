@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { TimeSlices } from '../../src/cooperative/time-slices.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import { CheckAssets, CheckAssetsHandler } from '../../src/asset-check/check-assets.js';
 import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
@@ -34,7 +35,7 @@ describe('a bulk check', () => {
   };
 
   const bulk = (sources: readonly Source[], contents: readonly string[], budgetMs: number) =>
-    new CheckAssetsHandler(new AssetChecker(sources, budgetMs)).execute(new CheckAssets(contents));
+    new CheckAssetsHandler(new AssetChecker(sources, budgetMs), new TimeSlices()).execute(new CheckAssets(contents));
 
   it('asks a source for every content, however many it may be asked at once', async () => {
     server.behave = (request, response) =>

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { type DemoEvent, rowEvents } from '../../src/demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../../src/demo/shipped-rows.js';
 import { readCloudEvent } from '../../src/ingestion/cloud-event.js';
-import { finish } from '../../src/ingestion/time-slices.js';
+import { finish } from '../../src/cooperative/time-slices.js';
 import { decide, RecordEvents } from '../../src/ingestion/record-events.js';
 
 const DAY_MS = 86_400_000;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { limitConnections } from '../../src/http/connections/connections-per-address.js';
+import { limitPipelining } from '../../src/http/connections/pipelined-requests.js';
 import { cutStalledReaders, STALLED_AFTER_MS } from '../../src/http/connections/stalled-readers.js';
 import { startApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
@@ -84,6 +85,41 @@ describe(`Connections over ${LIMIT} of an address`, () => {
     await eventually('each is answered or closed', () => all.every((each) => each.seen.isClosed || isAnswered(each)));
     expect(all.slice(0, 3).filter(isAnswered)).toHaveLength(2);
     expect(isAnswered(all[3]!)).toBe(true);
+  });
+});
+
+describe('Requests sent before the ones before them are answered', () => {
+  const serve = async (most: number) => {
+    const held: (() => void)[] = [];
+    let cut = 0;
+    const server = createServer((_, response) => void held.push(() => response.end('answer')));
+    servers.push(server);
+    limitPipelining(server, () => (cut += 1), most);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { seen, ask } = connection(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return { seen, ask, held, wasCut: () => cut };
+  };
+  const answers = (text: string): number => text.split('HTTP/1.1 200').length - 1;
+
+  it('are answered in order up to the limit, again and again', async () => {
+    const { seen, ask, held, wasCut } = await serve(3);
+    for (let round = 1; round <= 3; round += 1) {
+      if (round > 1) ask();
+      for (let n = 0; n < 3; n += 1) ask();
+      await eventually('all have arrived', () => held.length === 4);
+      for (const answer of held.splice(0)) answer();
+      await eventually('all are answered', () => answers(seen.answer) === round * 4);
+    }
+    expect({ cut: wasCut(), isClosed: seen.isClosed }).toEqual({ cut: 0, isClosed: false });
+  });
+
+  it('end the connection beyond it, once', async () => {
+    const { seen, ask, held, wasCut } = await serve(3);
+    for (let n = 0; n < 50; n += 1) ask();
+    await eventually('the connection is cut', () => seen.isClosed);
+    for (const answer of held) answer();
+    expect({ cut: wasCut(), answer: seen.answer }).toEqual({ cut: 1, answer: '' });
   });
 });
 

@@ -7,7 +7,7 @@ import type { CloudEvent } from '../../src/ingestion/cloud-event.js';
 import { BATCH, BINARY, readEvents, STRUCTURED } from '../../src/ingestion/content-mode.js';
 import { parserOf, sliceJson } from '../../src/ingestion/json-slices.js';
 import { MAX_BODY, MAX_EVENTS } from '../../src/ingestion/limits.js';
-import { finish } from '../../src/ingestion/time-slices.js';
+import { finish } from '../../src/cooperative/time-slices.js';
 
 const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
 const GOOD = {

@@ -19,7 +19,7 @@ import { IngestMetrics } from '../../src/ingestion/ingest-metrics.js';
 import { RejectionLog } from '../../src/ingestion/rejection-log.js';
 import type { WatchPool } from '../../src/read-models/pools.js';
 import { Quota } from '../../src/ingestion/quota.js';
-import { finish, TimeSlices } from '../../src/ingestion/time-slices.js';
+import { finish, TimeSlices } from '../../src/cooperative/time-slices.js';
 import { readIngestUsage } from '../../src/read-models/ingest-usage.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';

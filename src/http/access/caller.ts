@@ -22,6 +22,9 @@ declare module 'fastify' {
   }
 }
 
+/** In whose turn a request is worked on: its organization's. All who have shown no good key share one. */
+export const laneOf = (caller: Caller | undefined): string => caller?.organization ?? caller?.keyId ?? '';
+
 const callerOf = (context: ExecutionContext): Caller => {
   const { caller } = context.switchToHttp().getRequest<FastifyRequest>();
   // Only a route without @Access comes here without a caller; it must not be answered.

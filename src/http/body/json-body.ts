@@ -1,9 +1,10 @@
-import { setImmediate } from 'node:timers/promises';
 import { TextDecoder } from 'node:util';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { BytesInFlight, Share } from './bytes-in-flight.js';
 import { BoundedJson } from './json-bounds.js';
 import { BODY_LIMIT, MAX_BYTES_IN_ALL, MAX_BYTES_OF_KEY } from '../limits.js';
+import { laneOf } from '../access/caller.js';
+import type { TimeSlices } from '../../cooperative/time-slices.js';
 import { readBody } from './read-body.js';
 
 type Done = (error: Error | null, body?: unknown) => void;
@@ -11,10 +12,11 @@ type Done = (error: Error | null, body?: unknown) => void;
 const CLOUD_EVENTS = ['application/cloudevents+json', 'application/cloudevents-batch+json'];
 
 /** A body as it was sent; undefined where it is empty. */
-const readBytes = (request: FastifyRequest, done: Done): void => {
+const readBytes = (request: FastifyRequest, slices: TimeSlices, done: Done): void => {
   const pieces: Buffer[] = [];
   readBody(
     request,
+    slices,
     (piece) => pieces.push(piece),
     (error) => done(error, pieces.length === 0 ? undefined : Buffer.concat(pieces)),
   );
@@ -34,7 +36,11 @@ const decode = (decoder: TextDecoder, piece?: Uint8Array, stream = false): strin
  * A body as text. It is decoded, and its structure watched, while it arrives: at the end that would take too long. Most
  * arrive in one piece, which needs no decoder of its own.
  */
-const readText = (request: FastifyRequest, done: (error: Error | null, text: string) => void): void => {
+const readText = (
+  request: FastifyRequest,
+  slices: TimeSlices,
+  done: (error: Error | null, text: string) => void,
+): void => {
   const { 'content-encoding': coding, 'content-length': length } = request.headers;
   const whole = coding === undefined ? Number(length) : undefined;
   const bounds = request.access?.json;
@@ -46,7 +52,7 @@ const readText = (request: FastifyRequest, done: (error: Error | null, text: str
     if (piece.length === whole) text = decode(utf8, piece);
     else text += decode((decoder ??= createDecoder()), piece, true);
   };
-  readBody(request, take, (error) => {
+  readBody(request, slices, take, (error) => {
     if (error !== null) return done(error, '');
     try {
       if (decoder !== undefined) text += decode(decoder);
@@ -58,30 +64,28 @@ const readText = (request: FastifyRequest, done: (error: Error | null, text: str
 };
 
 /** How bodies are read: JSON in strict UTF-8, or the bytes where the route asks for them. Nothing else is taken. */
-export const readJsonBodies = (instance: FastifyInstance): void => {
+export const readJsonBodies = (instance: FastifyInstance, slices: TimeSlices): void => {
   const inFlight = new BytesInFlight(MAX_BYTES_OF_KEY, MAX_BYTES_IN_ALL);
   instance.removeAllContentTypeParsers();
   // `__proto__` and `constructor.prototype` are dropped, so that no copy of the body can change a prototype.
-  let turn: Promise<unknown> = Promise.resolve();
   const parse = instance.getDefaultJsonParser('remove', 'remove');
 
   instance.addContentTypeParser('application/json', (request: FastifyRequest, _: unknown, done: Done) => {
     request.share = new Share(inFlight, request.caller?.keyId ?? '');
-    if (request.access?.rawBody === true) return readBytes(request, done);
-    readText(request, (error, text) => {
+    if (request.access?.rawBody === true) return readBytes(request, slices, done);
+    readText(request, slices, (error, text) => {
       if (error !== null) return done(error);
       // Of an empty body every field is missing; clients send the header with a DELETE that has no body.
       if (text === '') return done(null, undefined);
       if (text.length <= BODY_LIMIT) return void parse(request, text, done);
-      // Megabytes take milliseconds: one body a turn of the event loop.
-      turn = turn.then(() => setImmediate());
-      void turn.then(() => void parse(request, text, done));
+      // Megabytes take milliseconds: in the caller's turn.
+      slices.begin(laneOf(request.caller ?? undefined), () => void parse(request, text, done));
     });
   });
   for (const type of CLOUD_EVENTS)
     instance.addContentTypeParser(type, (request: FastifyRequest, _: unknown, done: Done) => {
       if (request.access?.rawBody !== true) return done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE());
       request.share = new Share(inFlight, request.caller?.keyId ?? '');
-      readBytes(request, done);
+      readBytes(request, slices, done);
     });
 };

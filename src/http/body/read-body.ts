@@ -1,6 +1,8 @@
 import { createGunzip } from 'node:zlib';
 import { errorCodes, type FastifyRequest } from 'fastify';
 import { Invalid } from '../../errors.js';
+import type { TimeSlices } from '../../cooperative/time-slices.js';
+import { laneOf } from '../access/caller.js';
 import { BODY_LIMIT } from '../limits.js';
 import { isGzip } from './content-encoding.js';
 
@@ -17,12 +19,15 @@ const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
  */
 export const readBody = (
   request: FastifyRequest,
+  slices: TimeSlices,
   take: (piece: Buffer) => void,
   done: (error: Error | null) => void,
 ): void => {
   const { raw, share } = request;
   const limit = request.access?.bodyLimit ?? BODY_LIMIT;
   const gunzip = isGzip(raw.headers) ? createGunzip({ chunkSize: UNPACKED_PIECE }) : undefined;
+  const source = gunzip ?? raw;
+  const lane = laneOf(request.caller ?? undefined);
   const announced = Number(raw.headers['content-length'] ?? 0);
   if (announced > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
   share?.announce(announced);
@@ -45,7 +50,12 @@ export const readBody = (
       share?.add(piece.length);
       take(piece);
     } catch (error) {
-      end(error as Error);
+      return end(error as Error);
+    }
+    // Node reads up to 2 MiB of a connection before it looks at the next one.
+    if (slices.isOver()) {
+      source.pause();
+      slices.begin(lane, () => source.resume());
     }
   };
   const onPacked = (piece: Buffer): void => {

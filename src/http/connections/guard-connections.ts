@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { Counter, type Registry } from 'prom-client';
 import type { Config } from '../../config.js';
 import { limitConnections } from './connections-per-address.js';
+import { limitPipelining } from './pipelined-requests.js';
 import { cutStalledReaders } from './stalled-readers.js';
 
 /** Guards a server against clients that hold connections, with a key or without, and counts what was done. */
@@ -12,8 +13,13 @@ export const guardConnections = (server: Server, config: Config, registry: Regis
     'http_connections_stalled_total',
     'Connections cut: an answer waited, and nothing of it was read',
   );
+  const pipelined = counter(
+    'http_connections_pipelined_total',
+    'Connections cut: too many requests waited behind the one being answered',
+  );
   // Behind a proxy all connections come from its address.
   const most = config.trustProxy.length > 0 ? 0 : config.maxConnectionsPerAddress;
   limitConnections(server, most, () => refused.inc());
+  limitPipelining(server, () => pipelined.inc());
   cutStalledReaders(server, () => cut.inc());
 };

@@ -1,0 +1,104 @@
+import { Injectable } from '@nestjs/common';
+
+/** Work in steps: it yields where it may pause. */
+export type Work<Result> = Generator<undefined, Result, undefined>;
+
+/** Does work at once, without a pause. For what is short. */
+export const finish = <Result>(work: Work<Result>): Result => {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+};
+
+/**
+ * What one turn of the event loop may spend on everything here, in ms. Short, because Node accepts one connection a
+ * turn: behind long ones a new client waits for as many turns as there are connections before its own.
+ */
+const MAX_TURN_MS = 1;
+/** What one piece of work may spend before the next lane has its turn, in ms. */
+const MAX_SHARE_MS = 1;
+
+/** @returns whether the job has ended */
+type Job = () => boolean;
+
+/**
+ * Shares the event loop fairly among lanes, of which each caller has one: round robin, a bounded time a turn. However
+ * much one of them asks for, the next request of another is one round away.
+ */
+@Injectable()
+export class TimeSlices {
+  /** The first lane is the next. A lane is here while it has jobs. */
+  private readonly lanes = new Map<string, Job[]>();
+  private turnBegan = 0;
+  private isScheduled = false;
+
+  /** Whether this turn of the event loop has had its time. */
+  isOver(): boolean {
+    if (!this.isScheduled) this.schedule();
+    return performance.now() - this.turnBegan >= MAX_TURN_MS;
+  }
+
+  /** Does something short: at once where nothing waits and this turn has time left, which is nearly always. */
+  begin(lane: string, job: () => void): void {
+    if (!this.isOver() && this.lanes.size === 0) return job();
+    this.add(lane, () => {
+      job();
+      return true;
+    });
+  }
+
+  /** Does long work, a share at a time. */
+  run<Result>(lane: string, work: Work<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.add(lane, () => {
+        const until = performance.now() + MAX_SHARE_MS;
+        try {
+          do {
+            const { done, value } = work.next();
+            if (done) {
+              resolve(value);
+              return true;
+            }
+          } while (performance.now() < until);
+          return false;
+        } catch (error) {
+          reject(error as Error);
+          return true;
+        }
+      });
+    });
+  }
+
+  private add(lane: string, job: Job): void {
+    const jobs = this.lanes.get(lane);
+    if (jobs === undefined) this.lanes.set(lane, [job]);
+    else jobs.push(job);
+    if (!this.isScheduled) this.schedule();
+  }
+
+  private schedule(): void {
+    this.isScheduled = true;
+    this.turnBegan = performance.now();
+    setImmediate(this.turn);
+  }
+
+  private readonly turn = (): void => {
+    this.isScheduled = false;
+    if (this.lanes.size === 0) return;
+    this.schedule();
+    this.next();
+  };
+
+  /** In a microtask each, so that what a job has left to microtasks, which is most of a request, counts as well. */
+  private readonly next = (): void => {
+    const [first] = this.lanes;
+    if (first === undefined || this.isOver()) return;
+    const [lane, jobs] = first;
+    const job = jobs.shift()!;
+    if (!job()) jobs.push(job);
+    this.lanes.delete(lane);
+    if (jobs.length > 0) this.lanes.set(lane, jobs);
+    queueMicrotask(this.next);
+  };
+}
