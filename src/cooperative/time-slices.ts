@@ -11,11 +11,13 @@ export const finish = <Result>(work: Work<Result>): Result => {
   }
 };
 
+/** What one turn of the event loop may spend here while nothing waits, in ms. */
+const MAX_TURN_MS = 3;
 /**
- * What one turn of the event loop may spend on everything here, in ms. Short, because Node accepts one connection a
- * turn: behind long ones a new client waits for as many turns as there are connections before its own.
+ * The same while something waits. Short, because Node accepts one connection a turn: behind long turns a new client
+ * waits for as many of them as there are connections before its own.
  */
-const MAX_TURN_MS = 1;
+const MAX_BUSY_TURN_MS = 1;
 /** What one piece of work may spend before the next lane has its turn, in ms. */
 const MAX_SHARE_MS = 1;
 
@@ -36,7 +38,7 @@ export class TimeSlices {
   /** Whether this turn of the event loop has had its time. */
   isOver(): boolean {
     if (!this.isScheduled) this.schedule();
-    return performance.now() - this.turnBegan >= MAX_TURN_MS;
+    return performance.now() - this.turnBegan >= (this.lanes.size === 0 ? MAX_TURN_MS : MAX_BUSY_TURN_MS);
   }
 
   /** Does something short: at once where nothing waits and this turn has time left, which is nearly always. */

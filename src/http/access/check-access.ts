@@ -33,18 +33,18 @@ export const checkAccess = (
     request.access = access;
     request.answer = reply.raw;
   };
+  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const tooMany = error instanceof Unauthorized ? unauthenticated.take(request) : undefined;
+    sendError(tooMany ?? error, request, reply);
+  };
   return (request, reply, done) => {
-    const refuse = (error: unknown): void => {
-      const tooMany = error instanceof Unauthorized ? unauthenticated.take(request) : undefined;
-      sendError(tooMany ?? error, request, reply);
-    };
     let caller: Caller | undefined;
     try {
       if (request.raw.url!.length > MAX_URI_LENGTH) throw new UriTooLong();
       const key = request.headers['x-api-key'];
       caller = typeof key === 'string' ? keys.verify(key) : undefined;
     } catch (error) {
-      return refuse(error);
+      return refuse(error, request, reply);
     }
     slices.begin(laneOf(caller), () => {
       // The client has left meanwhile.
@@ -52,7 +52,7 @@ export const checkAccess = (
       try {
         check(caller, request, reply);
       } catch (error) {
-        return refuse(error);
+        return refuse(error, request, reply);
       }
       done();
     });
