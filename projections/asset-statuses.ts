@@ -14,6 +14,8 @@ interface Entry {
   readonly status: string | null;
   readonly version: number;
   readonly eventId: string;
+  /** `organization:brand` of each. Null: deleted. */
+  readonly reviews: readonly string[] | null;
 }
 
 interface Incoming {
@@ -28,18 +30,24 @@ const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
   status: event.type === 'AssetStatusChanged' ? event.data.status : null,
   version: recordOf(event).version,
   eventId: id,
+  reviews:
+    event.type === 'AssetStatusChanged'
+      ? event.data.brandReviews.map(({ organization, brand }) => `${organization}:${brand}`)
+      : null,
 });
 
 const READ_ENTRIES = `
-  select change_id as "changeId", asset_hash as "assetHash", asset, status, version, event_id as "eventId"
+  select change_id as "changeId", asset_hash as "assetHash", asset, status, version, event_id as "eventId", reviews
   from asset_status_entries where change_id = any($1::text[])`;
 
 const STORE_ENTRIES = `
-  insert into asset_status_entries as e (change_id, asset_hash, asset, status, version, event_id)
-  select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::uuid[])
+  insert into asset_status_entries as e (change_id, asset_hash, asset, status, version, event_id, reviews)
+  select change_id, asset_hash, asset, status, version, event_id, string_to_array(reviews, ',')
+  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::uuid[], $7::text[])
+    i (change_id, asset_hash, asset, status, version, event_id, reviews)
   on conflict (change_id) do update
     set asset_hash = excluded.asset_hash, asset = excluded.asset, status = excluded.status,
-        version = excluded.version, event_id = excluded.event_id
+        version = excluded.version, event_id = excluded.event_id, reviews = excluded.reviews
     where (excluded.version, excluded.event_id) > (e.version, e.event_id)`;
 
 const STORE_STATUSES = `
@@ -113,5 +121,7 @@ const storeEntries = async (connection: PoolClient, entries: readonly Entry[]): 
     column('status'),
     column('version'),
     column('eventId'),
+    // Of an array of arrays `unnest` makes one row for each of the inner values.
+    column('reviews').map((reviews) => reviews?.join(',')),
   ]);
 };

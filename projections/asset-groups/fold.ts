@@ -44,7 +44,12 @@ export interface GroupedAsset {
   readonly groupId: number | null;
   readonly version: number;
   readonly eventId: string;
+  /** As it was reported; null where it is in no group. */
+  readonly type: string | null;
+  readonly content: string | null;
 }
+
+const UNGROUPED = { groupId: null, type: null, content: null };
 
 /** The newest state of everything that a batch speaks of. */
 export class NewestGroups {
@@ -84,8 +89,8 @@ export class NewestGroups {
       case 'AssetGrouped':
       case 'AssetUngrouped': {
         const { id: asset, version } = recordOf(event);
-        const groupId = event.type === 'AssetGrouped' ? event.data.groupId : null;
-        this.asset({ organization, asset, groupId, version, eventId: id });
+        const member = event.type === 'AssetGrouped' ? { groupId: event.data.groupId, ...event.data.asset } : UNGROUPED;
+        this.asset({ organization, asset, version, eventId: id, ...member });
       }
     }
   }

@@ -70,14 +70,17 @@ const writeAssets = async (tx: Transaction<Tables>, rows: readonly GroupedAsset[
       select * from unnest(
         ${column(rows, (row) => row.organization)}::text[], ${column(rows, (row) => row.asset)}::text[],
         ${column(rows, (row) => row.groupId)}::bigint[], ${column(rows, (row) => row.version)}::bigint[],
-        ${column(rows, (row) => row.eventId)}::uuid[]) as i (organization, asset, group_id, version, event_id)
+        ${column(rows, (row) => row.eventId)}::uuid[], ${column(rows, (row) => row.type)}::text[],
+        ${column(rows, (row) => row.content)}::text[])
+        as i (organization, asset, group_id, version, event_id, type, content)
     ), old as materialized (
       select a.organization, a.asset, a.group_id from incoming i join grouped_assets a using (organization, asset)
     ), moved as (
-      insert into grouped_assets as a (organization, asset, group_id, version, event_id)
-      select organization, asset, group_id, version, event_id from incoming
+      insert into grouped_assets as a (organization, asset, group_id, version, event_id, type, content)
+      select organization, asset, group_id, version, event_id, type, content from incoming
       on conflict (organization, asset) do update set
-        group_id = excluded.group_id, version = excluded.version, event_id = excluded.event_id
+        group_id = excluded.group_id, version = excluded.version, event_id = excluded.event_id,
+        type = excluded.type, content = excluded.content
       where (a.version, a.event_id) < (excluded.version, excluded.event_id)
       returning a.organization, a.asset, a.group_id
     ), difference as (

@@ -1,6 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { type Answer, AssetChecker } from './asset-checker.js';
-import { validateContent } from './content.js';
+import { contentIssue } from '../assets/content-issue.js';
 import { TimeSlices, type Work } from '../cooperative/time-slices.js';
 
 export interface Answers {
@@ -55,7 +55,7 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
     for (const content of contents) {
       const { assetCheck } = this;
       const answer =
-        validateContent(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.unreadable;
+        contentIssue(content) === undefined ? assetCheck.check(content as string, deadline) : assetCheck.unreadable;
       asked.push(Promise.resolve(answer));
       yield;
     }

@@ -1,4 +1,4 @@
-import { Conflict, NotFound, Unprocessable } from '../errors.js';
+import { Conflict, Unprocessable } from '../errors.js';
 import {
   IDEMPOTENCY_TTL_MS,
   type AssetGroupCreated,
@@ -7,6 +7,7 @@ import {
   type AssetGroupRenamed,
   type IdempotentRequest,
 } from '../events/asset-groups.js';
+import { groupNotFound } from './group-id.js';
 
 export type AssetGroupEvent = AssetGroupCreated | AssetGroupRenamed | AssetGroupDeleted | AssetGroupRefused;
 
@@ -143,15 +144,13 @@ const create = (
   };
 };
 
-const missing = (): Error => new NotFound('Asset group not found');
-
 const rename = (
   groups: AssetGroups,
   { organization, groupId, name }: CommandOf<'RenameAssetGroup'>,
   now: number,
 ): Decision => {
   const current = groups.nameById.get(groupId);
-  if (current === undefined) return { events: [], refusal: missing() };
+  if (current === undefined) return { events: [], refusal: groupNotFound() };
   if (current === name) return { events: [], groupId };
   if (groups.idByName.has(name)) return { events: [], refusal: nameTaken() };
   return { events: [{ type: 'AssetGroupRenamed', data: { organization, groupId, name, updatedAt: now } }], groupId };
@@ -162,6 +161,6 @@ const remove = (
   { organization, groupId }: CommandOf<'DeleteAssetGroup'>,
   now: number,
 ): Decision => {
-  if (groups.nameById.get(groupId) === undefined) return { events: [], refusal: missing() };
+  if (groups.nameById.get(groupId) === undefined) return { events: [], refusal: groupNotFound() };
   return { events: [{ type: 'AssetGroupDeleted', data: { organization, groupId, deletedAt: now } }], groupId };
 };

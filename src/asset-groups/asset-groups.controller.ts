@@ -10,7 +10,6 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { NotFound } from '../errors.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../http/access/origin.js';
@@ -20,25 +19,11 @@ import { REPLAYED } from '../http/errors/error-response.js';
 import { AssetGroupListDto, AssetGroupNameDto, DeletedAssetGroupDto, NamedAssetGroupDto } from './asset-groups.dto.js';
 import { CreateAssetGroup } from './create-asset-group.js';
 import { DeleteAssetGroup } from './delete-asset-group.js';
+import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from './group-id.js';
 import { ListAssetGroups } from './list-asset-groups.js';
 import { RenameAssetGroup } from './rename-asset-group.js';
 
 const NAME_TAKEN = 'A group with this name already exists';
-const NO_SUCH_GROUP = 'The organization has no group of this number.';
-
-const GROUP_ID = {
-  name: 'id',
-  description: "The group's number.",
-  schema: { type: 'integer', minimum: 1 },
-  example: 1,
-} as const;
-
-/** A group's number as it stands in an address; another text names no group. */
-const groupIdOf = (text: string): number => {
-  const id = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(id)) throw new NotFound('Asset group not found');
-  return id;
-};
 
 const REPLAYED_HEADER = {
   'Idempotent-Replayed': {

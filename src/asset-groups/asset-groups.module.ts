@@ -1,23 +1,35 @@
 import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { AssetGroupsController } from './asset-groups.controller.js';
+import { ChangeMembershipHandler } from './change-membership.js';
 import { CommandQueue } from './command-queue.js';
 import { CreateAssetGroupHandler } from './create-asset-group.js';
 import { DeleteAssetGroupHandler } from './delete-asset-group.js';
+import { GetAssetGroupHandler, GroupFinder } from './get-asset-group.js';
+import { GroupAssetsController } from './group-assets.controller.js';
 import { ListAssetGroupsHandler } from './list-asset-groups.js';
+import { ListGroupAssetsHandler } from './list-group-assets.js';
+import { MembershipQueue } from './membership-queue.js';
+import { ModelCatchUp } from './model-catch-up.js';
 import { RenameAssetGroupHandler } from './rename-asset-group.js';
 import { StreamTailCache } from './tail.js';
 
 @Module({
   imports: [CqrsModule],
-  controllers: [AssetGroupsController],
+  controllers: [AssetGroupsController, GroupAssetsController],
   providers: [
     StreamTailCache,
     CommandQueue,
+    GroupFinder,
+    ModelCatchUp,
+    MembershipQueue,
     CreateAssetGroupHandler,
     RenameAssetGroupHandler,
     DeleteAssetGroupHandler,
     ListAssetGroupsHandler,
+    GetAssetGroupHandler,
+    ListGroupAssetsHandler,
+    ChangeMembershipHandler,
   ],
 })
 export class AssetGroupsModule {}

@@ -162,6 +162,9 @@ export interface GroupedAssetsTable {
   group_id: number | null;
   version: number;
   event_id: string;
+  /** As it was reported. Absent: in no group, or a row of before these columns, of which the log says it. */
+  type: string | null;
+  content: string | null;
 }
 
 /** How many assets are in a group; no row where none is. */
@@ -181,6 +184,8 @@ export interface AssetStatusEntriesTable {
   status: string | null;
   version: number;
   event_id: string;
+  /** `organization:brand` of each review. Null: deleted, or a row of before this column, of which the log says it. */
+  reviews: string[] | null;
 }
 
 /** What each asset that was ever named is now. Rows are never deleted, so that whoever follows sees every change. */

@@ -5,9 +5,11 @@ import { assetGroups } from '../../projections/asset-groups/projection.js';
 import { readCheckpoints } from '../../projections/engine/checkpoints.js';
 import { Projector } from '../../projections/engine/projector.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
+import { ChangeMembership } from '../../src/asset-groups/change-membership.js';
 import { CreateAssetGroup } from '../../src/asset-groups/create-asset-group.js';
 import { DeleteAssetGroup } from '../../src/asset-groups/delete-asset-group.js';
 import { ListAssetGroups } from '../../src/asset-groups/list-asset-groups.js';
+import { ListGroupAssets } from '../../src/asset-groups/list-group-assets.js';
 import { Conflict } from '../../src/errors.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventStores } from '../support/event-store.js';
@@ -17,6 +19,7 @@ import { createDatabase, type TestDatabase } from '../support/postgres.js';
 const FULL = process.env['GROUPS_DOSE'] === 'full';
 const CREATES_AT_ONCE = FULL ? 10_000 : 1_000;
 const LISTS = FULL ? 1_000 : 40;
+const MEMBERSHIPS = FULL ? 500 : 10;
 
 interface Listed {
   readonly id: number;
@@ -51,6 +54,22 @@ describe.each(LOGS)('two instances on the log in $name', ({ open }) => {
   const list = async (n: number, organization: string): Promise<readonly Listed[]> => {
     const json = await instance(n).app.get(QueryBus).execute(new ListAssetGroups(organization));
     return (JSON.parse(json.toString()) as { groups: Listed[] }).groups;
+  };
+  const change = async (
+    n: number,
+    action: 'add' | 'remove',
+    organization: string,
+    group: number,
+    contents: readonly string[],
+  ): Promise<readonly string[]> => {
+    const command = new ChangeMembership(action, organization, group, contents);
+    return (await instance(n).app.get(CommandBus).execute(command)).map(({ result }) => result);
+  };
+  const members = async (n: number, organization: string, group: number): Promise<readonly string[]> => {
+    const { assets } = await instance(n)
+      .app.get(QueryBus)
+      .execute(new ListGroupAssets(organization, group, 1_000));
+    return assets.map(({ content }) => content).sort();
   };
   const follow = async (until: () => Promise<boolean>): Promise<void> => {
     const { log, pool } = instances[0]!;
@@ -115,6 +134,44 @@ describe.each(LOGS)('two instances on the log in $name', ({ open }) => {
         Array.from({ length: n }, (_, i) => i + 1),
       );
     }
+    isDone = true;
+    await following;
+  });
+
+  it(`have each of ${MEMBERSHIPS} changes of a group in the other's next list and count`, async () => {
+    let isDone = false;
+    const following = follow(async () => isDone);
+    await create(0, 'filled', 'A');
+    for (let n = 1; n <= MEMBERSHIPS; n += 1) {
+      expect(await change(n, 'add', 'filled', 1, [`${n}.example`, 'always.example'])).toEqual([
+        'added',
+        n === 1 ? 'added' : 'unchanged',
+      ]);
+      expect(await list(n + 1, 'filled')).toEqual([{ id: 1, name: 'A', assetCount: n + 1 }]);
+      expect(await members(n + 1, 'filled', 1)).toHaveLength(n + 1);
+    }
+    expect(await change(0, 'remove', 'filled', 1, ['always.example'])).toEqual(['removed']);
+    expect(await members(1, 'filled', 1)).toHaveLength(MEMBERSHIPS);
+    isDone = true;
+    await following;
+  });
+
+  it('have each asset in one group after they moved the same ones at once', async () => {
+    let isDone = false;
+    const following = follow(async () => isDone);
+    for (const name of ['A', 'B', 'C']) await create(0, 'moved', name);
+    const assets = Array.from({ length: 60 }, (_, n) => `${n}.example`);
+    await Promise.all(
+      Array.from({ length: 24 }, (_, n) => change(n, n % 8 === 7 ? 'remove' : 'add', 'moved', 1 + (n % 3), assets)),
+    );
+    const [a, b] = [await list(0, 'moved'), await list(1, 'moved')];
+    expect(a).toEqual(b);
+    const all = await Promise.all(a.map(({ id }) => members(id, 'moved', id)));
+    expect(a.map(({ assetCount }) => assetCount)).toEqual(all.map(({ length }) => length));
+    expect(new Set(all.flat()).size).toBe(all.flat().length);
+    const last = await change(0, 'add', 'moved', 1, assets);
+    expect(last).not.toContain('error');
+    expect(await members(1, 'moved', 1)).toEqual(assets.toSorted());
     isDone = true;
     await following;
   });

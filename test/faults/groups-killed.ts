@@ -4,6 +4,7 @@ import { openEventLog } from '../../src/event-log/open-event-log.js';
 import { EventStoreDouble } from '../support/eventstore-double/server.js';
 import { createDatabase } from '../support/postgres.js';
 import { cloudEvent, sent } from '../support/upstream.js';
+import type { Random } from '../support/random.js';
 import type { Fault, Outcome } from './fault.js';
 import { type Answer, ask } from './rig/ask.js';
 import { checkVerify, counted } from './rig/check.js';
@@ -18,6 +19,11 @@ interface Dose {
 
 type Log = 'PostgreSQL' | 'EventStoreDB';
 
+interface Counted {
+  readonly id: number;
+  readonly assetCount: number;
+}
+
 interface Listed {
   readonly id: number;
   readonly name: string;
@@ -27,7 +33,9 @@ const ORGANIZATION = 'acme';
 /** Clients that create one group after the other. */
 const CLIENTS = 6;
 /** The longest that they do so before the service dies, ms. */
-const MAX_ROUND = 120;
+const MAX_ROUND = 200;
+/** Which they fill and empty. */
+const GROUPS = [1, 2, 3];
 
 const openGround = async (scene: Scene, kind: Log): Promise<Environment> => {
   const database = await createDatabase({ migrated: false });
@@ -90,6 +98,100 @@ class Clients {
   }
 }
 
+/** Contents that one client puts into groups, takes out and moves; nobody else does. */
+const OWN_ASSETS = 12;
+const PAGE = 50;
+
+/** What one client knows of where its assets are. */
+class Member {
+  /** The group it was last answered for, 0 for none; and where later requests that were not answered may have put it. */
+  private readonly places = new Map<string, { answered: number; possible: number[] }>();
+
+  constructor(
+    private readonly name: number,
+    private readonly url: () => string,
+    private readonly key: string,
+    private readonly findings: string[],
+  ) {}
+
+  /** Puts a few of its assets into a group, or takes them out of the one that it last put them into. */
+  async change(random: Random, groups: readonly number[]): Promise<void> {
+    const group = random.pick(groups);
+    const contents = Array.from({ length: OWN_ASSETS }, (_, n) => `c${this.name}-${n}.example`).filter(() =>
+      random.chance(0.4),
+    );
+    if (contents.length > 0) await this.send(contents, group, random.chance(0.3) ? 'remove' : 'add');
+  }
+
+  /** What was answered is where it was answered to be, what was not is there or where it was before. */
+  check(groupOf: ReadonlyMap<string, number>): void {
+    for (const [content, place] of this.places) {
+      const { answered, possible } = place;
+      const found = groupOf.get(content) ?? 0;
+      if (found !== answered && !possible.includes(found))
+        this.findings.push(`${content} was put into ${answered} and is in ${found}`);
+      this.places.set(content, { answered: found, possible: [] });
+    }
+  }
+
+  private async send(contents: readonly string[], group: number, action: 'add' | 'remove'): Promise<void> {
+    const path = `/v2/organization/asset-groups/${group}/assets${action === 'remove' ? '/remove' : ''}`;
+    const befores = contents.map((content) => this.places.get(content) ?? { answered: 0, possible: [] });
+    const afterOf = (before: number): number => (action === 'add' ? group : before === group ? 0 : before);
+    contents.forEach((content, n) => {
+      const { answered, possible } = befores[n]!;
+      const places = [answered, ...possible];
+      this.places.set(content, { answered, possible: [...new Set([...possible, ...places.map(afterOf)])] });
+    });
+    const question = { key: this.key, method: 'POST', type: 'application/json', body: JSON.stringify({ contents }) };
+    const { status, body } = await ask(this.url() + path, question).catch(() => ({ status: 0, body: undefined }));
+    if (status !== 200) return;
+    const found = await this.groupOf(group);
+    contents.forEach((content, n) => {
+      const { result, movedFrom } = body.results[n];
+      const { answered, possible } = befores[n]!;
+      const before = result === 'moved' ? movedFrom : result === 'added' ? 0 : result === 'removed' ? group : undefined;
+      if (before !== undefined && before !== answered && !possible.includes(before))
+        this.findings.push(`${content} was ${result} from ${before}, but was in ${answered}`);
+      if (found !== undefined && found.has(content) !== (action === 'add'))
+        this.findings.push(`${content} was answered as ${result}, and the next list has it otherwise`);
+      if (action === 'add') this.places.set(content, { answered: group, possible: [] });
+      else {
+        const rest = [answered, ...possible].map(afterOf);
+        this.places.set(content, { answered: rest[0]!, possible: rest.slice(1) });
+      }
+    });
+  }
+
+  private async groupOf(group: number): Promise<ReadonlySet<string> | undefined> {
+    const url = `${this.url()}/v2/organization/asset-groups/${group}/assets?limit=1000`;
+    const { status, body } = await ask(url, { key: this.key }).catch(() => ({ status: 0, body: undefined }));
+    return status === 200 ? new Set(body.assets.map(({ content }: { content: string }) => content)) : undefined;
+  }
+}
+
+/** Every member of every group by its content, read page by page; each once, and as many as the list counts. */
+const readMembers = async (url: string, key: string, findings: string[]): Promise<ReadonlyMap<string, number>> => {
+  const groups = `${url}/v2/organization/asset-groups`;
+  const groupOf = new Map<string, number>();
+  for (const { id, assetCount } of (await ask(groups, { key })).body.groups as readonly Counted[]) {
+    let listed = 0;
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const { body }: Answer = await ask(`${groups}/${id}/assets?limit=${PAGE}${cursor && `&cursor=${cursor}`}`, {
+        key,
+      });
+      for (const { content } of body.assets) {
+        if (groupOf.has(content)) findings.push(`${content} is in ${groupOf.get(content)} and in ${id}`);
+        groupOf.set(content, id);
+        listed += 1;
+      }
+      cursor = body.nextCursor;
+    }
+    if (listed !== assetCount) findings.push(`Group ${id} counts ${assetCount} assets and lists ${listed}`);
+  }
+  return groupOf;
+};
+
 const killInTheMiddle = async (scene: Scene, kind: Log, { rounds }: Dose, preload?: string): Promise<Outcome> => {
   const env = await openGround(scene, kind);
   let service = (await Service.start(scene, { env, preload })).service;
@@ -98,6 +200,12 @@ const killInTheMiddle = async (scene: Scene, kind: Log, { rounds }: Dose, preloa
   const keys = await issueKeys(log, [ORGANIZATION]);
   await keysKnown(service.url, keys);
   const clients = new Clients(() => service.url, keys.read[ORGANIZATION]!);
+  const members = Array.from(
+    { length: CLIENTS },
+    (_, n) => new Member(n, () => service.url, keys.read[ORGANIZATION]!, clients.findings),
+  );
+  for (const name of ['First', 'Second', 'Third']) await clients.create(name);
+  for (const member of members) await member.change(scene.random, GROUPS);
   let asset = 0;
   const group = (groupId: number): Promise<unknown> =>
     ask(`${service.url}/v2/events`, {
@@ -119,8 +227,9 @@ const killInTheMiddle = async (scene: Scene, kind: Log, { rounds }: Dose, preloa
   for (let round = 1; round <= rounds && clients.findings.length === 0; round += 1) {
     scene.tell(`round ${round} of ${rounds}, ${clients.numbers.size} groups`);
     let isOver = false;
-    const working = Array.from({ length: CLIENTS }, async () => {
+    const working = members.map(async (member) => {
       while (!isOver) {
+        await member.change(scene.random, GROUPS);
         await clients.create();
         if (scene.random.chance(0.2)) await group(1 + scene.random.int(clients.numbers.size + 1));
       }
@@ -133,13 +242,16 @@ const killInTheMiddle = async (scene: Scene, kind: Log, { rounds }: Dose, preloa
     service = (await Service.start(scene, { env, preload })).service;
     await keysKnown(service.url, keys);
     await clients.look();
+    // What the dead service stored and did not answer may still be on its way into the lists.
+    await counted(service.url);
+    const groupOf = await readMembers(service.url, keys.read[ORGANIZATION]!, clients.findings);
+    for (const member of members) member.check(groupOf);
   }
-  await counted(service.url);
   if (preload === undefined) clients.findings.push(...(await checkVerify(scene, env)));
   await service.stop();
   return {
-    dose: `${rounds} × kill -9 amid ${CLIENTS} clients that create`,
-    seen: `${clients.numbers.size} groups, ${cut} creates cut off, each name free or listed`,
+    dose: `${rounds} × kill -9 amid ${CLIENTS} clients that create, fill and empty groups`,
+    seen: `${clients.numbers.size} groups, ${cut} creates cut off, each name free or listed, each asset where it was put`,
     findings: clients.findings,
   };
 };
@@ -156,7 +268,7 @@ const ANSWERED_TOO_EARLY = `data:text/javascript,${encodeURIComponent(`
 const killedWhileCreating = (kind: Log): Fault<Dose> => {
   const fault: Fault<Dose> = {
     name: `groups on ${kind}`,
-    what: `kill -9 of the service while groups are created, the log in ${kind}`,
+    what: `kill -9 of the service while groups are created and filled, the log in ${kind}`,
     doses: { short: { rounds: 1 }, full: { rounds: 50 } },
     run: (scene, dose) => killInTheMiddle(scene, kind, dose),
     guard: 'a create is answered after its append',

@@ -44,6 +44,11 @@ const requestOf = (random: Random, other: string): readonly [string, string, obj
     ['GET', `/v2/organization/brands?organization=${other}`],
     ['GET', '/v2/organization/asset-groups'],
     ['GET', `/v2/organization/asset-groups?organization=${other}`],
+    ['GET', `/v2/organization/asset-groups/1?organization=${other}`],
+    ['GET', `/v2/organization/asset-groups/1/assets?organization=${other}`],
+    ['GET', '/v2/organization/asset-groups/2/assets'],
+    ['POST', '/v2/organization/asset-groups/1/assets', { contents: [`host-of.${other}.example`], organization: other }],
+    ['POST', '/v2/organization/asset-groups/2/assets/remove', { contents: [`host-of.${other}.example`] }],
     ['PATCH', '/v2/organization/asset-groups/2', { name: theirs.slice(0, 4), organization: other }],
     ['DELETE', '/v2/organization/asset-groups/2'],
     ['POST', '/v2/asset/check', { content: `host-of.${other}.example`, organization: other }],
@@ -97,6 +102,8 @@ const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
   for (const [theirs, nobodys, method] of [
     [brand + canary(TENANTS[2]!), `${brand}nobodys`, 'GET'],
     [`${group}2`, `${group}999`, 'DELETE'],
+    [`${group}2`, `${group}999`, 'GET'],
+    [`${group}2/assets`, `${group}999/assets`, 'GET'],
   ] as const) {
     const [foreign, unknown] = [await ask(theirs, { method, key }), await ask(nobodys, { method, key })];
     if (foreign.status !== 404 || JSON.stringify(foreign.body) !== JSON.stringify(unknown.body))

@@ -1,0 +1,85 @@
+import { Injectable } from '@nestjs/common';
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { groupNotFound } from './group-id.js';
+import { StreamTailCache } from './tail.js';
+
+export interface CountedAssetGroup {
+  readonly id: number;
+  readonly name: string;
+  readonly assetCount: number;
+}
+
+export class GetAssetGroup extends Query<CountedAssetGroup> {
+  constructor(
+    readonly organization: string,
+    readonly groupId: number,
+  ) {
+    super();
+  }
+}
+
+interface Row {
+  revision: number | null;
+  name: string | null;
+  n: number | null;
+}
+
+const FIND = {
+  name: 'asset-groups-find',
+  text: `
+    select s.revision, g.name, c.n
+    from (values ($1::text, $2::bigint)) asked (organization, group_id)
+    left join read.asset_group_streams s using (organization)
+    left join read.asset_groups g using (organization, group_id)
+    left join read.asset_group_counts c using (organization, group_id)`,
+};
+/** Milliseconds. */
+const TIME_LIMIT = 2_500;
+
+/** One group as it is now, on every instance: what the read model says, overruled by the stream's tail after it. */
+@Injectable()
+export class GroupFinder {
+  constructor(
+    private readonly pool: Pool,
+    private readonly tails: StreamTailCache,
+  ) {}
+
+  /** @throws NotFound where the organization has no such group */
+  async get(organization: string, groupId: number): Promise<CountedAssetGroup> {
+    const group = await this.find(organization, groupId);
+    if (!group) throw groupNotFound();
+    return group;
+  }
+
+  /** @returns undefined where the organization has no such group */
+  find(organization: string, groupId: number): Promise<CountedAssetGroup | undefined> {
+    return this.tails.read(
+      organization,
+      () => this.readModel(organization, groupId),
+      (model, tail) => {
+        const { nameById } = tail.state;
+        const name = nameById.has(groupId) ? nameById.get(groupId) : model.name;
+        return name === undefined ? undefined : { id: groupId, name, assetCount: model.assetCount };
+      },
+    );
+  }
+
+  private async readModel(
+    organization: string,
+    groupId: number,
+  ): Promise<{ revision: bigint; name: string | undefined; assetCount: number }> {
+    const query = { ...FIND, values: [organization, groupId], query_timeout: TIME_LIMIT };
+    const { revision, name, n } = (await this.pool.query<Row>(query)).rows[0]!;
+    return { revision: BigInt(revision ?? -1), name: name ?? undefined, assetCount: n ?? 0 };
+  }
+}
+
+@QueryHandler(GetAssetGroup)
+export class GetAssetGroupHandler implements IQueryHandler<GetAssetGroup> {
+  constructor(private readonly groups: GroupFinder) {}
+
+  execute({ organization, groupId }: GetAssetGroup): Promise<CountedAssetGroup> {
+    return this.groups.get(organization, groupId);
+  }
+}

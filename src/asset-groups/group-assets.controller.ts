@@ -1,0 +1,113 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Access } from '../http/access/access.js';
+import { Organization } from '../http/access/caller.js';
+import { type Origin, RequestOrigin } from '../http/access/origin.js';
+import { ApiFailure } from '../http/errors/api-failure.js';
+import { ListedAssetGroupDto } from './asset-groups.dto.js';
+import { ChangeMembership } from './change-membership.js';
+import { GetAssetGroup } from './get-asset-group.js';
+import {
+  AssignmentAnswer,
+  DEFAULT_LIMIT,
+  GroupAssetPageDto,
+  GroupAssetsRequest,
+  MembershipRequest,
+  RemovalAnswer,
+} from './group-assets.dto.js';
+import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from './group-id.js';
+import { ListGroupAssets } from './list-group-assets.js';
+import type { MembershipItem, MembershipResult } from './membership.js';
+
+/** 1,000 contents of 4,096 characters and more. Bytes. */
+const MAX_BODY = 5 * 1_024 * 1_024;
+/** Room for fields that nobody asked for. */
+const BOUNDS = { depth: 32, values: 4_096 };
+const WRITE = { scope: 'write', bodyLimit: MAX_BODY, json: BOUNDS } as const;
+
+const REPEATABLE =
+  'The answer comes once the change is in the next list and count, on every instance. After a 503, or no answer, ' +
+  'send the same request again: what was stored is `unchanged` then.';
+
+const count = (results: readonly MembershipItem[], result: MembershipResult): number =>
+  results.filter((item) => item.result === result).length;
+
+@ApiTags('Asset groups')
+@Controller('v2/organization/asset-groups/:id')
+export class GroupAssetsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+  ) {}
+
+  @Get()
+  @Access({ scope: 'read' })
+  @ApiOperation({ summary: 'One group with its asset count' })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'The group as it is now.', type: ListedAssetGroupDto })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  getAssetGroup(@Organization() organization: string, @Param('id') id: string): Promise<ListedAssetGroupDto> {
+    return this.queries.execute(new GetAssetGroup(organization, groupIdOf(id)));
+  }
+
+  @Get('assets')
+  @Access({ scope: 'read' })
+  @ApiOperation({ summary: 'The assets of a group, page by page' })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'A page of the group.', type: GroupAssetPageDto })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  listGroupAssets(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Query() { limit, cursor }: GroupAssetsRequest,
+  ): Promise<GroupAssetPageDto> {
+    const most = limit === undefined ? DEFAULT_LIMIT : Number(limit);
+    return this.queries.execute(new ListGroupAssets(organization, groupIdOf(id), most, cursor));
+  }
+
+  @Post('assets')
+  @HttpCode(200)
+  @Access(WRITE)
+  @ApiOperation({
+    summary: 'Put up to 1,000 assets into a group',
+    description: `An asset is in one group at most: one that is in another is moved. ${REPEATABLE}`,
+  })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'What became of each content.', type: AssignmentAnswer })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  async assignAssets(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() { contents }: MembershipRequest,
+    @RequestOrigin() origin: Origin,
+  ): Promise<AssignmentAnswer> {
+    const command = new ChangeMembership('add', organization, groupIdOf(id), contents, origin);
+    const results = await this.commands.execute(command);
+    const [added, moved] = [count(results, 'added'), count(results, 'moved')];
+    const [unchanged, errored] = [count(results, 'unchanged'), count(results, 'error')];
+    return { results, summary: { added, moved, unchanged, errored } };
+  }
+
+  @Post('assets/remove')
+  @HttpCode(200)
+  @Access(WRITE)
+  @ApiOperation({
+    summary: 'Take up to 1,000 assets out of a group',
+    description: `They are in no group then; an asset of another group stays where it is. ${REPEATABLE}`,
+  })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'What became of each content.', type: RemovalAnswer })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  async unassignAssets(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() { contents }: MembershipRequest,
+    @RequestOrigin() origin: Origin,
+  ): Promise<RemovalAnswer> {
+    const command = new ChangeMembership('remove', organization, groupIdOf(id), contents, origin);
+    const results = await this.commands.execute(command);
+    const [removed, unchanged] = [count(results, 'removed'), count(results, 'unchanged')];
+    return { results, summary: { removed, unchanged, errored: count(results, 'error') } };
+  }
+}

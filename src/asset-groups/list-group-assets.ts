@@ -1,0 +1,107 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import type { Asset } from '../assets/asset.js';
+import { EventLog } from '../event-log/event-log.js';
+import { findEvents } from '../event-log/find-events.js';
+import { parseEvent } from '../events/event.js';
+import { formatInstant } from '../events/instant.js';
+import { asUnavailable } from '../postgres/transient-errors.js';
+import { GroupFinder } from './get-asset-group.js';
+import { cursorAfter, readCursor } from './member-cursor.js';
+
+export interface GroupAsset extends Asset {
+  /** ISO 8601, UTC. */
+  readonly since: string;
+}
+
+export interface GroupAssetPage {
+  readonly assets: GroupAsset[];
+  /** Absent with the last page. */
+  readonly nextCursor?: string;
+}
+
+export class ListGroupAssets extends Query<GroupAssetPage> {
+  constructor(
+    readonly organization: string,
+    readonly groupId: number,
+    readonly limit: number,
+    /** As an earlier page gave it. */
+    readonly cursor?: string,
+  ) {
+    super();
+  }
+}
+
+// By the asset's hash: the one thing of a member that no event changes, so that a page begins where the last one ended
+// whatever is written in between.
+const MEMBERS = {
+  name: 'asset-groups-members',
+  text: `
+    select asset as hash, type, content, version, event_id as "eventId"
+    from read.grouped_assets
+    where organization = $1 and group_id = $2 and asset > $3
+    order by asset limit $4`,
+};
+/** Milliseconds. */
+const TIME_LIMIT = 4_500;
+/** Streams read at a time, where the row does not say what the asset is. */
+const MAX_STREAMS = 8;
+
+interface Row {
+  hash: string;
+  type: string | null;
+  content: string | null;
+  version: number;
+  eventId: string;
+}
+
+@QueryHandler(ListGroupAssets)
+export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+    private readonly groups: GroupFinder,
+  ) {}
+
+  /**
+   * @throws Invalid where the cursor is not of this group
+   * @throws NotFound where the organization has no such group
+   * @throws Unavailable where the log or the database is away
+   */
+  async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<GroupAssetPage> {
+    const after = cursor === undefined ? '' : readCursor(cursor, groupId);
+    try {
+      await this.groups.get(organization, groupId);
+      // One more than is shown says whether there is another page.
+      const values = [organization, groupId, after, limit + 1];
+      const query = { ...MEMBERS, values, query_timeout: TIME_LIMIT };
+      const { rows } = await this.pool.query<Row>(query);
+      const page = rows.slice(0, limit);
+      const unsaid = await this.readUnsaid(organization, page);
+      const assets = page.map(({ hash, type, content, version }) => {
+        const asset = type === null || content === null ? unsaid.get(hash)! : { type, content };
+        return { ...asset, since: formatInstant(Math.floor(version / 2)) };
+      });
+      return rows.length > limit ? { assets, nextCursor: cursorAfter(groupId, page.at(-1)!.hash) } : { assets };
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  }
+
+  /** What rows of an earlier version do not say of their assets, from the log. */
+  private async readUnsaid(organization: string, page: readonly Row[]): Promise<ReadonlyMap<string, Asset>> {
+    const rows = page.filter(({ type }) => type === null);
+    const assets = new Map<string, Asset>();
+    for (let start = 0; start < rows.length; start += MAX_STREAMS)
+      await Promise.all(
+        rows.slice(start, start + MAX_STREAMS).map(async ({ hash, eventId }) => {
+          const stream = `groupedAsset-${organization}:${hash}`;
+          const recorded = (await findEvents(this.log, stream, new Set([eventId]))).get(eventId);
+          const { event } = parseEvent('AssetGrouped', recorded?.data);
+          if (!event) throw new Error(`${stream} does not hold ${eventId}; run "projections rebuild asset-groups"`);
+          assets.set(hash, event.data.asset);
+        }),
+      );
+    return assets;
+  }
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Unavailable } from '../errors.js';
+import { EventLog, type NewEvent } from '../event-log/event-log.js';
+import { eventIdOf } from '../events/event-id.js';
+import { toJson, type UpstreamEvent } from '../events/event.js';
+import { formatInstant } from '../events/instant.js';
+import { streamOf } from '../events/streams.js';
+import type { Origin } from '../http/access/origin.js';
+import { TooManyRequests } from '../http/errors/error-response.js';
+import { asUnavailable } from '../postgres/transient-errors.js';
+import { GroupFinder } from './get-asset-group.js';
+import { groupNotFound } from './group-id.js';
+import { decideMembership, type MembershipItem, type MembershipRequest, type Placement } from './membership.js';
+import { ModelCatchUp } from './model-catch-up.js';
+
+interface Waiting {
+  readonly request: MembershipRequest;
+  /** Whose request it is, kept in its events' metadata. */
+  readonly origin: Origin;
+  /** `performance.now()` */
+  readonly since: number;
+  readonly resolve: (items: readonly MembershipItem[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const SOURCE = 'urn:threat-protection:asset-groups';
+/** Requests are decided together up to this many contents, which is what a single one may have. */
+const MAX_CONTENTS = 1_000;
+/** Contents of one organization that wait for what is being written, in this process. */
+const MAX_WAITING = 8_000;
+/** No request waits for longer. Milliseconds. */
+const MAX_WAIT = 4_000;
+/** What is stored in one step; other organizations' events come in between. */
+const MAX_AT_ONCE = 250;
+const RETRY_AFTER_SECONDS = 1;
+/** Milliseconds. */
+const TIME_LIMIT = 2_500;
+
+const PLACEMENTS = {
+  name: 'asset-groups-placements',
+  text: `
+    select a.asset as hash, g.group_id as "groupId", a.version
+    from read.grouped_assets a
+    left join read.asset_groups g
+      on g.organization = a.organization and g.group_id = a.group_id and g.name is not null
+    where a.organization = $1 and a.asset = any($2::text[])`,
+};
+
+interface Row {
+  hash: string;
+  groupId: number | null;
+  version: number;
+}
+
+const tooMany = (): Error =>
+  new TooManyRequests(
+    RETRY_AFTER_SECONDS,
+    'Too many changes of this organization wait; try again after the seconds in Retry-After',
+  );
+
+/** As upstream would report it, so that the same rules hold for it everywhere. */
+const entryOf = (event: UpstreamEvent, now: number, origin: Origin): { stream: string; event: NewEvent } => {
+  const stream = streamOf(event);
+  const { type } = event;
+  const id = randomUUID();
+  const metadata = { source: SOURCE, id, time: formatInstant(now), ...origin };
+  return { stream, event: { id: eventIdOf(SOURCE, id, type, stream), type, data: toJson(event), metadata } };
+};
+
+/**
+ * Where changes of membership become events. Each organization has a queue here, and what waits in it is decided and
+ * stored together, one request after the other. A request is answered once the read model has what it wrote, so that it
+ * is in the next list and count, on every instance. Before it is decided, the model has what was reported until then, so
+ * that `unchanged` and `moved` are exact and no event of ours is older than the one it follows. So nobody gets further
+ * ahead of the projector than one batch. Between instances, and between them and upstream, the last writer wins.
+ */
+@Injectable()
+export class MembershipQueue {
+  /** The organizations whose requests are being worked on, with those that wait. */
+  private readonly waiting = new Map<string, Waiting[]>();
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly pool: Pool,
+    private readonly groups: GroupFinder,
+    private readonly model: ModelCatchUp,
+  ) {}
+
+  /**
+   * @returns an item for each content, in order
+   * @throws NotFound where the organization has no such group, or no longer has it in the end
+   * @throws Unavailable where part of it may be stored; the same request again completes it
+   * @throws TooManyRequests where too much of the organization is waiting
+   */
+  execute(request: MembershipRequest, origin: Origin = {}): Promise<readonly MembershipItem[]> {
+    return new Promise((resolve, reject) => {
+      const one: Waiting = { request, origin, since: performance.now(), resolve, reject };
+      const queue = this.waiting.get(request.organization);
+      if (!queue) {
+        const begun = [one];
+        this.waiting.set(request.organization, begun);
+        void this.work(request.organization, begun);
+      } else if (contentsOf(queue) + request.contents.length > MAX_WAITING) reject(tooMany());
+      else queue.push(one);
+    });
+  }
+
+  private async work(organization: string, queue: Waiting[]): Promise<void> {
+    while (queue.length > 0) {
+      const batch = takeBatch(queue);
+      try {
+        await this.processBatch(organization, batch);
+      } catch (caught) {
+        const error = asUnavailable(caught);
+        // Those that waited behind a log or a projector that is away have waited long enough.
+        const failed = error instanceof Unavailable ? [...batch, ...queue.splice(0)] : batch;
+        for (const { reject } of failed) reject(error);
+      }
+    }
+    this.waiting.delete(organization);
+  }
+
+  private async processBatch(organization: string, all: readonly Waiting[]): Promise<void> {
+    const batch = await this.withGroup(organization, all);
+    if (batch.length === 0) return;
+    await this.model.run();
+    const placements = await this.readPlacements(organization, batch);
+    const now = Date.now();
+    const entries: { stream: string; event: NewEvent }[] = [];
+    const decided = batch.map((one) => {
+      const { items, events } = decideMembership(one.request, placements, now);
+      for (const event of events) entries.push(entryOf(event, now, one.origin));
+      return { ...one, items };
+    });
+    for (let start = 0; start < entries.length; start += MAX_AT_ONCE)
+      await this.log.appendAll(entries.slice(start, start + MAX_AT_ONCE));
+    if (entries.length > 0) await this.model.run();
+    // Who deleted a group meanwhile was answered how many assets were in it, perhaps without these.
+    for (const { resolve, items } of await this.withGroup(organization, decided)) resolve(items);
+  }
+
+  /** Those whose group there is; the others are answered that there is not. */
+  private async withGroup<One extends Waiting>(organization: string, batch: readonly One[]): Promise<One[]> {
+    const ids = [...new Set(batch.map(({ request }) => request.groupId))];
+    const found = await Promise.all(ids.map((id) => this.groups.find(organization, id)));
+    const there = new Set(found.flatMap((group) => group?.id ?? []));
+    return batch.filter(({ request, reject }) => {
+      if (!there.has(request.groupId)) reject(groupNotFound());
+      return there.has(request.groupId);
+    });
+  }
+
+  private async readPlacements(organization: string, batch: readonly Waiting[]): Promise<Map<string, Placement>> {
+    const contents = batch.flatMap(({ request }) => request.contents);
+    const hashes = new Set(contents.flatMap((content) => (content.error ? [] : [content.hash])));
+    const query = { ...PLACEMENTS, values: [organization, [...hashes]], query_timeout: TIME_LIMIT };
+    const { rows } = await this.pool.query<Row>(query);
+    return new Map(
+      rows.map(({ hash, groupId, version }) => [
+        hash,
+        { groupId: groupId ?? undefined, updatedAt: Math.floor(version / 2) },
+      ]),
+    );
+  }
+}
+
+const contentsOf = (queue: readonly Waiting[]): number =>
+  queue.reduce((sum, { request }) => sum + request.contents.length, 0);
+
+/** The first of those that wait, one at least; who has waited for too long is answered so. */
+const takeBatch = (queue: Waiting[]): Waiting[] => {
+  const late = performance.now() - MAX_WAIT;
+  while (queue[0] && queue[0].since < late) queue.shift()!.reject(tooMany());
+  let contents = 0;
+  const end = queue.findIndex(({ request }, n) => (contents += request.contents.length) > MAX_CONTENTS && n > 0);
+  return queue.splice(0, end === -1 ? queue.length : end);
+};

@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable, Optional } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Unavailable } from '../errors.js';
+import { BEGINNING, EventLog } from '../event-log/event-log.js';
+import { coalesce } from './coalesce.js';
+
+const POSITION = {
+  name: 'asset-groups-position',
+  text: `select position from read.checkpoints where projection = 'asset-groups'`,
+};
+/** Milliseconds. */
+const LOOK_EVERY = 10;
+/** A projector that died is replaced within 5 s; who asks again after this meets the next one. Milliseconds. */
+const PATIENCE = 4_000;
+const TIME_LIMIT = 2_500;
+
+/**
+ * Waits until the read model of the groups holds all that the log holds. It is one model for every instance, so what
+ * is in it once is in every later answer of each of them.
+ */
+@Injectable()
+export class ModelCatchUp {
+  /** Shared by all who wait, so that many of them cost one look-up. */
+  private readonly position: () => Promise<bigint>;
+
+  constructor(
+    pool: Pool,
+    private readonly log: EventLog,
+    /** Milliseconds. */
+    @Optional() private readonly patience: number = PATIENCE,
+  ) {
+    this.position = coalesce(async () => {
+      const query = { ...POSITION, query_timeout: TIME_LIMIT };
+      const { rows } = await pool.query<{ position: number }>(query);
+      return rows[0] === undefined ? BEGINNING : BigInt(rows[0].position);
+    });
+  }
+
+  /**
+   * Up to the log's end as it is when this is called, or later.
+   * @throws Unavailable where the projector is away, or too far behind
+   */
+  async run(): Promise<void> {
+    const giveUp = performance.now() + this.patience;
+    const head = await this.log.head();
+    while ((await this.position()) < head) {
+      if (performance.now() > giveUp)
+        throw new Unavailable('The groups are behind what was reported; what was sent may be stored, send it again');
+      await sleep(LOOK_EVERY);
+    }
+  }
+}

@@ -1,0 +1,428 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { assetGroups } from '../../projections/asset-groups/projection.js';
+import { Projector } from '../../projections/engine/projector.js';
+import { assetHash } from '../../src/assets/asset-key.js';
+import { readContent } from '../../src/asset-groups/membership.js';
+import { MembershipQueue } from '../../src/asset-groups/membership-queue.js';
+import { ModelCatchUp } from '../../src/asset-groups/model-catch-up.js';
+import { TooManyRequests } from '../../src/http/errors/error-response.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { eventually } from '../support/eventually.js';
+import { sent, stored } from '../support/upstream.js';
+
+let app: TestApp;
+let stopProjecting: () => Promise<void>;
+
+const project = (): void => {
+  const stop = new AbortController();
+  const running = new Projector(app.log, app.pool, [assetGroups], () => {}).run(stop.signal);
+  stopProjecting = async () => {
+    stop.abort();
+    await running;
+  };
+};
+
+beforeAll(async () => {
+  app = await startApp();
+  project();
+});
+afterAll(async () => {
+  await stopProjecting();
+  await app.close();
+});
+
+interface Answer {
+  readonly status: number;
+  // oxlint-disable-next-line no-explicit-any
+  readonly body: any;
+  readonly headers: Headers;
+}
+
+/** A caller with an organization of its own, and groups of these names. */
+const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read', 'write'] as const) => {
+  const organization = `org-${randomUUID().slice(0, 8)}`;
+  const key = await app.issueKey({ organization, scopes });
+  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const response = await fetch(`${app.url}/v2/organization/asset-groups${path}`, {
+      method,
+      headers: { 'x-api-key': key, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json(), headers: response.headers };
+  };
+  for (const name of groups) await call('POST', '', { name });
+  const results = async (path: string, contents: readonly unknown[]): Promise<string[]> => {
+    const { status, body } = await call('POST', path, { contents });
+    expect({ status, body }).toMatchObject({ status: 200 });
+    return body.results.map(({ result }: { result: string }) => result);
+  };
+  return {
+    organization,
+    call,
+    add: (id: number, ...contents: readonly unknown[]) => results(`/${id}/assets`, contents),
+    remove: (id: number, ...contents: readonly unknown[]) => results(`/${id}/assets/remove`, contents),
+    members: async (id: number, query = ''): Promise<string[]> =>
+      (await call('GET', `/${id}/assets${query}`)).body.assets
+        .map(({ type, content }: { type: string; content: string }) => `${type} ${content}`)
+        .sort(),
+    counts: async (): Promise<number[]> =>
+      (await call('GET', '')).body.groups.map(({ assetCount }: { assetCount: number }) => assetCount),
+  };
+};
+
+/** Upstream reports that an asset is in a group, or in none. */
+const report = async (organization: string, content: string, updatedAt: number, groupId?: number): Promise<void> => {
+  const data = { organization, asset: { type: 'URL', content }, updatedAt: new Date(updatedAt).toISOString() };
+  const event = groupId === undefined ? sent('AssetUngrouped', data) : sent('AssetGrouped', { ...data, groupId });
+  await app.log.appendAll([stored(event)]);
+};
+
+const missing = { code: 'NOT_FOUND', message: 'Asset group not found' };
+const HOUR = 3_600_000;
+
+describe('GET /v2/organization/asset-groups/{id}', () => {
+  it('is the group as the list has it, right after it was made, renamed, filled and deleted', async () => {
+    const { call, add } = await newCaller([]);
+    await call('POST', '', { name: 'A' });
+    const get = async () => {
+      const { status, body } = await call('GET', '/1');
+      return { status, body };
+    };
+    expect(await get()).toEqual({ status: 200, body: { id: 1, name: 'A', assetCount: 0 } });
+    await call('PATCH', '/1', { name: 'Z' });
+    await add(1, 'a.example', 'b.example');
+    expect(await get()).toEqual({ status: 200, body: { id: 1, name: 'Z', assetCount: 2 } });
+    await call('DELETE', '/1');
+    expect(await get()).toEqual({ status: 404, body: missing });
+  });
+});
+
+describe('POST /v2/organization/asset-groups/{id}/assets', () => {
+  it('puts assets into the group, and says of each what became of it', async () => {
+    const { call, counts, members } = await newCaller();
+    const contents = ['https://A.example/claim', '@Handle', 'chrome://settings', 'not an asset'];
+    const { status, body } = await call('POST', '/1/assets', { contents });
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: {
+        results: [
+          { result: 'added', asset: { type: 'URL', content: 'a.example' } },
+          { result: 'added', asset: { type: 'TWITTER', content: 'handle' } },
+          {
+            result: 'error',
+            reason: 'internal-scheme',
+            asset: { type: 'URL', content: 'chrome://settings' },
+            message: expect.stringMatching(/./),
+          },
+          { result: 'error', reason: 'parse-error', message: 'It could not be read as an asset' },
+        ],
+        summary: { added: 2, moved: 0, unchanged: 0, errored: 2 },
+      },
+    });
+    expect(await counts()).toEqual([2, 0]);
+    expect(await members(1)).toEqual(['TWITTER handle', 'URL a.example']);
+  });
+
+  it('moves an asset from another group, and names that group', async () => {
+    const { call, add, counts, members } = await newCaller();
+    await add(1, 'a.example', 'b.example');
+    const { body } = await call('POST', '/2/assets', { contents: ['a.example', 'c.example'] });
+    expect(body.results).toMatchObject([{ result: 'moved', movedFrom: 1 }, { result: 'added' }]);
+    expect(body.summary).toEqual({ added: 1, moved: 1, unchanged: 0, errored: 0 });
+    expect(await counts()).toEqual([1, 2]);
+    expect(await members(1)).toEqual(['URL b.example']);
+  });
+
+  it('changes nothing when it is repeated, in any spelling and within one request', async () => {
+    const { organization, add, counts } = await newCaller();
+    expect(await add(1, 'a.example', 'HTTPS://A.example./', 'hxxp://a[.]example')).toEqual([
+      'added',
+      'unchanged',
+      'unchanged',
+    ]);
+    const head = await app.log.head();
+    expect(await add(1, 'https://a.example/path', 'a.example')).toEqual(['unchanged', 'unchanged']);
+    expect(await app.log.head()).toBe(head);
+    await report(organization, 'https://user@a.example:80/', Date.now() + HOUR, 2);
+    expect(await add(2, 'a.example')).toEqual(['unchanged']);
+    expect(await counts()).toEqual([0, 1]);
+  });
+
+  it('adds once what many requests add at once', async () => {
+    const { add, counts } = await newCaller();
+    const results = (await Promise.all(Array.from({ length: 20 }, () => add(1, 'a.example')))).flat();
+    expect(results.filter((result) => result === 'added')).toHaveLength(1);
+    expect(results.filter((result) => result === 'unchanged')).toHaveLength(19);
+    expect(await counts()).toEqual([1, 0]);
+  });
+
+  it('wins over an upstream whose clock is ahead, and gives way to what upstream says later', async () => {
+    const { organization, add, remove, members } = await newCaller();
+    const ahead = Date.now() + 20 * HOUR;
+    await report(organization, 'a.example', ahead, 2);
+    expect(await add(1, 'a.example')).toEqual(['moved']);
+    expect(await members(1)).toEqual(['URL a.example']);
+    expect(await remove(1, 'a.example')).toEqual(['removed']);
+    await report(organization, 'a.example', ahead + HOUR, 2);
+    await eventually('the later report is projected', async () => (await members(2)).length === 1);
+    expect(await add(2, 'a.example')).toEqual(['unchanged']);
+  });
+
+  it('is written as upstream would write it, with the key that did it', async () => {
+    const { organization, add } = await newCaller();
+    await add(1, 'a.example');
+    const stream = `groupedAsset-${organization}:${assetHash({ type: 'URL', content: 'a.example' })}`;
+    const written = await app.log.readStream(stream, 0n, 10);
+    expect(written).toMatchObject([
+      {
+        type: 'AssetGrouped',
+        data: { organization, groupId: 1, asset: { type: 'URL', content: 'a.example' }, updatedAt: expect.any(String) },
+        metadata: expect.objectContaining({ source: expect.any(String), keyId: expect.stringMatching(/^key_/) }),
+      },
+    ]);
+  });
+
+  it('adds what was in a group that is deleted, rather than moving it', async () => {
+    const { call, add, counts } = await newCaller();
+    await add(1, 'a.example');
+    await call('DELETE', '/1');
+    expect(await add(2, 'a.example')).toEqual(['added']);
+    expect(await counts()).toEqual([1]);
+  });
+
+  it('takes 1,000 contents, of the length the check takes', async () => {
+    const { call, counts } = await newCaller();
+    const path = 'x'.repeat(4_000);
+    const contents = Array.from({ length: 1_000 }, (_, n) => `https://sites.google.com/view/${n}/${path}`);
+    const { body } = await call('POST', '/1/assets', { contents });
+    expect(body.summary).toEqual({ added: 1_000, moved: 0, unchanged: 0, errored: 0 });
+    expect(await counts()).toEqual([1_000, 0]);
+  });
+
+  it.each([
+    ['absent', {}],
+    ['empty', { contents: [] }],
+    ['no list', { contents: 'a.example' }],
+    ['too many', { contents: Array.from({ length: 1_001 }, (_, n) => `${n}.example`) }],
+  ])('is a 400 where the contents are %s', async (_, body) => {
+    const { call } = await newCaller();
+    for (const path of ['/1/assets', '/1/assets/remove'])
+      expect(await call('POST', path, body)).toMatchObject({
+        status: 400,
+        body: { code: 'BAD_REQUEST', message: 'Contents must be an array of 1 to 1000 strings' },
+      });
+  });
+
+  it('refuses by itself what is no content', async () => {
+    const { call, members } = await newCaller();
+    const wrong = [
+      '',
+      7,
+      null,
+      { a: 1 },
+      'x'.repeat(4_097),
+      '\ud800',
+      'a\0b@x.example',
+      '\ud800b@x.example',
+      `https://sites.google.com/${'ü'.repeat(1_000)}`,
+    ];
+    const { body } = await call('POST', '/1/assets', { contents: [...wrong, 'a.example'] });
+    expect(body.results.slice(0, -1).map(({ result }: { result: string }) => result)).toEqual(wrong.map(() => 'error'));
+    expect(body.summary).toMatchObject({ added: 1, errored: wrong.length });
+    expect(await members(1)).toEqual(['URL a.example']);
+  });
+
+  it('answers 503 while the projector is away, and is complete when it is sent again', async () => {
+    const { call, add, counts } = await newCaller();
+    await add(1, 'a.example');
+    const model = app.app.get(ModelCatchUp) as unknown as { patience: number };
+    const { patience } = model;
+    await stopProjecting();
+    model.patience = 50;
+    try {
+      const { status, headers } = await call('POST', '/2/assets', { contents: ['a.example', 'b.example'] });
+      // Nothing was behind when it came, so it was stored.
+      expect({ status, again: headers.get('retry-after') }).toEqual({ status: 503, again: '1' });
+      expect((await call('POST', '/2/assets', { contents: ['c.example'] })).status).toBe(503);
+      expect(await counts()).toEqual([1, 0]);
+    } finally {
+      model.patience = patience;
+      project();
+    }
+    expect(await add(2, 'a.example', 'b.example', 'c.example')).toEqual(['unchanged', 'unchanged', 'added']);
+    expect(await counts()).toEqual([0, 3]);
+  });
+
+  it('refuses an organization that has too much waiting, and completes the rest', async () => {
+    const { organization, counts } = await newCaller();
+    const contents = Array.from({ length: 1_000 }, (_, n) => readContent(`${n % 20}.example`));
+    const queue = app.app.get(MembershipQueue);
+    const asked = { action: 'add', organization, groupId: 1, contents } as const;
+    const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => queue.execute(asked)));
+    expect(outcomes.map(({ status }) => status)).toEqual([...Array(9).fill('fulfilled'), 'rejected']);
+    expect((outcomes.at(-1) as PromiseRejectedResult).reason).toBeInstanceOf(TooManyRequests);
+    expect(await counts()).toEqual([20, 0]);
+  });
+});
+
+describe('POST /v2/organization/asset-groups/{id}/assets/remove', () => {
+  it('takes assets out of the group, and leaves those of other groups where they are', async () => {
+    const { call, add, counts } = await newCaller();
+    await add(1, 'a.example', 'b.example');
+    await add(2, 'c.example');
+    const contents = ['A.example', 'a.example', 'c.example', 'never.example', '..'];
+    const { status, body } = await call('POST', '/1/assets/remove', { contents });
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: {
+        results: [
+          { result: 'removed', asset: { type: 'URL', content: 'a.example' } },
+          { result: 'unchanged', asset: { type: 'URL', content: 'a.example' } },
+          { result: 'unchanged', asset: { type: 'URL', content: 'c.example' } },
+          { result: 'unchanged', asset: { type: 'URL', content: 'never.example' } },
+          { result: 'error', reason: 'parse-error', message: expect.any(String) },
+        ],
+        summary: { removed: 1, unchanged: 3, errored: 1 },
+      },
+    });
+    expect(await counts()).toEqual([1, 1]);
+  });
+});
+
+describe('The routes of a group', () => {
+  it('find no group that is deleted, another organization’s, or not named by a number', async () => {
+    const [a, b] = [await newCaller(), await newCaller([])];
+    await a.add(1, 'a.example');
+    await a.call('DELETE', '/2');
+    for (const [caller, id] of [
+      [a, '2'],
+      [a, '3'],
+      [a, '0'],
+      [a, 'one'],
+      [a, '1e0'],
+      [b, '1'],
+    ] as const) {
+      expect(await caller.call('GET', `/${id}`)).toMatchObject({ status: 404, body: missing });
+      expect(await caller.call('GET', `/${id}/assets`)).toMatchObject({ status: 404, body: missing });
+      for (const path of ['assets', 'assets/remove'])
+        expect(await caller.call('POST', `/${id}/${path}`, { contents: ['a.example'] })).toMatchObject({
+          status: 404,
+          body: missing,
+        });
+    }
+    expect(await a.members(1)).toEqual(['URL a.example']);
+  });
+
+  it('are not found where the group is deleted before what was stored is counted', async () => {
+    const { call } = await newCaller();
+    await app.app.get(ModelCatchUp).run();
+    const head = await app.log.head();
+    await stopProjecting();
+    const filling = call('POST', '/1/assets', { contents: ['a.example'] });
+    try {
+      await eventually('it is stored', async () => (await app.log.head()) > head);
+      expect((await call('DELETE', '/1')).status).toBe(200);
+    } finally {
+      project();
+    }
+    expect(await filling).toMatchObject({ status: 404, body: missing });
+  });
+
+  it('ask for the scopes read and write', async () => {
+    const reader = await newCaller([], ['read'] as never);
+    const writer = await newCaller(['A'], ['write'] as never);
+    for (const path of ['/1/assets', '/1/assets/remove'])
+      expect((await reader.call('POST', path, { contents: ['a.example'] })).status).toBe(403);
+    for (const path of ['/1', '/1/assets']) expect((await writer.call('GET', path)).status).toBe(403);
+  });
+});
+
+describe('GET /v2/organization/asset-groups/{id}/assets', () => {
+  it('says of each asset what it is and since when', async () => {
+    const { organization, call, add } = await newCaller();
+    const before = Date.now();
+    await add(1, 'https://bücher.example/x');
+    const { body } = await call('GET', '/1/assets');
+    expect(body).toEqual({ assets: [{ type: 'URL', content: 'xn--bcher-kva.example', since: expect.any(String) }] });
+    expect(Date.parse(body.assets[0].since)).toBeGreaterThanOrEqual(before);
+    await report(organization, 'HTTPS://Up.example', Date.parse('2026-03-01T12:00:00Z'), 2);
+    await add(1, 'other.example');
+    expect((await call('GET', '/2/assets')).body.assets).toEqual([
+      { type: 'URL', content: 'HTTPS://Up.example', since: '2026-03-01T12:00:00.000Z' },
+    ]);
+  });
+
+  it('has what stays in the group on one page each, while others come and go', async () => {
+    const { call, add, remove } = await newCaller();
+    const staying = Array.from({ length: 40 }, (_, n) => `stays-${n}.example`);
+    const leaving = Array.from({ length: 40 }, (_, n) => `leaves-${n}.example`);
+    await add(1, ...staying, ...leaving);
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page === 0 || cursor !== undefined; page += 1) {
+      const { body } = await call('GET', `/1/assets?limit=9${cursor === undefined ? '' : `&cursor=${cursor}`}`);
+      expect(body.assets.length).toBeLessThanOrEqual(9);
+      seen.push(...body.assets.map(({ content }: { content: string }) => content));
+      cursor = body.nextCursor;
+      await remove(1, ...leaving.slice(4 * page, 4 * page + 4));
+      await add(1, ...Array.from({ length: 4 }, (_, n) => `comes-${page}-${n}.example`));
+    }
+    expect(seen.filter((content) => content.startsWith('stays')).sort()).toEqual(staying.sort());
+    expect(new Set(seen).size).toBe(seen.length);
+  });
+
+  it('has 100 on a page unless told, and up to 1,000', async () => {
+    const { call, add } = await newCaller();
+    await add(1, ...Array.from({ length: 101 }, (_, n) => `${n}.example`));
+    const lengthOf = async (query: string) => (await call('GET', `/1/assets${query}`)).body.assets.length;
+    expect([await lengthOf(''), await lengthOf('?limit=1'), await lengthOf('?limit=1000')]).toEqual([100, 1, 101]);
+    expect((await call('GET', '/1/assets?limit=101')).body).not.toHaveProperty('nextCursor');
+  });
+
+  it.each(['0', '1001', '-1', '1.5', '01', 'ten', '', '1&limit=2'])('is a 400 with the limit %j', async (limit) => {
+    const { call } = await newCaller();
+    expect(await call('GET', `/1/assets?limit=${limit}`)).toMatchObject({
+      status: 400,
+      body: { message: 'limit must be a whole number from 1 to 1000' },
+    });
+  });
+
+  it('takes the cursors it has given for the group, and no other', async () => {
+    const [a, b] = [await newCaller(), await newCaller()];
+    for (const { add } of [a, b])
+      for (const id of [1, 2]) await add(id, ...Array.from({ length: 3 }, (_, n) => `${id}-${n}.example`));
+    const { nextCursor } = (await a.call('GET', '/1/assets?limit=1')).body;
+    const wrong = {
+      status: 400,
+      body: { code: 'BAD_REQUEST', message: 'cursor must be the nextCursor of an earlier page of this group' },
+    };
+    const decoded = Buffer.from(nextCursor, 'base64url').toString();
+    const encoded = (text: string): string => Buffer.from(text).toString('base64url');
+    for (const cursor of [
+      '',
+      'x',
+      `${nextCursor}A`,
+      `${nextCursor}%3D`,
+      encoded('1:'),
+      encoded(decoded.toUpperCase()),
+      encoded(`${decoded}'--`),
+      encoded(`0${decoded}`),
+      `${nextCursor}&cursor=${nextCursor}`,
+    ])
+      expect(await a.call('GET', `/1/assets?cursor=${cursor}`)).toMatchObject(wrong);
+    expect(await a.call('GET', `/2/assets?cursor=${nextCursor}`)).toMatchObject(wrong);
+    const theirs = await b.members(1, `?cursor=${nextCursor}`);
+    expect(await b.members(1)).toEqual(expect.arrayContaining(theirs));
+  });
+
+  it('says what rows of an earlier version do not say, from the log', async () => {
+    const { organization, add, call } = await newCaller();
+    await add(1, 'a.example', 'b.example', '@handle');
+    const before = (await call('GET', '/1/assets')).body;
+    await app.pool.query(`update read.grouped_assets set type = null, content = null where organization = $1`, [
+      organization,
+    ]);
+    expect((await call('GET', '/1/assets')).body).toEqual(before);
+  });
+});
