@@ -86,11 +86,11 @@ describe('a list in the metamask format', () => {
     expect(excepted).toBe(NO_HOSTS.length);
   });
 
-  it('gives its verdicts on 10,000 hosts derived from them', () => {
+  it('gives its verdicts on 4,000 hosts derived from them', () => {
     const random = new Random(6);
-    const hosts = Array.from({ length: 10_000 }, () => derived(random)).filter((host) => /^[a-z0-9._-]+$/.test(host));
+    const hosts = Array.from({ length: 4_000 }, () => derived(random)).filter((host) => /^[a-z0-9._-]+$/.test(host));
     const { found, excepted, compared } = differences(hosts);
-    expect(compared).toBeGreaterThan(9_000);
+    expect(compared).toBeGreaterThan(3_600);
     expect(found).toEqual([]);
     // Nearly all of them are no hosts: derived to a single label, or from an IP address.
     expect(excepted).toBeLessThan(compared / 4);
@@ -98,7 +98,7 @@ describe('a list in the metamask format', () => {
 
   it('imitations are found as the detector finds them', () => {
     const random = new Random(7);
-    const hosts = Array.from({ length: 3_000 }, () => mutated(random, mutated(random, random.pick(config.fuzzylist))));
+    const hosts = Array.from({ length: 1_500 }, () => mutated(random, mutated(random, random.pick(config.fuzzylist))));
     const { found } = differences(hosts);
     expect(found).toEqual([]);
     expect(hosts.filter((host) => detector.check(host).type === 'fuzzy').length).toBeGreaterThan(500);

@@ -4,7 +4,7 @@ import { parseContent } from '../../src/assets/parse-content.js';
 import { Random } from '../support/random.js';
 import { webForm } from './web-forms.js';
 
-const FORMS = Number(process.env['WEB_FORMS'] ?? 20_000);
+const FORMS = Number(process.env['WEB_FORMS'] ?? 8_000);
 
 /** What stands for a sign that was taken out means that sign: the one exception to the parser's reading. */
 const IS_DEFANGED = /[[({](?:\.|dot|:|\/|@|at)[\])}]|\[\.|\.\]/i;

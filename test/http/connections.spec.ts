@@ -151,7 +151,7 @@ describe('A client that does not read', () => {
   it('is not cut while it reads slowly', async () => {
     const { url, cut } = await serve();
     const { socket, seen } = connection(url);
-    for (let turn = 0; turn < 8; turn++) {
+    for (let turn = 0; turn < 5; turn++) {
       socket.pause();
       await sleep(STALLED_MS / 2);
       const before = seen.read;

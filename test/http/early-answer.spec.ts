@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
@@ -81,6 +82,8 @@ const statusesOf = (answer: string): string[] =>
 
 beforeAll(async () => {
   app = await startApp();
+  // What their values are, errors.spec.ts says; long enough for the longest body here on a busy machine.
+  Object.assign(app.app.getHttpServer() as Server, { headersTimeout: 3_000, requestTimeout: 3_000 });
   key = await app.issueKey({ organization: 'acme' });
   endless = writeForEver({ path: GROUPS });
   stalled = talk((socket) => socket.write(`${headOf({ path: GROUPS, length: MiB })} `), 'at once');

@@ -69,7 +69,7 @@ describe('Hostile bodies', () => {
           expectFlatError(await post(path, typeof body === 'string' ? body : new Uint8Array(body), type));
         },
       ),
-      { numRuns: 300, seed: 7 },
+      { numRuns: 120, seed: 7 },
     );
   });
 
@@ -127,7 +127,7 @@ describe('Hostile addresses', () => {
           if (Number(status) >= 400 || body !== null) expectFlatError({ status: Number(status), body: body ?? {} });
         },
       ),
-      { numRuns: 300, seed: 7 },
+      { numRuns: 120, seed: 7 },
     );
   });
 });

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -12,6 +13,8 @@ let key: string;
 const said: string[] = [];
 beforeAll(async () => {
   app = await startApp();
+  // What their values are, errors.spec.ts says.
+  Object.assign(app.app.getHttpServer() as Server, { headersTimeout: 1_000, requestTimeout: 1_000 });
   key = await app.issueKey({ organization: 'acme' });
 });
 afterAll(() => app?.close());

@@ -352,7 +352,7 @@ describe('The parts of a body', () => {
         }
         expect(found).toEqual(due);
       }),
-      { numRuns: 5_000, seed: 20261121 },
+      { numRuns: 2_000, seed: 20261121 },
     );
   });
 });
@@ -519,7 +519,7 @@ describe('Whatever is sent', () => {
             throw error;
         }
       }),
-      { numRuns: 5_000, seed: 20261121 },
+      { numRuns: 2_000, seed: 20261121 },
     );
   });
 });

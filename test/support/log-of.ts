@@ -2,6 +2,9 @@ import { type Batch, EventLog, type RecordedEvent } from '../../src/event-log/ev
 import { ArrayLog } from './array-log.js';
 import { eventStores } from './event-store.js';
 
+/** Whether a spec is run again with its log in an event store: what depends on the log needs few of many random cases. */
+export const isRerun = process.env['TEST_LOG'] === 'EventStoreDB';
+
 /** A log whose batches a spec cuts to the sizes it wants. */
 class CutLog extends EventLog {
   readonly positionUnit;
@@ -42,7 +45,7 @@ export class Logs {
   private readonly ends: (() => Promise<void>)[] = [];
 
   async holding(events: readonly RecordedEvent[], cut: () => number = () => 1_000): Promise<EventLog> {
-    if (process.env['TEST_LOG'] !== 'EventStoreDB') return new ArrayLog(events, cut);
+    if (!isRerun) return new ArrayLog(events, cut);
     const store = await eventStores.at(-1)!.open();
     this.ends.push(() => store.release());
     const { createEventStoreDbLog } = await import('../../src/event-log/eventstoredb/log.js');
