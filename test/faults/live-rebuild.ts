@@ -126,7 +126,7 @@ export const liveRebuild: Fault<Dose> = {
   name: 'F11',
   what: 'a rebuild while events arrive and readers read',
   doses: {
-    short: { events: 5_000, eventsPerSecond: 100, rebuilds: 1 },
+    short: { events: 2_500, eventsPerSecond: 100, rebuilds: 1 },
     full: { events: 1_000_000, eventsPerSecond: 500, rebuilds: 1 },
   },
   run: (scene, dose) => rebuildLive(scene, dose),

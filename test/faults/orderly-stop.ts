@@ -136,7 +136,7 @@ export const stopped: Fault<Dose> = {
   name: 'F14',
   what: 'SIGTERM under 50 connections, two instances restarted in turn',
   doses: {
-    short: { stops: 2, requests: 500, exitMs: 10_000 },
+    short: { stops: 2, requests: 250, exitMs: 10_000 },
     full: { stops: 20, requests: 20_000, exitMs: 10_000 },
   },
   run: (scene, dose) => restartInTurn(scene, dose),

@@ -182,7 +182,7 @@ const dumpWhileItRuns = async (scene: Scene, { events, isFresh }: Dose, isInPart
 export const restored: Fault<Dose> = {
   name: 'F20',
   what: 'a dump is restored into a fresh cluster',
-  doses: { short: { events: 2_000, isFresh: false }, full: { events: 50_000, isFresh: true } },
+  doses: { short: { events: 1_000, isFresh: false }, full: { events: 50_000, isFresh: true } },
   unfit: async () => (findPrograms() === undefined ? 'no pg_dump of PostgreSQL 15 or later is installed' : undefined),
   run: (scene, dose) => dumpWhileItRuns(scene, dose),
   guard: 'log and read models are dumped at one moment',

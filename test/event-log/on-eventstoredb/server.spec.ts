@@ -9,11 +9,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../../src/event-log/eventstoredb/log.js';
 import { holdServer, ownStreams } from '../../support/event-store.js';
+import { FAULT_ROUNDS } from '../../support/event-store.js';
 import { eventually } from '../../support/eventually.js';
 import { Load, PATIENCE_MS } from '../load.js';
 
 const { EVENTSTORE_TEST_URL: url, EVENTSTORE_TEST_PID: pid, EVENTSTORE_TEST_START: start } = process.env;
-const ROUNDS = 5;
 const MAX_CALL_MS = 3_500;
 
 /** A server that is a process of its own, and may be killed. */
@@ -106,7 +106,7 @@ for (const { name, open } of victims)
     /** Breaks it until an append is given up, and mends it. */
     const survives = async (breakIt: () => Promise<void>, mendIt: () => Promise<void>): Promise<void> => {
       load = await new Load(log).start();
-      for (let n = 0; n < ROUNDS; n++) {
+      for (let n = 0; n < FAULT_ROUNDS; n++) {
         await load.goOn();
         const { failures } = load;
         await breakIt();
@@ -118,7 +118,7 @@ for (const { name, open } of victims)
       expect(load.longestCallMs).toBeLessThan(MAX_CALL_MS);
     };
 
-    it('survives five kills', async () => {
+    it('survives kills', async () => {
       const port = portOf(victim.url);
       await survives(
         async () => {
@@ -132,7 +132,7 @@ for (const { name, open } of victims)
       );
     }, 300_000);
 
-    it('survives five freezes', async () => {
+    it('survives freezes', async () => {
       await survives(
         async () => void process.kill(running, 'SIGSTOP'),
         async () => {
