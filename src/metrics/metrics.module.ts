@@ -2,13 +2,21 @@ import { Module } from '@nestjs/common';
 import { CompareMetricsHandler } from './compare-metrics.js';
 import { ComparisonController } from './comparison.controller.js';
 import { GetMetricsHandler } from './get-metrics.js';
+import { GetTakedownStatisticsHandler } from './get-takedown-statistics.js';
 import { GetTimelineHandler } from './get-timeline.js';
 import { MetricsQueries } from './metrics-queries.js';
 import { MetricsController } from './metrics.controller.js';
+import { TakedownStatisticsController } from './takedown-statistics.controller.js';
 import { TimelineController } from './timeline.controller.js';
 
 @Module({
-  controllers: [MetricsController, TimelineController, ComparisonController],
-  providers: [MetricsQueries, GetMetricsHandler, GetTimelineHandler, CompareMetricsHandler],
+  controllers: [MetricsController, TimelineController, ComparisonController, TakedownStatisticsController],
+  providers: [
+    MetricsQueries,
+    GetMetricsHandler,
+    GetTimelineHandler,
+    CompareMetricsHandler,
+    GetTakedownStatisticsHandler,
+  ],
 })
 export class MetricsModule {}

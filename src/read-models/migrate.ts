@@ -11,6 +11,7 @@ import * as typeBlocks from './migrations/0007-type-blocks.js';
 import * as ingestUsage from './migrations/0008-ingest-usage.js';
 import * as keyUses from './migrations/0009-key-uses.js';
 import * as rejectedEvents from './migrations/0010-rejected-events.js';
+import * as takedowns from './migrations/0011-takedowns.js';
 import * as membersAndReviews from './migrations/0012-members-and-reviews.js';
 
 /** In order, for ever: a migration that has run anywhere is never changed, only followed by another. */
@@ -25,6 +26,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0008-ingest-usage': ingestUsage,
   '0009-key-uses': keyUses,
   '0010-rejected-events': rejectedEvents,
+  '0011-takedowns': takedowns,
   '0012-members-and-reviews': membersAndReviews,
 };
 

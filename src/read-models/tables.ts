@@ -9,6 +9,8 @@ export interface Tables {
   facts: FactsTable;
   days: DaysTable;
   type_days: TypeDaysTable;
+  takedowns: TakedownsTable;
+  takedown_days: TakedownDaysTable;
   brands: BrandsTable;
   feature_flags: FeatureFlagsTable;
   asset_status_entries: AssetStatusEntriesTable;
@@ -97,6 +99,35 @@ export interface TypeDaysTable {
   brand: string;
   day: number;
   type: string;
+  n: number;
+}
+
+/** One register a takedown, deleted ones included. */
+export interface TakedownsTable {
+  organization: string;
+  id: string;
+  version: number;
+  event_id: string;
+  /** '' = none. */
+  brand: string;
+  type: string;
+  /** As in `takedown-outcome.ts`; null: deleted. */
+  outcome: number | null;
+  /** ms */
+  created_at: number | null;
+  /** ms; of a completed one, when it was completed. */
+  updated_at: number | null;
+}
+
+/**
+ * Takedowns by UTC day and outcome. `brand` '' = the organization as a whole, by the day of creation; a brand's are by
+ * the day of their last change.
+ */
+export interface TakedownDaysTable {
+  organization: string;
+  brand: string;
+  day: number;
+  outcome: number;
   n: number;
 }
 

@@ -470,12 +470,88 @@ describe('GET /v2/organization/metrics/comparison', () => {
   });
 });
 
+describe('GET /v2/organization/takedowns/statistics', () => {
+  const statisticsOf = async (key: string, query: string) => {
+    const response = await get(key, `takedowns/statistics?${query}`);
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any
+    return { status: response.status, headers: response.headers, body: (await response.json()) as any };
+  };
+  const NO_TIMES = { count: 0, median: null, p90: null, p99: null, longest: null };
+
+  it('says what became of what was filed in the window, and how long what was completed in it took', async () => {
+    const organization = 'taken-down';
+    const takedown = (takedownId: string, status: string, type: string, createdAt: string, updatedAt: string): Sent =>
+      sent('TakedownStatusChanged', { organization, takedownId, asset: asset(type), status, createdAt, updatedAt });
+    const key = await app.issueKey({ organization });
+    await report(
+      takedown('k1', 'COMPLETED', 'URL', '2026-03-01T00:00:00Z', '2026-03-01T00:00:01Z'),
+      takedown('k2', 'COMPLETED', 'URL', '2026-03-02T00:00:00Z', '2026-03-02T00:00:03Z'),
+      takedown('k3', 'COMPLETED', 'TWITTER', '2026-03-03T00:00:00Z', '2026-03-03T00:00:02Z'),
+      takedown('k4', 'COMPLETED', 'URL', '2026-02-28T23:59:59.999Z', '2026-03-31T23:59:59.999Z'),
+      takedown('k5', 'COMPLETED', 'URL', '2026-03-31T23:59:59.999Z', '2026-04-01T00:00:00Z'),
+      takedown('k6', 'CANCELED', 'URL', '2026-03-05T00:00:00Z', '2026-03-05T00:00:00Z'),
+      takedown('k7', 'RETRACTED', 'URL', '2026-03-05T00:00:00Z', '2026-03-05T00:00:00Z'),
+      takedown('k8', 'RETRACTION_SENT', 'URL', '2026-03-05T00:00:00Z', '2026-03-05T00:00:00Z'),
+      takedown('k9', 'TODO', 'URL', '2026-03-05T00:00:00Z', '2026-03-05T00:00:00Z'),
+      takedown('k10', 'TODO', 'URL', '2026-03-05T00:00:00Z', '2026-03-05T00:00:00Z'),
+      sent('TakedownDeleted', { organization, takedownId: 'k10', deletedAt: '2026-03-05T00:00:00Z' }),
+    );
+    const longest = Date.parse('2026-03-31T23:59:59.999Z') - Date.parse('2026-02-28T23:59:59.999Z');
+    const { status, headers, body } = await statisticsOf(key, 'startDate=2026-03-01&endDate=2026-03-31');
+    expect(status).toBe(200);
+    expect(Date.parse(headers.get('x-as-of')!)).toBeGreaterThan(0);
+    expect(body).toEqual({
+      filed: 8,
+      completed: 4,
+      open: 2,
+      canceled: 1,
+      retracted: 1,
+      completionRate: 0.5,
+      timeToTakedown: {
+        count: 4,
+        median: 2_000,
+        p90: longest,
+        p99: longest,
+        longest,
+        byType: [
+          { type: 'URL', count: 3, median: 3_000, p90: longest, p99: longest, longest },
+          { type: 'TWITTER', count: 1, median: 2_000, p90: 2_000, p99: 2_000, longest: 2_000 },
+        ],
+      },
+    });
+  });
+
+  it('is of zeros where there is nothing, with no rate and no times', async () => {
+    const { body } = await statisticsOf(await app.issueKey({ organization: 'empty' }), '');
+    expect(body).toEqual({
+      filed: 0,
+      completed: 0,
+      open: 0,
+      canceled: 0,
+      retracted: 0,
+      completionRate: null,
+      timeToTakedown: { ...NO_TIMES, byType: [] },
+    });
+  });
+
+  it('takes the parameters of the metrics', async () => {
+    const key = await app.issueKey({ organization: 'empty' });
+    expect((await statisticsOf(key, 'startDate=2026-02-30')).status).toBe(400);
+    expect((await statisticsOf(key, 'brandSlug=wallet')).status).toBe(403);
+    const brandy = await app.issueKey({ organization: 'brandy' });
+    expect((await statisticsOf(brandy, 'brandSlug=never')).status).toBe(404);
+    expect((await statisticsOf(brandy, 'brandSlug=wallet')).body).toMatchObject({ filed: 1, completed: 1 });
+    expect((await statisticsOf(brandy, 'brandSlug=wallet&endDate=2026-03-08')).body).toMatchObject({ filed: 0 });
+  });
+});
+
 describe('An answer of metrics', () => {
   it.each([
     'metrics',
     'metrics/timeline?startDate=2026-01-01&interval=year',
     'metrics/comparison?startDate=2026-01-01',
     'metrics/comparison?startDate=2026-01-01&with=year',
+    'takedowns/statistics',
   ])('is not sent again to a client that has it already: %s', async (path) => {
     const organization = `known-${path.replaceAll(/\W+/g, '-').toLowerCase()}`;
     const key = await app.issueKey({ organization });
@@ -494,7 +570,12 @@ describe('An answer of metrics', () => {
         Date.parse(first.headers.get('x-as-of')!),
       );
     }
-    await report(threat(organization, 't2', 'BLOCKED', 'URL', '2026-03-02T00:00:00Z'));
+    const date = '2026-03-02T00:00:00Z';
+    const times = { createdAt: date, updatedAt: date };
+    await report(
+      threat(organization, 't2', 'BLOCKED', 'URL', date),
+      sent('TakedownFiled', { organization, takedownId: 'k1', asset: asset('URL'), status: 'TODO', ...times }),
+    );
     const changed = await get(key, path, { 'if-none-match': tag });
     expect([changed.status, changed.headers.get('etag') === tag]).toEqual([200, false]);
   });

@@ -6,7 +6,7 @@ export const ORGANIZATIONS = ['acme', 'acme-2', 'b'];
 export const BRANDS = ['wallet', 'wallet-2', 'x'];
 const TYPES = ['URL', 'PAGE', 'ADDRESS', 'TWITTER', 'TELEGRAM', 'DISCORD', 'NEW_KIND'];
 const THREAT_STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED', 'NEWER'];
-const TAKEDOWN_STATUSES = ['TODO', 'IN_PROGRESS', 'COMPLETED', 'CANCELED', 'RETRACTED'];
+const TAKEDOWN_STATUSES = ['TODO', 'COMPLETED', 'COMPLETED', 'CANCELED', 'RETRACTION_SENT', 'RETRACTED', 'NEWER'];
 
 /** Midnights where calendars go wrong: the year's edges, the leap day and its neighbours, 1970, an ordinary one. */
 const MIDNIGHTS = [

@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { metrics } from '../../projections/metrics/projection.js';
+import { takedowns } from '../../projections/takedowns.js';
 import { Projector } from '../../projections/engine/projector.js';
+import type { Projection } from '../../projections/engine/projection.js';
 import { verify } from '../../projections/engine/verify.js';
 import { dayOf, EARLIEST, LATEST } from '../../src/events/instant.js';
 import type { Batch, EventLog } from '../../src/event-log/event-log.js';
 import { Invalid } from '../../src/errors.js';
 import { CompareMetrics, CompareMetricsHandler } from '../../src/metrics/compare-metrics.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { GetTakedownStatistics, GetTakedownStatisticsHandler } from '../../src/metrics/get-takedown-statistics.js';
 import { GetTimeline, GetTimelineHandler } from '../../src/metrics/get-timeline.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { INTERVALS, MAX_POINTS } from '../../src/metrics/timeline-sql.js';
@@ -17,9 +20,13 @@ import { Random } from '../support/random.js';
 import { recordedInOrder, type Sent } from '../support/upstream.js';
 import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from './histories.js';
 import { naiveCount, newestStates, type Query } from './naive-count.js';
+import { naiveTakedowns } from './naive-takedowns.js';
 import { naiveStart, naiveTimeline } from './naive-timeline.js';
 
-describe('the metrics projection', () => {
+const PROJECTIONS = [metrics, takedowns];
+const TABLES = PROJECTIONS.flatMap(({ tables }): readonly string[] => tables);
+
+describe('the projections behind the metrics', () => {
   let database: TestDatabase;
   const logs = new Logs();
 
@@ -43,7 +50,7 @@ describe('the metrics projection', () => {
   });
 
   /** Projects what is in the log now. */
-  const project = async (log: EventLog): Promise<void> => {
+  const project = async (log: EventLog, projections: readonly Projection[] = PROJECTIONS): Promise<void> => {
     const stop = new AbortController();
     const troubles: string[] = [];
     const head = await log.head();
@@ -55,7 +62,7 @@ describe('the metrics projection', () => {
       };
       return subscribe(after, untilHead, signal);
     };
-    const projector = new Projector(log, database.pool, [metrics], (sentence) => troubles.push(sentence));
+    const projector = new Projector(log, database.pool, projections, (sentence) => troubles.push(sentence));
     await projector.run(stop.signal);
     expect(troubles).toEqual([]);
   };
@@ -82,6 +89,11 @@ describe('the metrics projection', () => {
   const compare = async ({ organization, brand, from, to }: Query, earlier: 'previous' | 'year') => {
     const handler = new CompareMetricsHandler(new MetricsQueries(database.pool));
     return (await handler.execute(new CompareMetrics(organization, { from, to }, brand, earlier))).comparison;
+  };
+
+  const askTakedowns = async ({ organization, brand, from, to }: Query) => {
+    const handler = new GetTakedownStatisticsHandler(new MetricsQueries(database.pool));
+    return (await handler.execute(new GetTakedownStatistics(organization, { from, to }, brand))).statistics;
   };
 
   const randomQuery = (random: Random): Query => {
@@ -176,7 +188,18 @@ describe('the metrics projection', () => {
           ratio: eachOf(now, (name) => (then[name] > 0 ? now[name] / then[name] : null)),
         });
       }
-      expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
+
+      let completed = 0;
+      for (let round = 0; round < 30; round += 1) {
+        const query = randomQuery(random);
+        const statistics = await askTakedowns(query);
+        expect({ query, ...statistics }).toEqual({ query, ...naiveTakedowns(states, query) });
+        const { takedownsFiled, takedownsCompleted } = (await ask(query)).metrics;
+        expect([statistics.filed, statistics.completed]).toEqual([takedownsFiled, takedownsCompleted]);
+        if (statistics.timeToTakedown.count > 1) completed += 1;
+      }
+      expect(completed).toBeGreaterThan(3);
+      expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
     },
   );
 
@@ -210,13 +233,13 @@ describe('the metrics projection', () => {
     const recorded = recordedInOrder(events);
     const rows = async (): Promise<unknown[]> => {
       const all = [];
-      for (const table of metrics.tables)
+      for (const table of TABLES)
         all.push((await database.pool.query(`select * from read.${table} t order by t::text`)).rows);
       return all;
     };
     await project(await logs.holding(recorded));
     const atOnce = await rows();
-    await database.pool.query(`truncate ${[...metrics.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
+    await database.pool.query(`truncate ${[...TABLES, 'checkpoints'].map((table) => `read.${table}`).join()}`);
     await project(await logs.holding(recorded, () => 1));
     expect(await rows()).toEqual(atOnce);
     // The read model was restored from an older backup than its checkpoint's: everything comes again.
@@ -225,16 +248,30 @@ describe('the metrics projection', () => {
     expect(await rows()).toEqual(atOnce);
   });
 
+  it('count what the log has had all along where one of them is new in this version', async () => {
+    const random = new Random(14);
+    const log = await logs.holding(recordedInOrder(delivered(random, history(random, 300))), () => 50);
+    await project(log, [metrics]);
+    const before = await database.pool.query('select * from read.records r order by r::text');
+    await project(log);
+    const after = await database.pool.query('select * from read.records r order by r::text');
+    expect(after.rows).toEqual(before.rows);
+    expect((await database.pool.query('select from read.takedowns')).rowCount).toBeGreaterThan(10);
+    expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
+  });
+
   it('notices a cell that is wrong, missing or too many', async () => {
     const log = await logs.holding(recordedInOrder(history(new Random(13), 200)));
     await project(log);
     await database.pool.query('update read.days set n = n + 1 where ctid = (select min(ctid) from read.days)');
     await database.pool.query('delete from read.facts where ctid = (select min(ctid) from read.facts)');
-    const differences = await verify({ pool: database.pool, log }, [metrics]);
+    await database.pool.query('delete from read.takedown_days where ctid = (select min(ctid) from read.takedown_days)');
+    const differences = await verify({ pool: database.pool, log }, PROJECTIONS);
     expect(differences.map(({ table, side }) => `${table} ${side}`)).toEqual([
       'facts only in the recount',
       'days only in the read model',
       'days only in the recount',
+      'takedown_days only in the recount',
     ]);
   });
 });

@@ -30,7 +30,9 @@ describe('the tables of a database that an earlier version made', () => {
     const database = await createDatabase();
     try {
       const due = await shapeOf(database.pool);
-      await database.pool.query(`${changes}; delete from read.migrations where name > '0005-asset-groups'`);
+      await database.pool.query(
+        `${changes}; drop table read.takedowns, read.takedown_days; delete from read.migrations where name > '0005-asset-groups'`,
+      );
       await database.pool.query(`
         insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'a log', 7, 0)`);
       await migrateReadModels(database.pool);

@@ -1,0 +1,8 @@
+/** How a takedown has ended, if it has. The numbers are in the tables, for ever. */
+export const OUTCOME = {
+  /** Every status that is none of the others, those that a later version of upstream may add included. */
+  open: 0,
+  completed: 1,
+  canceled: 2,
+  retracted: 3,
+} as const;
