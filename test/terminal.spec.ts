@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { printable, printableJson, printableLines } from '../src/terminal.js';
@@ -60,5 +63,26 @@ describe('A text on a terminal', () => {
         return printable(escaped) === escaped && JSON.stringify(JSON.parse(escaped)) === json;
       }),
     );
+  });
+});
+
+describe('Lines for a reader of standard output that has stalled', () => {
+  it('are refused beyond a mebibyte, and hold nobody up', async () => {
+    const terminal = pathToFileURL('dist/src/terminal.js').href;
+    const program = `
+      const { tryWriteLines } = await import('${terminal}');
+      let taken = 0;
+      while (taken < 100 && tryWriteLines('x'.repeat(65_535) + '\\n')) taken += 1;
+      await new Promise(setImmediate);
+      process.stderr.write(String(taken), () => process.exit());`;
+    // Its standard output is a pipe that nobody reads.
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    child.stderr.on('data', (data: Buffer) => (said += data.toString()));
+    await once(child, 'close');
+    expect(Number(said)).toBeGreaterThanOrEqual(16);
+    expect(Number(said)).toBeLessThan(40);
   });
 });

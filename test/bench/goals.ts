@@ -1,3 +1,4 @@
+import { accessLog } from './access-log.js';
 import { contentReading } from './content-reading.js';
 import { eventStore } from './event-store.js';
 import { routeOverhead } from './route-overhead.js';
@@ -22,6 +23,7 @@ import { groups } from './groups.js';
 
 export const GOALS: readonly Goal[] = [
   routeOverhead,
+  accessLog,
   queryRouteOverhead,
   metricsQuery,
   metricsQueryGrowth,

@@ -24,8 +24,10 @@ export const startChild = async (
   const child = fork(file, args, {
     env: { ...process.env, ...env },
     execArgv: [...process.execArgv, ...flags],
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
+  // Read, as whoever collects logs does.
+  child.stdout!.resume();
   const errors: string[] = [];
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     errors.push(text);

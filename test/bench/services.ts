@@ -27,7 +27,8 @@ export const temporaryFolder = async (bench: Bench): Promise<string> => {
 };
 
 /**
- * Starts an API as production does, but that its limit is higher than any machine can reach: it counts all the same.
+ * Starts an API as production does, but without its access log, and with limits that no machine can reach: they count
+ * all the same.
  * @param program `src/main.js`, or one with routes more
  */
 export const startApi = async (
@@ -43,6 +44,8 @@ export const startApi = async (
     RATE_LIMIT_PER_MINUTE: '999999999',
     UNAUTHENTICATED_PER_MINUTE: '0',
     MAX_CONNECTIONS_PER_ADDRESS: '0',
+    // It has a row of its own, G1b.
+    ACCESS_LOG: 'off',
     LOG_LEVEL: 'error',
     LOG_FORMAT: 'json',
     SOURCES_FILE: await sourcesFile(bench, OWN_ALONE),

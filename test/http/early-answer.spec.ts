@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 
 const MiB = 1024 * 1024;
-/** A hundred by `EARLY_ANSWERS=100`. */
+/** Of each of four kinds; a hundred of each status by `EARLY_ANSWERS=25`. */
 const ROUNDS = Number(process.env['EARLY_ANSWERS'] ?? 2);
 const GROUPS = '/v2/organization/asset-groups';
 const PIECE = Buffer.alloc(65_536, ' ');
