@@ -52,7 +52,10 @@ export interface Appended {
 export interface Batch {
   /** In order of position; empty where only time has passed. */
   readonly events: readonly RecordedEvent[];
-  /** That of the last event handed over, this batch included; where none was yet, the one that was asked for. */
+  /**
+   * Every event of the log up to here has been handed over, this batch included: that of the last one, or further on
+   * where a store holds other people's events after it; where none was yet, the one that was asked for.
+   */
   readonly position: bigint;
   /** Every event whose append was answered before this instant (ms) has been handed over, this batch included. */
   readonly asOf: number;
@@ -114,7 +117,10 @@ export abstract class EventLog {
   /** The same log for those who follow it or watch over it: no flood of requests delays what they ask. */
   readonly forFollowers: EventLog = this;
 
-  /** Position of the last of our events; `BEGINNING` where there is none. */
+  /**
+   * Where the log ends: at the last of our events, or further on where a store holds other people's events after it;
+   * `BEGINNING` where there is none. Whatever was answered before the call is at or before it.
+   */
   abstract head(): Promise<bigint>;
 
   /** The log's own id, from its first event. */

@@ -4,7 +4,7 @@ import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../src/config.js';
 import { Invalid, Unavailable } from '../../src/errors.js';
-import { BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
+import { type Batch, BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { eventually } from '../support/eventually.js';
 import { EventStoreDouble } from '../support/eventstore-double/server.js';
@@ -80,8 +80,7 @@ describe('The log in EventStoreDB', () => {
       const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
       for (const stream of ['operations-of-others', 'apiKeysOfOthers', 'threat', 'order-1', 'report'])
         for (let n = 0; n < 40; n++) await client.appendToStream(stream, [jsonEvent({ type: 'T', data: { n } })]);
-      expect(await log.head()).toBe(position);
-      expect(await log.head()).toBe(position);
+      expect(await log.head()).toBeGreaterThan(position);
       const ours = ['operations', 'threat-a:1'];
       expect((await log.readAll(BEGINNING, 100)).map(({ stream }) => stream)).toEqual(ours);
       expect(await log.readAll(position, 100)).toEqual([]);
@@ -151,6 +150,116 @@ describe('The log in EventStoreDB', () => {
     });
   });
 
+  describe('when the store is not ready', () => {
+    it('tries the whole of an append again, the look at its end included', async () => {
+      await delay(30);
+      double.unreadableEnds = 2;
+      expect(await log.append('threat-a:1', 'no-stream', [someEvent()])).toMatchObject({ revision: 0n });
+    });
+
+    it('says which state the store is in', async () => {
+      double.busyAppends = Infinity;
+      const { cause } = await failureOf(log.append('threat-a:1', 'any', [someEvent()]));
+      expect((cause as Error).message).toBe('EventStoreDB is too busy to take more');
+    });
+  });
+
+  it('moves to the new leader when the old one resigns and drops what it was sent', async () => {
+    const other = await EventStoreDouble.start(double.store);
+    try {
+      double.unansweredAppends = 64;
+      const entries = Array.from({ length: 64 }, (_, n) => ({ stream: `threat-a:${n}`, event: someEvent() }));
+      const appended = log.appendAll(entries);
+      await eventually('they have been sent', () => double.unansweredAppends === 0, PATIENCE_MS);
+      double.leader = other.address;
+      const from = performance.now();
+      expect(await appended).toHaveLength(64);
+      expect(performance.now() - from).toBeLessThan(1_500);
+    } finally {
+      await log.close();
+      await other.stop();
+    }
+  }, 15_000);
+
+  it('keeps no connection that it does not use', async () => {
+    // What fails makes the client connect again, and what fails at the same time makes it forget that connection.
+    const stop = new AbortController();
+    const asking = Array.from({ length: 20 }, async () => {
+      while (!stop.signal.aborted) await log.head().catch(() => delay(1));
+    });
+    for (let n = 0; n < 10; n++) {
+      if (n % 2) double.drop();
+      else double.unreadableEnds = 20;
+      await delay(100);
+    }
+    stop.abort();
+    await Promise.all(asking);
+    expect(double.connections).toBeLessThanOrEqual(2);
+  }, 30_000);
+
+  describe('in a cluster', () => {
+    let other: EventStoreDouble;
+    let clustered: EventLog;
+    beforeEach(async () => {
+      other = await EventStoreDouble.start(double.store);
+      other.leader = double.address;
+      const nodes = [double, other].map(({ address: { host, port } }) => `${host}:${port}`);
+      clustered = await createEventStoreDbLog(`esdb://${nodes.join(',')}?tls=false`);
+    });
+    afterEach(async () => {
+      await clustered.close();
+      await other.stop();
+    });
+
+    it('leaves a frozen leader for the next one, though everything it asked is still pending', async () => {
+      const asOf: number[] = [];
+      const abort = new AbortController();
+      const followed = clustered.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf), abort.signal);
+      await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, PATIENCE_MS);
+      double.silence();
+      // Until the cluster has noticed it names the frozen one, and so the client has connected to that again.
+      await delay(3_000);
+      other.leader = undefined;
+      const elected = Date.now();
+      await eventually('it is fresh again', () => asOf.at(-1)! > elected, PATIENCE_MS);
+      expect(Date.now() - elected).toBeLessThan(10_000);
+      await clustered.append('threat-a:1', 'any', [someEvent()]);
+      abort.abort();
+      await followed;
+      double.speak();
+    }, 40_000);
+
+    it('claims nothing from a follower to which replication is slow', async () => {
+      other.replicatedTo = double.store.records.at(-1)!.position;
+      const followers = await createEventStoreDbLog(other.url);
+      const handed = new Set<string>();
+      const answered = new Map<string, number>();
+      const late: string[] = [];
+      const abort = new AbortController();
+      const followed = followers.subscribe(
+        BEGINNING,
+        async ({ events, asOf }) => {
+          for (const { id } of events) handed.add(id);
+          for (const [id, at] of answered) if (at < asOf && !handed.has(id)) late.push(id);
+        },
+        abort.signal,
+      );
+      for (let n = 0; n < 20; n++) {
+        const event = someEvent();
+        await clustered.append('threat-a:1', 'any', [event]);
+        answered.set(event.id, Date.now());
+        // It goes back to the follower again and again.
+        if (n % 5 === 4) other.drop();
+        await delay(50);
+      }
+      await eventually('everything is handed over', () => handed.size > answered.size, PATIENCE_MS);
+      expect(late).toEqual([]);
+      abort.abort();
+      await followed;
+      await followers.close();
+    }, 40_000);
+  });
+
   describe('when the same is sent by several at once', () => {
     it('waits within the process, so that the server is not asked what it does not answer', async () => {
       const entries = Array.from({ length: 20 }, (_, n) => ({ stream: `threat-a:${n}`, event: someEvent() }));
@@ -204,20 +313,64 @@ describe('The log in EventStoreDB', () => {
     await log.append('threat-a:1', 'no-stream', [someEvent()]);
   });
 
-  it('finds its last event behind a great many of others', async () => {
-    const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
-    const others = Array.from({ length: 6_000 }, () => ({
-      id: randomUUID(),
-      type: 'T',
-      isJson: true,
-      data: Buffer.from('{}'),
-      metadata: Buffer.alloc(0),
-    }));
-    double.store.append('order-1', 'any', others);
-    expect(await log.head()).toBe(position);
-    const reads = double.calls.read;
-    expect(await log.head()).toBe(position);
-    expect(double.calls.read).toBe(reads + 1);
+  describe('in a store where others write much more', () => {
+    const FOREIGN = 6_000;
+    const follow = (after: bigint) => {
+      const batches: Batch[] = [];
+      const abort = new AbortController();
+      const followed = log.subscribe(after, async (batch) => void batches.push(batch), abort.signal);
+      return {
+        batches,
+        stop: () => {
+          abort.abort();
+          return followed;
+        },
+      };
+    };
+
+    it('is told of nothing of theirs but the last event', async () => {
+      double.store.appendForeign(FOREIGN);
+      const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+      double.store.appendForeign(FOREIGN);
+      const before = double.sentForeign;
+      expect(await log.head()).toBeGreaterThan(position);
+      expect(await log.readAll(BEGINNING, 10)).toHaveLength(2);
+      expect(await log.readAll(position, 10)).toEqual([]);
+      const { batches, stop } = follow(BEGINNING);
+      const asked = Date.now();
+      await eventually('it is up to date', () => (batches.at(-1)?.asOf ?? 0) > asked, PATIENCE_MS);
+      await stop();
+      expect(batches.flatMap(({ events }) => events)).toHaveLength(2);
+      expect(double.sentForeign - before).toBeLessThan(100);
+    }, 30_000);
+
+    it('says how far it has come in what is theirs, so that the next start need not pass over it again', async () => {
+      const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+      for (const count of [5_000, 10]) {
+        double.store.appendForeign(count);
+        const end = await log.head();
+        const { batches, stop } = follow(position);
+        await eventually('the end is reached', () => batches.at(-1)?.position === end, PATIENCE_MS);
+        await stop();
+        expect(batches.flatMap(({ events }) => events)).toEqual([]);
+      }
+    }, 30_000);
+
+    it('is of the moment although they write all the time', async () => {
+      const { batches, stop } = follow(await log.head());
+      const writing = setInterval(() => double.store.appendForeign(7), 5);
+      try {
+        for (let n = 0; n < 3; n++) {
+          await log.append('threat-a:1', 'any', [someEvent()]);
+          const answered = Date.now();
+          await eventually('a batch is of after the answer', () => (batches.at(-1)?.asOf ?? 0) > answered, PATIENCE_MS);
+          expect(batches.flatMap(({ events }) => events)).toHaveLength(n + 1);
+        }
+      } finally {
+        clearInterval(writing);
+        await stop();
+      }
+    }, 30_000);
   });
 
   it('finds the end again in a store that was put back to an older copy', async () => {
@@ -258,6 +411,7 @@ describe('A start against an EventStoreDB', () => {
     ['esdb://user:geheim@127.0.0.1:x?tls=false', /EVENTSTORE_URL cannot be used: something else at position/],
     ['esdb://user:geheim@127.0.0.1:1?tls=perhaps', /expected true or false/],
     ['esdb://user:geheim@127.0.0.1:1?tls=false&tsl=1', /has the unknown option "tsl"/],
+    ['esdb://user:geheim@127.0.0.1:1?tls=false&nodePreference=follower', /nodePreference that is not leader/],
     ['esdb://user:geheim@127.0.0.1:1?tlsVerifyCert=false', /tlsVerifyCert=false, which has no effect/],
     ['esdb://user:geheim@127.0.0.1:1?tlsCAFile=/nowhere.crt', /certificate file/],
     ['esdb://user:geheim@127.0.0.1:1?tls=false&streamPrefix=a-b', /streamPrefix that is not/],

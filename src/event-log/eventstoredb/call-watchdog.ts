@@ -1,9 +1,9 @@
 import { isAnswer, timedOut } from './failures.js';
 
-/** However lively the store is otherwise. */
-const SLOWEST_CALL_MS = 5_000;
-/** After so long without a single answer the client itself is suspected. */
-const SUSPECT_AFTER_MS = 5_000;
+/** However lively the store is otherwise: nothing was heard of the call itself for so long. */
+const MAX_SILENCE_MS = 5_000;
+/** A connection on which nothing is heard for so long, though something was asked, is left. */
+const DEAD_AFTER_MS = 3_000;
 const WATCH_MS = 25;
 /** So few are made again although nothing sent later was answered: they are no load. */
 const FEW = 32;
@@ -16,7 +16,8 @@ export interface Limits {
   readonly limitMs: number;
   /**
    * After so long without an answer the call is made once more, and again after twice as long: where one that was sent
-   * later has been answered, or few are under way. A store that is only slow must not be given more to do.
+   * later has been answered, or few are under way. Of many only one each time: a store that is slow must not be given
+   * more to do, and one that has dropped them all, as a leader that resigns does, says so to a single one.
    */
   readonly repeatMs: number;
 }
@@ -56,24 +57,28 @@ class Call<T = unknown> {
   /** Something was heard of it. */
   heartbeat(): void {
     this.heardAt = performance.now();
+    this.calls.heard(this.kind);
   }
 }
 
 /**
  * The calls under way, each with a limit to how long nothing may be heard: of itself, or of its kind, since a store that
- * answers others is only slow. In the end there is a limit to that too. One timer watches them all.
+ * answers others is only slow. How long it takes has no limit as long as something is heard of it. One timer watches
+ * them all.
  */
 export class CallWatchdog {
   private readonly open = new Set<Watched>();
   private readonly answeredAt = { append: 0, read: 0 };
   /** When the latest call was made that has been answered. */
   private readonly overtakenBy = { append: 0, read: 0 };
-  /** Reads may go on while the client has lost what it needs for appends. */
-  private readonly failingSince: { append?: number | undefined; read?: number | undefined } = {};
+  /** When one of many was made again. */
+  private readonly triedAt = { append: 0, read: 0 };
+  /** Since when nothing was heard though something was asked. Reads may go on while appends cannot. */
+  private readonly silentSince: { append?: number | undefined; read?: number | undefined } = {};
   private watch: NodeJS.Timeout | undefined;
 
-  /** @param onSuspicion called, also repeatedly, while not a single call of a kind has been answered for a while */
-  constructor(private readonly onSuspicion: () => void) {}
+  /** @param onDead called when nothing at all was heard of a kind of call for 3 s; what is under way should be failed */
+  constructor(private readonly onDead: () => void) {}
 
   get pending(): number {
     return this.open.size;
@@ -84,6 +89,7 @@ export class CallWatchdog {
     return new Promise<T>((resolve, reject) => {
       const call = new Call(this, kind, run, limits, resolve, reject);
       this.open.add(call);
+      this.silentSince[kind] ??= call.startedAt;
       // Answers that have arrived already are read before a call is given up.
       this.watch ??= setInterval(() => setImmediate(() => this.look()), WATCH_MS);
       call.make();
@@ -94,38 +100,53 @@ export class CallWatchdog {
   end(call: Watched, error?: unknown): boolean {
     if (!this.open.delete(call)) return false;
     if (error === undefined || isAnswer(error)) this.answered(call);
-    else this.reportFailure(call.kind);
+    else this.leaveWhereDead();
     return true;
   }
 
-  resetFailures(): void {
-    this.failingSince.append = this.failingSince.read = undefined;
+  /** Also of what is no call, such as a subscription. */
+  heard(kind: Kind): void {
+    this.silentSince[kind] = undefined;
+  }
+
+  /** Fails whatever is under way: its outcome is unknown. */
+  failAll(error: Error): void {
+    for (const call of this.open) call.fail(error);
   }
 
   private look(): void {
     const now = performance.now();
     for (const call of this.open) {
-      const silence = now - Math.max(call.heardAt, this.answeredAt[call.kind]);
-      if (silence >= call.limits.limitMs || now - call.startedAt >= SLOWEST_CALL_MS)
-        call.fail(timedOut(now - call.startedAt));
-      else if (now >= call.repeatAt && (call.startedAt < this.overtakenBy[call.kind] || this.open.size < FEW)) {
+      const { kind, limits } = call;
+      const silence = now - Math.max(call.heardAt, this.answeredAt[kind]);
+      if (silence >= limits.limitMs || now - call.heardAt >= MAX_SILENCE_MS) call.fail(timedOut(now - call.heardAt));
+      else if (now >= call.repeatAt && this.mayRepeat(call, now)) {
         call.repeatAt += 2 * (call.repeatAt - call.startedAt);
         call.make();
       }
     }
-    if (this.open.size > 0) return;
+    if (this.open.size > 0) return this.leaveWhereDead();
     clearInterval(this.watch);
     this.watch = undefined;
+  }
+
+  private leaveWhereDead(): void {
+    const { append = Infinity, read = Infinity } = this.silentSince;
+    if (performance.now() - Math.min(append, read) < DEAD_AFTER_MS) return;
+    this.silentSince.append = this.silentSince.read = undefined;
+    this.onDead();
+  }
+
+  private mayRepeat({ kind, startedAt, limits }: Watched, now: number): boolean {
+    if (startedAt < this.overtakenBy[kind] || this.open.size < FEW) return true;
+    if (now - this.triedAt[kind] < limits.repeatMs) return false;
+    this.triedAt[kind] = now;
+    return true;
   }
 
   private answered({ kind, startedAt }: Watched): void {
     this.answeredAt[kind] = performance.now();
     if (startedAt > this.overtakenBy[kind]) this.overtakenBy[kind] = startedAt;
-    this.failingSince[kind] = undefined;
-  }
-
-  private reportFailure(kind: Kind): void {
-    const since = (this.failingSince[kind] ??= performance.now());
-    if (performance.now() - since > SUSPECT_AFTER_MS) this.onSuspicion();
+    this.heard(kind);
   }
 }

@@ -2,6 +2,8 @@ import { Unavailable } from '../../errors.js';
 import type { Batch, RecordedEvent } from '../event-log.js';
 import type { Subscription } from './client.js';
 import type { EventStoreConnection } from './connection.js';
+import { EndOfLog } from './end-of-log.js';
+import type { HeadTracker } from './head-tracker.js';
 import type { OurStreams } from './streams.js';
 
 /** How many events are handed over at once at the most, and fetched ahead. */
@@ -12,7 +14,6 @@ const PROBE_MS = 150;
 /** A batch is not kept back for longer than this to say of what moment it is. */
 const MAX_LOOK_MS = 20;
 const MAX_GATHERING_MS = 150;
-const MAX_ENDS = 64;
 /** Where the log has more and nothing of it arrives for so long, the subscription is taken for dead. */
 const STALLED_MS = 3_000;
 const MIN_BACK_OFF_MS = 50;
@@ -25,38 +26,40 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 /**
  * Follows the log for one receiver. The subscription may break in any way, with or without a word: it is built anew
  * after the last event that arrived, so what is handed over has no gap and no repetition.
+ *
+ * Other people's events cost it nothing: the server passes over them, and says how far it has come only every 2,048 of
+ * them. Where the end is behind fewer, the server is asked whether there is anything of ours before it.
  */
 export class CatchUpSubscription {
   private subscription: Subscription | undefined;
   private readonly arrived: RecordedEvent[] = [];
-  /** After this everything is still to come. */
+  /** Everything of ours up to here has arrived; after it everything is still to come. */
   private fetched: bigint;
   private handed: bigint;
   /** How long the receiver took for the last batch. */
   private tookMs = 0;
   private heardAt = performance.now();
   private isPaused = false;
+  /** Whether the subscription has given out everything the store held when it began. */
+  private isLive = false;
   private failures = 0;
-  /** Where the log ended at an instant; everything answered before that instant is at or before that position. */
-  private ends: { readonly at: number; readonly position: bigint }[] = [];
-  private asOf = 0;
-  /** Where the log ended when it was looked at last. */
-  private end: bigint;
-  private behindSince: number | undefined;
+  private readonly ends: EndOfLog;
+  private looking: Promise<void> | undefined;
+  private lostSince: number | undefined;
   private failure: Error | undefined;
   private wake = (): void => {};
 
   constructor(
     private readonly connection: EventStoreConnection,
     private readonly streams: OurStreams,
-    private readonly head: () => Promise<bigint>,
+    private readonly head: HeadTracker,
     private readonly onBatch: (batch: Batch) => Promise<void>,
     private readonly signal: AbortSignal,
     after: bigint,
   ) {
     this.fetched = after;
     this.handed = after;
-    this.end = after;
+    this.ends = new EndOfLog(after);
   }
 
   async run(): Promise<void> {
@@ -84,7 +87,7 @@ export class CatchUpSubscription {
       if (this.failure !== undefined) throw this.failure;
       if (this.arrived.length === 0 && performance.now() - beat < HEARTBEAT_MS) continue;
       // So that a batch is of the moment it is handed over, not of the last look. One that comes late is not kept back.
-      if (this.end <= this.fetched) await Promise.race([this.look(), sleep(MAX_LOOK_MS)]);
+      if (this.isLive) await Promise.race([this.look(), sleep(MAX_LOOK_MS)]);
       await this.fillBatch();
       const events = this.arrived.splice(0, PAGE);
       if (this.isPaused && this.arrived.length === 0) {
@@ -92,10 +95,10 @@ export class CatchUpSubscription {
         this.heardAt = performance.now();
         this.subscription?.resume();
       }
-      this.handed = events.at(-1)?.position ?? this.handed;
-      this.advanceAsOf();
+      this.handed = this.arrived.length === 0 ? this.fetched : events.at(-1)!.position;
+      const asOf = this.ends.handedOver(this.handed);
       const handedAt = performance.now();
-      await this.onBatch({ events, position: this.handed, asOf: this.asOf });
+      await this.onBatch({ events, position: this.handed, asOf });
       beat = performance.now();
       this.tookMs = beat - handedAt;
     }
@@ -107,7 +110,7 @@ export class CatchUpSubscription {
    */
   private async fillBatch(): Promise<void> {
     const until = performance.now() + Math.min(this.tookMs, MAX_GATHERING_MS);
-    while (this.arrived.length < PAGE && this.fetched < this.end && !this.signal.aborted) {
+    while (this.arrived.length < PAGE && this.fetched < this.ends.last && !this.signal.aborted) {
       const left = until - performance.now();
       if (left <= 0) return;
       await this.somethingOr(left);
@@ -126,15 +129,11 @@ export class CatchUpSubscription {
     });
   }
 
-  private advanceAsOf(): void {
-    for (const { at, position } of this.ends) if (position <= this.handed && at > this.asOf) this.asOf = at;
-    this.ends = this.ends.filter(({ at, position }) => position > this.handed && at > this.asOf);
-  }
-
   private attach(): void {
-    const lost = (): void => {
+    const lost = (reason: string): void => {
       if (this.subscription !== subscription) return;
       this.subscription = undefined;
+      this.watchLosses(reason);
       const backOff = Math.min(MIN_BACK_OFF_MS * 2 ** this.failures++, MAX_BACK_OFF_MS);
       setTimeout(
         () => {
@@ -145,12 +144,16 @@ export class CatchUpSubscription {
     };
     this.heardAt = performance.now();
     this.isPaused = false;
+    this.isLive = false;
     const subscription: Subscription = this.connection.subscribe(this.fetched, this.streams.prefixes, {
       onEvent: (event) => {
         if (this.subscription === subscription) this.take(event);
       },
-      onProgress: () => {
-        this.heardAt = performance.now();
+      onCheckpoint: (position) => {
+        if (this.subscription === subscription) this.reach(position);
+      },
+      onCaughtUp: () => {
+        if (this.subscription === subscription) this.isLive = true;
       },
       onLost: lost,
     });
@@ -158,12 +161,10 @@ export class CatchUpSubscription {
   }
 
   private take(event: RecordedEvent): void {
-    this.heardAt = performance.now();
     // A node that is not where the last one was may begin before what we asked for.
-    if (event.position <= this.fetched) return;
-    this.fetched = event.position;
-    this.failures = 0;
-    const ours = this.streams.pick(event);
+    const isNew = event.position > this.fetched;
+    this.reach(event.position);
+    const ours = isNew ? this.streams.pick(event) : undefined;
     if (ours === undefined) return;
     this.arrived.push(ours);
     if (this.arrived.length >= PAGE && !this.isPaused) {
@@ -173,6 +174,13 @@ export class CatchUpSubscription {
     this.wake();
   }
 
+  private reach(position: bigint): void {
+    this.heardAt = performance.now();
+    this.failures = 0;
+    this.lostSince = undefined;
+    if (position > this.fetched) this.fetched = position;
+  }
+
   private async probe(done: { readonly is: boolean }): Promise<void> {
     while (!done.is && !this.signal.aborted) {
       await this.look();
@@ -180,26 +188,36 @@ export class CatchUpSubscription {
     }
   }
 
-  private async look(): Promise<void> {
-    const at = Date.now();
+  private look(): Promise<void> {
+    this.looking ??= this.lookOnce().finally(() => (this.looking = undefined));
+    return this.looking;
+  }
+
+  private async lookOnce(): Promise<void> {
+    const { connections } = this.connection;
+    const asked = { at: Date.now(), now: performance.now(), connections };
     try {
-      const position = await this.head();
-      if (this.ends.length >= MAX_ENDS) this.ends.splice(MAX_ENDS / 2, 1);
-      this.ends.push({ at, position });
-      this.end = position;
-      this.watch(position);
+      const end = await this.head.read();
+      this.ends.observe(end, asked);
+      if (this.isLive && this.arrived.length === 0 && end > this.fetched) await this.passOver(end, connections);
+      this.watch(end);
     } catch (error) {
       // The instant stays where it was, and everyone who reads it sees that nothing newer is known.
-      if (error instanceof Unavailable) return;
-      this.failure = error as Error;
-      this.wake();
+      if (error instanceof Unavailable) return this.ends.failed();
+      this.fail(error as Error);
     }
+  }
+
+  /** Up to the end there are only other people's events, unless something of ours is just on its way. */
+  private async passOver(end: bigint, connections: number): Promise<void> {
+    const found = await this.connection.readAll(this.fetched, this.streams.prefixes, 1);
+    // Only the node that said where the end is surely holds everything before it.
+    if (found.length === 0 && this.connection.connections === connections) this.reach(end);
   }
 
   /** Notices what the subscription does not tell: that nothing comes any more, or that the log is another one. */
   private watch(end: bigint): void {
-    const now = performance.now();
-    if (end > this.fetched && !this.isPaused && now - this.heardAt > STALLED_MS) {
+    if (end > this.fetched && !this.isPaused && performance.now() - this.heardAt > STALLED_MS) {
       const stalled = this.subscription;
       if (stalled !== undefined) {
         this.subscription = undefined;
@@ -207,12 +225,26 @@ export class CatchUpSubscription {
         this.attach();
       }
     }
-    this.behindSince = end < this.handed ? (this.behindSince ?? now) : undefined;
-    if (this.behindSince !== undefined && now - this.behindSince > GONE_BACK_MS) {
-      this.failure = new Error(
-        `The event store ends at position ${end}, before ${this.handed} that was read from it: it was replaced or restored from an older backup. Drop the read models, or restore a log no older than they are.`,
-      );
-      this.wake();
-    }
+    if (this.ends.isBefore(this.handed, GONE_BACK_MS)) this.failReplaced(`ends at position ${end}, before`);
+  }
+
+  /** A position that is no event's any more; not of a node that is just being put right. */
+  private watchLosses(reason: string): void {
+    if (!/invalid ?position/i.test(reason)) return;
+    this.lostSince ??= performance.now();
+    if (performance.now() - this.lostSince > GONE_BACK_MS) this.failReplaced('has no event at position');
+  }
+
+  private failReplaced(what: string): void {
+    this.fail(
+      new Error(
+        `The event store ${what} ${this.handed} that was read from it: it was replaced or restored from an older backup. Drop the read models, or restore a log no older than they are.`,
+      ),
+    );
+  }
+
+  private fail(error: Error): void {
+    this.failure = error;
+    this.wake();
   }
 }

@@ -18,9 +18,17 @@ import { reasonOf } from './failures.js';
 
 /** How many events are kept for a receiver that has paused. */
 const AHEAD = 256;
-/** A subscription that finds nothing says how far it has come each so many times 32 events. */
-const CHECKPOINT_INTERVAL = 64;
+/**
+ * How many of other people's events the server passes over in one read, and after how many it says how far it has come.
+ * Its default of 32 makes passing over a million of them many times dearer.
+ */
+const SEARCH_WINDOW = 2_048;
 const DISCARD_MS = 500;
+/**
+ * Every call goes to the leader: only there is the end of the log the end, for a follower may lag. A node that is not,
+ * or no longer, the leader refuses with the leader's address, and the client moves there.
+ */
+const AT_LEADER = { requiresLeader: true } as const;
 
 /** An event that was looked at: the client can write it. */
 export interface WritableEvent {
@@ -42,10 +50,10 @@ export interface SubscriptionHandlers {
   /** Everything that was sent is gone or wrong; nothing more will come. Called at most once. */
   readonly onLost: (reason: string) => void;
   readonly onEvent: (event: RecordedEvent) => void;
-  /** The server looked at more of its log and found nothing of ours. */
-  readonly onProgress: () => void;
+  /** The server has looked at its log up to here, and everything it found has been given out. */
+  readonly onCheckpoint: (position: bigint) => void;
   /** Everything the store held when it was asked has been given out. */
-  readonly onCaughtUp?: () => void;
+  readonly onCaughtUp: () => void;
 }
 
 export interface Subscription {
@@ -95,18 +103,32 @@ const reading = (stream: Pick<StreamingRead<unknown>, 'on' | 'cancel'>, onEvent:
   };
 };
 
+interface Channel {
+  close(): void;
+}
+
 /** The client of one store. Its calls have no limit in time, and fail with what the client fails with. */
 export class StoreClient {
   private readonly client: EventStoreDBClient;
+  private readonly channels: Channel[] = [];
+  private isDiscarded = false;
 
-  /** @throws ConfigError where the connection string cannot be used */
-  constructor(url: string) {
+  /**
+   * @param onConnection told of each connection it makes: to another node, where one has failed or does not lead
+   * @throws ConfigError where the connection string cannot be used
+   */
+  constructor(
+    url: string,
+    private readonly onConnection: () => void,
+  ) {
     this.client = connectBy(url, (settled) => EventStoreDBClient.connectionString(settled));
+    this.trackChannels();
   }
 
   append(stream: string, expected: ExpectedRevision, events: readonly WritableEvent[]): Promise<Written> {
     return this.client.appendToStream(stream, events as unknown as JSONEventData[], {
       expectedRevision: expected === 'no-stream' ? 'no_stream' : expected,
+      ...AT_LEADER,
     });
   }
 
@@ -126,27 +148,16 @@ export class StoreClient {
         fromRevision: from === 'end' ? END : from,
         maxCount: limit,
         direction: direction === 'forwards' ? FORWARDS : BACKWARDS,
+        ...AT_LEADER,
       }),
       onEvent,
     );
   }
 
-  /** Everything the store holds from a position on, the event at it included. */
-  readAll(from: bigint, limit: number, onEvent: () => void): Reading {
+  /** The last event of the store, whoever wrote it; none in an empty one. */
+  readLast(onEvent: () => void): Reading {
     return reading(
-      this.client.readAll({ fromPosition: from === BEGINNING ? START : positionAt(from), maxCount: limit }),
-      onEvent,
-    );
-  }
-
-  /** What the store holds before a position, the event at it not included; newest first. */
-  readBack(before: bigint | 'end', limit: number, onEvent: () => void): Reading {
-    return reading(
-      this.client.readAll({
-        fromPosition: before === 'end' ? END : positionAt(before),
-        direction: BACKWARDS,
-        maxCount: limit,
-      }),
+      this.client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1, ...AT_LEADER }),
       onEvent,
     );
   }
@@ -155,19 +166,34 @@ export class StoreClient {
   subscribe(
     after: bigint,
     prefixes: readonly string[],
-    { onLost, onEvent, onProgress, onCaughtUp }: SubscriptionHandlers,
+    { onLost, onEvent, onCheckpoint, onCaughtUp }: SubscriptionHandlers,
   ): Subscription {
     const subscription = this.client.subscribeToAll(
       {
         fromPosition: after === BEGINNING ? START : positionAt(after),
         filter: streamNameFilter({
           prefixes: [...prefixes],
-          checkpointInterval: CHECKPOINT_INTERVAL,
-          checkpointReached: async () => onProgress(),
+          maxSearchWindow: SEARCH_WINDOW,
+          checkpointInterval: 1,
+          checkpointReached: async (_, { commit }) => {
+            checkpoint = commit;
+            say();
+          },
         }),
+        ...AT_LEADER,
       },
       { highWaterMark: AHEAD },
     );
+    // What the server says comes as soon as it arrives, before those events that arrived earlier have been taken out.
+    let checkpoint: bigint | undefined;
+    let isCaughtUp = false;
+    const say = (): void => {
+      if (isOver || subscription.readableLength > 0) return;
+      if (checkpoint !== undefined) onCheckpoint(checkpoint);
+      checkpoint = undefined;
+      if (isCaughtUp) onCaughtUp();
+      isCaughtUp = false;
+    };
     let isOver = false;
     const over = (reason?: string): void => {
       if (isOver) return;
@@ -180,11 +206,11 @@ export class StoreClient {
     subscription.on('data', ({ event }) => {
       const read = recorded(event as AllStreamRecordedEvent | undefined);
       if (!isOver && read !== undefined) onEvent(read);
+      if (checkpoint !== undefined || isCaughtUp) say();
     });
     subscription.on('caughtUp', () => {
-      // It is said as soon as it arrives, before those that arrived earlier have been taken out.
-      const tell = (): unknown => (subscription.readableLength > 0 ? setImmediate(tell) : !isOver && onCaughtUp?.());
-      setImmediate(tell);
+      isCaughtUp = true;
+      say();
     });
     subscription.on('error', (error) => over(reasonOf(error)));
     subscription.on('end', () => over('it ended without an error'));
@@ -196,17 +222,25 @@ export class StoreClient {
     };
   }
 
-  /** Ends the connection. What is pending, on this client or another one in the process, is lost with it. */
+  /** Ends its connections. What is pending, on this client or another one in the process, is lost with it. */
   async discard(): Promise<void> {
-    await this.client.dispose();
-    // `dispose` leaves the connection open, and with it the process running.
-    const { getChannel } = this.client as unknown as { getChannel: () => Promise<{ close: () => void }> };
-    const closed = getChannel().then(
-      (channel) => channel.close(),
-      () => {
-        // It never found a server.
-      },
-    );
-    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, DISCARD_MS).unref())]);
+    this.isDiscarded = true;
+    const disposed = this.client.dispose();
+    for (const channel of this.channels) channel.close();
+    await Promise.race([disposed, new Promise((resolve) => setTimeout(resolve, DISCARD_MS).unref())]);
+  }
+
+  /** The client forgets a connection that failed, and leaves some of them open. */
+  private trackChannels(): void {
+    const client = this.client as unknown as { createChannel: () => Promise<Channel> };
+    const create = client.createChannel;
+    client.createChannel = async () => {
+      const channel = await create();
+      for (const former of this.channels.splice(0)) former.close();
+      this.channels.push(channel);
+      if (this.isDiscarded) channel.close();
+      else this.onConnection();
+      return channel;
+    };
   }
 }

@@ -1,4 +1,4 @@
-import { BEGINNING, type ExpectedRevision, type RecordedEvent } from '../event-log.js';
+import { type ExpectedRevision, type RecordedEvent } from '../event-log.js';
 import { CallWatchdog, type Limits } from './call-watchdog.js';
 import {
   type SubscriptionHandlers,
@@ -11,10 +11,9 @@ import {
 import { swallowClientRejections, isMissingStream, unavailable } from './failures.js';
 import { Semaphore } from './semaphore.js';
 
-const LIMIT_MS = 1_700;
-const READ_LIMITS: Limits = { limitMs: LIMIT_MS, repeatMs: Number.POSITIVE_INFINITY };
+const READ_LIMITS: Limits = { limitMs: 1_700, repeatMs: Number.POSITIVE_INFINITY };
 /** A server that is busy storing the same ids for someone else drops a repetition without a word. */
-const APPEND_LIMITS: Limits = { limitMs: LIMIT_MS, repeatMs: 400 };
+const REPEAT_MS = 400;
 /** One HTTP/2 connection carries 100 streams; what comes after waits for ever, appends included. */
 const MAX_READS = 32;
 const MAX_APPENDS = 256;
@@ -27,15 +26,17 @@ export class EventStoreConnection {
 
   private client: StoreClient;
   private users = 0;
+  /** How many connections were made; each may be to another node. */
+  connections = 0;
   /** What appends goes in here, and leaves when it is answered. */
   readonly appends = new Semaphore(MAX_APPENDS);
   private readonly reads = new Semaphore(MAX_READS);
   private readonly followers = new Set<(reason: string) => void>();
-  private readonly calls = new CallWatchdog(() => this.renew());
+  private readonly calls = new CallWatchdog(() => this.leave());
   private renewal: Promise<void> | undefined;
 
   private constructor(private readonly url: string) {
-    this.client = new StoreClient(url);
+    this.client = this.connect();
     swallowClientRejections();
   }
 
@@ -68,10 +69,10 @@ export class EventStoreConnection {
     stream: string,
     expected: ExpectedRevision,
     events: readonly WritableEvent[],
-    limitMs?: number,
+    limitMs: number,
   ): Promise<Written> {
     if (this.renewal !== undefined) return this.renewal.then(() => this.append(stream, expected, events, limitMs));
-    const limits = limitMs === undefined ? APPEND_LIMITS : { ...APPEND_LIMITS, limitMs };
+    const limits = { limitMs, repeatMs: REPEAT_MS };
     return this.calls.make('append', () => this.client.append(stream, expected, events), limits);
   }
 
@@ -85,24 +86,18 @@ export class EventStoreConnection {
     return this.read((client, touched) => client.readStream(stream, from, limit, direction, touched));
   }
 
-  /** Everything the store holds after a position, other people's and its own events included. */
-  async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
-    if (after === BEGINNING) return this.read((client, touched) => client.readAll(BEGINNING, limit, touched));
-    // The store reads the event at the position too.
-    const events = await this.read((client, touched) => client.readAll(after, limit + 1, touched));
-    return events[0]?.position === after ? events.slice(1) : events.slice(0, limit);
-  }
-
-  /** Everything the store holds before a position, newest first. */
-  readBack(before: bigint | 'end', limit: number): Promise<RecordedEvent[]> {
-    return this.read((client, touched) => client.readBack(before, limit, touched));
+  /** Position of the store's last event, whoever wrote it, as the leader knows it; undefined in an empty store. */
+  async readEnd(): Promise<bigint | undefined> {
+    const [last] = await this.read((client, touched) => client.readLast(touched));
+    return last?.position;
   }
 
   /**
    * What the store holds after a position of streams that begin so, looked for by the server: the client's reads know
-   * no filter, its subscriptions do, and say when they have reached the end.
+   * no filter, its subscriptions do, and say how far they have come and when they have reached the end. Fewer than
+   * `limit` means the end was reached.
    */
-  readSome(after: bigint, prefixes: readonly string[], limit: number): Promise<RecordedEvent[]> {
+  readAll(after: bigint, prefixes: readonly string[], limit: number): Promise<RecordedEvent[]> {
     return this.read((client, touched) => {
       const events: RecordedEvent[] = [];
       let subscription: Subscription | undefined;
@@ -113,7 +108,7 @@ export class EventStoreConnection {
             if (events.length < limit) events.push(event);
             if (events.length === limit) resolve(events);
           },
-          onProgress: touched,
+          onCheckpoint: touched,
           onCaughtUp: () => resolve(events),
           onLost: (reason) => reject(new Error(reason)),
         });
@@ -124,14 +119,26 @@ export class EventStoreConnection {
   }
 
   /** Follows the store after a position, filtered by the server to what begins so. */
-  subscribe(after: bigint, prefixes: readonly string[], feed: SubscriptionHandlers): Subscription {
+  subscribe(after: bigint, prefixes: readonly string[], handlers: SubscriptionHandlers): Subscription {
+    const { onEvent, onCheckpoint, onLost } = handlers;
     const lose = (reason: string): void => {
       if (!this.followers.delete(lose)) return;
       subscription.end();
-      feed.onLost(reason);
+      onLost(reason);
     };
     this.followers.add(lose);
-    const subscription = this.client.subscribe(after, prefixes, { ...feed, onLost: lose });
+    const subscription = this.client.subscribe(after, prefixes, {
+      ...handlers,
+      onEvent: (event) => {
+        this.calls.heard('read');
+        onEvent(event);
+      },
+      onCheckpoint: (position) => {
+        this.calls.heard('read');
+        onCheckpoint(position);
+      },
+      onLost: lose,
+    });
     return {
       pause: () => subscription.pause(),
       resume: () => subscription.resume(),
@@ -165,16 +172,25 @@ export class EventStoreConnection {
   }
 
   /**
-   * The client finds back by itself from most failures, but keeps some for good, such as a failed answer to what the
-   * server can do. So one that has not got a single answer for a while is replaced, while nothing is pending.
+   * The client finds back by itself from most failures. Not from a server that is frozen, or whose host has vanished: it
+   * connects to it again for as long as the cluster names it, and waits without a limit. And it keeps some failures for
+   * good, such as a failed answer to what the server can do. So a client that gets no answer is replaced, whatever is
+   * pending; appends that were are made again by the next one.
    */
-  private renew(): void {
-    if (this.renewal !== undefined || this.calls.pending > 0) return;
-    this.calls.resetFailures();
+  private leave(): void {
+    if (this.renewal !== undefined) return;
+    this.calls.failAll(new Error('The connection to EventStoreDB gave no answer for 3 s and was left'));
     this.renewal = this.client.discard().then(() => {
-      this.client = new StoreClient(this.url);
+      this.client = this.connect();
       this.renewal = undefined;
-      this.loseFollowers('the client was replaced');
+      this.loseFollowers('the connection was left');
+    });
+  }
+
+  private connect(): StoreClient {
+    return new StoreClient(this.url, () => {
+      // A subscription on the former connection may be with a node that is no longer the leader.
+      if (++this.connections > 1) this.loseFollowers('there is another connection');
     });
   }
 

@@ -17,9 +17,18 @@ interface FailedCall {
 const PERMISSION_DENIED = 7;
 const UNAUTHENTICATED = 16;
 
+/** What the server says of the state it is in, which the client passes on as "Could not recognize …". */
+const STATES: readonly (readonly [said: RegExp, meaning: string])[] = [
+  [/Server Is Not Ready/i, 'EventStoreDB is not ready: it is starting, or its cluster has no leader'],
+  [/Server Is (Too )?Busy/i, 'EventStoreDB is too busy to take more'],
+  [/No leader info available/i, 'This node of EventStoreDB is not the leader, and does not know it yet'],
+  [/Leader info available/i, 'This node of EventStoreDB is not the leader'],
+];
+
 export const reasonOf = (error: unknown): string => {
   const { details, message, type } = error as FailedCall;
-  return (details || message || type || 'no reason given').replace(/\s+/g, ' ');
+  const said = (details || message || type || 'no reason given').replace(/\s+/g, ' ');
+  return STATES.find(([pattern]) => pattern.test(said))?.[1] ?? said;
 };
 
 const isRefusal = (error: unknown): boolean => {
@@ -29,9 +38,16 @@ const isRefusal = (error: unknown): boolean => {
 
 export const isMissingStream = (error: unknown): boolean => (error as FailedCall).type === 'stream-not-found';
 
+const ANSWERS: ReadonlySet<string | undefined> = new Set([
+  'stream-not-found',
+  'wrong-expected-version',
+  'maximum-append-size-exceeded',
+  'stream-deleted',
+  'access-denied',
+]);
+
 /** Whether the store answered, and it is the answer that is a failure. */
-export const isAnswer = (error: unknown): boolean =>
-  isMissingStream(error) || (error as FailedCall).type === 'wrong-expected-version';
+export const isAnswer = (error: unknown): boolean => ANSWERS.has((error as FailedCall).type);
 
 export const timedOut = (afterMs: number): Error =>
   new Error(`EventStoreDB did not answer within ${Math.round(afterMs)} ms`);
@@ -40,7 +56,9 @@ export const unavailable = (error: unknown): Unavailable =>
   error instanceof Unavailable
     ? error
     : new Unavailable('The event store did not answer, so the outcome is unknown; the same request again is safe', 1, {
-        cause: isRefusal(error) ? new RefusedByStore(reasonOf(error), { cause: error }) : error,
+        cause: isRefusal(error)
+          ? new RefusedByStore(reasonOf(error), { cause: error })
+          : new Error(reasonOf(error), { cause: error }),
       });
 
 /** What the caller of an append did wrong as itself, everything else as `Unavailable`. */

@@ -139,9 +139,6 @@ export class Writer {
       const room = appends.acquire();
       if (room !== undefined) await room;
       isIn = true;
-      // What is known of the end must not be older than a moment.
-      const refreshed = this.end.refresh();
-      if (refreshed !== undefined) await refreshed;
       return await this.sendUntilAnswered(stream, expected, events);
     } catch (error) {
       if (isIn && error instanceof Unavailable) appends.rejectQueued(error);
@@ -159,11 +156,18 @@ export class Writer {
     events: readonly WritableEvent[],
   ): Promise<Appended> {
     const name = this.streams.nameInStore(stream);
-    const end = this.end.position;
     const startedAt = performance.now();
-    for (let now = startedAt; ;) {
+    // Where the store ended before the first attempt.
+    let end: bigint | undefined;
+    for (;;) {
       try {
-        const limitMs = now === startedAt ? undefined : startedAt + LIMIT_MS - now;
+        if (end === undefined) {
+          // What is known of the end must not be older than a moment.
+          const refreshed = this.end.refresh();
+          if (refreshed !== undefined) await refreshed;
+          end = this.end.position;
+        }
+        const limitMs = startedAt + LIMIT_MS - performance.now();
         const { nextExpectedRevision, position } = await this.connection.append(name, expected, events, limitMs);
         const { commit } = position!;
         this.end.observe(commit, performance.now());
@@ -175,7 +179,6 @@ export class Writer {
         const isWorthIt = failure instanceof Unavailable && !(failure.cause instanceof RefusedByStore);
         if (!isWorthIt || performance.now() + pause + RETRY_MS > startedAt + LIMIT_MS) throw failure;
         await sleep(pause);
-        now = performance.now();
       }
     }
   }

@@ -17,6 +17,11 @@ export class Gate {
     return `127.0.0.1:${this.port}`;
   }
 
+  /** How many connections are open. */
+  get connections(): number {
+    return this.pairs.size;
+  }
+
   /** Opens, on the same port as before where it was open before. */
   async open(): Promise<void> {
     const server = createServer((near) => {

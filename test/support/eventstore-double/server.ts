@@ -56,11 +56,21 @@ const WRITE_TIMEOUT_MS = 2_000;
 /** A filtered subscription says how far it has come each 32 records, times what the client asks for. */
 const CHECKPOINT_WINDOW = 32;
 
+const OURS =
+  /^(?:[A-Za-z0-9._]*\.)?(?:(?:threat|takedown|report|brand|featureFlag|assetStatus|groupedAsset|assetGroups)-|apiKeys$|operations$)/;
+
 const failure = (code: status, details: string, metadata: Record<string, string> = {}): Failure => {
   const trailer = new Metadata();
   for (const [name, value] of Object.entries(metadata)) trailer.set(name, value);
   return { code, details, metadata: trailer };
 };
+const notLeader = ({ host, port }: { readonly host: string; readonly port: number }): Failure =>
+  failure(status.NOT_FOUND, 'Leader info available', {
+    exception: 'not-leader',
+    'leader-endpoint-host': host,
+    'leader-endpoint-port': String(port),
+  });
+const NOT_READY = failure(status.UNAVAILABLE, 'Server Is Not Ready');
 const ACCESS_DENIED = failure(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
 const TOO_SLOW = failure(
   status.ABORTED,
@@ -86,6 +96,14 @@ export class EventStoreDouble {
   unansweredAppends = 0;
   /** How far its clock is ahead of ours. */
   clockAheadMs = 0;
+  /** Says "Server Is Not Ready" to this many looks at the end of the log. */
+  unreadableEnds = 0;
+  /** How long it takes over each event of a read. */
+  slowReadMs = 0;
+  /** As a follower to which replication is slow: what lies after this has not arrived here. */
+  replicatedTo: bigint | undefined;
+  /** How many events of streams that are none of this service's it has sent. */
+  sentForeign = 0;
   /** How many appends it left unanswered because the same ids were just being stored. */
   droppedRepetitions = 0;
   /** How many times each kind of call came in. */
@@ -139,6 +157,10 @@ export class EventStoreDouble {
   get address(): { host: string; port: number } {
     const [host, port] = this.gate!.address.split(':');
     return { host: host!, port: Number(port) };
+  }
+
+  get connections(): number {
+    return this.gate!.connections;
   }
 
   get url(): string {
@@ -195,10 +217,33 @@ export class EventStoreDouble {
     if (this.refusesCallers) return void call.emit('error', ACCESS_DENIED);
     if (options.hasSubscription()) return this.subscribe(call, options);
     this.calls.read++;
+    const refusal = this.refusalOf(call);
+    if (refusal !== undefined) return void call.emit('error', refusal);
+    if (options.getAll()?.hasEnd() && this.unreadableEnds-- > 0) return void call.emit('error', NOT_READY);
     const found = options.hasStream() ? this.streamRecords(options) : this.allRecords(options);
     if (found.failure !== undefined) return void call.emit('error', found.failure);
     if (found.missing !== undefined) call.write(streamNotFound(found.missing));
-    void send(call, (found.records ?? []).map(eventMessage)).then(() => call.end());
+    void this.sendRecords(call, found.records ?? []).then(() => call.end());
+  }
+
+  private async sendRecords(call: Reader, records: readonly StoredRecord[]): Promise<void> {
+    for (const record of records) {
+      if (!OURS.test(record.stream)) this.sentForeign++;
+      if (this.slowReadMs > 0) await new Promise((resolve) => setTimeout(resolve, this.slowReadMs));
+      await send(call, [eventMessage(record)]);
+    }
+  }
+
+  /** A node that does not lead says who does to those who ask for the leader. */
+  private refusalOf(call: { readonly metadata: Metadata }): Failure | undefined {
+    if (this.leader === undefined || call.metadata.get('requires-leader')[0] !== 'true') return undefined;
+    return notLeader(this.leader);
+  }
+
+  /** What there is of the log on this node. */
+  private get records(): readonly StoredRecord[] {
+    const { records } = this.store;
+    return this.replicatedTo === undefined ? records : records.slice(0, this.store.indexFrom(this.replicatedTo + 1n));
   }
 
   private streamRecords(options: ReadReq.Options): Found {
@@ -218,7 +263,7 @@ export class EventStoreDouble {
   private allRecords(options: ReadReq.Options): Found {
     const all = options.getAll()!;
     const count = Number(options.getCount());
-    const { records } = this.store;
+    const { records } = this;
     const position = BigInt(all.getPosition()?.getCommitPosition() ?? 0);
     if (all.hasPosition() && !this.store.isReadable(position)) return { failure: invalidPosition() };
     if (options.getReadDirection() === 1) {
@@ -233,14 +278,19 @@ export class EventStoreDouble {
   private subscribe(call: Reader, options: ReadReq.Options): void {
     this.calls.subscribe++;
     const all = options.getAll()!;
-    const { records } = this.store;
+    const last = this.records.at(-1)?.position ?? 0n;
     const position = BigInt(all.getPosition()?.getCommitPosition() ?? 0);
+    // Only what is to be caught up with is read, and asks for the leader.
+    const refusal = all.hasPosition() && position >= last ? undefined : this.refusalOf(call);
+    if (refusal !== undefined) return void call.emit('error', refusal);
     if (all.hasPosition() && !this.store.isReadable(position)) return void call.emit('error', invalidPosition());
-    let next = all.hasStart() ? 0 : all.hasEnd() ? records.length : this.store.indexFrom(position + 1n);
+    let next = all.hasStart() ? 0 : all.hasEnd() ? this.records.length : this.store.indexFrom(position + 1n);
     // Past the end: it stays there, whatever is written before it.
-    const isPastTheEnd = all.hasPosition() && position > (records.at(-1)?.position ?? 0n);
+    const isPastTheEnd = all.hasPosition() && position > (this.store.records.at(-1)?.position ?? 0n);
     const isWanted = filterOf(options);
-    const interval = (options.getFilter()?.getCheckpointintervalmultiplier() ?? 0) * CHECKPOINT_WINDOW;
+    const filter = options.getFilter();
+    const window = filter?.getMax() || CHECKPOINT_WINDOW;
+    const interval = (filter?.getCheckpointintervalmultiplier() ?? 0) * window;
     let scanned = 0;
     let isRunning = false;
     let isCaughtUp = false;
@@ -249,9 +299,9 @@ export class EventStoreDouble {
     const run = async (): Promise<void> => {
       if (isRunning) return;
       isRunning = true;
-      while (isOpen() && !isPastTheEnd && next < records.length) {
-        const record = records[next++]!;
-        if (isWanted(record)) await send(call, [eventMessage(record)]);
+      while (isOpen() && !isPastTheEnd && next < this.records.length) {
+        const record = this.store.records[next++]!;
+        if (isWanted(record)) await this.sendRecords(call, [record]);
         if (interval > 0 && ++scanned % interval === 0) await send(call, [checkpoint(record.position)]);
       }
       isRunning = false;
@@ -315,17 +365,7 @@ export class EventStoreDouble {
     { stream, options, events }: { stream: string; options: BatchAppendReq.Options; events: ProposedRecord[] },
   ): void {
     this.calls.append++;
-    if (this.leader !== undefined) {
-      const { host, port } = this.leader;
-      return void call.emit(
-        'error',
-        failure(status.NOT_FOUND, 'Leader info available', {
-          exception: 'not-leader',
-          'leader-endpoint-host': host,
-          'leader-endpoint-port': String(port),
-        }),
-      );
-    }
+    if (this.leader !== undefined) return void call.emit('error', notLeader(this.leader));
     if (this.busyAppends > 0) {
       this.busyAppends--;
       return void call.write(badRequest(correlation, stream, 'Server Is Busy'));

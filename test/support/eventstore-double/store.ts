@@ -137,6 +137,17 @@ export class Store {
     this.whenIndexed.push(then);
   }
 
+  /** What another service writes to the same store. */
+  appendForeign(count: number): void {
+    const event = { type: 'OrderPlaced', isJson: true, data: Buffer.from('{}'), metadata: Buffer.alloc(0) };
+    this.append(
+      'order-1',
+      'any',
+      Array.from({ length: count }, () => ({ ...event, id: randomUUID() })),
+    );
+    this.onceIndexed(() => {});
+  }
+
   /** As after a restart: what was written stays, but ids alone are recognised no more. */
   forgetRecentWrites(): void {
     this.recent.clear();
