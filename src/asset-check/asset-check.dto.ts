@@ -125,3 +125,77 @@ export class BulkAssetCheckAnswer {
   /** The first four add up to the number of contents. */
   summary!: BulkSummary;
 }
+
+export class PastStatus {
+  /** UNKNOWN takes an earlier status back. */
+  @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
+  status!: AssetStatus;
+  /**
+   * From when it was the status (ISO 8601, UTC), until the entry above it.
+   * @example "2026-03-01T12:00:00.000Z"
+   */
+  @ApiProperty({ type: String, format: 'date-time' })
+  from!: string;
+  /** The brands of the asking organization that reviewed it; those of others are not named. */
+  @ApiProperty({ type: [String], example: ['acme-wallet'] })
+  brands!: readonly string[];
+  /**
+   * The asset it is about: exactly this page or profile, or the host or account that it stands for.
+   * @example "polkadot-dot.info"
+   */
+  match!: string;
+}
+
+export class ListedSince {
+  /**
+   * The id of the source.
+   * @example "metamask"
+   */
+  source!: string;
+  /** A disabled source is listed, not asked. */
+  @ApiProperty({ enum: MODES, example: 'ENABLED' })
+  mode!: Mode;
+  /** What the list says now, as in the asset check. */
+  @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
+  status!: AssetStatus;
+  /** Why, as in the asset check. */
+  @ApiProperty({ enum: REASONS, required: false })
+  reason?: Reason;
+  /**
+   * The entry that hit, as its source wrote it; it may be of a domain, page or profile above the asset.
+   * @example "polkadot-dot.info"
+   */
+  match?: string;
+  /**
+   * Since when the list has had the entry without a break, as far as this service saw it (ISO 8601, UTC). Where it is
+   * `watchedSince`, the entry may be older.
+   * @example "2026-03-04T08:15:00.000Z"
+   */
+  @ApiProperty({ type: String, format: 'date-time', required: false })
+  seenSince?: string;
+  /**
+   * When this service first read the list (ISO 8601, UTC); absent where it never did, or keeps nothing of so long a
+   * list. Each data folder has a memory of its own.
+   * @example "2026-01-10T00:00:00.000Z"
+   */
+  @ApiProperty({ type: String, format: 'date-time', required: false })
+  watchedSince?: string;
+}
+
+export class AssetHistoryAnswer {
+  /** What the content was understood as; absent with `parse-error`. */
+  asset?: UnderstoodAsset;
+  /** Why nothing was asked, as in the asset check. */
+  @ApiProperty({ enum: CODES, required: false })
+  code?: Code;
+  /** This service's own statuses of exactly this asset, the newest first, at most 100. */
+  @ApiProperty({ type: [PastStatus] })
+  statuses!: readonly PastStatus[];
+  /** Whether there are older ones.
+   * @example false
+   */
+  hasMore!: boolean;
+  /** One item for every configured list, in configured order. */
+  @ApiProperty({ type: [ListedSince] })
+  lists!: readonly ListedSince[];
+}

@@ -3,6 +3,8 @@ import { AssetChecker } from './asset-checker.js';
 import { AssetCheckController } from './asset-check.controller.js';
 import { CheckAssetHandler } from './check-asset.js';
 import { CheckAssetsHandler } from './check-assets.js';
+import { GetAssetHistoryHandler } from './get-asset-history.js';
+import { StatusEntries } from './status-entries.js';
 import { SourceRefresh } from './source-watch.js';
 
 @Module({
@@ -16,6 +18,8 @@ import { SourceRefresh } from './source-watch.js';
     },
     CheckAssetHandler,
     CheckAssetsHandler,
+    StatusEntries,
+    GetAssetHistoryHandler,
   ],
 })
 export class AssetCheckModule {}

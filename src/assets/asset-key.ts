@@ -62,5 +62,7 @@ export const readEmail = (text: string): string | undefined => {
 };
 
 /** @returns 32 hex digits (128 bits of SHA-256) of the asset's key; names its stream for ever */
-export const assetHash = (asset: Asset): string =>
-  createHash('sha256').update(assetKey(asset)).digest('hex').slice(0, 32);
+export const assetHash = (asset: Asset): string => hashOfKey(assetKey(asset));
+
+/** The same of a key that is there already. */
+export const hashOfKey = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 32);

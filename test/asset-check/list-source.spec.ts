@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { parseList } from '../../src/asset-check/lists/parse-list.js';
 import { ListSource } from '../../src/asset-check/lists/list-source.js';
@@ -213,6 +213,58 @@ describe('a list that is fetched', () => {
     }
   });
 
+  it('knows since when it has each entry, over refreshes, refusals and a restart', async () => {
+    const clock = jest.spyOn(Date, 'now');
+    const hour = 3_600_000;
+    const noon = Date.parse('2026-03-01T12:00:00Z');
+    const refreshAt = async (source: ListSource, at: number, behaviour: Behaviour): Promise<void> => {
+      clock.mockReturnValue(at);
+      server.behave = behaviour;
+      await source.refresh(never);
+    };
+    try {
+      const source = list();
+      expect(await source.seenSince('site-1.example')).toBeUndefined();
+      await refreshAt(source, noon, sends(entries(100), { etag: '"1"' }));
+      await refreshAt(source, noon + hour, sends('<html>', { 'content-type': 'text/html' }));
+      await refreshAt(source, noon + 2 * hour, sends(`${entries(50)}\nhttp://New.Example/`));
+      const restarted = list();
+      await restarted.load();
+      await refreshAt(restarted, noon + 3 * hour, answers(304));
+      for (const each of [source, restarted]) {
+        expect(await each.seenSince('site-1.example')).toEqual({ since: noon, watchedSince: noon });
+        expect(await each.seenSince('http://New.Example/')).toEqual({ since: noon + 2 * hour, watchedSince: noon });
+        expect(await each.seenSince('site-99.example')).toEqual({ watchedSince: noon });
+        expect(await each.seenSince(undefined)).toEqual({ watchedSince: noon });
+      }
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it('of before its first sights were kept has those of when it was fetched', async () => {
+    const source = list();
+    server.behave = sends(entries(100), { etag: '"1"' });
+    await source.refresh(never);
+    await rm(join(folder, 'lists', 'list.seen'));
+    const restarted = list();
+    await restarted.load();
+    server.behave = answers(304);
+    await restarted.refresh(never);
+    const since = Math.floor(source.state.fetchedAt! / 1_000) * 1_000;
+    expect(await restarted.seenSince('site-1.example')).toEqual({ since, watchedSince: since });
+  });
+
+  it('is used all the same where its first sights cannot be kept, which is said', async () => {
+    await mkdir(join(folder, 'lists', 'list.seen'), { recursive: true });
+    const source = list();
+    server.behave = sends(entries(100));
+    await source.refresh(never);
+    expect(ask(source, 'site-1.example')).toBe('BLOCKED site-1.example');
+    expect(await source.seenSince('site-1.example')).toBeUndefined();
+    expect(news).toEqual([expect.stringMatching(/^What is new in the list list could not be kept on disk: /)]);
+  });
+
   it('is written to disk as it comes, and nothing of a refused one stays there', async () => {
     const source = list();
     server.behave = sends(entries(100));
@@ -228,12 +280,12 @@ describe('a list that is fetched', () => {
       return part !== undefined && (await readFile(join(kept, part), 'utf8')) === 'half.example\n';
     });
     await refused;
-    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list']);
+    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
     // This one is refused when all of it has come.
     server.behave = sends(entries(5));
     await source.refresh(never);
     expect(source.state.lastError).toMatch(/shrunk/);
-    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list']);
+    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
     expect(await readFile(join(kept, 'list.list'), 'utf8')).toBe(entries(100));
   });
 

@@ -24,7 +24,7 @@ const history = (random: Random, size: number): Sent[] =>
           changeId,
           asset,
           status: random.pick(['BLOCKED', 'ALLOWED', 'UNKNOWN']),
-          brandReviews: [],
+          brandReviews: random.pick([[], [{ organization: 'acme', brand: 'wallet' }]]),
           createdAt: instant,
         });
   });

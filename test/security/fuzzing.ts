@@ -89,6 +89,7 @@ const request = (random: Random, key: string): Asked => {
     '/v2/organization/brands',
     '/v2/asset/check',
     '/v2/asset/check/bulk',
+    '/v2/asset/history',
     '/v2/organization/asset-groups',
     `/v2/organization/asset-groups/${text}`,
     `/v2/organization/asset-groups/${random.int(5)}`,

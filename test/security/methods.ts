@@ -17,6 +17,7 @@ const PATHS = [
   '/v2/organization/brands',
   '/v2/asset/check',
   '/v2/asset/check/bulk',
+  '/v2/asset/history',
   '/v2/organization/asset-groups',
   '/v2/organization/asset-groups/1',
   '/v2/organization/asset-groups/1/assets',

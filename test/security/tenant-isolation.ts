@@ -17,7 +17,7 @@ const AT = '2026-03-01T00:00:00Z';
 const canary = (organization: string): string => `canary${organization.slice('tenant-'.length).padStart(3, '0')}x`;
 const CANARY = /canary\d{3}x/gi;
 
-/** What each organization has: a brand, a threat of a type of its own, a group with an asset in it. */
+/** What each organization has: a brand, also in a status of an asset of all, a threat of a type of its own, a group with an asset in it. */
 const belongings = (organization: string): Sent[] => {
   const name = canary(organization);
   const asset = { type: name.toUpperCase(), content: `${name}.example` };
@@ -28,6 +28,17 @@ const belongings = (organization: string): Sent[] => {
       'ThreatStatusChanged',
       { organization, threatId: name, asset, status: 'BLOCKED', createdAt: AT, updatedAt: AT },
       `s1-t-${name}`,
+    ),
+    sent(
+      'AssetStatusChanged',
+      {
+        changeId: name,
+        asset: { type: 'URL', content: 'shared.example' },
+        status: 'BLOCKED',
+        brandReviews: [{ organization, brand: name }],
+        createdAt: AT,
+      },
+      `s1-s-${name}`,
     ),
     sent('AssetGrouped', { organization, groupId: 1, asset, updatedAt: AT }, `s1-g-${name}`),
   ];
@@ -51,6 +62,7 @@ const requestOf = (random: Random, other: string): readonly [string, string, obj
     ['POST', '/v2/organization/asset-groups/2/assets/remove', { contents: [`host-of.${other}.example`] }],
     ['PATCH', '/v2/organization/asset-groups/2', { name: theirs.slice(0, 4), organization: other }],
     ['DELETE', '/v2/organization/asset-groups/2'],
+    ['POST', '/v2/asset/history', { content: 'shared.example', organization: other }],
     ['POST', '/v2/asset/check', { content: `host-of.${other}.example`, organization: other }],
   ] as const);
 };

@@ -71,6 +71,11 @@ export class HostTable {
     return Buffer.from(this.texts.subarray(end + 1, end + 1 + this.texts[end]!)).toString();
   }
 
+  /** Each entry once: where its text stands, in the pool of all of them. */
+  *entries(): Generator<readonly [texts: Uint8Array, start: number, end: number]> {
+    for (const at of this.slots) if (at !== 0) yield [this.texts, at + HEADER, at + HEADER + this.texts[at]!];
+  }
+
   /** 0 where it is not listed. */
   private placeOf(text: string, start: number, hash: number): number {
     if ((this.filter[(hash >>> 5) & this.mask]! & (1 << hash)) === 0) return 0;

@@ -30,6 +30,9 @@ export interface ListState {
 const FOLDER = { recursive: true, mode: 0o700 };
 const FILE_MODE = 0o600;
 
+/** Where first sights of a list's entries are kept. */
+export const seenPathOf = (dataDir: string, id: string): string => join(folderOf(dataDir), `${id}.seen`);
+
 const folderOf = (dataDir: string): string => join(dataDir, 'lists');
 
 /** The last good copy of one list on disk, and what is known of it. */

@@ -3,11 +3,13 @@ import { stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ParsedContent } from '../../assets/parse-content.js';
 import type { Opinion } from '../opinion.js';
+import { FirstSeen, type Seen } from './first-seen.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { fingerprintOfSecrets, withoutSecrets } from './list-address.js';
-import { ListCopy, type ListState } from './list-copy.js';
-import { type Body, type ListContent, ListRefused, parseList } from './parse-list.js';
+import { readEntry } from './list-entry.js';
+import { ListCopy, type ListState, seenPathOf } from './list-copy.js';
+import { type Body, isWide, type ListContent, ListRefused, parseList } from './parse-list.js';
 import { matchList } from './match-list.js';
 import type { ListSettings } from '../sources-file.js';
 import type { SuffixHashes } from './suffix-hashes.js';
@@ -21,6 +23,9 @@ export class ListSource {
   private content: ListContent | undefined;
   private failures = 0;
   private readonly copy: ListCopy;
+  private readonly seen: FirstSeen;
+  /** Whether the first sights of the content in use were noted. */
+  private isNoted = false;
   state: ListState;
 
   constructor(
@@ -32,6 +37,7 @@ export class ListSource {
   ) {
     this.copy = new ListCopy(dataDir, settings.id);
     this.state = { id: settings.id, origin: originOf(settings), entries: 0, refused: 0, validators: {} };
+    this.seen = new FirstSeen(seenPathOf(dataDir, settings.id), this.state.origin);
   }
 
   /** Bytes of the entries in memory. */
@@ -41,6 +47,16 @@ export class ListSource {
 
   ask(reading: ParsedContent, hashes: SuffixHashes): Opinion {
     return matchList(this.content, this.settings.format, reading, hashes, this.suffixes);
+  }
+
+  /**
+   * Since when the list is watched, and has an entry that an opinion of it names.
+   * @param match as the list wrote it; undefined where the opinion names none
+   * @returns undefined where nothing is kept of this list, or the disk fails
+   */
+  async seenSince(match: string | undefined): Promise<Seen | undefined> {
+    const entry = match === undefined ? undefined : readEntry(match, this.suffixes, isWide(this.settings.format));
+    return this.seen.find(typeof entry === 'string' ? entry : undefined).catch(() => undefined);
   }
 
   /** Takes the copy on disk, where there is one of this very list. */
@@ -87,6 +103,7 @@ export class ListSource {
         const content = await this.read(fetched.body);
         this.content?.table.free();
         this.content = content;
+        this.isNoted = false;
         this.state = {
           id,
           origin: this.state.origin,
@@ -100,6 +117,8 @@ export class ListSource {
       }
       if (this.failures > 0) this.onNews(`The list ${id} is current again: ${this.state.entries} entries`, false);
       this.failures = 0;
+      // Before the copy, whose validators would have the server say that there is nothing new.
+      await this.note();
       await this.keep(true);
     } catch (error) {
       if (stop.aborted) return;
@@ -136,6 +155,17 @@ export class ListSource {
           'to take it all the same, stop the service, delete its copy in the data folder and start again',
       );
     return content;
+  }
+
+  /** A disk that fails is said and no more, as with the copy. */
+  private async note(): Promise<void> {
+    if (this.isNoted || this.content === undefined) return;
+    try {
+      await this.seen.note(this.content.table, this.state.fetchedAt ?? Date.now());
+      this.isNoted = true;
+    } catch (error) {
+      this.onNews(`What is new in the list ${this.settings.id} could not be kept on disk: ${describe(error)}`, true);
+    }
   }
 
   /** The answer from memory does not depend on the disk, so a disk that fails is told of and no more. */

@@ -18,8 +18,8 @@ const step = (hash: number, character: number): number =>
   Math.imul(((hash << 13) | (hash >>> 19)) ^ character, 0x9e3779b1) + 0x52dce729;
 
 /** The hash of one whole text in a pool of bytes. */
-export const hashOf = (bytes: Uint8Array, start: number, end: number): number => {
-  let hash = SEED;
+export const hashOf = (bytes: Uint8Array, start: number, end: number, seed = SEED): number => {
+  let hash = seed;
   for (let index = end - 1; index >= start; index -= 1) hash = step(hash, bytes[index]!);
   return finish(hash);
 };

@@ -1,0 +1,118 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { parseContent, type ParsedContent } from '../assets/parse-content.js';
+import type { AssetStatus } from '../events/asset-statuses.js';
+import { formatInstant } from '../events/instant.js';
+import { asUnavailable } from '../postgres/transient-errors.js';
+import { lookupText } from './lists/match-list.js';
+import type { ListSource } from './lists/list-source.js';
+import { SuffixHashes } from './lists/suffix-hashes.js';
+import { type Code, type Mode, NOT_ASKED, type Opinion, type Reason } from './opinion.js';
+import { SourceRefresh } from './source-watch.js';
+import { StatusEntries } from './status-entries.js';
+
+/** More entries of one asset are not shown. */
+export const MAX_ENTRIES = 100;
+
+export interface PastStatus {
+  readonly status: AssetStatus;
+  readonly from: string;
+  readonly brands: readonly string[];
+  readonly match: string;
+}
+
+export interface ListedSince {
+  readonly source: string;
+  readonly mode: Mode;
+  readonly status: AssetStatus;
+  readonly reason?: Reason;
+  readonly match?: string;
+  readonly seenSince?: string;
+  readonly watchedSince?: string;
+}
+
+export interface AssetHistory {
+  readonly asset?: { readonly type: string; readonly content: string };
+  readonly code?: Code;
+  readonly statuses: readonly PastStatus[];
+  readonly hasMore: boolean;
+  readonly lists: readonly ListedSince[];
+}
+
+/** What was known of an asset, and since when: by this service's own statuses, and by each list. */
+export class GetAssetHistory extends Query<AssetHistory> {
+  constructor(
+    /** Whose brands are named. */
+    readonly organization: string,
+    readonly content: string,
+  ) {
+    super();
+  }
+}
+
+const hashes = new SuffixHashes();
+
+interface AskedList {
+  readonly source: string;
+  readonly mode: Mode;
+  readonly list: ListSource;
+  readonly opinion: Opinion;
+}
+
+@QueryHandler(GetAssetHistory)
+export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
+  constructor(
+    private readonly watch: SourceRefresh,
+    private readonly entries: StatusEntries,
+  ) {}
+
+  /** @throws Unavailable where the log or the database is away */
+  async execute({ organization, content }: GetAssetHistory): Promise<AssetHistory> {
+    const { reading, code, internal } = { internal: undefined, ...parseContent(content) };
+    const asset = reading ?? internal;
+    const understood = asset && { asset: { type: asset.type, content: asset.name } };
+    if (code !== undefined) return { ...understood, code, statuses: [], hasMore: false, lists: [] };
+    const asked = this.askLists(reading);
+    try {
+      // One more than is shown says whether there are more.
+      const entries = await this.entries.newest(reading.keys, organization, MAX_ENTRIES + 1);
+      return {
+        ...understood,
+        statuses: entries.slice(0, MAX_ENTRIES).map(({ status, from, brands, key }) => ({
+          status,
+          from: formatInstant(from),
+          brands,
+          match: key.slice(key.indexOf(':') + 1),
+        })),
+        hasMore: entries.length > MAX_ENTRIES,
+        lists: await Promise.all(asked.map(withTimes)),
+      };
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  }
+
+  /** What each list says now, of one reading of the hashes. */
+  private askLists(reading: ParsedContent): AskedList[] {
+    hashes.read(lookupText(reading), reading.isDnsName);
+    return this.watch.sources.flatMap(({ id: source, mode, of }) =>
+      of.kind === 'list'
+        ? [{ source, mode, list: of.list, opinion: mode === 'ENABLED' ? of.list.ask(reading, hashes) : NOT_ASKED }]
+        : [],
+    );
+  }
+}
+
+const withTimes = async ({ source, mode, list, opinion }: AskedList): Promise<ListedSince> => {
+  const { status, reason, match, isImitation } = opinion;
+  // What an asset looks like is not the list's entry of it.
+  const seen = mode === 'ENABLED' ? await list.seenSince(isImitation ? undefined : match) : undefined;
+  return {
+    source,
+    mode,
+    status,
+    ...(reason && { reason }),
+    ...(match !== undefined && { match }),
+    ...(seen?.since !== undefined && { seenSince: formatInstant(seen.since) }),
+    ...(seen && { watchedSince: formatInstant(seen.watchedSince) }),
+  };
+};

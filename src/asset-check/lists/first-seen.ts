@@ -1,0 +1,160 @@
+import { hash, randomInt } from 'node:crypto';
+import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Yielder } from '../../cooperative/yielder.js';
+import type { HostTable } from './host-table.js';
+import { hashOf } from './suffix-hashes.js';
+
+/** Since when a list has an entry, as far as this service has seen it. */
+export interface Seen {
+  /** ms; absent where it is not known of this entry. */
+  readonly since?: number;
+  /** ms; the list was first read then, and what it had then may be older. */
+  readonly watchedSince: number;
+}
+
+/** Of a list with more entries nothing is kept: it would be 12 bytes each on disk, and in memory while it is written. */
+const MAX_ENTRIES = 1_000_000;
+const SLOTS_PER_ENTRY = 1.5;
+const MAGIC = 0x54_50_53_31;
+const TWO_TO_32 = 4_294_967_296;
+const CHECK_EVERY = 256;
+/** Slots read from the disk at once. */
+const SLOTS_READ = 64;
+const FILE_MODE = 0o600;
+
+/** What stands before the slots, in words of 32 bits. */
+const WORD = { magic: 0, origin: 1, seed: 2, otherSeed: 3, watchedSince: 4, capacity: 5 } as const;
+const HEADER = 6;
+const BYTES = 4;
+
+const nowInSeconds = (ms: number): number => Math.floor(ms / 1_000);
+const originOf = (origin: string): number => hash('sha256', origin, 'buffer').readUInt32LE();
+
+/**
+ * First sights of a list's entries, in a file beside its copy: a table of open addressing that is read where it lies, so
+ * that it takes no memory between refreshes and none of a check's time. A slot is 32 bits of an entry's hash and a time
+ * in seconds, and another 32 bits say where it stands; the seeds are the file's own, so that nobody can write entries
+ * that meet in one place.
+ */
+export class FirstSeen {
+  constructor(
+    private readonly path: string,
+    /** What the list is read from; the file of another origin is not used. */
+    private readonly origin: string,
+  ) {}
+
+  /**
+   * Notes the entries that are new; those that are gone are forgotten.
+   * @param at ms; when the list was read that holds them
+   * @throws where the disk fails; the file is as it was then
+   */
+  async note(table: HostTable, at: number): Promise<void> {
+    if (table.size > MAX_ENTRIES) return rm(this.path, { force: true });
+    const known = await this.readAll();
+    const now = nowInSeconds(at);
+    const capacity = Math.max(16, Math.ceil(table.size * SLOTS_PER_ENTRY));
+    const words = new Uint32Array(HEADER + 2 * capacity);
+    words[WORD.magic] = MAGIC;
+    words[WORD.origin] = originOf(this.origin);
+    const seed = (words[WORD.seed] = known?.[WORD.seed] ?? randomInt(TWO_TO_32));
+    const otherSeed = (words[WORD.otherSeed] = known?.[WORD.otherSeed] ?? randomInt(TWO_TO_32));
+    words[WORD.watchedSince] = known?.[WORD.watchedSince] ?? now;
+    words[WORD.capacity] = capacity;
+    const turns = new Yielder();
+    let noted = 0;
+    for (const [texts, start, end] of table.entries()) {
+      const place = hashOf(texts, start, end, seed);
+      const print = hashOf(texts, start, end, otherSeed);
+      const before = known === undefined ? 0 : known[slotOf(known, place, print) + 1]!;
+      const slot = slotOf(words, place, print);
+      words[slot] = print;
+      words[slot + 1] = before === 0 ? now : before;
+      noted += 1;
+      if (noted % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
+    }
+    await this.replace(words);
+  }
+
+  /**
+   * @param entry as its table has it, ASCII; undefined asks since when the list is watched
+   * @returns undefined where nothing is kept of the list
+   */
+  async find(entry: string | undefined): Promise<Seen | undefined> {
+    const file = await open(this.path).catch(() => undefined);
+    if (file === undefined) return undefined;
+    const readWords = async (from: number, length: number): Promise<Uint32Array> => {
+      const words = new Uint32Array(length);
+      const { bytesRead } = await file.read(new Uint8Array(words.buffer), 0, length * BYTES, from * BYTES);
+      return words.subarray(0, 2 * Math.floor(bytesRead / (2 * BYTES)));
+    };
+    try {
+      const header = await readWords(0, HEADER);
+      if (!this.isOurs(header)) return undefined;
+      const watchedSince = header[WORD.watchedSince]! * 1_000;
+      if (entry === undefined) return { watchedSince };
+      const capacity = header[WORD.capacity]!;
+      const bytes = Buffer.from(entry, 'latin1');
+      const place = hashOf(bytes, 0, bytes.length, header[WORD.seed]!);
+      const print = hashOf(bytes, 0, bytes.length, header[WORD.otherSeed]!);
+      let slot = Math.floor((place / TWO_TO_32) * capacity);
+      for (let looked = 0; looked < capacity;) {
+        const slots = await readWords(HEADER + 2 * slot, 2 * Math.min(SLOTS_READ, capacity - slot));
+        for (let at = 0; at < slots.length; at += 2) {
+          if (slots[at + 1] === 0) return { watchedSince };
+          if (slots[at] === print) return { since: slots[at + 1]! * 1_000, watchedSince };
+        }
+        if (slots.length === 0) return { watchedSince };
+        looked += slots.length / 2;
+        slot = (slot + slots.length / 2) % capacity;
+      }
+      return { watchedSince };
+    } finally {
+      await file.close();
+    }
+  }
+
+  private isOurs(words: Uint32Array): boolean {
+    return words.length >= HEADER && words[WORD.magic] === MAGIC && words[WORD.origin] === originOf(this.origin);
+  }
+
+  /** The whole file, undefined where there is none that can be used. */
+  private async readAll(): Promise<Uint32Array | undefined> {
+    const file = await open(this.path).catch(() => undefined);
+    if (file === undefined) return undefined;
+    try {
+      const { size } = await file.stat();
+      if (size > BYTES * (HEADER + 2 * SLOTS_PER_ENTRY * MAX_ENTRIES) || size % BYTES !== 0) return undefined;
+      const words = new Uint32Array(size / BYTES);
+      const { bytesRead } = await file.read(new Uint8Array(words.buffer), 0, size, 0);
+      const isWhole = bytesRead === size && words.length === HEADER + 2 * (words[WORD.capacity] ?? 0);
+      return isWhole && this.isOurs(words) && words.length > HEADER ? words : undefined;
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** In one step, as the copy of the list beside it. */
+  private async replace(words: Uint32Array): Promise<void> {
+    const part = `${this.path}.${process.pid}.part`;
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+    try {
+      await writeFile(part, new Uint8Array(words.buffer), { mode: FILE_MODE });
+      await rename(part, this.path);
+    } catch (error) {
+      await rm(part, { force: true });
+      throw error;
+    }
+  }
+}
+
+/** Where in the words an entry's slot is, or the empty one it would take; the first such where the table is broken. */
+const slotOf = (words: Uint32Array, place: number, print: number): number => {
+  const capacity = words[WORD.capacity]!;
+  const first = Math.floor((place / TWO_TO_32) * capacity);
+  for (let slot = first, looked = 0; looked < capacity; looked += 1, slot = slot + 1 === capacity ? 0 : slot + 1) {
+    const at = HEADER + 2 * slot;
+    if (words[at + 1] === 0 || words[at] === print) return at;
+  }
+  return HEADER + 2 * first;
+};

@@ -1,0 +1,89 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { hashOfKey } from '../assets/asset-key.js';
+import { EventLog } from '../event-log/event-log.js';
+import { findEvents } from '../event-log/find-events.js';
+import type { AssetStatus } from '../events/asset-statuses.js';
+import { parseEvent } from '../events/event.js';
+
+/** An entry of this service's own status history. */
+export interface StatusEntry {
+  readonly status: AssetStatus;
+  /** ms */
+  readonly from: number;
+  /** Brands of the asking organization that reviewed it, in order. */
+  readonly brands: readonly string[];
+  /** The key of the asset it is about. */
+  readonly key: string;
+}
+
+interface Row {
+  key: string;
+  hash: string;
+  status: AssetStatus;
+  version: number;
+  eventId: string;
+  /** Null: the row does not say it. */
+  brands: string[] | null;
+}
+
+// Of each asset by the index alone, so that its newest entries cost the same however many there are.
+const ENTRIES = {
+  name: 'asset-status-entries-newest',
+  text: `
+    select e.asset as key, e.asset_hash as hash, e.status, e.version, e.event_id as "eventId",
+      case when e.reviews is not null then array(
+        select substr(review, length($2) + 2) from unnest(e.reviews) review
+        where starts_with(review, $2 || ':') order by 1
+      ) end as brands
+    from unnest($1::text[]) asked (hash)
+    cross join lateral (
+      select * from read.asset_status_entries
+      where asset_hash = asked.hash and status is not null
+      order by version desc, event_id desc limit $3
+    ) e
+    order by e.version desc, e.event_id desc limit $3`,
+};
+/** Milliseconds. */
+const TIME_LIMIT = 2_500;
+
+/** The own status history, as it is projected. */
+@Injectable()
+export class StatusEntries {
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+  ) {}
+
+  /**
+   * @param keys under which the asset may be known
+   * @returns the newest entries, the newest first, at most `limit`
+   */
+  async newest(keys: readonly string[], organization: string, limit: number): Promise<StatusEntry[]> {
+    const values = [keys.map(hashOfKey), organization, limit];
+    const query = { ...ENTRIES, values, query_timeout: TIME_LIMIT };
+    const { rows } = await this.pool.query<Row>(query);
+    const unsaid = await this.readUnsaid(rows, organization);
+    return rows.map(({ key, status, version, eventId, brands }) => ({
+      status,
+      from: Math.floor(version / 2),
+      brands: brands ?? unsaid.get(eventId) ?? [],
+      key,
+    }));
+  }
+
+  /** The brands that rows of an earlier version do not name, from the log. */
+  private async readUnsaid(rows: readonly Row[], organization: string): Promise<ReadonlyMap<string, string[]>> {
+    const brands = new Map<string, string[]>();
+    const old = rows.filter((row) => row.brands === null);
+    for (const hash of new Set(old.map((row) => row.hash))) {
+      const ids = new Set(old.filter((row) => row.hash === hash).map(({ eventId }) => eventId));
+      for (const [id, { data }] of await findEvents(this.log, `assetStatus-${hash}`, ids)) {
+        const reviews = parseEvent('AssetStatusChanged', data).event?.data.brandReviews ?? [];
+        const own = reviews.filter((review) => review.organization === organization).map(({ brand }) => brand);
+        brands.set(id, own.sort());
+      }
+    }
+    return brands;
+  }
+}

@@ -1,0 +1,172 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { assetStatuses } from '../../projections/asset-statuses.js';
+import { readCheckpoints } from '../../projections/engine/checkpoints.js';
+import { Projector } from '../../projections/engine/projector.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { type Sent, sent, stored } from '../support/upstream.js';
+
+let folder: string;
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'history-'));
+  await writeFile(join(folder, 'blocked.txt'), 'listed.example\nhttps://sites.google.com/view/bad\n');
+  const sources = [
+    { id: 'own', kind: 'own' },
+    { id: 'house', kind: 'list', format: 'plain', file: 'blocked.txt' },
+    { id: 'absent', kind: 'list', format: 'plain', file: 'absent.txt' },
+    { id: 'off', kind: 'list', format: 'plain', file: 'blocked.txt', mode: 'DISABLED' },
+  ];
+  await writeFile(join(folder, 'sources.json'), JSON.stringify({ sources }));
+  app = await startApp({ env: { SOURCES_FILE: join(folder, 'sources.json'), DATA_DIR: join(folder, 'data') } });
+  key = await app.issueKey({ organization: 'acme', scopes: ['read'] });
+});
+afterAll(async () => {
+  await app.close();
+  await rm(folder, { recursive: true });
+});
+
+const ask = async (body: unknown, as = key) => {
+  const response = await fetch(`${app.url}/v2/asset/history`, {
+    method: 'POST',
+    headers: { 'x-api-key': as, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, any> };
+};
+const past = async (content: string, as = key) => (await ask({ content }, as)).body['statuses'];
+
+const report = async (...events: readonly Sent[]): Promise<void> => {
+  await app.log.appendAll(events.map(stored));
+  const head = await app.log.head();
+  const stop = new AbortController();
+  const running = new Projector(app.log, app.pool, [assetStatuses], () => {}).run(stop.signal);
+  const position = async () => (await readCheckpoints(app.pool, app.log, [assetStatuses.name]))[0]!.position;
+  while ((await position()) < head) await sleep(5);
+  stop.abort();
+  await running;
+};
+
+const day = (n: number): string => `2026-03-${String(n).padStart(2, '0')}T00:00:00.000Z`;
+const review = (pair: string): object => {
+  const [organization, brand] = pair.split('/');
+  return { organization, brand };
+};
+const entry = (changeId: string, content: string, status: string, createdAt: string, ...reviews: string[]): Sent => {
+  const asset = { type: content.includes('/') ? 'PAGE' : 'URL', content };
+  return sent('AssetStatusChanged', { changeId, asset, status, createdAt, brandReviews: reviews.map(review) });
+};
+
+describe('POST /v2/asset/history', () => {
+  it('has the own statuses of exactly this asset, the newest first, whatever came first', async () => {
+    await report(
+      entry('a3', 'A.example', 'ALLOWED', day(3)),
+      entry('a1', 'a.example', 'BLOCKED', day(1)),
+      entry('a2', 'https://a.example/', 'UNKNOWN', day(2)),
+      entry('a0', 'sub.a.example', 'BLOCKED', day(4)),
+      entry('a4', 'a.example', 'BLOCKED', day(5)),
+      sent('AssetStatusChangeDeleted', {
+        changeId: 'a4',
+        asset: { type: 'URL', content: 'a.example' },
+        deletedAt: day(6),
+      }),
+    );
+    const { status, body } = await ask({ content: 'hxxps://A[.]example/claim' });
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: {
+        asset: { type: 'URL', content: 'a.example' },
+        statuses: [
+          { status: 'ALLOWED', from: day(3), brands: [], match: 'a.example' },
+          { status: 'UNKNOWN', from: day(2), brands: [], match: 'a.example' },
+          { status: 'BLOCKED', from: day(1), brands: [], match: 'a.example' },
+        ],
+        hasMore: false,
+        lists: [
+          {
+            source: 'house',
+            mode: 'ENABLED',
+            status: 'UNKNOWN',
+            reason: 'not-found',
+            watchedSince: expect.any(String),
+          },
+          { source: 'absent', mode: 'ENABLED', status: 'UNKNOWN', reason: 'source-error' },
+          { source: 'off', mode: 'DISABLED', status: 'UNKNOWN' },
+        ],
+      },
+    });
+  });
+
+  it('has those of the page and of its host, each with what it is about', async () => {
+    await report(
+      entry('p1', 'p.example/claim', 'BLOCKED', day(2)),
+      entry('p2', 'p.example', 'ALLOWED', day(1)),
+      entry('p3', 'p.example/other', 'BLOCKED', day(1)),
+    );
+    expect(await past('https://p.example/claim')).toMatchObject([
+      { status: 'BLOCKED', match: 'p.example/claim' },
+      { status: 'ALLOWED', match: 'p.example' },
+    ]);
+  });
+
+  it('names the brands of the asking organization, and none of others', async () => {
+    await report(entry('b1', 'b.example', 'BLOCKED', day(1), 'acme/wallet', 'acme-2/theirs', 'acme/bank', 'other/x'));
+    const other = await app.issueKey({ organization: 'other', scopes: ['read'] });
+    expect(await past('b.example')).toMatchObject([{ brands: ['bank', 'wallet'] }]);
+    expect(await past('b.example', other)).toMatchObject([{ brands: ['x'] }]);
+    // Rows of an earlier version do not name them; the log does.
+    await app.pool.query(`update read.asset_status_entries set reviews = null where change_id = 'b1'`);
+    expect(await past('b.example')).toMatchObject([{ brands: ['bank', 'wallet'] }]);
+    expect(await past('b.example', other)).toMatchObject([{ brands: ['x'] }]);
+  });
+
+  it('shows the newest 100, and says that there are more', async () => {
+    const at = (n: number): string => new Date(Date.parse(day(1)) + n * 1_000).toISOString();
+    const all = Array.from({ length: 101 }, (_, n) => entry(`m${n}`, 'm.example', 'BLOCKED', at(n)));
+    await report(...all.slice(0, 100));
+    expect((await ask({ content: 'm.example' })).body['hasMore']).toBe(false);
+    await report(all[100]!);
+    const { body } = await ask({ content: 'm.example' });
+    expect(body['hasMore']).toBe(true);
+    expect(body['statuses'].map(({ from }: { from: string }) => from)).toEqual(
+      Array.from({ length: 100 }, (_, n) => at(100 - n)),
+    );
+  });
+
+  it('says since when each list has the entry that hits, and since when it is watched', async () => {
+    const watchedSince = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.000Z$/);
+    for (const [content, hit] of [
+      ['listed.example', { status: 'BLOCKED', match: 'listed.example' }],
+      ['a.b.listed.example', { status: 'BLOCKED', reason: 'parent-domain', match: 'listed.example' }],
+      ['https://sites.google.com/view/bad', { status: 'BLOCKED', match: 'https://sites.google.com/view/bad' }],
+    ] as const) {
+      const { lists } = (await ask({ content })).body;
+      expect(lists[0]).toEqual({ source: 'house', mode: 'ENABLED', ...hit, seenSince: watchedSince, watchedSince });
+      expect(lists[0].seenSince).toBe(lists[0].watchedSince);
+    }
+  });
+
+  it('knows nothing of what is no asset or a browser’s own address, and says which', async () => {
+    const nothing = { statuses: [], hasMore: false, lists: [] };
+    expect((await ask({ content: 'not an asset' })).body).toEqual({ code: 'parse-error', ...nothing });
+    expect((await ask({ content: 'chrome://settings' })).body).toEqual({
+      asset: { type: 'URL', content: 'chrome://settings' },
+      code: 'internal-scheme',
+      ...nothing,
+    });
+  });
+
+  it.each([{}, { content: '' }, { content: 7 }, { content: 'x'.repeat(4_097) }])('refuses %j', async (body) => {
+    expect(await ask(body)).toMatchObject({ status: 400, body: { code: 'BAD_REQUEST' } });
+  });
+
+  it('asks for the scope read', async () => {
+    const writer = await app.issueKey({ organization: 'acme', scopes: ['write'] });
+    expect((await ask({ content: 'a.example' }, writer)).status).toBe(403);
+  });
+});
