@@ -32,7 +32,7 @@ export class TakedownStatisticsController {
     description: `Takedowns of more than ${MAX_TYPES} asset types were completed in the range.`,
     type: ErrorBody,
   })
-  async getStatistics(
+  async getTakedownStatistics(
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug }: MetricsRequest,
     @Req() request: FastifyRequest,

@@ -49,7 +49,7 @@ export const readReference = (): Reference =>
   JSON.parse(readFileSync(process.env['OPENAPI_DOCUMENT']!, 'utf8')) as Reference;
 
 /** Headers that every server sends, or that say how an answer travels. */
-const UNDECLARED = new Set([
+export const UNDECLARED = new Set([
   'allow',
   'cache-control',
   'connection',

@@ -32,10 +32,12 @@ export const SHARED_HEADERS: Headers = {
   },
 };
 
-const isLimited = (status: string, { security = [], parameters = [], requestBody }: Operation): boolean => {
+const isLimited = (status: string, { security = [], parameters = [], responses }: Operation): boolean => {
   // Refused before the key has been found good, so there is nobody whose limit it is.
   if (security.length === 0 || status === '401' || status === '414') return false;
-  return status !== '400' || requestBody !== undefined || parameters.length > 0;
+  // What a route reads is looked at after the key. Where it reads nothing, only the request as such can be wrong.
+  const readsQuery = parameters.some((parameter) => '$ref' in parameter || parameter.in !== 'path');
+  return status !== '400' || readsQuery || '415' in responses;
 };
 
 const namesOf = (status: string, operation: Operation): string[] => [

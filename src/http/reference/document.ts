@@ -54,7 +54,7 @@ const addExamples = (operation: Operation, recording: Recording): void => {
   const json = requestBody.content['application/json'];
   // A route that shows its own is left as it is.
   if (json && json.example === undefined && json.examples === undefined)
-    json.examples = examplesOf(accepted, ({ request }) => request.body);
+    json.examples = examplesOf(accepted, ({ request }) => request?.body);
 };
 
 /** What every operation has in common and no controller should have to repeat. */

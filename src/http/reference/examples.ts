@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** One answer of the running service, and what was sent for it. */
+/** One answer of the running service, and what was sent for it unless many routes answer that alike. */
 export interface Recorded {
-  /** A sentence that says which case it is. */
+  /** A few words that say which case it is. */
   readonly summary: string;
-  readonly request: {
+  readonly request?: {
     readonly path: string;
     readonly headers?: Readonly<Record<string, string>>;
     readonly body?: unknown;

@@ -1,0 +1,287 @@
+import type { Scope } from '../../src/events/api-keys.js';
+import { LARGE_ORGANIZATION } from './scene.js';
+
+/** What is sent. */
+export interface Ask {
+  /** Values for the braces of the path. */
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON; a text is sent as it is. */
+  readonly body?: unknown;
+  readonly organization?: string;
+}
+
+/** One answer that an operation is shown with. */
+export interface Case extends Ask {
+  readonly status: number;
+  /** Which case it is, for the person who reads the reference. */
+  readonly summary: string;
+  /** Asked of the service whose database is away. */
+  readonly away?: true;
+}
+
+export interface Operation {
+  readonly id: string;
+  /** The scope it takes, or none. */
+  readonly scope?: Scope;
+  /** The first is a good request; the refusals that every route shares are made of it. */
+  readonly cases: readonly Case[];
+}
+
+const SOURCE = 'https://upstream.example/threats';
+const event = (id: string, type: string, time: string, data: object): object => ({
+  specversion: '1.0',
+  id,
+  source: SOURCE,
+  type,
+  time,
+  data: { organization: 'acme', ...data },
+});
+
+const threat = (id: string, type: string, content: string, status: string, createdAt: string): object =>
+  event(`${id}-${status.toLowerCase()}`, 'ThreatStatusChanged', createdAt, {
+    threatId: id,
+    asset: { type, content },
+    status,
+    createdAt,
+    updatedAt: createdAt,
+  });
+const at = (updatedAt: string, data: object): object => ({ ...data, updatedAt });
+
+const BATCH = [
+  event(
+    'brand-acme-wallet',
+    'BrandRegistered',
+    '2026-01-01T08:00:00.000Z',
+    at('2026-01-01T08:00:00.000Z', { brand: 'acme-wallet', name: 'Acme Wallet' }),
+  ),
+  event(
+    'flag-brands',
+    'FeatureFlagChanged',
+    '2026-01-01T08:00:00.000Z',
+    at('2026-01-01T08:00:00.000Z', { flag: 'brands-metrics', enabled: true }),
+  ),
+  threat('threat-2', 'TWITTER', 'https://x.com/acme_giveaway', 'BLOCKED', '2026-03-01T09:30:00.000Z'),
+  threat('threat-3', 'URL', 'acme-airdrop.example', 'BLOCKED', '2026-03-02T10:00:00.000Z'),
+  threat('threat-4', 'TELEGRAM', 'https://t.me/acme_help', 'WATCHLISTED', '2026-03-02T11:00:00.000Z'),
+  event(
+    'report-1-filed',
+    'ReportFiled',
+    '2026-03-02T07:00:00.000Z',
+    at('2026-03-02T07:00:00.000Z', {
+      reportId: 'report-1',
+      brands: ['acme-wallet'],
+      createdAt: '2026-03-02T07:00:00.000Z',
+    }),
+  ),
+  event(
+    'takedown-1-filed',
+    'TakedownFiled',
+    '2026-03-02T12:00:00.000Z',
+    at('2026-03-02T12:00:00.000Z', {
+      takedownId: 'takedown-1',
+      brand: 'acme-wallet',
+      asset: { type: 'URL', content: 'acme-airdrop.example' },
+      status: 'COMPLETED',
+      createdAt: '2026-03-02T12:00:00.000Z',
+    }),
+  ),
+  event(
+    'grouped-1',
+    'AssetGrouped',
+    '2026-03-02T13:00:00.000Z',
+    at('2026-03-02T13:00:00.000Z', { groupId: 1, asset: { type: 'URL', content: 'acme-airdrop.example' } }),
+  ),
+];
+const ONE = threat('threat-1', 'URL', 'phishing.example', 'APPROVED', '2026-03-01T12:00:00.000Z');
+const WRONG = {
+  ...threat('threat-5', 'URL', 'phishing.example', 'BLOCKED', '2026-03-01T12:00:00.000Z'),
+  time: 'yesterday',
+};
+
+const JSON_BATCH = { 'content-type': 'application/cloudevents-batch+json' };
+const JSON_EVENT = { 'content-type': 'application/cloudevents+json' };
+const NO_BODY = { 'content-type': 'application/json' };
+
+const MARCH = 'startDate=2026-03-01&endDate=2026-03-31';
+const counted = (query: string): Case[] => [
+  { status: 200, summary: 'The whole organization in a month', query },
+  { status: 304, summary: 'The client has this content', query, headers: { 'if-none-match': '*' } },
+  { status: 400, summary: 'A date that is none', query: query.replace('2026-03-31', '2026-02-30') },
+  { status: 404, summary: 'A brand that is not registered', query: `${query}&brandSlug=nobody` },
+];
+
+/** In the order in which they are asked: each leaves to the next what it has changed. */
+export const OPERATIONS: readonly Operation[] = [
+  {
+    id: 'sendEvents',
+    scope: 'ingest',
+    cases: [
+      { status: 200, summary: 'One event', headers: JSON_EVENT, body: ONE },
+      { status: 200, summary: 'A batch, of which one is known already', headers: JSON_BATCH, body: [ONE, ...BATCH] },
+      { status: 200, summary: 'A batch, of which one is refused', headers: JSON_BATCH, body: [ONE, WRONG] },
+      { status: 400, summary: 'All of a batch are refused', headers: JSON_BATCH, body: [WRONG] },
+      { status: 400, summary: 'JSON without the headers of an event', headers: NO_BODY, body: ONE },
+    ],
+  },
+  {
+    id: 'createAssetGroup',
+    scope: 'write',
+    cases: [
+      { status: 201, summary: 'A new group', headers: { 'idempotency-key': 'a-1' }, body: { name: 'Landing pages' } },
+      {
+        status: 201,
+        summary: 'The same request again',
+        headers: { 'idempotency-key': 'a-1' },
+        body: { name: 'Landing pages' },
+      },
+      { status: 201, summary: 'Another group', body: { name: 'Profiles' } },
+      { status: 400, summary: 'No name', body: {} },
+      { status: 400, summary: 'An empty name', body: { name: '' } },
+      { status: 409, summary: 'The name is taken', headers: { 'idempotency-key': 'a-2' }, body: { name: 'Profiles' } },
+      {
+        status: 409,
+        summary: 'The same refusal again',
+        headers: { 'idempotency-key': 'a-2' },
+        body: { name: 'Profiles' },
+      },
+      {
+        status: 422,
+        summary: 'An Idempotency-Key with another body',
+        headers: { 'idempotency-key': 'a-1' },
+        body: { name: 'Shops' },
+      },
+    ],
+  },
+  { id: 'listAssetGroups', scope: 'read', cases: [{ status: 200, summary: 'Two groups' }] },
+  {
+    id: 'assignAssets',
+    scope: 'write',
+    cases: [
+      {
+        status: 200,
+        summary: 'Three contents, of which one is in the group already and one cannot be read',
+        path: { id: '1' },
+        body: { contents: ['https://phishing.example', 'acme-airdrop.example', '¯\\_(ツ)_/¯'] },
+      },
+      {
+        status: 200,
+        summary: 'One that is in another group',
+        path: { id: '2' },
+        body: { contents: ['phishing.example'] },
+      },
+      { status: 400, summary: 'No contents', path: { id: '1' }, body: {} },
+      { status: 404, summary: 'No such group', path: { id: '17' }, body: { contents: ['phishing.example'] } },
+    ],
+  },
+  {
+    id: 'listGroupAssets',
+    scope: 'read',
+    cases: [
+      { status: 200, summary: 'The first page of one asset', path: { id: '1' }, query: 'limit=1' },
+      { status: 200, summary: 'The only page', path: { id: '2' } },
+      { status: 400, summary: 'A page of none', path: { id: '1' }, query: 'limit=0' },
+      { status: 404, summary: 'No such group', path: { id: '17' } },
+    ],
+  },
+  {
+    id: 'unassignAssets',
+    scope: 'write',
+    cases: [
+      { status: 200, summary: 'One asset', path: { id: '2' }, body: { contents: ['phishing.example'] } },
+      { status: 400, summary: 'No contents', path: { id: '1' }, body: {} },
+      { status: 404, summary: 'No such group', path: { id: '17' }, body: { contents: ['phishing.example'] } },
+    ],
+  },
+  {
+    id: 'getAssetGroup',
+    scope: 'read',
+    cases: [
+      { status: 200, summary: 'One group', path: { id: '1' } },
+      { status: 404, summary: 'No such group', path: { id: '17' } },
+    ],
+  },
+  {
+    id: 'renameAssetGroup',
+    scope: 'write',
+    cases: [
+      { status: 200, summary: 'A new name', path: { id: '2' }, body: { name: 'Impersonators' } },
+      { status: 400, summary: 'No name', path: { id: '2' }, body: {} },
+      { status: 404, summary: 'No such group', path: { id: '17' }, body: { name: 'Shops' } },
+      { status: 409, summary: 'The name is taken', path: { id: '2' }, body: { name: 'Landing pages' } },
+    ],
+  },
+  { id: 'getOrganization', scope: 'read', cases: [{ status: 200, summary: 'What the key may do' }] },
+  { id: 'listBrands', scope: 'read', cases: [{ status: 200, summary: 'One brand' }] },
+  {
+    id: 'getMetrics',
+    scope: 'read',
+    cases: [
+      ...counted(MARCH),
+      { status: 200, summary: 'One brand', query: `${MARCH}&brandSlug=acme-wallet` },
+      { status: 422, summary: 'More days than an answer holds', organization: LARGE_ORGANIZATION },
+    ],
+  },
+  {
+    id: 'getTimeline',
+    scope: 'read',
+    cases: [
+      ...counted(`${MARCH}&interval=week`),
+      { status: 200, summary: 'As a table', query: `${MARCH}&interval=week`, headers: { accept: 'text/csv' } },
+    ],
+  },
+  { id: 'getTakedownStatistics', scope: 'read', cases: counted(MARCH) },
+  { id: 'compareMetrics', scope: 'read', cases: counted(MARCH) },
+  {
+    id: 'checkAsset',
+    scope: 'read',
+    cases: [
+      { status: 200, summary: 'A list has it', body: { content: 'https://polkadot-dot.info/claim' } },
+      {
+        status: 200,
+        summary: 'A domain above it is listed',
+        body: { content: 'hxxps://wallet[.]polkadot-dot[.]info' },
+      },
+      { status: 200, summary: 'Nobody lists it', body: { content: 'https://example.org' } },
+      { status: 200, summary: 'No asset', body: { content: '¯\\_(ツ)_/¯' } },
+      { status: 400, summary: 'No content', body: {} },
+    ],
+  },
+  {
+    id: 'checkAssets',
+    scope: 'read',
+    cases: [
+      {
+        status: 200,
+        summary: 'Two assets',
+        body: { contents: ['https://polkadot-dot.info/claim', 'https://example.org'] },
+      },
+      { status: 400, summary: 'No contents', body: { contents: [] } },
+    ],
+  },
+  {
+    id: 'deleteAssetGroup',
+    scope: 'write',
+    cases: [
+      { status: 200, summary: 'Deleted', path: { id: '1' } },
+      { status: 400, summary: 'A body that is no JSON', path: { id: '1' }, body: '{' },
+      { status: 404, summary: 'Deleted already', path: { id: '1' } },
+    ],
+  },
+  { id: 'getLiveness', cases: [{ status: 200, summary: 'It answers' }] },
+  {
+    id: 'getReadiness',
+    cases: [
+      { status: 200, summary: 'Ready' },
+      { status: 503, summary: 'The database is away', away: true },
+    ],
+  },
+  { id: 'getPrometheusMetrics', cases: [{ status: 200, summary: 'One of the metrics' }] },
+];
+
+/** Declared, but not to be had here, and why. */
+export const UNSEEN: Readonly<Record<string, string>> = {
+  'getTakedownStatistics 422': 'takes takedowns of 10,001 asset types',
+  'getTimeline 422': 'takes 110,000 counts; the spec of the metrics has them',
+};
