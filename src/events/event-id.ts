@@ -11,6 +11,8 @@ export const MAX_ID_LENGTH = 1_024;
 /** C0, DEL and C1. A newline in one part of an event id's name would make two different events equal. */
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\0-\x1f\x7f-\x9f]/;
+/** What `issueOfId` takes, but for the length, as a pattern of JSON Schema: no control characters, no lone surrogate. */
+export const ID_PATTERN = String.raw`^[^\u0000-\u001F\u007F-\u009F\uD800-\uDFFF]+$`;
 
 /** Why a `source` or an `id` cannot name an event; undefined where it can. */
 export const issueOfId = (value: string): string | undefined => {

@@ -118,15 +118,31 @@ const readInstant: Field<number>['read'] = (value, path, reading) => {
   return read ?? 0;
 };
 
+const INSTANT_HINT =
+  'RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.';
+
 export const instant = (description: string): Field<number> =>
-  field({ type: 'string', format: 'date-time', pattern: INSTANT_PATTERN, description }, readInstant);
+  field(
+    {
+      type: 'string',
+      format: 'date-time',
+      pattern: INSTANT_PATTERN,
+      description: `${description} ${INSTANT_HINT}`,
+    },
+    readInstant,
+  );
 
 const ASSET_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['type', 'content'],
   properties: {
-    type: { type: 'string', pattern: UPPER_CASE_NAME.source, examples: [...ASSET_TYPES] },
-    content: textSchema(MAX_CONTENT),
+    type: {
+      type: 'string',
+      pattern: UPPER_CASE_NAME.source,
+      examples: [...ASSET_TYPES],
+      description: 'A newer type than the known ones is taken, but not from a key of one organization.',
+    },
+    content: { ...textSchema(MAX_CONTENT), description: 'The asset as it was found: an address, a link, a name.' },
   },
 };
 
@@ -153,7 +169,10 @@ export const slugs = (description: string): Field<readonly string[]> =>
 const REVIEW_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['organization', 'brand'],
-  properties: { organization: SLUG_SCHEMA, brand: SLUG_SCHEMA },
+  properties: {
+    organization: { ...SLUG_SCHEMA, description: 'Whose brand it is.' },
+    brand: { ...SLUG_SCHEMA, description: 'The brand, as `BrandRegistered` names it.' },
+  },
 };
 
 /** Distinct pairs of organization and brand. */

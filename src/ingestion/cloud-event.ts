@@ -2,10 +2,11 @@ import { Invalid } from '../errors.js';
 import { issueOfId } from '../events/event-id.js';
 import { INSTANT_RULE } from '../events/fields.js';
 import { formatInstant, MS_PER_DAY, parseInstant } from '../events/instant.js';
+import { isJsonMediaType } from '../events/json-media-type.js';
 import { isUnstorable } from '../events/text.js';
+import { isUriReference } from '../events/uri-reference.js';
 import { parserOf, sliceJson } from './json-slices.js';
 import { finish } from '../cooperative/time-slices.js';
-import { isUriReference } from './uri-reference.js';
 
 /**
  * One CloudEvent 1.0 as it was read. Where `issues` is empty, every attribute is there and of its kind; otherwise only
@@ -25,10 +26,6 @@ export interface CloudEvent {
 /** How far ahead of the clock a time may be. Milliseconds. */
 export const MAX_AHEAD = MS_PER_DAY;
 
-const MAX_MEDIA_TYPE_LENGTH = 255;
-const JSON_MEDIA_TYPE = /^[a-z0-9!#$&^_.+-]+\/(?:[a-z0-9!#$&^_.+-]+\+)?json[\t ]*(?:;|$)/i;
-
-const isJsonMediaType = (text: string): boolean => text.length <= MAX_MEDIA_TYPE_LENGTH && JSON_MEDIA_TYPE.test(text);
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Texts that PostgreSQL and other readers of the log cannot hold, in any string or name of a JSON value. */

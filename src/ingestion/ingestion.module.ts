@@ -4,10 +4,11 @@ import { IngestMetrics } from './ingest-metrics.js';
 import { IngestBackpressure } from './pace.js';
 import { Quota } from './quota.js';
 import { RecordEventsHandler } from './record-events.js';
+import { ReferenceController } from './reference.controller.js';
 import { RejectionLog } from './rejection-log.js';
 
 @Module({
-  controllers: [EventsController],
+  controllers: [EventsController, ReferenceController],
   providers: [RecordEventsHandler, IngestBackpressure, Quota, IngestMetrics, RejectionLog],
 })
 export class IngestionModule {}

@@ -5,7 +5,7 @@ import type { UpstreamEvent } from '../events/event.js';
  * What an organization's own key may send. A list of what is allowed: a new type of event is not for such keys until
  * somebody has decided so. Verdicts concern everybody; brands and flags are what the operator grants.
  */
-const OWN_KEY_TYPES: ReadonlySet<string> = new Set<UpstreamEvent['type']>([
+export const OWN_KEY_TYPES: ReadonlySet<string> = new Set<UpstreamEvent['type']>([
   'ReportFiled',
   'ReportDeleted',
   'ThreatStatusChanged',

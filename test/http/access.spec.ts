@@ -50,7 +50,15 @@ describe('Who may call a route', () => {
   });
 
   it('is not asked of health, Prometheus and the reference', async () => {
-    for (const path of ['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs'])
+    for (const path of [
+      '/health/live',
+      '/health/ready',
+      '/metrics',
+      '/openapi.json',
+      '/docs',
+      '/schemas',
+      '/asyncapi.json',
+    ])
       expect([path, (await fetch(app.url + path)).status]).toEqual([path, 200]);
   });
 

@@ -30,7 +30,15 @@ describe('Requests without a good key', () => {
     expect(
       await count(LIMIT, () => fetch(app.url + METRICS, { headers: { 'x-api-key': `tp_${Math.random()}` } })),
     ).toEqual({ 401: LIMIT });
-    for (const path of [METRICS, '/v2/events', '/docs', '/docs/start.js', '/openapi.json', '/nothing/here']) {
+    for (const path of [
+      METRICS,
+      '/v2/events',
+      '/docs',
+      '/docs/start.js',
+      '/openapi.json',
+      '/schemas/ReportFiled.json',
+      '/nothing/here',
+    ]) {
       const response = await fetch(app.url + path);
       expect([path, response.status]).toEqual([path, 429]);
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);

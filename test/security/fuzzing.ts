@@ -100,6 +100,7 @@ const request = (random: Random, key: string): Asked => {
     `/v2/${text}`,
     '/health/ready',
     '/openapi.json',
+    `/schemas/${text}`,
   ]);
   const method = random.pick(['GET', 'POST', 'POST', 'POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS', 'HEAD']);
   const headers: Record<string, string> = random.chance(0.95) ? { 'x-api-key': key } : {};

@@ -26,6 +26,9 @@ const PATHS = [
   '/health/live',
   '/health/ready',
   '/openapi.json',
+  '/asyncapi.json',
+  '/schemas',
+  '/schemas/CloudEvent.json',
   '/',
   '/v1/organization/metrics',
   '/v2/organization/metrics/',
@@ -43,7 +46,14 @@ const PATHS = [
   '/actuator/env',
 ];
 /** Served without a key. */
-const OPEN = new Set(['/health/live', '/health/ready', '/openapi.json']);
+const OPEN = new Set([
+  '/health/live',
+  '/health/ready',
+  '/openapi.json',
+  '/asyncapi.json',
+  '/schemas',
+  '/schemas/CloudEvent.json',
+]);
 const BANNERS = ['server', 'x-powered-by', 'via', 'x-aspnet-version', 'x-runtime'];
 
 const attack = async (target: Target, key: string, { rounds }: Dose): Promise<Outcome> => {

@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { openApiSchemas } from '../../events/cloud-event-schema.js';
 import { SHARED_FAILURES } from '../access/access.js';
 import { ERROR_CODES } from '../errors/error-codes.js';
 import { declareHeaders, SHARED_HEADERS } from './answer-headers.js';
@@ -121,6 +122,11 @@ export const createDocument = (app: INestApplication): OpenAPIObject => {
     info: { ...document.info, license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' } },
     tags: TAGS.map(([name, description]) => ({ name, description })),
     paths: arrange(document.paths),
-    components: { ...document.components, responses, headers: SHARED_HEADERS },
+    components: {
+      ...document.components,
+      schemas: { ...document.components!.schemas, ...openApiSchemas() },
+      responses,
+      headers: SHARED_HEADERS,
+    },
   } as OpenAPIObject;
 };

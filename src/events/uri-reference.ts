@@ -1,7 +1,7 @@
 const P = String.raw`(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})`;
 
 /** RFC 3986: a URI, or a relative reference, whose first segment has no colon. */
-const URI_REFERENCE = new RegExp(
+export const URI_REFERENCE = new RegExp(
   String.raw`^(?:[A-Za-z][A-Za-z0-9+.\-]*:|(?![^/?#]*:))` +
     String.raw`(?://(?:${P}*@)?(?:\[[0-9A-Fa-f:.vV]+\](?::\d*)?|${P}*)(?=[/?#]|$))?` +
     String.raw`(?:${P}|/)*(?:\?(?:${P}|[/?])*)?(?:#(?:${P}|[/?])*)?$`,

@@ -1,0 +1,145 @@
+import { ID_PATTERN, MAX_ID_LENGTH } from './event-id.js';
+import type { UpstreamDeclaration } from './declaration.js';
+import { UPSTREAM, type UpstreamEvent } from './event.js';
+import { instant, type JsonSchema } from './fields.js';
+import { JSON_MEDIA_TYPE, MAX_MEDIA_TYPE_LENGTH } from './json-media-type.js';
+import { dataSchema, DIALECT, schemaPath } from './json-schema.js';
+import { URI_REFERENCE } from './uri-reference.js';
+
+const ID: JsonSchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
+
+/** The attributes of a CloudEvent that all types have in common, in its JSON form. */
+export const ATTRIBUTES: Readonly<Record<string, JsonSchema>> = {
+  specversion: { type: 'string', const: '1.0', description: 'The version of CloudEvents.' },
+  id: {
+    ...ID,
+    pattern: ID_PATTERN,
+    description: 'With `source`, `type` and the record it says which event this is; sent again, it changes nothing.',
+  },
+  source: {
+    ...ID,
+    pattern: URI_REFERENCE.source,
+    description: 'Where the event comes from: a URI reference (RFC 3986).',
+  },
+  time: instant('When it happened.').schema,
+  datacontenttype: {
+    type: ['string', 'null'],
+    maxLength: MAX_MEDIA_TYPE_LENGTH,
+    pattern: JSON_MEDIA_TYPE.source,
+    description: 'A JSON media type. `data` is JSON whether or not it is given.',
+  },
+};
+
+/** Those that are not read, whatever they hold; more may be sent. */
+const UNREAD: Readonly<Record<string, JsonSchema>> = {
+  dataschema: {
+    type: ['string', 'null'],
+    format: 'uri',
+    description:
+      'Where the schema of `data` is, such as `https://HOST/schemas/ReportFiled.json`. Not read: `type` decides.',
+  },
+  subject: { type: ['string', 'null'], description: 'Not read: what the event is about is in `data`.' },
+};
+
+const attributes: JsonSchema = {
+  type: 'object',
+  required: ['specversion', 'id', 'source', 'time'],
+  properties: { ...ATTRIBUTES, ...UNREAD },
+  // Data in base64 is taken in place of `data`, but no schema can look into it; beside `data` it is refused.
+  not: { type: 'object', required: ['data_base64'], properties: { data_base64: { not: { type: 'null' } } } },
+};
+
+const refTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+
+/** As components of AsyncAPI and OpenAPI: `ReportFiled` is the data, `ReportFiledEvent` the CloudEvent that carries it. */
+export const eventSchemas = (): Record<string, JsonSchema> => ({
+  EventAttributes: attributes,
+  ...Object.fromEntries(
+    UPSTREAM.flatMap((declaration) => {
+      const { type, description } = declaration;
+      const own: JsonSchema = {
+        type: 'object',
+        required: ['type', 'data'],
+        properties: { type: { type: 'string', const: type }, data: refTo(type) },
+      };
+      return [
+        [type, dataSchema(declaration)],
+        [`${type}Event`, { description, allOf: [refTo('EventAttributes'), own] }],
+      ];
+    }),
+  ),
+});
+
+/** The same, and what any event and any data is: OpenAPI tells the types apart, AsyncAPI has a message for each. */
+export const openApiSchemas = (): Record<string, JsonSchema> => ({
+  ...eventSchemas(),
+  CloudEvent: {
+    description: 'An event of any type. `type` says what `data` is.',
+    oneOf: UPSTREAM.map(({ type }) => refTo(`${type}Event`)),
+    discriminator: {
+      propertyName: 'type',
+      mapping: Object.fromEntries(UPSTREAM.map(({ type }) => [type, refTo(`${type}Event`)['$ref']])),
+    },
+  },
+  EventData: {
+    description: 'The data of an event whose type is in the header `ce-type`.',
+    anyOf: UPSTREAM.map(({ type }) => refTo(type)),
+  },
+});
+
+/** A CloudEvent in its JSON form. */
+export interface ExampleEvent {
+  readonly specversion: '1.0';
+  readonly id: string;
+  readonly source: string;
+  readonly type: UpstreamEvent['type'];
+  readonly time: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** One event of each type, as a sender would write it. */
+export const EXAMPLES: readonly ExampleEvent[] = UPSTREAM.map(
+  ({ type, example }: UpstreamDeclaration<UpstreamEvent['type']>) => ({
+    specversion: '1.0',
+    id: `${type}-1`,
+    source: 'https://upstream.example',
+    type,
+    time: String(example['updatedAt'] ?? example['deletedAt'] ?? example['createdAt']),
+    data: example,
+  }),
+);
+
+const documentOf = (name: string, schema: JsonSchema): JsonSchema => ({
+  $schema: DIALECT,
+  $id: schemaPath(name),
+  ...schema,
+});
+
+/** Every schema by its name, as a document of its own. `CloudEvent` is the whole event, the others are data. */
+export const schemaDocuments = (): ReadonlyMap<string, JsonSchema> =>
+  new Map([
+    ...UPSTREAM.map((declaration): [string, JsonSchema] => [
+      declaration.type,
+      documentOf(declaration.type, dataSchema(declaration)),
+    ]),
+    [
+      'CloudEvent',
+      documentOf('CloudEvent', {
+        title: 'CloudEvent',
+        description: 'An event as `POST /v2/events` takes it, alone or in a batch.',
+        ...attributes,
+        required: [...(attributes['required'] as string[]), 'type', 'data'],
+        properties: {
+          ...(attributes['properties'] as object),
+          type: { type: 'string', enum: UPSTREAM.map(({ type }) => type), description: 'What happened.' },
+          data: { type: 'object', description: "What the schema of the event's type says." },
+        },
+        // Not oneOf: a validator then says what is wrong with the one type that was meant.
+        allOf: UPSTREAM.map(({ type }) => ({
+          if: { properties: { type: { const: type } } },
+          // oxlint-disable-next-line no-thenable -- a keyword of JSON Schema
+          then: { properties: { data: { $ref: schemaPath(type) } } },
+        })),
+      }),
+    ],
+  ]);

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Parser } from '@asyncapi/parser';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { EXAMPLES } from '../../src/events/cloud-event-schema.js';
+import { UPSTREAM_TYPES } from '../../src/events/event.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { readReference } from '../support/contract.js';
+
+type Event = (typeof EXAMPLES)[number];
+
+const STRUCTURED = 'application/cloudevents+json';
+const BATCH = 'application/cloudevents-batch+json';
+const BINARY = 'application/json';
+
+let app: TestApp;
+let key: string;
+
+beforeAll(async () => {
+  app = await startApp();
+  key = await app.issueKey({ scopes: ['ingest'] });
+});
+afterAll(() => app.close());
+
+const get = async (path: string): Promise<any> => (await fetch(app.url + path)).json();
+
+const send = async (contentType: string, body: unknown, headers: Record<string, string> = {}): Promise<unknown> => {
+  const response = await fetch(`${app.url}/v2/events`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': contentType, ...headers },
+    body: JSON.stringify(body),
+  });
+  return response.json();
+};
+const ACCEPTED = { accepted: 1, duplicates: 0, rejected: [] };
+
+describe('GET /schemas', () => {
+  it('lists each type that upstream reports, and where its schema is', async () => {
+    const { cloudEvent, types } = await get('/schemas');
+    expect(cloudEvent).toBe('/schemas/CloudEvent.json');
+    expect(types).toEqual(
+      UPSTREAM_TYPES.map((type) => ({
+        type,
+        description: expect.stringMatching(/\w \w/),
+        dataschema: `/schemas/${type}.json`,
+      })),
+    );
+  });
+
+  it('leads to schemas by which a validator takes every example, whole event and data alone', async () => {
+    const { cloudEvent, types } = await get('/schemas');
+    const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, loadSchema: get });
+    addFormats.default(ajv);
+    const isEvent = await ajv.compileAsync(await get(cloudEvent));
+    for (const { type, dataschema } of types) {
+      const schema = await get(dataschema);
+      expect(schema).toMatchObject({ $schema: expect.stringMatching(/2020-12/), $id: dataschema, title: type });
+      const event = EXAMPLES.find((example) => example.type === type)!;
+      expect([type, schema.examples]).toEqual([type, [event.data]]);
+      expect([type, ajv.getSchema(dataschema)!(event.data), isEvent(event)]).toEqual([type, true, true]);
+    }
+  });
+
+  it('is for everybody, and is kept by who has it already', async () => {
+    for (const path of ['/schemas', '/schemas/ReportFiled.json', '/asyncapi.json']) {
+      const response = await fetch(app.url + path);
+      expect([path, response.status, response.headers.get('cache-control')]).toEqual([path, 200, 'no-cache']);
+      expect(response.headers.get('content-type')).toMatch(/^application\/(?:schema\+)?json/);
+      const again = await fetch(app.url + path, { headers: { 'if-none-match': response.headers.get('etag')! } });
+      expect([path, again.status]).toEqual([path, 304]);
+      expect((await fetch(app.url + path, { method: 'POST' })).status).toBe(405);
+    }
+  });
+
+  it('answers 404 to the name of no type', async () => {
+    for (const name of [
+      'ReportFilled.json',
+      'ReportFiled',
+      'reportfiled.json',
+      'AssetGroupCreated.json',
+      '__proto__',
+      '%2e%2e%2fmain.js',
+    ]) {
+      const response = await fetch(`${app.url}/schemas/${name}`);
+      expect([name, response.status, await response.json()]).toEqual([
+        name,
+        404,
+        { code: 'NOT_FOUND', message: 'There is no such schema; GET /schemas lists them' },
+      ]);
+    }
+  });
+});
+
+describe('POST /v2/events as the reference shows it', () => {
+  const { requestBody, parameters } = readReference().paths['/events']!['post']!;
+  const { content } = requestBody as unknown as {
+    content: Record<string, { schema: object; examples: Record<string, { value: any }> }>;
+  };
+  const shown = (type: string): any[] => Object.values(content[type]!.examples).map(({ value }) => value);
+  /** The header parameters with their examples, as a page fills them in. */
+  const headers = Object.fromEntries(
+    (parameters as readonly any[]).map(({ name, example, schema }) => [name, example ?? schema.examples[0]]),
+  );
+
+  it('has an example of each of the fourteen types that is accepted as one event', async () => {
+    expect(shown(STRUCTURED)).toEqual(EXAMPLES);
+    for (const event of shown(STRUCTURED))
+      expect([event.type, await send(STRUCTURED, event)]).toEqual([event.type, ACCEPTED]);
+  });
+
+  it('has a batch of them that is known then', async () => {
+    expect(shown(BATCH)).toEqual([EXAMPLES]);
+    expect(await send(BATCH, shown(BATCH)[0])).toEqual({ accepted: 0, duplicates: 14, rejected: [] });
+    const others = (shown(BATCH)[0] as Event[]).map((event) => ({ ...event, id: `${event.id}-again` }));
+    expect(await send(BATCH, others)).toEqual({ accepted: 14, duplicates: 0, rejected: [] });
+  });
+
+  it('has one in binary mode with the headers beside it, and takes each type like that', async () => {
+    expect(await send(BINARY, shown(BINARY)[0], headers)).toEqual({ accepted: 0, duplicates: 1, rejected: [] });
+    for (const { id, type, time, data } of EXAMPLES) {
+      const own = { ...headers, 'ce-id': `${id}-binary`, 'ce-type': type, 'ce-time': time };
+      expect([type, await send(BINARY, data, own)]).toEqual([type, ACCEPTED]);
+    }
+  });
+
+  it('says which media type holds what, and how much', () => {
+    expect(Object.keys(content)).toEqual([STRUCTURED, BATCH, BINARY]);
+    expect(content[STRUCTURED]!.schema).toEqual({ $ref: '#/components/schemas/CloudEvent' });
+    expect(content[BATCH]!.schema).toEqual({ type: 'array', maxItems: 1000, items: content[STRUCTURED]!.schema });
+    const { schemas } = readReference().components as unknown as { schemas: Record<string, any> };
+    expect(schemas['CloudEvent']).toMatchObject({ discriminator: { propertyName: 'type' }, oneOf: { length: 14 } });
+    expect(Object.keys(schemas['CloudEvent'].discriminator.mapping)).toEqual(UPSTREAM_TYPES);
+  });
+
+  it('says who may send which type', async () => {
+    const { description } = readReference().paths['/events']!['post'] as { description?: string };
+    const own = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
+    const response = await fetch(`${app.url}/v2/events`, {
+      method: 'POST',
+      headers: { 'x-api-key': own, 'content-type': BATCH },
+      body: JSON.stringify(EXAMPLES),
+    });
+    const { rejected } = (await response.json()) as { rejected: { index: number }[] };
+    const refused = rejected.map(({ index }) => EXAMPLES[index]!.type);
+    expect(description).toContain(
+      `${refused.map((type) => `\`${type}\``).join(', ')}\nneed a key without an organization`,
+    );
+  });
+
+  it('reads no dataschema, whatever it names', async () => {
+    const [event] = EXAMPLES;
+    for (const [index, dataschema] of [
+      `${app.url}/schemas/ReportFiled.json`,
+      '/schemas/ThreatDeleted.json',
+      'https://elsewhere.example/schema.json',
+      'http://127.0.0.1:9/',
+      '',
+      5,
+    ].entries())
+      expect([dataschema, await send(STRUCTURED, { ...event, id: `schema-${index}`, dataschema })]).toEqual([
+        dataschema,
+        ACCEPTED,
+      ]);
+  });
+});
+
+describe('GET /asyncapi.json', () => {
+  it('is AsyncAPI 3 without a complaint of its parser, which finds a planted fault', async () => {
+    const document = await get('/asyncapi.json');
+    expect(document.asyncapi).toMatch(/^3\./);
+    expect(await new Parser().validate(JSON.stringify(document))).toEqual([]);
+    const faulty = { ...document, channels: {}, components: {}, operations: { sendEvents: { action: 'get' } } };
+    expect(await new Parser().validate(JSON.stringify(faulty))).not.toEqual([]);
+  });
+
+  it('has a message for each type, with the schema and the example that OpenAPI has', async () => {
+    const { components, info } = await get('/asyncapi.json');
+    const reference = readReference() as unknown as { info: { version: string }; components: { schemas: object } };
+    expect(info.version).toBe(reference.info.version);
+    expect(reference.components.schemas).toMatchObject(components.schemas);
+    expect(Object.keys(components.messages)).toEqual(UPSTREAM_TYPES);
+    for (const [index, [type, { payload, examples }]] of Object.entries<any>(components.messages).entries()) {
+      expect(payload).toEqual({ $ref: `#/components/schemas/${type}Event` });
+      expect(examples).toEqual([{ name: type, payload: EXAMPLES[index] }]);
+    }
+  });
+});
