@@ -44,7 +44,7 @@ const say = (line: string): void => {
 };
 
 const sizes: Sizes = args.quick
-  ? { quick: true, facts: 20_000, events: 10_000, twenty: false, dose: { rounds: 1, ms: 100 } }
+  ? { quick: true, facts: 8_000, events: 5_000, twenty: false, dose: { rounds: 1, ms: 100 } }
   : { quick: false, facts: 5_000_000, events: 400_000, twenty: args['20m'], dose: { rounds: 8, ms: 1_000 } };
 
 const server = await openServer(process.env['BENCH_DATABASE_URL'], say);

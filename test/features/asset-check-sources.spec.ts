@@ -121,7 +121,7 @@ describe('the asset check among sources that fail', () => {
     const contents = Array.from({ length: 300 }, (_, n) => `bulk-${n}.example`);
     const { summary } = (await (await post('check/bulk', { contents })).json()) as { summary: object };
     expect(summary).toEqual({ blocked: 0, allowed: 0, unknown: 300, errored: 0, incomplete: 300 });
-    expect(performance.now() - started).toBeLessThan(BUDGET_MS + 10_000);
+    expect(performance.now() - started).toBeLessThan(BUDGET_MS + 20_000);
   });
 
   it('takes a list up that changed, without a restart', async () => {

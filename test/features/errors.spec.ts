@@ -68,7 +68,7 @@ describe('Every error has the flat body', () => {
     expect(metrics.body.code).toBe('METHOD_NOT_ALLOWED');
     const group = await ask('POST', `${GROUPS}/17`, asJson('{'));
     expect(group.status).toBe(405);
-    expect(group.headers.get('allow')).toBe('DELETE, PATCH');
+    expect(group.headers.get('allow')).toBe('DELETE, GET, HEAD, PATCH');
     expect((await ask('OPTIONS', GROUPS)).headers.get('allow')).toBe('GET, HEAD, POST');
   });
 

@@ -106,12 +106,16 @@ describe('Prometheus', () => {
   it('has the database asked once a second, however many scrape', async () => {
     await sleep(1_100);
     const asked = jest.spyOn(app.app.get(ProjectionLags), 'read');
+    const begun = Date.now();
     await Promise.all(Array.from({ length: 50 }, () => samples('read_models_up')));
     await samples('read_models_up');
-    expect(asked).toHaveBeenCalledTimes(1);
+    const { length } = asked.mock.calls;
+    expect(length).toBeGreaterThan(0);
+    // Once on a machine that scrapes so often within a second.
+    expect(length).toBeLessThanOrEqual(1 + (Date.now() - begun) / 1_000);
     await sleep(1_100);
     await samples('read_models_up');
-    expect(asked).toHaveBeenCalledTimes(2);
+    expect(asked).toHaveBeenCalledTimes(length + 1);
     asked.mockRestore();
   });
 

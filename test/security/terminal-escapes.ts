@@ -12,6 +12,8 @@ import { type Opened, openService, TENANTS } from './rig/site.js';
 
 interface Dose {
   readonly texts: number;
+  /** Of the operator's calls, the first ones; `hostile-texts.spec.ts` makes all of them in its own process. */
+  readonly calls: number;
 }
 
 const ORGANIZATION = TENANTS[16]!;
@@ -41,12 +43,12 @@ const CALLS = [
   ['keys', 'list'],
   ['brands', 'list'],
   ['flags', 'list'],
+  ['parked', 'list', '--json'],
   ['parked', 'list'],
   ['projections', 'status'],
   ['sources', 'status'],
   ['keys', 'list', '--json'],
   ['brands', 'list', '--json'],
-  ['parked', 'list', '--json'],
 ] as const;
 
 const dangerous = (output: string): number => (output.match(DANGEROUS) ?? []).length;
@@ -80,7 +82,7 @@ const plant = async (target: Opened, texts: readonly string[]): Promise<void> =>
     ]);
 };
 
-const attack = async (scene: Scene, target: Opened, { texts: many }: Dose): Promise<Outcome> => {
+const attack = async (scene: Scene, target: Opened, { texts: many, calls }: Dose): Promise<Outcome> => {
   const texts = Array.from({ length: many }, (_, n) => ESCAPES[n % ESCAPES.length]! + (n < ESCAPES.length ? '' : n));
   await plant(target, texts);
   await eventually('what cannot be read is parked', async () => {
@@ -108,7 +110,7 @@ const attack = async (scene: Scene, target: Opened, { texts: many }: Dose): Prom
     `x${texts[0]}x`,
   ]);
   if (issued !== 0 && issued !== 1 && issued !== 2) findings.push(`keys issue ended with ${issued}`);
-  for (const words of CALLS) await run(words, words[0] === 'brands' && words.length === 2);
+  for (const words of CALLS.slice(0, calls)) await run(words, words[0] === 'brands' && words.length === 2);
   const file = join(await scene.folder(), 'hostile.jsonl');
   const lines = texts.map((text, n) =>
     JSON.stringify({
@@ -126,7 +128,7 @@ const attack = async (scene: Scene, target: Opened, { texts: many }: Dose): Prom
   const logged = dangerous(target.output());
   if (logged > 0) findings.push(`The services' logs hold ${logged} such characters as they are`);
   return {
-    dose: `${many} texts with ${ESCAPES.length} kinds of escape in names, ids, sources and fields; ${CALLS.length + 1} calls`,
+    dose: `${many} texts with ${ESCAPES.length} kinds of escape in names, ids, sources and fields; ${calls + 2} calls`,
     seen: `0 such characters in ${shown + output.length} shown`,
     findings,
   };
@@ -136,7 +138,7 @@ export const terminalEscapes: Attack<Dose> = {
   name: 'S24',
   what: 'stored texts that would steer the operator’s terminal',
   asvs: { '1.1.2': 'Encoding and Sanitization Architecture', '16.4.1': 'Log Protection' },
-  doses: { short: { texts: 14 }, full: { texts: 200 } },
+  doses: { short: { texts: 14, calls: 4 }, full: { texts: 200, calls: CALLS.length } },
   run: async ({ scene }, dose) => {
     const target = await openService(scene);
     const outcome = await attack(scene, target, dose);

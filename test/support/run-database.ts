@@ -6,6 +6,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { Client } from 'pg';
 import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
 import { findClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
 import { createTemplate } from './postgres.js';
@@ -21,11 +22,23 @@ const remove = async (): Promise<void> => {
   for (const parent of parents) await rm(parent, { recursive: true, force: true, maxRetries: 20 });
 };
 
+/** What a server needs that keeps its data, or grows old. */
+const FOR_GOOD = ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'];
+
+const forgetDurability = async (url: string): Promise<void> => {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  for (const setting of FOR_GOOD) await client.query(`alter system set ${setting} = off`);
+  await client.query('select pg_reload_conf()');
+  await client.end();
+};
+
 const hold = async (): Promise<void> => {
   // On loopback, so that the faults' proxies can stand between, and so that both ways to listen are used.
   const database = await openDatabase({ databaseUrl: undefined, dataDir: folder }, () => {}, 'loopback');
   process.stdout.on('error', () => {});
   const url = await superuserOf(folder);
+  await forgetDurability(url);
   await createTemplate(url);
   process.stdout.write(`${url}\n`);
   for await (const _ of process.stdin);
