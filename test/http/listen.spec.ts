@@ -32,6 +32,8 @@ describe('A place to listen', () => {
 
   it('that another program has is worth another start', async () => {
     const { port } = await listen('127.0.0.1');
-    await expect(listen('127.0.0.1', port)).rejects.toThrow(AddressInUse);
+    const refused = listen('127.0.0.1', port);
+    await expect(refused).rejects.toThrow(AddressInUse);
+    await expect(refused).rejects.not.toThrow(ConfigError);
   });
 });
