@@ -26,7 +26,7 @@ export abstract class Config {
   abstract readonly accessLog: boolean;
   /** Requests per key and minute; 0 means no limit. */
   abstract readonly rateLimitPerMinute: number;
-  /** Events that one organization's own ingest keys may have stored in a UTC day; 0 means no limit. */
+  /** Events that one organization's own ingest keys and group members may have stored in a UTC day; 0 means no limit. */
   abstract readonly ingestEventsPerDay: number;
   /** Bytes of bodies that one organization's own ingest keys may send in a UTC day; 0 means no limit. */
   abstract readonly ingestBytesPerDay: number;

@@ -5,6 +5,7 @@ import { ChangeMembershipHandler } from './change-membership.js';
 import { CommandQueue } from './command-queue.js';
 import { CreateAssetGroupHandler } from './create-asset-group.js';
 import { DeleteAssetGroupHandler } from './delete-asset-group.js';
+import { EventQuota } from './event-quota.js';
 import { GetAssetGroupHandler, GroupFinder } from './get-asset-group.js';
 import { GroupAssetsController } from './group-assets.controller.js';
 import { ListAssetGroupsHandler } from './list-asset-groups.js';
@@ -22,6 +23,7 @@ import { StreamTailCache } from './tail.js';
     CommandQueue,
     GroupFinder,
     ModelCatchUp,
+    EventQuota,
     MembershipQueue,
     CreateAssetGroupHandler,
     RenameAssetGroupHandler,

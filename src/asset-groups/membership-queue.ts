@@ -10,6 +10,7 @@ import { streamOf } from '../events/streams.js';
 import type { Origin } from '../http/access/origin.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
+import { EventQuota } from './event-quota.js';
 import { GroupFinder } from './get-asset-group.js';
 import { groupNotFound } from './group-id.js';
 import { decideMembership, type MembershipItem, type MembershipRequest, type Placement } from './membership.js';
@@ -86,13 +87,14 @@ export class MembershipQueue {
     private readonly pool: Pool,
     private readonly groups: GroupFinder,
     private readonly model: ModelCatchUp,
+    private readonly quota: EventQuota,
   ) {}
 
   /**
    * @returns an item for each content, in order
    * @throws NotFound where the organization has no such group, or no longer has it in the end
    * @throws Unavailable where part of it may be stored; the same request again completes it
-   * @throws TooManyRequests where too much of the organization is waiting
+   * @throws TooManyRequests where too much of the organization is waiting, or its quota of the day is used
    */
   execute(request: MembershipRequest, origin: Origin = {}): Promise<readonly MembershipItem[]> {
     return new Promise((resolve, reject) => {
@@ -134,6 +136,7 @@ export class MembershipQueue {
       for (const event of events) entries.push(entryOf(event, now, one.origin));
       return { ...one, items };
     });
+    await this.quota.take(organization, entries.length);
     for (let start = 0; start < entries.length; start += MAX_AT_ONCE)
       await this.log.appendAll(entries.slice(start, start + MAX_AT_ONCE));
     if (entries.length > 0) await this.model.run();

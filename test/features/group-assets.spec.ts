@@ -7,6 +7,8 @@ import { readContent } from '../../src/asset-groups/membership.js';
 import { MembershipQueue } from '../../src/asset-groups/membership-queue.js';
 import { ModelCatchUp } from '../../src/asset-groups/model-catch-up.js';
 import { TooManyRequests } from '../../src/http/errors/error-response.js';
+import { dayOf } from '../../src/events/instant.js';
+import { addIngestUsage, readIngestUsage } from '../../src/read-models/ingest-usage.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 import { sent, stored } from '../support/upstream.js';
@@ -252,6 +254,24 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     }
     expect(await add(2, 'a.example', 'b.example', 'c.example')).toEqual(['unchanged', 'unchanged', 'added']);
     expect(await counts()).toEqual([0, 3]);
+  });
+
+  it('counts against what the organization may store in a day, and stores nothing beyond it', async () => {
+    const { organization, call, add, counts } = await newCaller();
+    const today = dayOf(Date.now());
+    const used = async () => (await readIngestUsage(app.pool, today, organization))[0]?.events;
+    await add(1, 'a.example', 'b.example', 'b.example');
+    expect(await used()).toBe(2);
+    await addIngestUsage(app.pool, today, [{ organization, events: app.config.ingestEventsPerDay - 3, bytes: 0 }]);
+    const { status, body, headers } = await call('POST', '/1/assets', { contents: ['c.example', 'd.example'] });
+    expect({ status, message: body.message }).toEqual({
+      status: 429,
+      message: `${organization} has used its quota of ${app.config.ingestEventsPerDay} events a day; it begins again at midnight UTC`,
+    });
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await add(1, 'a.example', 'c.example')).toEqual(['unchanged', 'added']);
+    expect(await counts()).toEqual([3, 0]);
+    expect(await used()).toBe(app.config.ingestEventsPerDay);
   });
 
   it('refuses an organization that has too much waiting, and completes the rest', async () => {

@@ -1,0 +1,36 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '../config.js';
+import { dayOf, MS_PER_DAY } from '../events/instant.js';
+import { TooManyRequests } from '../http/errors/error-response.js';
+import { addIngestUsage, forgetIngestUsage } from '../read-models/ingest-usage.js';
+
+/**
+ * Events that changes of membership store count against the organization's quota of the day, as those that its own
+ * ingest keys send do: a key that may write must not fill the log faster than one that may ingest.
+ */
+@Injectable()
+export class EventQuota {
+  private day = 0;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+  ) {}
+
+  /** @throws TooManyRequests where less is left; nothing is taken then */
+  async take(organization: string, events: number): Promise<void> {
+    const limit = this.config.ingestEventsPerDay;
+    if (limit === 0 || events === 0) return;
+    const today = dayOf(Date.now());
+    if (today !== this.day) await forgetIngestUsage(this.pool, (this.day = today));
+    const [used] = await addIngestUsage(this.pool, today, [{ organization, events, bytes: 0 }]);
+    if (used!.events <= limit) return;
+    await addIngestUsage(this.pool, today, [{ organization, events: -events, bytes: 0 }]);
+    const seconds = Math.ceil((MS_PER_DAY - (Date.now() % MS_PER_DAY)) / 1_000);
+    throw new TooManyRequests(
+      seconds,
+      `${organization} has used its quota of ${limit} events a day; it begins again at midnight UTC`,
+    );
+  }
+}
