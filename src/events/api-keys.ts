@@ -1,5 +1,6 @@
 import { type Declared, ownEvent } from './declaration.js';
-import { id, instant, optional, slug, someOf, text } from './fields.js';
+import { id, instant, optional, slug, text } from './fields.js';
+import { someOf } from './list-fields.js';
 
 /** `read`: metrics, check, list groups. `write`: groups. `ingest`: upstream events. */
 export const SCOPES = ['read', 'write', 'ingest'] as const;

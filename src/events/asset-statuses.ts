@@ -1,5 +1,6 @@
 import { type Declared, upstreamEvent } from './declaration.js';
-import { asset, brandReviews, id, instant, oneOf } from './fields.js';
+import { asset, id, instant, oneOf } from './fields.js';
+import { brandReviews } from './list-fields.js';
 
 export const ASSET_STATUSES = ['UNKNOWN', 'ALLOWED', 'BLOCKED'] as const;
 export type AssetStatus = (typeof ASSET_STATUSES)[number];

@@ -10,6 +10,8 @@ type DataOf<F extends Fields> = { readonly [Name in keyof F]: F[Name] extends Fi
 export interface Declaration<Type extends string = string, Data = unknown> {
   readonly type: Type;
   readonly fields: Fields;
+  /** The names of those that are instants: numbers once read, text where they are sent and stored. */
+  readonly instants: readonly string[];
   readonly read: (data: Readonly<Record<string, unknown>>, reading: Reading) => Data;
 }
 
@@ -34,6 +36,7 @@ export const ownEvent = <Type extends string, F extends Fields>(
   return {
     type,
     fields,
+    instants: Object.keys(fields).filter((name) => fields[name]!.schema['format'] === 'date-time'),
     read: (data, reading) => {
       const values: Record<string, unknown> = {};
       for (const { name, read } of entries) values[name] = read(data[name], name, reading);

@@ -86,11 +86,10 @@ export const parseEvent = <Type extends EventType>(
   return reading.issues.length > 0 ? { issues: reading.issues } : { event: { type, data: read } as EventOf<Type> };
 };
 
-const INSTANTS = ['createdAt', 'updatedAt', 'deletedAt', 'expiresAt', 'revokedAt'] as const;
-
-/** An event's data as the log keeps it: the fields of its table, instants as text. */
+/** An event's data as the log keeps it: the declared fields, instants as text. */
 export const toJson = (event: DomainEvent): Record<string, unknown> => {
   const json: Record<string, unknown> = { ...event.data };
-  for (const name of INSTANTS) if (typeof json[name] === 'number') json[name] = formatInstant(json[name]);
+  for (const name of DECLARATIONS.get(event.type)!.instants)
+    if (typeof json[name] === 'number') json[name] = formatInstant(json[name]);
   return json;
 };

@@ -1,7 +1,7 @@
 import type { Asset } from '../assets/asset.js';
 import { ASSET_TYPES } from './asset-types.js';
 import { formatInstant, INSTANT_PATTERN, parseInstant } from './instant.js';
-import { MAX_LIST, type Reading } from './reading.js';
+import type { Reading } from './reading.js';
 import { isLongerThan, isUnstorable, STORABLE_PATTERN } from './text.js';
 
 /** Of the keywords that JSON Schema 2020-12, OpenAPI 3.1 and AsyncAPI 3 have in common, so that one text serves all. */
@@ -18,11 +18,6 @@ export interface Field<Value = unknown> {
   readonly isOptional: boolean;
 }
 
-export interface BrandReview {
-  readonly organization: string;
-  readonly brand: string;
-}
-
 export const SLUG = /^[a-z0-9][a-z0-9-]{0,63}$/;
 const ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const UPPER_CASE_NAME = /^[A-Z0-9][A-Z0-9_.:-]{0,63}$/;
@@ -34,7 +29,7 @@ const MAX_CONTENT = 4_096;
 /** Of an instant that a sender gives. */
 export const INSTANT_RULE = 'must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
 
-const field = <Value>(schema: JsonSchema, read: Field<Value>['read']): Field<Value> => ({
+export const field = <Value>(schema: JsonSchema, read: Field<Value>['read']): Field<Value> => ({
   read,
   schema,
   isOptional: false,
@@ -64,14 +59,8 @@ const textSchema = (longest: number): JsonSchema => ({
   pattern: STORABLE_PATTERN,
 });
 
-const readList = (value: unknown, path: string, reading: Reading): readonly unknown[] => {
-  if (Array.isArray(value) && value.length <= reading.maxList) return value;
-  reading.refuse(path, `must be a list of at most ${reading.maxList}`);
-  return [];
-};
-
-const SLUG_SCHEMA: JsonSchema = { type: 'string', pattern: SLUG.source };
-const isSlug = (value: unknown): value is string => typeof value === 'string' && SLUG.test(value);
+export const SLUG_SCHEMA: JsonSchema = { type: 'string', pattern: SLUG.source };
+export const isSlug = (value: unknown): value is string => typeof value === 'string' && SLUG.test(value);
 
 export const slug = (description: string): Field<string> =>
   matching(SLUG, 'must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -', { description });
@@ -157,51 +146,8 @@ export const asset = (description: string): Field<Asset> =>
     return { type: String(type), content: readText(content, `${path}.content`, MAX_CONTENT, reading) };
   });
 
-/** Distinct slugs. */
-export const slugs = (description: string): Field<readonly string[]> =>
-  field({ type: 'array', maxItems: MAX_LIST, items: SLUG_SCHEMA, description }, (value, path, reading) => {
-    const values = readList(value, path, reading);
-    if (values.every(isSlug)) return [...new Set(values)];
-    reading.refuse(path, 'must hold slugs only: 1 to 64 of a-z 0-9 -, not beginning with -');
-    return [];
-  });
-
-const REVIEW_SCHEMA: JsonSchema = {
-  type: 'object',
-  required: ['organization', 'brand'],
-  properties: {
-    organization: { ...SLUG_SCHEMA, description: 'Whose brand it is.' },
-    brand: { ...SLUG_SCHEMA, description: 'The brand, as `BrandRegistered` names it.' },
-  },
-};
-
-/** Distinct pairs of organization and brand. */
-export const brandReviews = (description: string): Field<readonly BrandReview[]> =>
-  field({ type: 'array', maxItems: MAX_LIST, items: REVIEW_SCHEMA, description }, (value, path, reading) => {
-    const reviews = new Map<string, BrandReview>();
-    for (const item of readList(value, path, reading)) {
-      const { organization, brand } = (item ?? {}) as Record<string, unknown>;
-      if (!isSlug(organization) || !isSlug(brand)) {
-        reading.refuse(path, 'must hold objects { organization, brand } of slugs only');
-        return [];
-      }
-      reviews.set(`${organization}:${brand}`, { organization, brand });
-    }
-    return [...reviews.values()];
-  });
-
-/** A list of one of the given values at least, in the order given here. */
-export const someOf = <T extends string>(allowed: readonly T[], description: string): Field<readonly T[]> =>
-  field({ type: 'array', minItems: 1, items: { enum: allowed }, description }, (value, path, reading) => {
-    const values = readList(value, path, reading);
-    const known = allowed.filter((candidate) => values.includes(candidate));
-    if (known.length === 0 || known.length !== new Set(values).size)
-      reading.refuse(path, `must hold at least one of ${allowed.join(', ')} and nothing else`);
-    return known;
-  });
-
 /** Null says the same as absent. */
-const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: Absent): Field<Value | Absent> => ({
+export const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: Absent): Field<Value | Absent> => ({
   read: (value, path, reading) => (value === undefined || value === null ? absent : read(value, path, reading)),
   schema: { ...schema, type: [schema['type'], 'null'] },
   isOptional: true,
@@ -209,6 +155,3 @@ const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: Absent)
 
 /** A field that may be absent. */
 export const optional = <Value>(one: Field<Value>): Field<Value | undefined> => orAbsent(one, undefined);
-
-/** A list that may be absent, and is empty then. */
-export const orEmpty = <Item>(list: Field<readonly Item[]>): Field<readonly Item[]> => orAbsent(list, []);

@@ -1,5 +1,6 @@
 import { upstreamEvent } from './declaration.js';
-import { id, instant, orEmpty, slug, slugs } from './fields.js';
+import { id, instant, slug } from './fields.js';
+import { orEmpty, slugs } from './list-fields.js';
 
 export const reportFiled = upstreamEvent('ReportFiled', {
   description: 'A report was filed, or changed since: its full state.',

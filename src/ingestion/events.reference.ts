@@ -13,6 +13,8 @@ binary mode: its data as \`${BINARY}\`, its attributes in \`ce-\` headers, perce
 
 ${HOW_TO_SEND}
 
+\`GET /asyncapi.json\` has the same events as AsyncAPI 3.
+
 \`accepted\`, \`duplicates\` and \`rejected\` add up to what was sent. The good events of a batch are kept, whatever the
 others are; where all are rejected the answer is 400, with the same \`rejected\`. \`OPTIONS\` with
 \`WebHook-Request-Origin\` answers the handshake of the CloudEvents WebHook specification.`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type UpstreamDeclaration, upstreamEvent } from '../../src/events/declaration.js';
-import { type EventOf, OWN_TYPES, parseEvent, UPSTREAM_TYPES } from '../../src/events/event.js';
+import { type EventOf, OWN_TYPES, parseEvent, toJson, UPSTREAM, UPSTREAM_TYPES } from '../../src/events/event.js';
 import { id } from '../../src/events/fields.js';
 import { logOpened } from '../../src/events/operations.js';
 
@@ -28,6 +28,13 @@ describe('The vocabulary', () => {
     expect(UPSTREAM_TYPES).toHaveLength(14);
     const types: readonly string[] = [...UPSTREAM_TYPES, ...OWN_TYPES];
     expect(new Set(types).size).toBe(types.length);
+  });
+
+  it('stores each example as it was sent', () => {
+    for (const { type, example } of UPSTREAM) {
+      const { event } = parseEvent(type, example);
+      expect([type, event && toJson(event)]).toEqual([type, example]);
+    }
   });
 
   it('refuses of each what has none of its fields', () => {

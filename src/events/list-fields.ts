@@ -1,0 +1,59 @@
+import { type Field, field, isSlug, type JsonSchema, orAbsent, SLUG_SCHEMA } from './fields.js';
+import { MAX_LIST, type Reading } from './reading.js';
+
+export interface BrandReview {
+  readonly organization: string;
+  readonly brand: string;
+}
+
+const readList = (value: unknown, path: string, reading: Reading): readonly unknown[] => {
+  if (Array.isArray(value) && value.length <= reading.maxList) return value;
+  reading.refuse(path, `must be a list of at most ${reading.maxList}`);
+  return [];
+};
+
+/** Distinct slugs. */
+export const slugs = (description: string): Field<readonly string[]> =>
+  field({ type: 'array', maxItems: MAX_LIST, items: SLUG_SCHEMA, description }, (value, path, reading) => {
+    const values = readList(value, path, reading);
+    if (values.every(isSlug)) return [...new Set(values)];
+    reading.refuse(path, 'must hold slugs only: 1 to 64 of a-z 0-9 -, not beginning with -');
+    return [];
+  });
+
+const REVIEW_SCHEMA: JsonSchema = {
+  type: 'object',
+  required: ['organization', 'brand'],
+  properties: {
+    organization: { ...SLUG_SCHEMA, description: 'Whose brand it is.' },
+    brand: { ...SLUG_SCHEMA, description: 'The brand, as `BrandRegistered` names it.' },
+  },
+};
+
+/** Distinct pairs of organization and brand. */
+export const brandReviews = (description: string): Field<readonly BrandReview[]> =>
+  field({ type: 'array', maxItems: MAX_LIST, items: REVIEW_SCHEMA, description }, (value, path, reading) => {
+    const reviews = new Map<string, BrandReview>();
+    for (const item of readList(value, path, reading)) {
+      const { organization, brand } = (item ?? {}) as Record<string, unknown>;
+      if (!isSlug(organization) || !isSlug(brand)) {
+        reading.refuse(path, 'must hold objects { organization, brand } of slugs only');
+        return [];
+      }
+      reviews.set(`${organization}:${brand}`, { organization, brand });
+    }
+    return [...reviews.values()];
+  });
+
+/** A list of one of the given values at least, in the order given here. */
+export const someOf = <T extends string>(allowed: readonly T[], description: string): Field<readonly T[]> =>
+  field({ type: 'array', minItems: 1, items: { enum: allowed }, description }, (value, path, reading) => {
+    const values = readList(value, path, reading);
+    const known = allowed.filter((candidate) => values.includes(candidate));
+    if (known.length === 0 || known.length !== new Set(values).size)
+      reading.refuse(path, `must hold at least one of ${allowed.join(', ')} and nothing else`);
+    return known;
+  });
+
+/** A list that may be absent, and is empty then. */
+export const orEmpty = <Item>(list: Field<readonly Item[]>): Field<readonly Item[]> => orAbsent(list, []);
