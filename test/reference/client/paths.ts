@@ -152,6 +152,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/asset/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * An asset's past: this service's own statuses of it, and since when each list has it
+         * @description What lists say is as far as this service saw it: it is kept from refresh to refresh, and over restarts.
+         */
+        post: operations["getAssetHistory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/organization/asset-groups": {
         parameters: {
             query?: never;
@@ -250,7 +270,36 @@ export interface paths {
         put?: never;
         /**
          * Report what happened upstream, as CloudEvents 1.0
-         * @description One event as `application/cloudevents+json`, up to 1,000 as `application/cloudevents-batch+json`, or one in binary mode: its data as `application/json`, its attributes as `ce-` headers. Answered means on disk; not answered means: send it again, nothing counts twice. `OPTIONS` with `WebHook-Request-Origin` answers the handshake of the CloudEvents WebHook specification.
+         * @description One event as `application/cloudevents+json`, up to 1,000 as `application/cloudevents-batch+json`, or one in
+         *     binary mode: its data as `application/json`, its attributes in `ce-` headers, percent-encoded where they are not ASCII.
+         *
+         *     Each event carries the full state of the record it is about. Which state is the newest is decided by `updatedAt`
+         *     (`createdAt` of an entry of the status history) or `deletedAt`, never by the order of arrival, so events may be
+         *     sent late, again and in any order. Answered means on disk; not answered means: send it again, nothing counts twice.
+         *
+         *     `type` says what `data` is: `GET /schemas` lists the JSON Schema of each. `dataschema` may name it, and is not
+         *     read. Fields that no schema names are ignored and not stored; attributes that are not read refuse nothing. In place of
+         *     `data`, `data_base64` may hold the same JSON in base64.
+         *
+         *     | limit | |
+         *     | --- | --- |
+         *     | events of a request | 1,000; more are 413, none is fine |
+         *     | body of a request | 8,388,608 bytes (8 MiB), unpacked where it is sent with `Content-Encoding: gzip`; more is 413 |
+         *     | one event | 32 levels deep, 10,000 brackets, commas and colons |
+         *     | `source`, `id` | 1,024 characters each, no control characters |
+         *     | brands of a report, reviews of a status entry | 50 |
+         *     | instants | from 1970 on, at most 24 hours ahead of the clock |
+         *     | any string | no U+0000, no lone surrogate |
+         *
+         *     A key of one organization sends that organization's `ReportFiled`, `ReportDeleted`, `ThreatStatusChanged`, `ThreatDeleted`, `TakedownFiled`, `TakedownStatusChanged`, `TakedownDeleted`, `AssetGrouped`, `AssetUngrouped`,
+         *     of these asset types: URL, PAGE, ADDRESS, TWITTER, TELEGRAM, DISCORD, DISCORD_USER, EMAIL, FACEBOOK, INSTAGRAM, LINKEDIN, YOUTUBE, REDDIT, TIKTOK, THREADS, MEDIUM, GITHUB, BLUESKY, FARCASTER, WHATSAPP, IPFS, OPENSEA, GOOGLE_APP_STORE, APPLE_APP_STORE, CHROME_WEB_STORE. `AssetStatusChanged`, `AssetStatusChangeDeleted`, `BrandRegistered`, `BrandRemoved`, `FeatureFlagChanged`
+         *     need a key without an organization; it sends events of every organization.
+         *
+         *     `GET /asyncapi.json` has the same events as AsyncAPI 3.
+         *
+         *     `accepted`, `duplicates` and `rejected` add up to what was sent. The good events of a batch are kept, whatever the
+         *     others are; where all are rejected the answer is 400, with the same `rejected`. `OPTIONS` with
+         *     `WebHook-Request-Origin` answers the handshake of the CloudEvents WebHook specification.
          */
         post: operations["sendEvents"];
         delete?: never;
@@ -329,25 +378,6 @@ export interface components {
             status: "degraded" | "ready" | "not-ready" | "stopping";
             /** @description Each part by its name. */
             parts: {
-                [key: string]: unknown;
-            };
-        };
-        CloudEvent: {
-            /** @description Always "1.0". */
-            specversion: string;
-            /**
-             * @description With `source`, `type` and the record it says which event this is: the same again changes nothing. 1 to 1,024
-             *     characters, no control characters.
-             */
-            id: string;
-            /** @description Where the event comes from: 1 to 1,024 characters, no control characters. */
-            source: string;
-            /** @description What happened, such as `ThreatStatusChanged`. */
-            type: string;
-            /** @description When it happened: RFC 3339 with an offset. */
-            time: string;
-            /** @description The record's full state, by the event's type. */
-            data: {
                 [key: string]: unknown;
             };
         };
@@ -844,6 +874,93 @@ export interface components {
             /** @description The first four add up to the number of contents. */
             summary: components["schemas"]["BulkSummary"];
         };
+        PastStatus: {
+            /**
+             * @description UNKNOWN takes an earlier status back.
+             * @example BLOCKED
+             * @enum {string}
+             */
+            status: "UNKNOWN" | "ALLOWED" | "BLOCKED";
+            /**
+             * Format: date-time
+             * @description From when it was the status (ISO 8601, UTC), until the entry above it.
+             * @example 2026-03-01T12:00:00.000Z
+             */
+            from: string;
+            /**
+             * @description The brands of the asking organization that reviewed it; those of others are not named.
+             * @example [
+             *       "acme-wallet"
+             *     ]
+             */
+            brands: string[];
+            /**
+             * @description The asset it is about: exactly this page or profile, or the host or account that it stands for.
+             * @example polkadot-dot.info
+             */
+            match: string;
+        };
+        ListedSince: {
+            /**
+             * @description A disabled source is listed, not asked.
+             * @example ENABLED
+             * @enum {string}
+             */
+            mode: "ENABLED" | "DISABLED";
+            /**
+             * @description What the list says now, as in the asset check.
+             * @example BLOCKED
+             * @enum {string}
+             */
+            status: "UNKNOWN" | "ALLOWED" | "BLOCKED";
+            /**
+             * @description Why, as in the asset check.
+             * @enum {string}
+             */
+            reason?: "not-found" | "unsupported-type" | "source-error" | "timeout" | "parent-domain" | "hosting-domain" | "external-source";
+            /**
+             * Format: date-time
+             * @description Since when the list has had the entry without a break, as far as this service saw it (ISO 8601, UTC). Where it is
+             *     `watchedSince`, the entry may be older.
+             * @example 2026-03-04T08:15:00.000Z
+             */
+            seenSince?: string;
+            /**
+             * Format: date-time
+             * @description When this service first read the list (ISO 8601, UTC); absent where it never did, or keeps nothing of so long a
+             *     list. Each data folder has a memory of its own.
+             * @example 2026-01-10T00:00:00.000Z
+             */
+            watchedSince?: string;
+            /**
+             * @description The id of the source.
+             * @example metamask
+             */
+            source: string;
+            /**
+             * @description The entry that hit, as its source wrote it; it may be of a domain, page or profile above the asset.
+             * @example polkadot-dot.info
+             */
+            match?: string;
+        };
+        AssetHistoryAnswer: {
+            /**
+             * @description Why nothing was asked, as in the asset check.
+             * @enum {string}
+             */
+            code?: "parse-error" | "internal-scheme" | "internal-error";
+            /** @description This service's own statuses of exactly this asset, the newest first, at most 100. */
+            statuses: components["schemas"]["PastStatus"][];
+            /** @description One item for every configured list, in configured order. */
+            lists: components["schemas"]["ListedSince"][];
+            /** @description What the content was understood as; absent with `parse-error`. */
+            asset?: components["schemas"]["UnderstoodAsset"];
+            /**
+             * @description Whether there are older ones.
+             * @example false
+             */
+            hasMore: boolean;
+        };
         AssetGroupName: {
             /**
              * @description 1 to 255 Unicode code points, kept as sent: nothing is trimmed or folded. Unique within the organization, letter
@@ -1101,6 +1218,839 @@ export interface components {
              */
             total: number;
         };
+        EventAttributes: {
+            /**
+             * @description The version of CloudEvents.
+             * @constant
+             */
+            specversion: "1.0";
+            /** @description With `source`, `type` and the record it says which event this is; sent again, it changes nothing. */
+            id: string;
+            /** @description Where the event comes from: a URI reference (RFC 3986). */
+            source: string;
+            /**
+             * Format: date-time
+             * @description When it happened. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            time: string;
+            /** @description A JSON media type. `data` is JSON whether or not it is given. */
+            datacontenttype?: string | null;
+            /**
+             * Format: uri
+             * @description Where the schema of `data` is, such as `https://HOST/schemas/ReportFiled.json`. Not read: `type` decides.
+             */
+            dataschema?: string | null;
+            /** @description Not read: what the event is about is in `data`. */
+            subject?: string | null;
+        };
+        /**
+         * ReportFiled
+         * @description A report was filed, or changed since: its full state.
+         * @example {
+         *       "organization": "acme",
+         *       "reportId": "report-2041",
+         *       "brands": [
+         *         "metamask",
+         *         "uniswap"
+         *       ],
+         *       "createdAt": "2026-03-01T09:30:00.000Z",
+         *       "updatedAt": "2026-03-01T09:30:00.000Z"
+         *     }
+         */
+        ReportFiled: {
+            /** @description Whose report it is. */
+            organization: string;
+            /** @description Names the report within the organization. */
+            reportId: string;
+            /** @description The brands it names; one that occurs twice counts once. */
+            brands?: string[] | null;
+            /**
+             * Format: date-time
+             * @description When the report was filed; it is counted at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            updatedAt: string;
+        };
+        /** @description A report was filed, or changed since: its full state. */
+        ReportFiledEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "ReportFiled";
+            data: components["schemas"]["ReportFiled"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ReportFiled";
+        };
+        /**
+         * ReportDeleted
+         * @description A report was deleted and no longer counts. A later `ReportFiled` restores it.
+         * @example {
+         *       "organization": "acme",
+         *       "reportId": "report-1987",
+         *       "deletedAt": "2026-03-02T08:00:00.000Z"
+         *     }
+         */
+        ReportDeleted: {
+            /** @description Whose report it was. */
+            organization: string;
+            /** @description The report, as `ReportFiled` names it; it may not have been reported yet. */
+            reportId: string;
+            /**
+             * Format: date-time
+             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            deletedAt: string;
+        };
+        /** @description A report was deleted and no longer counts. A later `ReportFiled` restores it. */
+        ReportDeletedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "ReportDeleted";
+            data: components["schemas"]["ReportDeleted"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ReportDeleted";
+        };
+        /**
+         * ThreatStatusChanged
+         * @description A threat was found, or its status changed: its full state.
+         * @example {
+         *       "organization": "acme",
+         *       "threatId": "threat-5512",
+         *       "asset": {
+         *         "type": "URL",
+         *         "content": "metamask-login.example"
+         *       },
+         *       "status": "APPROVED",
+         *       "createdAt": "2026-03-01T11:58:00.000Z",
+         *       "updatedAt": "2026-03-01T12:00:00.000Z"
+         *     }
+         */
+        ThreatStatusChanged: {
+            /** @description Whose threat it is. */
+            organization: string;
+            /** @description Names the threat within the organization. */
+            threatId: string;
+            /** @description What the threat is. */
+            asset: {
+                /**
+                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @example URL
+                 * @example PAGE
+                 * @example ADDRESS
+                 * @example TWITTER
+                 * @example TELEGRAM
+                 * @example DISCORD
+                 * @example DISCORD_USER
+                 * @example EMAIL
+                 * @example FACEBOOK
+                 * @example INSTAGRAM
+                 * @example LINKEDIN
+                 * @example YOUTUBE
+                 * @example REDDIT
+                 * @example TIKTOK
+                 * @example THREADS
+                 * @example MEDIUM
+                 * @example GITHUB
+                 * @example BLUESKY
+                 * @example FARCASTER
+                 * @example WHATSAPP
+                 * @example IPFS
+                 * @example OPENSEA
+                 * @example GOOGLE_APP_STORE
+                 * @example APPLE_APP_STORE
+                 * @example CHROME_WEB_STORE
+                 */
+                type: string;
+                /** @description The asset as it was found: an address, a link, a name. */
+                content: string;
+            };
+            /**
+             * @description APPROVED, AUTO_APPROVED and BLOCKED count as threats, WATCHLISTED as watchlisted.
+             * @example PENDING
+             * @example APPROVED
+             * @example AUTO_APPROVED
+             * @example BLOCKED
+             * @example REJECTED
+             * @example WATCHLISTED
+             */
+            status: string;
+            /**
+             * Format: date-time
+             * @description When the threat was found; it is counted at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            updatedAt: string;
+        };
+        /** @description A threat was found, or its status changed: its full state. */
+        ThreatStatusChangedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "ThreatStatusChanged";
+            data: components["schemas"]["ThreatStatusChanged"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ThreatStatusChanged";
+        };
+        /**
+         * ThreatDeleted
+         * @description A threat was deleted and no longer counts. A later `ThreatStatusChanged` restores it.
+         * @example {
+         *       "organization": "acme",
+         *       "threatId": "threat-5498",
+         *       "deletedAt": "2026-03-02T08:05:00.000Z"
+         *     }
+         */
+        ThreatDeleted: {
+            /** @description Whose threat it was. */
+            organization: string;
+            /** @description The threat, as `ThreatStatusChanged` names it; it may not have been reported yet. */
+            threatId: string;
+            /**
+             * Format: date-time
+             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            deletedAt: string;
+        };
+        /** @description A threat was deleted and no longer counts. A later `ThreatStatusChanged` restores it. */
+        ThreatDeletedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "ThreatDeleted";
+            data: components["schemas"]["ThreatDeleted"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ThreatDeleted";
+        };
+        /**
+         * TakedownFiled
+         * @description A takedown was filed: its full state.
+         * @example {
+         *       "organization": "acme",
+         *       "takedownId": "takedown-310",
+         *       "brand": "metamask",
+         *       "asset": {
+         *         "type": "URL",
+         *         "content": "metamask-login.example"
+         *       },
+         *       "status": "TODO",
+         *       "createdAt": "2026-03-01T12:10:00.000Z",
+         *       "updatedAt": "2026-03-01T12:10:00.000Z"
+         *     }
+         */
+        TakedownFiled: {
+            /** @description Whose takedown it is. */
+            organization: string;
+            /** @description Names the takedown within the organization. */
+            takedownId: string;
+            /** @description The brand it was filed for. */
+            brand?: string | null;
+            /** @description What is to be taken down. */
+            asset: {
+                /**
+                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @example URL
+                 * @example PAGE
+                 * @example ADDRESS
+                 * @example TWITTER
+                 * @example TELEGRAM
+                 * @example DISCORD
+                 * @example DISCORD_USER
+                 * @example EMAIL
+                 * @example FACEBOOK
+                 * @example INSTAGRAM
+                 * @example LINKEDIN
+                 * @example YOUTUBE
+                 * @example REDDIT
+                 * @example TIKTOK
+                 * @example THREADS
+                 * @example MEDIUM
+                 * @example GITHUB
+                 * @example BLUESKY
+                 * @example FARCASTER
+                 * @example WHATSAPP
+                 * @example IPFS
+                 * @example OPENSEA
+                 * @example GOOGLE_APP_STORE
+                 * @example APPLE_APP_STORE
+                 * @example CHROME_WEB_STORE
+                 */
+                type: string;
+                /** @description The asset as it was found: an address, a link, a name. */
+                content: string;
+            };
+            /**
+             * @description COMPLETED counts as completed; every status counts as filed.
+             * @example TODO
+             * @example IN_PROGRESS
+             * @example COMPLETED
+             * @example CANCELED
+             * @example PENDING_RETRACTION
+             * @example RETRACTION_SENT
+             * @example RETRACTED
+             */
+            status: string;
+            /**
+             * Format: date-time
+             * @description When the takedown was filed; the organization counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Since when it has been in this state; the brand counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            updatedAt: string;
+        };
+        /** @description A takedown was filed: its full state. */
+        TakedownFiledEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "TakedownFiled";
+            data: components["schemas"]["TakedownFiled"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "TakedownFiled";
+        };
+        /**
+         * TakedownStatusChanged
+         * @description The status of a takedown changed: its full state, as in `TakedownFiled`.
+         * @example {
+         *       "organization": "acme",
+         *       "takedownId": "takedown-310",
+         *       "brand": "metamask",
+         *       "asset": {
+         *         "type": "URL",
+         *         "content": "metamask-login.example"
+         *       },
+         *       "status": "COMPLETED",
+         *       "createdAt": "2026-03-01T12:10:00.000Z",
+         *       "updatedAt": "2026-03-04T16:45:00.000Z"
+         *     }
+         */
+        TakedownStatusChanged: {
+            /** @description Whose takedown it is. */
+            organization: string;
+            /** @description Names the takedown within the organization. */
+            takedownId: string;
+            /** @description The brand it was filed for. */
+            brand?: string | null;
+            /** @description What is to be taken down. */
+            asset: {
+                /**
+                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @example URL
+                 * @example PAGE
+                 * @example ADDRESS
+                 * @example TWITTER
+                 * @example TELEGRAM
+                 * @example DISCORD
+                 * @example DISCORD_USER
+                 * @example EMAIL
+                 * @example FACEBOOK
+                 * @example INSTAGRAM
+                 * @example LINKEDIN
+                 * @example YOUTUBE
+                 * @example REDDIT
+                 * @example TIKTOK
+                 * @example THREADS
+                 * @example MEDIUM
+                 * @example GITHUB
+                 * @example BLUESKY
+                 * @example FARCASTER
+                 * @example WHATSAPP
+                 * @example IPFS
+                 * @example OPENSEA
+                 * @example GOOGLE_APP_STORE
+                 * @example APPLE_APP_STORE
+                 * @example CHROME_WEB_STORE
+                 */
+                type: string;
+                /** @description The asset as it was found: an address, a link, a name. */
+                content: string;
+            };
+            /**
+             * @description COMPLETED counts as completed; every status counts as filed.
+             * @example TODO
+             * @example IN_PROGRESS
+             * @example COMPLETED
+             * @example CANCELED
+             * @example PENDING_RETRACTION
+             * @example RETRACTION_SENT
+             * @example RETRACTED
+             */
+            status: string;
+            /**
+             * Format: date-time
+             * @description When the takedown was filed; the organization counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Since when it has been in this state; the brand counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            updatedAt: string;
+        };
+        /** @description The status of a takedown changed: its full state, as in `TakedownFiled`. */
+        TakedownStatusChangedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "TakedownStatusChanged";
+            data: components["schemas"]["TakedownStatusChanged"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "TakedownStatusChanged";
+        };
+        /**
+         * TakedownDeleted
+         * @description A takedown was deleted and no longer counts. A later state of it restores it.
+         * @example {
+         *       "organization": "acme",
+         *       "takedownId": "takedown-287",
+         *       "deletedAt": "2026-03-02T08:10:00.000Z"
+         *     }
+         */
+        TakedownDeleted: {
+            /** @description Whose takedown it was. */
+            organization: string;
+            /** @description The takedown, as `TakedownFiled` names it; it may not have been reported yet. */
+            takedownId: string;
+            /**
+             * Format: date-time
+             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            deletedAt: string;
+        };
+        /** @description A takedown was deleted and no longer counts. A later state of it restores it. */
+        TakedownDeletedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "TakedownDeleted";
+            data: components["schemas"]["TakedownDeleted"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "TakedownDeleted";
+        };
+        /**
+         * AssetStatusChanged
+         * @description An entry of an asset's status history. The newest one that is not deleted is the asset's status.
+         * @example {
+         *       "changeId": "change-90210",
+         *       "asset": {
+         *         "type": "URL",
+         *         "content": "metamask-login.example"
+         *       },
+         *       "status": "BLOCKED",
+         *       "brandReviews": [
+         *         {
+         *           "organization": "acme",
+         *           "brand": "metamask"
+         *         }
+         *       ],
+         *       "createdAt": "2026-03-01T12:01:00.000Z"
+         *     }
+         */
+        AssetStatusChanged: {
+            /** @description Names the entry, whoever it concerns. */
+            changeId: string;
+            /** @description Whose status it is. */
+            asset: {
+                /**
+                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @example URL
+                 * @example PAGE
+                 * @example ADDRESS
+                 * @example TWITTER
+                 * @example TELEGRAM
+                 * @example DISCORD
+                 * @example DISCORD_USER
+                 * @example EMAIL
+                 * @example FACEBOOK
+                 * @example INSTAGRAM
+                 * @example LINKEDIN
+                 * @example YOUTUBE
+                 * @example REDDIT
+                 * @example TIKTOK
+                 * @example THREADS
+                 * @example MEDIUM
+                 * @example GITHUB
+                 * @example BLUESKY
+                 * @example FARCASTER
+                 * @example WHATSAPP
+                 * @example IPFS
+                 * @example OPENSEA
+                 * @example GOOGLE_APP_STORE
+                 * @example APPLE_APP_STORE
+                 * @example CHROME_WEB_STORE
+                 */
+                type: string;
+                /** @description The asset as it was found: an address, a link, a name. */
+                content: string;
+            };
+            /**
+             * @description What the asset check answers; UNKNOWN is no opinion.
+             * @enum {string}
+             */
+            status: "UNKNOWN" | "ALLOWED" | "BLOCKED";
+            /** @description The brands the entry concerns. Of a BLOCKED entry, each counts it as one threat. */
+            brandReviews: {
+                /** @description Whose brand it is. */
+                organization: string;
+                /** @description The brand, as `BrandRegistered` names it. */
+                brand: string;
+            }[];
+            /**
+             * Format: date-time
+             * @description Since when the asset has had this status; it is counted at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            createdAt: string;
+        };
+        /** @description An entry of an asset's status history. The newest one that is not deleted is the asset's status. */
+        AssetStatusChangedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "AssetStatusChanged";
+            data: components["schemas"]["AssetStatusChanged"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "AssetStatusChanged";
+        };
+        /**
+         * AssetStatusChangeDeleted
+         * @description An entry of an asset's status history is gone for good: nothing restores it.
+         * @example {
+         *       "changeId": "change-90187",
+         *       "asset": {
+         *         "type": "TWITTER",
+         *         "content": "https://x.com/metamask_airdrop"
+         *       },
+         *       "deletedAt": "2026-03-02T08:15:00.000Z"
+         *     }
+         */
+        AssetStatusChangeDeleted: {
+            /** @description The entry, as `AssetStatusChanged` names it; it may not have been reported yet. */
+            changeId: string;
+            /** @description Whose status it was: the asset of the entry. */
+            asset: {
+                /**
+                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @example URL
+                 * @example PAGE
+                 * @example ADDRESS
+                 * @example TWITTER
+                 * @example TELEGRAM
+                 * @example DISCORD
+                 * @example DISCORD_USER
+                 * @example EMAIL
+                 * @example FACEBOOK
+                 * @example INSTAGRAM
+                 * @example LINKEDIN
+                 * @example YOUTUBE
+                 * @example REDDIT
+                 * @example TIKTOK
+                 * @example THREADS
+                 * @example MEDIUM
+                 * @example GITHUB
+                 * @example BLUESKY
+                 * @example FARCASTER
+                 * @example WHATSAPP
+                 * @example IPFS
+                 * @example OPENSEA
+                 * @example GOOGLE_APP_STORE
+                 * @example APPLE_APP_STORE
+                 * @example CHROME_WEB_STORE
+                 */
+                type: string;
+                /** @description The asset as it was found: an address, a link, a name. */
+                content: string;
+            };
+            /**
+             * Format: date-time
+             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            deletedAt: string;
+        };
+        /** @description An entry of an asset's status history is gone for good: nothing restores it. */
+        AssetStatusChangeDeletedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "AssetStatusChangeDeleted";
+            data: components["schemas"]["AssetStatusChangeDeleted"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "AssetStatusChangeDeleted";
+        };
+        /**
+         * BrandRegistered
+         * @description A brand of an organization was registered, or renamed: its full state.
+         * @example {
+         *       "organization": "acme",
+         *       "brand": "metamask",
+         *       "name": "MetaMask",
+         *       "updatedAt": "2026-02-01T10:00:00.000Z"
+         *     }
+         */
+        BrandRegistered: {
+            /** @description Whose brand it is. */
+            organization: string;
+            /** @description Names the brand within the organization; `brandSlug` of a query for metrics. */
+            brand: string;
+            /** @description The name that people read. */
+            name?: string | null;
+            /**
+             * Format: date-time
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            updatedAt: string;
+        };
+        /** @description A brand of an organization was registered, or renamed: its full state. */
+        BrandRegisteredEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "BrandRegistered";
+            data: components["schemas"]["BrandRegistered"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "BrandRegistered";
+        };
+        /**
+         * BrandRemoved
+         * @description A brand was removed: metrics can no longer be asked of it. A later `BrandRegistered` restores it.
+         * @example {
+         *       "organization": "acme",
+         *       "brand": "old-wallet",
+         *       "name": "Old Wallet",
+         *       "updatedAt": "2026-02-15T10:00:00.000Z"
+         *     }
+         */
+        BrandRemoved: {
+            /** @description Whose brand it is. */
+            organization: string;
+            /** @description Names the brand within the organization; `brandSlug` of a query for metrics. */
+            brand: string;
+            /** @description The name that people read. */
+            name?: string | null;
+            /**
+             * Format: date-time
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            updatedAt: string;
+        };
+        /** @description A brand was removed: metrics can no longer be asked of it. A later `BrandRegistered` restores it. */
+        BrandRemovedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "BrandRemoved";
+            data: components["schemas"]["BrandRemoved"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "BrandRemoved";
+        };
+        /**
+         * FeatureFlagChanged
+         * @description A feature was switched on or off for an organization.
+         * @example {
+         *       "organization": "acme",
+         *       "flag": "brands-metrics",
+         *       "enabled": true,
+         *       "updatedAt": "2026-02-01T10:00:00.000Z"
+         *     }
+         */
+        FeatureFlagChanged: {
+            /** @description For whom. */
+            organization: string;
+            /** @description Which feature; `brands-metrics` is the one that allows metrics by brand. */
+            flag: string;
+            /** @description Whether it is on. */
+            enabled: boolean;
+            /**
+             * Format: date-time
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            updatedAt: string;
+        };
+        /** @description A feature was switched on or off for an organization. */
+        FeatureFlagChangedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "FeatureFlagChanged";
+            data: components["schemas"]["FeatureFlagChanged"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "FeatureFlagChanged";
+        };
+        /**
+         * AssetGrouped
+         * @description An asset was put into a group; it is now in no other group of the organization.
+         * @example {
+         *       "organization": "acme",
+         *       "groupId": 1,
+         *       "asset": {
+         *         "type": "URL",
+         *         "content": "metamask-login.example"
+         *       },
+         *       "updatedAt": "2026-03-01T13:00:00.000Z"
+         *     }
+         */
+        AssetGrouped: {
+            /** @description Whose group it is. */
+            organization: string;
+            /** @description The group's number; one that does not exist yet counts once it does. */
+            groupId: number;
+            /** @description What is grouped. */
+            asset: {
+                /**
+                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @example URL
+                 * @example PAGE
+                 * @example ADDRESS
+                 * @example TWITTER
+                 * @example TELEGRAM
+                 * @example DISCORD
+                 * @example DISCORD_USER
+                 * @example EMAIL
+                 * @example FACEBOOK
+                 * @example INSTAGRAM
+                 * @example LINKEDIN
+                 * @example YOUTUBE
+                 * @example REDDIT
+                 * @example TIKTOK
+                 * @example THREADS
+                 * @example MEDIUM
+                 * @example GITHUB
+                 * @example BLUESKY
+                 * @example FARCASTER
+                 * @example WHATSAPP
+                 * @example IPFS
+                 * @example OPENSEA
+                 * @example GOOGLE_APP_STORE
+                 * @example APPLE_APP_STORE
+                 * @example CHROME_WEB_STORE
+                 */
+                type: string;
+                /** @description The asset as it was found: an address, a link, a name. */
+                content: string;
+            };
+            /**
+             * Format: date-time
+             * @description Since when it has been in this group. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            updatedAt: string;
+        };
+        /** @description An asset was put into a group; it is now in no other group of the organization. */
+        AssetGroupedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "AssetGrouped";
+            data: components["schemas"]["AssetGrouped"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "AssetGrouped";
+        };
+        /**
+         * AssetUngrouped
+         * @description An asset was taken out of its group; it is now in no group of the organization.
+         * @example {
+         *       "organization": "acme",
+         *       "asset": {
+         *         "type": "TWITTER",
+         *         "content": "https://x.com/metamask_airdrop"
+         *       },
+         *       "updatedAt": "2026-03-01T13:05:00.000Z"
+         *     }
+         */
+        AssetUngrouped: {
+            /** @description Whose group it was. */
+            organization: string;
+            /** @description What is no longer grouped. */
+            asset: {
+                /**
+                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @example URL
+                 * @example PAGE
+                 * @example ADDRESS
+                 * @example TWITTER
+                 * @example TELEGRAM
+                 * @example DISCORD
+                 * @example DISCORD_USER
+                 * @example EMAIL
+                 * @example FACEBOOK
+                 * @example INSTAGRAM
+                 * @example LINKEDIN
+                 * @example YOUTUBE
+                 * @example REDDIT
+                 * @example TIKTOK
+                 * @example THREADS
+                 * @example MEDIUM
+                 * @example GITHUB
+                 * @example BLUESKY
+                 * @example FARCASTER
+                 * @example WHATSAPP
+                 * @example IPFS
+                 * @example OPENSEA
+                 * @example GOOGLE_APP_STORE
+                 * @example APPLE_APP_STORE
+                 * @example CHROME_WEB_STORE
+                 */
+                type: string;
+                /** @description The asset as it was found: an address, a link, a name. */
+                content: string;
+            };
+            /**
+             * Format: date-time
+             * @description Since when it has been in no group. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             */
+            updatedAt: string;
+        };
+        /** @description An asset was taken out of its group; it is now in no group of the organization. */
+        AssetUngroupedEvent: components["schemas"]["EventAttributes"] & {
+            /** @constant */
+            type: "AssetUngrouped";
+            data: components["schemas"]["AssetUngrouped"];
+        } & {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "AssetUngrouped";
+        };
+        /** @description An event of any type. `type` says what `data` is. */
+        CloudEvent: components["schemas"]["ReportFiledEvent"] | components["schemas"]["ReportDeletedEvent"] | components["schemas"]["ThreatStatusChangedEvent"] | components["schemas"]["ThreatDeletedEvent"] | components["schemas"]["TakedownFiledEvent"] | components["schemas"]["TakedownStatusChangedEvent"] | components["schemas"]["TakedownDeletedEvent"] | components["schemas"]["AssetStatusChangedEvent"] | components["schemas"]["AssetStatusChangeDeletedEvent"] | components["schemas"]["BrandRegisteredEvent"] | components["schemas"]["BrandRemovedEvent"] | components["schemas"]["FeatureFlagChangedEvent"] | components["schemas"]["AssetGroupedEvent"] | components["schemas"]["AssetUngroupedEvent"];
+        /** @description The data of an event whose type is in the header `ce-type`. */
+        EventData: components["schemas"]["ReportFiled"] | components["schemas"]["ReportDeleted"] | components["schemas"]["ThreatStatusChanged"] | components["schemas"]["ThreatDeleted"] | components["schemas"]["TakedownFiled"] | components["schemas"]["TakedownStatusChanged"] | components["schemas"]["TakedownDeleted"] | components["schemas"]["AssetStatusChanged"] | components["schemas"]["AssetStatusChangeDeleted"] | components["schemas"]["BrandRegistered"] | components["schemas"]["BrandRemoved"] | components["schemas"]["FeatureFlagChanged"] | components["schemas"]["AssetGrouped"] | components["schemas"]["AssetUngrouped"];
     };
     responses: {
         /** @description The key is missing, unknown, malformed, revoked or expired, or names no organization. */
@@ -1921,6 +2871,91 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    getAssetHistory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AssetCheckRequest"];
+            };
+        };
+        responses: {
+            /** @description What is known, the newest first. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AssetHistoryAnswer"];
+                };
+            };
+            /** @description The request is not what it must be; `issues` says where. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            /** @description The key lacks the scope `read`, or the organization may not do this. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is larger than 65,536 bytes. */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: components["responses"]["UriTooLong"];
+            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     listAssetGroups: {
         parameters: {
             query?: never;
@@ -2656,15 +3691,26 @@ export interface operations {
     sendEvents: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The attribute `specversion`, with `application/json` only; there it is required. */
+                "ce-specversion"?: "1.0";
+                /** @description The attribute `id`, with `application/json` only; there it is required. */
+                "ce-id"?: string;
+                /** @description The attribute `source`, with `application/json` only; there it is required. */
+                "ce-source"?: string;
+                /** @description The attribute `type`, with `application/json` only; there it is required. */
+                "ce-type"?: "ReportFiled" | "ReportDeleted" | "ThreatStatusChanged" | "ThreatDeleted" | "TakedownFiled" | "TakedownStatusChanged" | "TakedownDeleted" | "AssetStatusChanged" | "AssetStatusChangeDeleted" | "BrandRegistered" | "BrandRemoved" | "FeatureFlagChanged" | "AssetGrouped" | "AssetUngrouped";
+                /** @description The attribute `time`, with `application/json` only; there it is required. */
+                "ce-time"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/cloudevents+json": components["schemas"]["CloudEvent"] | components["schemas"]["CloudEvent"][];
-                "application/cloudevents-batch+json": components["schemas"]["CloudEvent"] | components["schemas"]["CloudEvent"][];
-                "application/json": components["schemas"]["CloudEvent"] | components["schemas"]["CloudEvent"][];
+                "application/cloudevents+json": components["schemas"]["CloudEvent"];
+                "application/cloudevents-batch+json": components["schemas"]["CloudEvent"][];
+                "application/json": components["schemas"]["EventData"];
             };
         };
         responses: {
