@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { assetHash, assetKey } from '../src/assets/asset-key.js';
 import type { AssetStatusChanged, AssetStatusChangeDeleted } from '../src/events/asset-statuses.js';
 import { isLater, recordOf } from '../src/events/record.js';
+import { READ_ENTRIES, STORE_ENTRIES, STORE_STATUSES } from './asset-statuses-sql.js';
 import type { ProjectedEvent, Projection } from './engine/projection.js';
 
 type StatusEvent = AssetStatusChanged | AssetStatusChangeDeleted;
@@ -35,33 +36,6 @@ const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
       ? event.data.brandReviews.map(({ organization, brand }) => `${organization}:${brand}`)
       : null,
 });
-
-const READ_ENTRIES = `
-  select change_id as "changeId", asset_hash as "assetHash", asset, status, version, event_id as "eventId", reviews
-  from asset_status_entries where change_id = any($1::text[])`;
-
-const STORE_ENTRIES = `
-  insert into asset_status_entries as e (change_id, asset_hash, asset, status, version, event_id, reviews)
-  select change_id, asset_hash, asset, status, version, event_id, string_to_array(reviews, ',')
-  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::uuid[], $7::text[])
-    i (change_id, asset_hash, asset, status, version, event_id, reviews)
-  on conflict (change_id) do update
-    set asset_hash = excluded.asset_hash, asset = excluded.asset, status = excluded.status,
-        version = excluded.version, event_id = excluded.event_id, reviews = excluded.reviews
-    where (excluded.version, excluded.event_id) > (e.version, e.event_id)`;
-
-const STORE_STATUSES = `
-  insert into asset_statuses as s (asset_hash, asset, status, created_at, position)
-  select t.asset_hash, t.asset, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position
-  from unnest($1::text[], $2::text[], $3::bigint[]) t (asset_hash, asset, position)
-  left join lateral (
-    select e.status, e.version from asset_status_entries e
-    where e.asset_hash = t.asset_hash and e.status is not null
-    order by e.version desc, e.event_id desc limit 1
-  ) newest on true
-  on conflict (asset_hash) do update
-    set status = excluded.status, created_at = excluded.created_at,
-        position = greatest(s.position, excluded.position)`;
 
 /**
  * What each asset's status is: its newest entry that is not deleted. Also when its last event came, so that whoever
@@ -97,8 +71,7 @@ const write = async (incoming: readonly Incoming[], connection: PoolClient): Pro
   }
   if (changed.size > 0) await storeEntries(connection, [...changed.values()]);
   await connection.query({
-    name: 'store-asset-statuses',
-    text: STORE_STATUSES,
+    ...STORE_STATUSES,
     values: [
       [...concerned.keys()],
       [...concerned.values()].map(({ asset }) => asset),
@@ -108,20 +81,23 @@ const write = async (incoming: readonly Incoming[], connection: PoolClient): Pro
 };
 
 const readEntries = async (connection: PoolClient, changeIds: readonly string[]): Promise<Map<string, Entry>> => {
-  const { rows } = await connection.query<Entry>(READ_ENTRIES, [changeIds]);
+  const { rows } = await connection.query<Entry>({ ...READ_ENTRIES, values: [changeIds] });
   return new Map(rows.map((row) => [row.changeId, row]));
 };
 
 const storeEntries = async (connection: PoolClient, entries: readonly Entry[]): Promise<void> => {
   const column = <Name extends keyof Entry>(name: Name): Entry[Name][] => entries.map((entry) => entry[name]);
-  await connection.query(STORE_ENTRIES, [
-    column('changeId'),
-    column('assetHash'),
-    column('asset'),
-    column('status'),
-    column('version'),
-    column('eventId'),
-    // Of an array of arrays `unnest` makes one row for each of the inner values.
-    column('reviews').map((reviews) => reviews?.join(',')),
-  ]);
+  await connection.query({
+    ...STORE_ENTRIES,
+    values: [
+      column('changeId'),
+      column('assetHash'),
+      column('asset'),
+      column('status'),
+      column('version'),
+      column('eventId'),
+      // Of an array of arrays `unnest` makes one row for each of the inner values.
+      column('reviews').map((reviews) => reviews?.join(',')),
+    ],
+  });
 };

@@ -1,5 +1,6 @@
 import type { EventOf } from '../src/events/event.js';
 import { isLater, recordOf } from '../src/events/record.js';
+import { STORE_BRANDS, STORE_FLAGS } from './brands-and-flags-sql.js';
 import type { ProjectedEvent, Projection } from './engine/projection.js';
 
 type SettingEvent = EventOf<'BrandRegistered' | 'BrandRemoved' | 'FeatureFlagChanged'>;
@@ -36,22 +37,6 @@ const newest = (changes: readonly Change[]): unknown[] => {
   );
 };
 
-const STORE_BRANDS = `
-  insert into brands as b (organization, brand, registered, version, event_id, name)
-  select * from unnest($1::text[], $2::text[], $3::boolean[], $4::bigint[], $5::uuid[], $6::text[])
-  on conflict (organization, brand) do update
-    set registered = excluded.registered, version = excluded.version, event_id = excluded.event_id, name = excluded.name
-    where (excluded.version, excluded.event_id) > (b.version, b.event_id)`;
-
-const STORE_FLAGS = `
-  insert into feature_flags as f (organization, flag, enabled, version, event_id)
-  select organization, flag, enabled, version, event_id
-  from unnest($1::text[], $2::text[], $3::boolean[], $4::bigint[], $5::uuid[], $6::text[])
-    i (organization, flag, enabled, version, event_id, unused)
-  on conflict (organization, flag) do update
-    set enabled = excluded.enabled, version = excluded.version, event_id = excluded.event_id
-    where (excluded.version, excluded.event_id) > (f.version, f.event_id)`;
-
 /** Which brands an organization has, and which features are switched on for it. */
 export const brandsAndFlags: Projection<SettingEvent> = {
   name: 'brands-and-flags',
@@ -61,7 +46,7 @@ export const brandsAndFlags: Projection<SettingEvent> = {
     const isFlag = ({ event }: ProjectedEvent): boolean => event.type === 'FeatureFlagChanged';
     const flags = events.filter(isFlag).map(changeOf);
     const brands = events.filter((event) => !isFlag(event)).map(changeOf);
-    if (brands.length > 0) await connection.query(STORE_BRANDS, newest(brands));
-    if (flags.length > 0) await connection.query(STORE_FLAGS, newest(flags));
+    if (brands.length > 0) await connection.query({ ...STORE_BRANDS, values: newest(brands) });
+    if (flags.length > 0) await connection.query({ ...STORE_FLAGS, values: newest(flags) });
   },
 };

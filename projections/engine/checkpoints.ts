@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
+import { ENTER_CHECKPOINTS, MOVE_CHECKPOINTS } from './statements.js';
 
 export interface Checkpoint {
   readonly projection: string;
@@ -31,11 +32,7 @@ export const readCheckpoints = async (
   projections: readonly string[],
 ): Promise<Checkpoint[]> => {
   const logId = await log.id();
-  await pool.query(
-    `insert into read.checkpoints (projection, log_id, position, as_of)
-     select name, $2, $3, 0 from unnest($1::text[]) name on conflict do nothing`,
-    [projections, logId, String(BEGINNING)],
-  );
+  await pool.query({ ...ENTER_CHECKPOINTS, values: [projections, logId, String(BEGINNING)] });
   const { rows } = await pool.query<Row>(
     `select projection, log_id, position, last_stream, last_revision, last_event_id
      from read.checkpoints where projection = any($1) order by projection`,
@@ -80,18 +77,6 @@ export interface Move {
   readonly unknown: number;
 }
 
-const MOVE = {
-  name: 'checkpoints-move',
-  text: `
-    update checkpoints c
-    set position = m.to_position, as_of = greatest(c.as_of, $4), unknown = c.unknown + m.unknown,
-      last_stream = coalesce(m.stream, c.last_stream), last_revision = coalesce(m.revision, c.last_revision),
-      last_event_id = coalesce(m.event_id, c.last_event_id)
-    from unnest($1::text[], $2::bigint[], $3::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::uuid[])
-      m (projection, from_position, to_position, unknown, stream, revision, event_id)
-    where c.projection = m.projection and c.position = m.from_position`,
-};
-
 /**
  * Moves checkpoints by compare-and-set, first in the transaction: whoever comes second waits here and then finds that
  * the position is no longer the one it knew.
@@ -100,7 +85,7 @@ const MOVE = {
  */
 export const moveCheckpoints = async (connection: PoolClient, moves: readonly Move[], asOf: number): Promise<void> => {
   const { rowCount } = await connection.query({
-    ...MOVE,
+    ...MOVE_CHECKPOINTS,
     values: [
       moves.map(({ checkpoint }) => checkpoint.projection),
       moves.map(({ checkpoint }) => String(checkpoint.position)),

@@ -3,12 +3,11 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { isTransient } from '../../src/postgres/transient-errors.js';
+import { TAKE_LEASE } from './statements.js';
 
 /** How long a lease holds without being renewed, and how often its holder renews it. Milliseconds. */
 const HOLDS_MS = 3_000;
 const RENEWED_EVERY_MS = 1_000;
-
-const CLOCK = `floor(extract(epoch from clock_timestamp()) * 1000)`;
 
 /**
  * Which of several projectors works. It saves work and is no lock: a holder that was too slow to notice its loss is
@@ -60,13 +59,7 @@ export class Lease {
 
   private async take(): Promise<boolean> {
     const { rowCount } = await this.pool.query({
-      name: 'lease-take',
-      text: `
-        insert into read.projector_lease as l (owner, epoch, expires_at) values ($1, 1, ${CLOCK} + $2)
-        on conflict (singleton) do update
-          set owner = $1, expires_at = excluded.expires_at,
-            epoch = case when l.owner = $1 then l.epoch else l.epoch + 1 end
-          where l.owner = $1 or l.expires_at < ${CLOCK}`,
+      ...TAKE_LEASE,
       values: [this.owner, HOLDS_MS],
     });
     return rowCount === 1;

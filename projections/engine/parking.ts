@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { toJson } from '../../src/events/event.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { prepare, type ProjectedEvent, type Projection, type Write } from './projection.js';
+import { PARK } from './statements.js';
 import type { ProjectorTransaction } from './transaction.js';
 
 /** An event that a projection could not apply, with why. */
@@ -19,13 +20,9 @@ export interface Refused {
 /** Keeps refused events for an operator. An event that comes again stays parked as it was. */
 export const park = async (connection: PoolClient, projection: string, refused: readonly Refused[]): Promise<void> => {
   if (refused.length === 0) return;
-  await connection.query(
-    `insert into parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
-     select $1, id, position, stream, revision, type, data::json, metadata::json, reason, $10
-     from unnest($2::uuid[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[])
-       r (id, position, stream, revision, type, data, metadata, reason)
-     on conflict do nothing`,
-    [
+  await connection.query({
+    ...PARK,
+    values: [
       projection,
       refused.map(({ id }) => id),
       refused.map(({ position }) => String(position)),
@@ -37,7 +34,7 @@ export const park = async (connection: PoolClient, projection: string, refused: 
       refused.map(({ reason }) => reason),
       Date.now(),
     ],
-  );
+  });
 };
 
 /** An operator dropped these parked events; said in the log, so that a rebuild drops them too. */

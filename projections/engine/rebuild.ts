@@ -3,6 +3,7 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import type { Projection } from './projection.js';
 import { createSchemaBeside, replayInto, type Target } from './replay.js';
+import { TRY_LOCK, UNLOCK_ALL } from './statements.js';
 
 /** How long the switch may wait for readers of the live tables before it lets them all pass and tries again. */
 const LOCK_TIMEOUT_MS = 500;
@@ -24,9 +25,7 @@ export const rebuild = async (
   const target = { projection, schema };
   const guard = await pool.connect();
   try {
-    const { rows } = await guard.query<{ locked: boolean }>('select pg_try_advisory_lock(hashtext($1)) as locked', [
-      schema,
-    ]);
+    const { rows } = await guard.query<{ locked: boolean }>({ ...TRY_LOCK, values: [schema] });
     if (!rows[0]!.locked) throw new Error(`A rebuild of "${projection.name}" is under way already`);
     await createSchemaBeside(pool, schema, projection);
     let position = await replayInto(source, [target], { onProgress });
@@ -43,7 +42,7 @@ export const rebuild = async (
     await pool.query(`drop schema "${schema}" cascade`);
     onProgress?.(position);
   } finally {
-    await guard.query('select pg_advisory_unlock_all()').catch(() => {});
+    await guard.query(UNLOCK_ALL).catch(() => {});
     guard.release();
   }
 };

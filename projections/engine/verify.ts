@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import type { Projection } from './projection.js';
 import { createSchemaBeside, replayInto, type Target } from './replay.js';
+import { COLUMNS_OF_TABLE } from './statements.js';
 
 /** A row that only one side has. */
 export interface Difference {
@@ -86,10 +87,9 @@ const compare = async (source: Source, target: Target, reached: bigint): Promise
 
 /** The columns of a table, those that cannot be compared as they are as text. */
 const columnsOf = async (connection: PoolClient, table: string): Promise<string> => {
-  const { rows } = await connection.query<{ column_name: string; data_type: string }>(
-    `select column_name, data_type from information_schema.columns
-     where table_schema = 'read' and table_name = $1 order by ordinal_position`,
-    [table],
-  );
+  const { rows } = await connection.query<{ column_name: string; data_type: string }>({
+    ...COLUMNS_OF_TABLE,
+    values: [table],
+  });
   return rows.map(({ column_name, data_type }) => `"${column_name}"${data_type === 'json' ? '::text' : ''}`).join(', ');
 };

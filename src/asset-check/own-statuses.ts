@@ -4,11 +4,11 @@ import { pagesAbove } from '../assets/above.js';
 import { assetKey, urlKey } from '../assets/asset-key.js';
 import type { ParsedContent } from '../assets/parse-content.js';
 import { FAILED, NOT_FOUND, type Opinion } from './opinion.js';
+import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
 import type { HostingSuffixes } from './lists/hosting-suffixes.js';
 
 const POLL_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
-const PAGE = 5_000;
 const MAX_NAME_LENGTH = 253;
 
 interface Row {
@@ -20,24 +20,6 @@ interface Row {
   readonly createdAt: number | null;
   readonly position: number | null;
 }
-
-/**
- * The rows that changed since, and the table's generation with or without any. A rebuild puts another table in its
- * place, and an operator who retries a parked event changes rows at a position that was passed long ago: after either
- * everything is read again.
- */
-const CHANGES = `
-  select g.generation, s.asset, s.asset_hash as "assetHash", s.status, s.created_at as "createdAt", s.position
-  from (
-    select to_regclass('read.asset_statuses')::oid::text || ' '
-      || (select count(*) from read.parked_events where projection = 'asset-statuses') as generation
-  ) g
-  left join lateral (
-    select * from read.asset_statuses
-    where (position, asset_hash) > ($1::bigint, $2::text)
-    order by position, asset_hash limit ${PAGE}
-  ) s on true
-  order by s.position, s.asset_hash`;
 
 const START = { position: -1, assetHash: '' };
 
@@ -136,11 +118,7 @@ export class OwnStatuses {
   private async read(): Promise<void> {
     let { statuses, reached, generation } = this;
     for (;;) {
-      const { rows } = await this.pool.query<Row>({
-        name: 'follow-asset-statuses',
-        text: CHANGES,
-        values: [reached.position, reached.assetHash],
-      });
+      const { rows } = await this.pool.query<Row>({ ...STATUS_CHANGES, values: [reached.position, reached.assetHash] });
       const found = rows[0]!.generation;
       if (found !== generation) {
         // Filled beside the ones in use, so that no answer comes from half of them.
@@ -154,7 +132,7 @@ export class OwnStatuses {
       for (const row of rows) apply(statuses, row);
       const last = rows.at(-1)!;
       if (last.position !== null) reached = { position: last.position, assetHash: last.assetHash! };
-      if (rows.length < PAGE) break;
+      if (rows.length < STATUS_PAGE) break;
     }
     this.statuses = statuses;
     this.reached = reached;
@@ -185,7 +163,7 @@ const inherited = ({ status, match, since }: Opinion, place: number): Opinion =>
 const hosted = ({ match }: Opinion): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
 
 /** Rows of before a change of the rules name an IPv4 address that is mapped into IPv6 as it was. */
-const MAPPED = /^(URL|PAGE):(\[::ffff:.*)$/;
+const MAPPED = /^(URL|STATUS_PAGE):(\[::ffff:.*)$/;
 const currentKey = (asset: string): string => {
   const [, type, content] = MAPPED.exec(asset) ?? [];
   return type === undefined || content === undefined ? asset : assetKey({ type, content });

@@ -5,6 +5,7 @@ import { EventLog } from '../event-log/event-log.js';
 import { findEvents } from '../event-log/find-events.js';
 import type { AssetStatus } from '../events/asset-statuses.js';
 import { parseEvent } from '../events/event.js';
+import { NEWEST_STATUS_ENTRIES } from './statements.js';
 
 /** An entry of this service's own status history. */
 export interface StatusEntry {
@@ -27,23 +28,6 @@ interface Row {
   brands: string[] | null;
 }
 
-// Of each asset by the index alone, so that its newest entries cost the same however many there are.
-const ENTRIES = {
-  name: 'asset-status-entries-newest',
-  text: `
-    select e.asset as key, e.asset_hash as hash, e.status, e.version, e.event_id as "eventId",
-      case when e.reviews is not null then array(
-        select substr(review, length($2) + 2) from unnest(e.reviews) review
-        where starts_with(review, $2 || ':') order by 1
-      ) end as brands
-    from unnest($1::text[]) asked (hash)
-    cross join lateral (
-      select * from read.asset_status_entries
-      where asset_hash = asked.hash and status is not null
-      order by version desc, event_id desc limit $3
-    ) e
-    order by e.version desc, e.event_id desc limit $3`,
-};
 /** Milliseconds. */
 const TIME_LIMIT = 2_500;
 
@@ -61,7 +45,7 @@ export class StatusEntries {
    */
   async newest(keys: readonly string[], organization: string, limit: number): Promise<StatusEntry[]> {
     const values = [keys.map(hashOfKey), organization, limit];
-    const query = { ...ENTRIES, values, query_timeout: TIME_LIMIT };
+    const query = { ...NEWEST_STATUS_ENTRIES, values, query_timeout: TIME_LIMIT };
     const { rows } = await this.pool.query<Row>(query);
     const unsaid = await this.readUnsaid(rows, organization);
     return rows.map(({ key, status, version, eventId, brands }) => ({

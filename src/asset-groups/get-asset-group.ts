@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { groupNotFound } from './group-id.js';
+import { FIND_GROUP } from './statements.js';
 import { StreamTailCache } from './tail.js';
 
 export interface CountedAssetGroup {
@@ -25,15 +26,6 @@ interface Row {
   n: number | null;
 }
 
-const FIND = {
-  name: 'asset-groups-find',
-  text: `
-    select s.revision, g.name, c.n
-    from (values ($1::text, $2::bigint)) asked (organization, group_id)
-    left join read.asset_group_streams s using (organization)
-    left join read.asset_groups g using (organization, group_id)
-    left join read.asset_group_counts c using (organization, group_id)`,
-};
 /** Milliseconds. */
 const TIME_LIMIT = 2_500;
 
@@ -69,7 +61,7 @@ export class GroupFinder {
     organization: string,
     groupId: number,
   ): Promise<{ revision: bigint; name: string | undefined; assetCount: number }> {
-    const query = { ...FIND, values: [organization, groupId], query_timeout: TIME_LIMIT };
+    const query = { ...FIND_GROUP, values: [organization, groupId], query_timeout: TIME_LIMIT };
     const { revision, name, n } = (await this.pool.query<Row>(query)).rows[0]!;
     return { revision: BigInt(revision ?? -1), name: name ?? undefined, assetCount: n ?? 0 };
   }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { type AssetGroupCommand, type AssetGroups, setName, noGroups } from './asset-group.js';
+import { KNOWN_GROUPS } from './statements.js';
 
 /** What the read model knows of the groups, names and requests that some commands name, in one snapshot. */
 export interface KnownGroups {
@@ -23,29 +24,6 @@ interface Row {
   answers: KnownGroups['answers'] | null;
   assets: [id: number, n: number][] | null;
 }
-
-// Each part is a look-up in an index, so that a decision costs the same among 100,000 groups as among none.
-const KNOWN_GROUPS = {
-  name: 'asset-groups-known',
-  text: `
-    select s.revision, s.last_group_id,
-      (select json_agg(json_build_object('id', g.group_id, 'name', g.name))
-       from (
-         select group_id, name from read.asset_groups
-         where organization = $1 and name = any($2::text[]) and name is not null
-         union
-         select group_id, name from read.asset_groups
-         where organization = $1 and group_id = any($3::bigint[]) and name is not null
-       ) g) as groups,
-      (select json_agg(json_build_object(
-         'keyHash', key_hash, 'bodyHash', body_hash, 'groupId', group_id, 'answeredAt', answered_at))
-       from read.asset_group_requests
-       where organization = $1 and key_hash = any($4::text[])) as answers,
-      (select json_agg(json_build_array(group_id, n))
-       from read.asset_group_counts
-       where organization = $1 and group_id = any($3::bigint[])) as assets
-    from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)`,
-};
 
 /** Milliseconds. */
 const TIME_LIMIT = 2_500;

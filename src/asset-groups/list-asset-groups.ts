@@ -1,9 +1,10 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
-import { assembleList, GROUPS_PER_PAGE, type Page } from './assemble-list.js';
+import { assembleList, type Page } from './assemble-list.js';
 import { OneLane } from './one-lane.js';
 import { coalesce } from './coalesce.js';
+import { READ_ROWS, READ_STATE } from './statements.js';
 import { StreamTailCache } from './tail.js';
 
 /** All groups of an organization by number, as JSON: `{ groups: [{ id, name, assetCount }] }`. */
@@ -44,36 +45,6 @@ interface List {
   readonly revision: bigint;
   readonly json: Buffer;
 }
-
-const STATE = `s.tableoid || ':' || s.xmin as version, s.revision, s.last_group_id`;
-const FROM_STATE = `
-  from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)`;
-
-const READ_STATE = { name: 'asset-groups-state', text: `select ${STATE} ${FROM_STATE}` };
-/** A row a page, its groups as JSON already: nothing of the size of the whole list is parsed or written in one turn. */
-const READ_ROWS = {
-  name: 'asset-groups-rows',
-  text: `
-    select ${STATE}, page.last, page.json,
-      case when page.number is null or page.number = 0 then (
-        select json_agg(json_build_array(c.group_id, c.n)) from read.asset_group_counts c
-        where c.organization = $1 and not exists (
-          select from read.asset_groups g
-          where g.organization = $1 and g.group_id = c.group_id and g.name is not null)
-      ) end as assets
-    ${FROM_STATE}
-    left join lateral (
-      select number, max(group_id) as last, string_agg(
-        '{"id":' || group_id || ',"name":' || to_json(name) || ',"assetCount":' || n || '}', ',' order by group_id) as json
-      from (
-        select g.group_id, g.name, coalesce(c.n, 0) as n, (row_number() over (order by g.group_id) - 1) / ${GROUPS_PER_PAGE} as number
-        from read.asset_groups g left join read.asset_group_counts c using (organization, group_id)
-        where g.organization = $1 and g.name is not null
-      ) groups
-      group by number
-    ) page on true
-    order by page.number`,
-};
 
 /** Milliseconds. */
 const STATE_TIME_LIMIT = 2_500;

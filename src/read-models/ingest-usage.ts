@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { ADD_INGEST_USAGE } from './statements.js';
 
 /**
  * What organizations have sent with their own ingest keys on a UTC day. The one table here that is not counted from
@@ -14,16 +15,6 @@ export interface IngestUsage {
 /** An instance whose clock is a little behind may still count yesterday. */
 const KEPT_DAYS = 2;
 
-const ADD = {
-  name: 'ingest-usage-add',
-  text: `
-    insert into read.ingest_usage as u (day, organization, events, bytes)
-    select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[]) i (organization, events, bytes) order by organization
-    on conflict (day, organization) do update
-      set events = greatest(u.events + excluded.events, 0), bytes = greatest(u.bytes + excluded.bytes, 0)
-    returning organization, events, bytes`,
-};
-
 /**
  * Adds what was sent since the last call, zero included.
  * @param day days since 1970
@@ -36,7 +27,7 @@ export const addIngestUsage = async (pool: Pool, day: number, used: readonly Ing
     used.map(({ events }) => events),
     used.map(({ bytes }) => bytes),
   ];
-  return (await pool.query<IngestUsage>({ ...ADD, values })).rows;
+  return (await pool.query<IngestUsage>({ ...ADD_INGEST_USAGE, values })).rows;
 };
 
 /** @param day days since 1970; what is older than the day before is dropped */

@@ -1,13 +1,9 @@
 import type { Pool } from 'pg';
+import { NOTE_KEY_USES } from './statements.js';
 
 /** Notes when keys were last used, in ms; what another instance has noted later stays. Not counted from the log. */
 export const noteKeyUses = async (pool: Pool, uses: ReadonlyMap<string, number>): Promise<void> => {
-  await pool.query(
-    `insert into read.key_uses as k (key_id, last_used_at)
-     select * from unnest($1::text[], $2::bigint[]) u (key_id, last_used_at) order by key_id
-     on conflict (key_id) do update set last_used_at = greatest(k.last_used_at, excluded.last_used_at)`,
-    [[...uses.keys()], [...uses.values()]],
-  );
+  await pool.query({ ...NOTE_KEY_USES, values: [[...uses.keys()], [...uses.values()]] });
 };
 
 /** By key id, in ms. */

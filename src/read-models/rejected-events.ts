@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { ADD_REJECTED_EVENTS } from './statements.js';
 
 /** One of the events that were refused. */
 export interface RejectedSample {
@@ -29,13 +30,9 @@ export const MAX_ROWS = 10_000;
 
 /** Adds what was refused since the last call. */
 export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedEvents[]): Promise<void> => {
-  await pool.query(
-    `insert into read.rejected_events as r (day, key_id, reason, count, last_at, sample)
-     select * from unnest($1::int[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::json[])
-       as i (day, key_id, reason, count, last_at, sample) order by day, key_id, reason
-     on conflict (day, key_id, reason) do update
-       set count = r.count + excluded.count, last_at = greatest(r.last_at, excluded.last_at)`,
-    [
+  await pool.query({
+    ...ADD_REJECTED_EVENTS,
+    values: [
       rejected.map(({ day }) => day),
       rejected.map(({ keyId }) => keyId),
       rejected.map(({ reason }) => reason),
@@ -43,7 +40,7 @@ export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedE
       rejected.map(({ lastAt }) => lastAt),
       rejected.map(({ sample }) => JSON.stringify(sample)),
     ],
-  );
+  });
   await pool.query(
     `delete from read.rejected_events where (day, key_id, reason) in
        (select day, key_id, reason from read.rejected_events order by day desc, key_id, reason offset $1)`,

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Transaction } from 'kysely';
-import { sql } from 'kysely';
 import fc from 'fast-check';
 import { v5 } from 'uuid';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
 import type { GroupEvent } from '../../projections/asset-groups/fold.js';
 import type { ProjectedEvent } from '../../projections/engine/projection.js';
+import { transact } from '../../projections/engine/transaction.js';
 import { IDEMPOTENCY_TTL_MS } from '../../src/events/asset-groups.js';
-import { createReadModels } from '../../src/read-models/kysely.js';
-import type { Tables } from '../../src/read-models/tables.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -39,19 +36,10 @@ const recorded = (events: readonly { event: GroupEvent; metadata?: object }[]): 
   });
 };
 
-const apply = async (events: readonly ProjectedEvent[]): Promise<void> => {
-  const connection = await database.pool.connect();
-  try {
-    await createReadModels(database.pool)
-      .transaction()
-      .execute(async (tx: Transaction<Tables>) => {
-        await sql`set local search_path = read`.execute(tx);
-        await assetGroups.write(events as readonly ProjectedEvent<GroupEvent>[], { tx, connection });
-      });
-  } finally {
-    connection.release();
-  }
-};
+const apply = (events: readonly ProjectedEvent[]): Promise<void> =>
+  transact(database.pool, 'read', (transaction) =>
+    assetGroups.write(events as readonly ProjectedEvent<GroupEvent>[], transaction),
+  );
 
 const rows = async (): Promise<Record<string, unknown[]>> => {
   const all: Record<string, unknown[]> = {};

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DAYS, DELETE_FACTS, ENTER_RECORDS, TYPE_DAYS, UPDATE_RECORDS } from '../../projections/metrics/statements.js';
-import { STORE_TAKEDOWNS } from '../../projections/takedowns.js';
+import { STORE_TAKEDOWNS } from '../../projections/takedowns-sql.js';
 import { transact } from '../../projections/engine/transaction.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 

@@ -16,6 +16,7 @@ import {
   WrongExpectedRevision,
 } from '../event-log.js';
 import { LOG_MIGRATIONS } from './schema.js';
+import { HEAD, READ_ALL, READ_STREAM } from './statements.js';
 import { PostgresWriter } from './writer.js';
 
 interface Row {
@@ -28,17 +29,6 @@ interface Row {
   metadata: unknown;
   recorded_at: number;
 }
-
-const COLUMNS = 'position, stream, revision, event_id, type, data, metadata, recorded_at';
-const READ_ALL = {
-  name: 'log-read-all',
-  text: `select ${COLUMNS} from log.events where position > $1 order by position limit $2`,
-};
-const READ_STREAM = {
-  name: 'log-read-stream',
-  text: `select ${COLUMNS} from log.events where stream = $1 and revision >= $2 order by revision limit $3`,
-};
-const HEAD = { name: 'log-head', text: 'select max(position) as position from log.events' };
 
 /** How many events a follower is handed at once at the most. */
 const PAGE = 3_000;

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { Unavailable } from '../../errors.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
 import type { NewEvent } from '../event-log.js';
+import { APPEND } from './statements.js';
 
 /** Events that are appended together. */
 export interface AppendRequest {
@@ -28,11 +29,6 @@ interface Waiting {
 
 /** One statement carries this many events at most, unless a single request is larger. */
 const MAX_EVENTS = 1_000;
-
-const APPEND = {
-  name: 'log-append',
-  text: 'select * from log.append($1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[])',
-};
 
 /**
  * The one writer of a process. Appends are serialised by a lock in the database, so while one statement is under way

@@ -1,0 +1,41 @@
+/** Rows that a follower of the statuses reads at a time. */
+export const STATUS_PAGE = 5_000;
+
+/**
+ * The rows that changed since, and the table's generation with or without any. A rebuild puts another table in its
+ * place, and an operator who retries a parked event changes rows at a position that was passed long ago: after either
+ * everything is read again.
+ */
+export const STATUS_CHANGES = {
+  name: 'follow-asset-statuses',
+  text: `
+    select g.generation, s.asset, s.asset_hash as "assetHash", s.status, s.created_at as "createdAt", s.position
+    from (
+      select to_regclass('read.asset_statuses')::oid::text || ' '
+        || (select count(*) from read.parked_events where projection = 'asset-statuses') as generation
+    ) g
+    left join lateral (
+      select * from read.asset_statuses
+      where (position, asset_hash) > ($1::bigint, $2::text)
+      order by position, asset_hash limit ${STATUS_PAGE}
+    ) s on true
+    order by s.position, s.asset_hash`,
+};
+
+/** Of each asset by the index alone, so that its newest entries cost the same however many there are. */
+export const NEWEST_STATUS_ENTRIES = {
+  name: 'asset-status-entries-newest',
+  text: `
+    select e.asset as key, e.asset_hash as hash, e.status, e.version, e.event_id as "eventId",
+      case when e.reviews is not null then array(
+        select substr(review, length($2) + 2) from unnest(e.reviews) review
+        where starts_with(review, $2 || ':') order by 1
+      ) end as brands
+    from unnest($1::text[]) asked (hash)
+    cross join lateral (
+      select * from read.asset_status_entries
+      where asset_hash = asked.hash and status is not null
+      order by version desc, event_id desc limit $3
+    ) e
+    order by e.version desc, e.event_id desc limit $3`,
+};
