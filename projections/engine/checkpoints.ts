@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
+import { createReadModels } from '../../src/read-models/kysely.js';
 import { ENTER_CHECKPOINTS, MOVE_CHECKPOINTS } from './statements.js';
 
 export interface Checkpoint {
@@ -13,15 +14,6 @@ export class CheckpointMoved extends Error {}
 /** The read models were filled from another log, or from one that was longer. */
 export class ForeignCheckpoint extends Error {}
 
-interface Row {
-  projection: string;
-  log_id: string;
-  position: number;
-  last_stream: string | null;
-  last_revision: number;
-  last_event_id: string;
-}
-
 /**
  * Reads where these projections stand in the log, and enters those that are new at its beginning.
  * @throws ForeignCheckpoint where going on would silently leave events out
@@ -33,11 +25,12 @@ export const readCheckpoints = async (
 ): Promise<Checkpoint[]> => {
   const logId = await log.id();
   await pool.query({ ...ENTER_CHECKPOINTS, values: [projections, logId, String(BEGINNING)] });
-  const { rows } = await pool.query<Row>(
-    `select projection, log_id, position, last_stream, last_revision, last_event_id
-     from read.checkpoints where projection = any($1) order by projection`,
-    [projections],
-  );
+  const rows = await createReadModels(pool)
+    .selectFrom('checkpoints')
+    .select(['projection', 'log_id', 'position', 'last_stream', 'last_revision', 'last_event_id'])
+    .where('projection', 'in', projections)
+    .orderBy('projection')
+    .execute();
   const head = await log.head();
   for (const { projection, log_id, position, last_stream, last_revision, last_event_id } of rows) {
     if (log_id !== logId)
@@ -50,7 +43,7 @@ export const readCheckpoints = async (
         `The read model of "${projection}" has reached position ${position}, but the log ends at ${head}: ` +
           'the log was restored to an earlier state. Drop the read models (schema "read") to have them counted anew.',
       );
-    if (last_stream === null) continue;
+    if (last_stream === null || last_revision === null) continue;
     // A log restored to an earlier state may have grown past the checkpoint since, with other events.
     const [last] = await log.readStream(last_stream, BigInt(last_revision), 1);
     // Where positions are a store's bytes, a checkpoint may be at someone else's event, further on.

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { isTransient } from '../../src/postgres/transient-errors.js';
+import { createReadModels } from '../../src/read-models/kysely.js';
 import { TAKE_LEASE } from './statements.js';
 
 /** How long a lease holds without being renewed, and how often its holder renews it. Milliseconds. */
@@ -43,7 +44,11 @@ export class Lease {
 
   /** Lets another process take over at once. */
   async release(): Promise<void> {
-    await this.pool.query('update read.projector_lease set expires_at = 0 where owner = $1', [this.owner]);
+    await createReadModels(this.pool)
+      .updateTable('projector_lease')
+      .set({ expires_at: 0 })
+      .where('owner', '=', this.owner)
+      .execute();
   }
 
   /** @returns undefined where the database is away */

@@ -1,37 +1,27 @@
 import { randomUUID } from 'node:crypto';
+import type { Selectable } from 'kysely';
 import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { toJson } from '../../src/events/event.js';
 import { OPERATIONS_STREAM } from '../../src/events/streams.js';
-import { applyByHalves } from './parking.js';
+import { createReadModels } from '../../src/read-models/kysely.js';
+import type { ParkedEventsTable } from '../../src/read-models/tables.js';
+import { applyByHalves, unpark } from './parking.js';
 import type { Projection } from './projection.js';
 import { decodeEvent } from './decode-event.js';
 import { transact } from './transaction.js';
 
-export interface Parked {
-  readonly projection: string;
-  readonly event_id: string;
-  readonly position: number;
-  readonly stream: string;
-  readonly revision: number;
-  readonly type: string;
-  readonly data: unknown;
-  readonly metadata: unknown;
-  readonly reason: string;
-  readonly attempts: number;
-  /** ms */
-  readonly parked_at: number;
-}
+/** `parked_at` in ms. */
+export type Parked = Readonly<Selectable<ParkedEventsTable>>;
 
 /** @param eventId undefined: all */
-export const listParked = async (pool: Pool, eventId?: string): Promise<Parked[]> =>
-  (
-    await pool.query<Parked>(
-      `select projection, event_id, position, stream, revision, type, data, metadata, reason, attempts, parked_at
-       from read.parked_events where $1::text is null or event_id::text = $1 order by position, projection`,
-      [eventId ?? null],
-    )
-  ).rows;
+export const listParked = (pool: Pool, eventId?: string): Promise<Parked[]> => {
+  const parked = createReadModels(pool).selectFrom('parked_events').selectAll();
+  // As text: what an operator typed may be no UUID, which is then not found.
+  const asked =
+    eventId === undefined ? parked : parked.where((eb) => eb(eb.cast<string>('event_id', 'text'), '=', eventId));
+  return asked.orderBy('position').orderBy('projection').execute();
+};
 
 /** An operator who tries an event again may wait longer for it than a projector, and the live one waits as well. */
 const RETRY_LIMIT_MS = 120_000;
@@ -45,10 +35,9 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
     pool,
     'read',
     async (transaction) => {
-      const { connection } = transaction;
+      const { tx } = transaction;
       // The live projector waits meanwhile, as it would for another instance of itself.
-      await connection.query('select from checkpoints where projection = $1 for update', [projection.name]);
-      const key = [projection.name, parked.event_id];
+      await tx.selectFrom('checkpoints').where('projection', '=', projection.name).forUpdate().execute();
       const result = decodeEvent({
         ...parked,
         id: parked.event_id,
@@ -63,12 +52,14 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
       } else {
         reason = result.kind === 'unknown' ? `the type ${parked.type} is not known` : result.reason;
       }
-      await connection.query(
-        reason === undefined
-          ? 'delete from parked_events where projection = $1 and event_id = $2'
-          : 'update parked_events set attempts = attempts + 1, reason = $3 where projection = $1 and event_id = $2',
-        reason === undefined ? key : [...key, reason],
-      );
+      if (reason === undefined) await unpark(transaction, projection.name, [parked.event_id]);
+      else
+        await tx
+          .updateTable('parked_events')
+          .set(({ eb }) => ({ attempts: eb('attempts', '+', 1), reason }))
+          .where('projection', '=', projection.name)
+          .where('event_id', '=', parked.event_id)
+          .execute();
       return reason;
     },
     RETRY_LIMIT_MS,

@@ -37,17 +37,14 @@ export const park = async (connection: PoolClient, projection: string, refused: 
   });
 };
 
-/** An operator dropped these parked events; said in the log, so that a rebuild drops them too. */
+/** Lets parked events go: they were applied, or an operator dropped them, which the log says to a rebuild too. */
 export const unpark = async (
-  connection: PoolClient,
+  { tx }: ProjectorTransaction,
   projection: string,
   eventIds: readonly string[],
 ): Promise<void> => {
   if (eventIds.length === 0) return;
-  await connection.query('delete from parked_events where projection = $1 and event_id = any($2::uuid[])', [
-    projection,
-    eventIds,
-  ]);
+  await tx.deleteFrom('parked_events').where('projection', '=', projection).where('event_id', 'in', eventIds).execute();
 };
 
 export const refuse = (event: ProjectedEvent, reason: string): Refused => {

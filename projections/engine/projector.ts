@@ -131,7 +131,7 @@ export class Projector {
             })),
           );
         await park(connection, projection.name, refused);
-        await unpark(connection, projection.name, dropped);
+        await unpark(transaction, projection.name, dropped);
         parked.push(...refused);
       }
       return parked;

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
+import { readModelsOver } from '../../src/read-models/kysely.js';
 import type { Projection } from './projection.js';
 import { createSchemaBeside, replayInto, type Target } from './replay.js';
 import { TRY_LOCK, UNLOCK_ALL } from './statements.js';
@@ -54,21 +55,24 @@ const switchOver = async (
 ): Promise<bigint> => {
   const { projection, schema } = target;
   const connection = await source.pool.connect();
+  const live = readModelsOver(connection).withSchema('read');
   try {
     await connection.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
     // From here on the live projector waits, so that the new tables can reach exactly where the old ones are.
-    const { rows } = await connection.query<{ position: number }>(
-      'select position from read.checkpoints where projection = $1 for update',
-      [projection.name],
-    );
-    const upTo = BigInt(rows[0]!.position);
+    const { position: reached } = await live
+      .selectFrom('checkpoints')
+      .select('position')
+      .where('projection', '=', projection.name)
+      .forUpdate()
+      .executeTakeFirstOrThrow();
+    const upTo = BigInt(reached);
     if (position > upTo)
       throw Object.assign(new Error('The live projector is behind the rebuilt tables'), { code: '55P03' });
     // Committed before the switch, so that no reader can find the new tables without the last events.
     await replayInto(source, [target], { after: position, upTo });
     for (const table of projection.tables)
       await connection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
-    await connection.query('delete from read.parked_events where projection = $1', [projection.name]);
+    await live.deleteFrom('parked_events').where('projection', '=', projection.name).execute();
     await connection.query(`insert into read.parked_events select * from "${schema}".parked_events`);
     await connection.query('commit');
     return upTo;

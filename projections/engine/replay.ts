@@ -91,7 +91,7 @@ const applyPiece = async (
             })
           : [refuse(own[0]!, charge.reason)];
       await park(transaction.connection, projection.name, [...refused, ...unreadable]);
-      await unpark(transaction.connection, projection.name, dropped);
+      await unpark(transaction, projection.name, dropped);
     };
     await transact(pool, targets[index]!.schema, work, limit);
   }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
+import { readProjectionCheckpoints } from '../../src/read-models/projection-checkpoints.js';
 
 export interface ProjectionStatus {
   readonly projection: string;
@@ -16,22 +17,10 @@ export interface ProjectionStatus {
   readonly unknown: number;
 }
 
-interface Row {
-  projection: string;
-  position: number;
-  as_of: number;
-  parked: number;
-  unknown: number;
-}
-
 /** How far each projection is. */
 export const projectionStatus = async (pool: Pool, log: EventLog): Promise<ProjectionStatus[]> => {
   const head = await log.head();
-  const { rows } = await pool.query<Row>(
-    `select c.projection, c.position, c.as_of, c.unknown,
-       (select count(*) from read.parked_events p where p.projection = c.projection) as parked
-     from read.checkpoints c order by c.projection`,
-  );
+  const rows = await readProjectionCheckpoints(pool, {});
   return rows.map(({ projection, position, as_of, parked, unknown }) => ({
     projection,
     position: String(position),

@@ -1,5 +1,8 @@
+import type { Kysely } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
+import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
+import type { Tables } from '../../src/read-models/tables.js';
 import type { Projection } from './projection.js';
 import { createSchemaBeside, replayInto, type Target } from './replay.js';
 import { COLUMNS_OF_TABLE } from './statements.js';
@@ -28,10 +31,11 @@ export const verify = async (
   projections: readonly Projection[],
   onProgress?: (position: bigint) => void,
 ): Promise<Difference[]> => {
+  const live = createReadModels(source.pool);
   const targets = projections.map((projection) => ({ projection, schema: `read_check_${projection.name}` }));
   try {
     for (const { projection, schema } of targets) await createSchemaBeside(source.pool, schema, projection);
-    const positions = await Promise.all(projections.map((projection) => livePosition(source.pool, projection)));
+    const positions = await Promise.all(projections.map((projection) => livePosition(live, projection)));
     const least = positions.reduce((one, other) => (other < one ? other : one));
     const reached = await replayInto(source, targets, { upTo: least, onProgress });
     const differences: Difference[] = [];
@@ -44,26 +48,28 @@ export const verify = async (
 
 /** Where a projection's live tables stand; with `lock` it stays there until the transaction ends. */
 const livePosition = async (
-  connection: Pick<PoolClient, 'query'>,
+  live: Kysely<Tables>,
   { name }: Projection,
-  lock: '' | 'for update' = '',
+  { lock = false }: { readonly lock?: boolean } = {},
 ): Promise<bigint> => {
-  const { rows } = await connection.query<{ position: number }>(
-    `select position from read.checkpoints where projection = $1 ${lock}`,
-    [name],
-  );
-  return rows[0] ? BigInt(rows[0].position) : BEGINNING;
+  const checkpoint = live.selectFrom('checkpoints').select('position').where('projection', '=', name);
+  const row = await (lock ? checkpoint.forUpdate() : checkpoint).executeTakeFirst();
+  return row ? BigInt(row.position) : BEGINNING;
 };
 
 /** @param reached the position up to which it has been counted anew */
 const compare = async (source: Source, target: Target, reached: bigint): Promise<Difference[]> => {
   const { pool } = source;
   const { projection, schema } = target;
-  const after = await replayInto(source, [target], { after: reached, upTo: await livePosition(pool, projection) });
+  const after = await replayInto(source, [target], {
+    after: reached,
+    upTo: await livePosition(createReadModels(pool), projection),
+  });
   const connection = await pool.connect();
+  const live = readModelsOver(connection).withSchema('read');
   try {
     await connection.query('begin; set local lock_timeout = 30000; set local statement_timeout = 0');
-    await replayInto(source, [target], { after, upTo: await livePosition(connection, projection, 'for update') });
+    await replayInto(source, [target], { after, upTo: await livePosition(live, projection, { lock: true }) });
     const differences: Difference[] = [];
     for (const table of projection.tables) {
       const columns = await columnsOf(connection, table);

@@ -6,6 +6,7 @@ import { findEvents } from '../event-log/find-events.js';
 import { parseEvent } from '../events/event.js';
 import { formatInstant } from '../events/instant.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
+import { compiled } from '../read-models/compiled.js';
 import { GroupFinder } from './get-asset-group.js';
 import { cursorAfter, readCursor } from './member-cursor.js';
 
@@ -34,26 +35,24 @@ export class ListGroupAssets extends Query<GroupAssetPage> {
 
 // By the asset's hash: the one thing of a member that no event changes, so that a page begins where the last one ended
 // whatever is written in between.
-const MEMBERS = {
-  name: 'asset-groups-members',
-  text: `
-    select asset as hash, type, content, version, event_id as "eventId"
-    from read.grouped_assets
-    where organization = $1 and group_id = $2 and asset > $3
-    order by asset limit $4`,
-};
+const findMembers = compiled(
+  'asset-groups-members',
+  (db, asked: { organization: string; groupId: number; after: string; limit: number }) =>
+    db
+      .selectFrom('grouped_assets')
+      .select(['asset as hash', 'type', 'content', 'version', 'event_id as eventId'])
+      .where('organization', '=', asked.organization)
+      .where('group_id', '=', asked.groupId)
+      .where('asset', '>', asked.after)
+      .orderBy('asset')
+      .limit(asked.limit),
+);
 /** Milliseconds. */
 const TIME_LIMIT = 4_500;
 /** Streams read at a time, where the row does not say what the asset is. */
 const MAX_STREAMS = 8;
 
-interface Row {
-  hash: string;
-  type: string | null;
-  content: string | null;
-  version: number;
-  eventId: string;
-}
+type Row = Awaited<ReturnType<typeof findMembers>>[number];
 
 @QueryHandler(ListGroupAssets)
 export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
@@ -73,9 +72,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     try {
       await this.groups.get(organization, groupId);
       // One more than is shown says whether there is another page.
-      const values = [organization, groupId, after, limit + 1];
-      const query = { ...MEMBERS, values, query_timeout: TIME_LIMIT };
-      const { rows } = await this.pool.query<Row>(query);
+      const rows = await findMembers(this.pool, { organization, groupId, after, limit: limit + 1 }, TIME_LIMIT);
       const page = rows.slice(0, limit);
       const unsaid = await this.readUnsaid(organization, page);
       const assets = page.map(({ hash, type, content, version }) => {

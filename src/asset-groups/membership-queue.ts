@@ -10,6 +10,7 @@ import { streamOf } from '../events/streams.js';
 import type { Origin } from '../http/access/origin.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
+import { compiled } from '../read-models/compiled.js';
 import { EventQuota } from './event-quota.js';
 import { GroupFinder } from './get-asset-group.js';
 import { groupNotFound } from './group-id.js';
@@ -39,21 +40,21 @@ const RETRY_AFTER_SECONDS = 1;
 /** Milliseconds. */
 const TIME_LIMIT = 2_500;
 
-const PLACEMENTS = {
-  name: 'asset-groups-placements',
-  text: `
-    select a.asset as hash, g.group_id as "groupId", a.version
-    from read.grouped_assets a
-    left join read.asset_groups g
-      on g.organization = a.organization and g.group_id = a.group_id and g.name is not null
-    where a.organization = $1 and a.asset = any($2::text[])`,
-};
-
-interface Row {
-  hash: string;
-  groupId: number | null;
-  version: number;
-}
+const findPlacements = compiled(
+  'asset-groups-placements',
+  (db, { organization, hashes }: { organization: string; hashes: string[] }) =>
+    db
+      .selectFrom('grouped_assets as a')
+      .leftJoin('asset_groups as g', (join) =>
+        join
+          .onRef('g.organization', '=', 'a.organization')
+          .onRef('g.group_id', '=', 'a.group_id')
+          .on('g.name', 'is not', null),
+      )
+      .select(['a.asset as hash', 'g.group_id as groupId', 'a.version'])
+      .where('a.organization', '=', organization)
+      .where((eb) => eb('a.asset', '=', eb.fn.any(eb.val(hashes)))),
+);
 
 const tooMany = (): Error =>
   new TooManyRequests(
@@ -158,8 +159,7 @@ export class MembershipQueue {
   private async readPlacements(organization: string, batch: readonly Waiting[]): Promise<Map<string, Placement>> {
     const contents = batch.flatMap(({ request }) => request.contents);
     const hashes = new Set(contents.flatMap((content) => (content.error ? [] : [content.hash])));
-    const query = { ...PLACEMENTS, values: [organization, [...hashes]], query_timeout: TIME_LIMIT };
-    const { rows } = await this.pool.query<Row>(query);
+    const rows = await findPlacements(this.pool, { organization, hashes: [...hashes] }, TIME_LIMIT);
     return new Map(
       rows.map(({ hash, groupId, version }) => [
         hash,

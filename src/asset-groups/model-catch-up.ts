@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Optional } from '@nestjs/common';
+import { sql } from 'kysely';
 import { Pool } from 'pg';
 import { Unavailable } from '../errors.js';
 import { BEGINNING, EventLog } from '../event-log/event-log.js';
+import { compiled } from '../read-models/compiled.js';
 import { coalesce } from './coalesce.js';
 
-const POSITION = {
-  name: 'asset-groups-position',
-  text: `select position from read.checkpoints where projection = 'asset-groups'`,
-};
+const readPosition = compiled('asset-groups-position', (db) =>
+  db.selectFrom('checkpoints').select('position').where('projection', '=', sql.lit('asset-groups')),
+);
 /** Milliseconds. */
 const LOOK_EVERY = 10;
 /** A projector that died is replaced within 5 s; who asks again after this meets the next one. Milliseconds. */
@@ -31,9 +32,8 @@ export class ModelCatchUp {
     @Optional() private readonly patience: number = PATIENCE,
   ) {
     this.position = coalesce(async () => {
-      const query = { ...POSITION, query_timeout: TIME_LIMIT };
-      const { rows } = await pool.query<{ position: number }>(query);
-      return rows[0] === undefined ? BEGINNING : BigInt(rows[0].position);
+      const [row] = await readPosition(pool, {}, TIME_LIMIT);
+      return row === undefined ? BEGINNING : BigInt(row.position);
     });
   }
 

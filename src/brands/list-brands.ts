@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import { createReadModels } from '../read-models/kysely.js';
 
 export interface Brand {
   readonly organization: string;
@@ -10,16 +11,17 @@ export interface Brand {
 /** The registered brands of every organization, as far as they are projected. */
 export class ListBrands extends Query<Brand[]> {}
 
-const STATEMENT = {
-  name: 'brands-list',
-  text: 'select organization, brand, name from read.brands where registered order by organization, brand',
-};
-
 @QueryHandler(ListBrands)
 export class ListBrandsHandler implements IQueryHandler<ListBrands> {
   constructor(private readonly pool: Pool) {}
 
-  async execute(): Promise<Brand[]> {
-    return (await this.pool.query<Brand>(STATEMENT)).rows;
+  execute(): Promise<Brand[]> {
+    return createReadModels(this.pool)
+      .selectFrom('brands')
+      .select(['organization', 'brand', 'name'])
+      .where('registered', 'is', true)
+      .orderBy('organization')
+      .orderBy('brand')
+      .execute();
   }
 }

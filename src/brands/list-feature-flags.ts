@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import { createReadModels } from '../read-models/kysely.js';
 
 export interface FeatureFlag {
   readonly organization: string;
@@ -10,16 +11,16 @@ export interface FeatureFlag {
 /** The flags of every organization that were ever switched, as far as they are projected. */
 export class ListFeatureFlags extends Query<FeatureFlag[]> {}
 
-const STATEMENT = {
-  name: 'feature-flags-list',
-  text: 'select organization, flag, enabled from read.feature_flags order by organization, flag',
-};
-
 @QueryHandler(ListFeatureFlags)
 export class ListFeatureFlagsHandler implements IQueryHandler<ListFeatureFlags> {
   constructor(private readonly pool: Pool) {}
 
-  async execute(): Promise<FeatureFlag[]> {
-    return (await this.pool.query<FeatureFlag>(STATEMENT)).rows;
+  execute(): Promise<FeatureFlag[]> {
+    return createReadModels(this.pool)
+      .selectFrom('feature_flags')
+      .select(['organization', 'flag', 'enabled'])
+      .orderBy('organization')
+      .orderBy('flag')
+      .execute();
   }
 }

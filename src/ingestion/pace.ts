@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { sql } from 'kysely';
 import { Pool } from 'pg';
 import { factsAtMost } from '../events/facts-at-most.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
+import { compiled } from '../read-models/compiled.js';
 
 /**
  * How many facts may wait to be counted before whoever has the most of them is held. The projector counts these in
@@ -26,10 +28,9 @@ const RETRY_AFTER_SECONDS = 1;
 /** Requests remembered as waiting; more than this are no longer told apart, and the oldest count as counted. */
 const MAX_WAITING = 20_000;
 
-const AS_OF = {
-  name: 'pace-as-of',
-  text: `select as_of, position from read.checkpoints where projection = 'metrics'`,
-};
+const readMetricsCheckpoint = compiled('pace-as-of', (db) =>
+  db.selectFrom('checkpoints').select(['as_of', 'position']).where('projection', '=', sql.lit('metrics')),
+);
 
 /** How many facts each organization has; '' = entries of the status history. */
 export type Facts = ReadonlyMap<string, number>;
@@ -134,8 +135,8 @@ export class IngestBackpressure {
 
   private async readCounted(): Promise<void> {
     // A database that does not answer says so to whoever needs its answer; here it only means that nothing is known.
-    const { as_of: asOf, position } = await this.pool.query<{ as_of: number; position: number }>(AS_OF).then(
-      ({ rows }) => rows[0] ?? { as_of: 0, position: 0 },
+    const { as_of: asOf, position } = await readMetricsCheckpoint(this.pool, {}).then(
+      ([row]) => row ?? { as_of: 0, position: 0 },
       () => ({ as_of: 0, position: 0 }),
     );
     const now = Date.now();

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { sql } from 'kysely';
 import type { QueryConfig, QueryResultRow } from 'pg';
 import { Forbidden, NotFound, Unavailable } from '../errors.js';
 import { SLUG } from '../events/fields.js';
 import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
+import { compiled } from '../read-models/compiled.js';
 import { MetricsPool } from '../read-models/pools.js';
 import { QueryTurns } from './query-turns.js';
 import { type AskedRange, type Range, rangeAt } from './range.js';
@@ -18,13 +20,30 @@ export interface MetricsQuery {
 /** The one statement that a query is, and so the one snapshot. */
 export type Count = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row>;
 
-const FIND_BRAND = {
-  name: 'metrics-find-brand',
-  text: `
-    select
-      exists (select from read.feature_flags where organization = $1 and flag = 'brands-metrics' and enabled) as enabled,
-      exists (select from read.brands where organization = $1 and brand = $2 and registered) as registered`,
-};
+const findBrand = compiled(
+  'metrics-find-brand',
+  (db, { organization, brand }: { organization: string; brand: string }) =>
+    db.selectNoFrom((eb) => [
+      eb
+        .exists(
+          eb
+            .selectFrom('feature_flags')
+            .where('organization', '=', organization)
+            .where('flag', '=', sql.lit('brands-metrics'))
+            .where('enabled', 'is', true),
+        )
+        .as('enabled'),
+      eb
+        .exists(
+          eb
+            .selectFrom('brands')
+            .where('organization', '=', organization)
+            .where('brand', '=', brand)
+            .where('registered', 'is', true),
+        )
+        .as('registered'),
+    ]),
+);
 
 /** Runs the metrics queries of all organizations, within the limits of each. */
 @Injectable()
@@ -66,9 +85,8 @@ export class MetricsQueries {
 
   private async checkBrand(organization: string, brand: string): Promise<void> {
     // What is no slug names no brand; it is not sent, since it may be no text for PostgreSQL either.
-    const values = [organization, SLUG.test(brand) ? brand : ''];
-    const { rows } = await this.pool.query<{ enabled: boolean; registered: boolean }>({ ...FIND_BRAND, values });
-    const { enabled, registered } = rows[0]!;
+    const asked = { organization, brand: SLUG.test(brand) ? brand : '' };
+    const { enabled, registered } = (await findBrand(this.pool, asked))[0]!;
     if (!enabled) throw new Forbidden('Brand metrics are not enabled for this organization');
     if (!registered) throw new NotFound('Brand not found');
   }

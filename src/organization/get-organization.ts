@@ -1,8 +1,10 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { sql } from 'kysely';
 import { Pool } from 'pg';
 import { Config } from '../config.js';
 import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
+import { compiled } from '../read-models/compiled.js';
 import { readIngestUsage } from '../read-models/ingest-usage.js';
 
 export interface Quota {
@@ -27,10 +29,15 @@ export class GetOrganization extends Query<OrganizationState> {
 /** More flags than this nobody switches on for one organization. */
 const MAX_FLAGS = 1_000;
 
-const FLAGS = {
-  name: 'organization-flags',
-  text: `select flag from read.feature_flags where organization = $1 and enabled order by flag limit ${MAX_FLAGS}`,
-};
+const findFlags = compiled('organization-flags', (db, { organization }: { organization: string }) =>
+  db
+    .selectFrom('feature_flags')
+    .select('flag')
+    .where('organization', '=', organization)
+    .where('enabled', 'is', true)
+    .orderBy('flag')
+    .limit(sql.lit(MAX_FLAGS)),
+);
 
 const quota = (perDay: number, used: number): Quota | undefined =>
   perDay === 0 ? undefined : { perDay, remaining: Math.max(0, perDay - used) };
@@ -45,7 +52,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
   /** @throws Unavailable where the database is away */
   async execute({ organization }: GetOrganization): Promise<OrganizationState> {
     try {
-      const { rows } = await this.pool.query<{ flag: string }>({ ...FLAGS, values: [organization] });
+      const rows = await findFlags(this.pool, { organization });
       return { flags: rows.map(({ flag }) => flag), ingest: await this.ingest(organization) };
     } catch (error) {
       throw asUnavailable(error);

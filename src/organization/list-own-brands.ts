@@ -1,6 +1,8 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { sql } from 'kysely';
 import { Pool } from 'pg';
 import { asUnavailable } from '../postgres/transient-errors.js';
+import { compiled } from '../read-models/compiled.js';
 
 export interface OwnBrand {
   readonly slug: string;
@@ -26,21 +28,29 @@ export class ListOwnBrands extends Query<OwnBrands> {
 
 export const MAX_BRANDS = 10_000;
 
-const STATEMENT = {
-  name: 'organization-brands',
-  text: `
-    select brand, name, (count(*) over ())::int as total, exists (
-      select from read.feature_flags where organization = $1 and flag = 'brands-metrics' and enabled
-    ) as available
-    from read.brands where organization = $1 and registered order by brand limit ${MAX_BRANDS}`,
-};
-
-interface Row {
-  brand: string;
-  name: string | null;
-  total: number;
-  available: boolean;
-}
+const findBrands = compiled('organization-brands', (db, { organization }: { organization: string }) =>
+  db
+    .selectFrom('brands')
+    .select((eb) => [
+      'brand',
+      'name',
+      eb.fn.countAll<number>().over().as('total'),
+      eb
+        .exists(
+          eb
+            .selectFrom('feature_flags')
+            .where('organization', '=', organization)
+            .where('flag', '=', sql.lit('brands-metrics'))
+            .where('enabled', 'is', true),
+        )
+        .$castTo<boolean>()
+        .as('available'),
+    ])
+    .where('organization', '=', organization)
+    .where('registered', 'is', true)
+    .orderBy('brand')
+    .limit(sql.lit(MAX_BRANDS)),
+);
 
 @QueryHandler(ListOwnBrands)
 export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
@@ -49,7 +59,7 @@ export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
   /** @throws Unavailable where the database is away */
   async execute({ organization }: ListOwnBrands): Promise<OwnBrands> {
     try {
-      const { rows } = await this.pool.query<Row>({ ...STATEMENT, values: [organization] });
+      const rows = await findBrands(this.pool, { organization });
       const brands = rows.map(({ brand, name, available }) => ({
         slug: brand,
         ...(name !== null && { name }),

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { createReadModels } from './kysely.js';
 import { ADD_INGEST_USAGE } from './statements.js';
 
 /**
@@ -32,15 +33,20 @@ export const addIngestUsage = async (pool: Pool, day: number, used: readonly Ing
 
 /** @param day days since 1970; what is older than the day before is dropped */
 export const forgetIngestUsage = async (pool: Pool, day: number): Promise<void> => {
-  await pool.query('delete from read.ingest_usage where day <= $1', [day - KEPT_DAYS]);
+  await createReadModels(pool)
+    .deleteFrom('ingest_usage')
+    .where('day', '<=', day - KEPT_DAYS)
+    .execute();
 };
 
 /** The day's sums, of one organization or of all that sent something, the most bytes first. */
-export const readIngestUsage = async (pool: Pool, day: number, organization?: string): Promise<IngestUsage[]> =>
-  (
-    await pool.query<IngestUsage>(
-      `select organization, events, bytes from read.ingest_usage
-       where day = $1 and ($2::text is null or organization = $2) order by bytes desc, organization`,
-      [day, organization],
-    )
-  ).rows;
+export const readIngestUsage = (pool: Pool, day: number, organization?: string): Promise<IngestUsage[]> => {
+  const ofDay = createReadModels(pool)
+    .selectFrom('ingest_usage')
+    .select(['organization', 'events', 'bytes'])
+    .where('day', '=', day);
+  return (organization === undefined ? ofDay : ofDay.where('organization', '=', organization))
+    .orderBy('bytes', 'desc')
+    .orderBy('organization')
+    .execute();
+};

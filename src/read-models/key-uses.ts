@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { createReadModels } from './kysely.js';
 import { NOTE_KEY_USES } from './statements.js';
 
 /** Notes when keys were last used, in ms; what another instance has noted later stays. Not counted from the log. */
@@ -8,6 +9,6 @@ export const noteKeyUses = async (pool: Pool, uses: ReadonlyMap<string, number>)
 
 /** By key id, in ms. */
 export const readKeyUses = async (pool: Pool): Promise<Map<string, number>> => {
-  const { rows } = await pool.query<{ key_id: string; last_used_at: number }>('select * from read.key_uses');
+  const rows = await createReadModels(pool).selectFrom('key_uses').select(['key_id', 'last_used_at']).execute();
   return new Map(rows.map(({ key_id: id, last_used_at: at }) => [id, at]));
 };

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { createReadModels } from './kysely.js';
 import { ADD_REJECTED_EVENTS } from './statements.js';
 
 /** One of the events that were refused. */
@@ -41,23 +42,39 @@ export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedE
       rejected.map(({ sample }) => JSON.stringify(sample)),
     ],
   });
-  await pool.query(
-    `delete from read.rejected_events where (day, key_id, reason) in
-       (select day, key_id, reason from read.rejected_events order by day desc, key_id, reason offset $1)`,
-    [MAX_ROWS],
-  );
+  const key = ['day', 'key_id', 'reason'] as const;
+  await createReadModels(pool)
+    .deleteFrom('rejected_events')
+    .where((eb) =>
+      eb(
+        eb.refTuple(...key),
+        'in',
+        eb
+          .selectFrom('rejected_events')
+          .select(key)
+          .orderBy('day', 'desc')
+          .orderBy('key_id')
+          .orderBy('reason')
+          .offset(MAX_ROWS)
+          .$asTuple(...key),
+      ),
+    )
+    .execute();
 };
 
 /** The newest first. */
-export const listRejectedEvents = async (pool: Pool): Promise<RejectedEvents[]> => {
-  const { rows } = await pool.query<RejectedEvents>(
-    `select day, key_id as "keyId", reason, count, last_at as "lastAt", sample
-     from read.rejected_events order by day desc, last_at desc, key_id, reason limit $1`,
-    [MAX_ROWS],
-  );
-  return rows;
-};
+export const listRejectedEvents = (pool: Pool): Promise<RejectedEvents[]> =>
+  createReadModels(pool)
+    .selectFrom('rejected_events')
+    .select(['day', 'key_id as keyId', 'reason', 'count', 'last_at as lastAt', 'sample'])
+    .$narrowType<{ sample: RejectedSample }>()
+    .orderBy('day', 'desc')
+    .orderBy('last_at', 'desc')
+    .orderBy('key_id')
+    .orderBy('reason')
+    .limit(MAX_ROWS)
+    .execute();
 
 /** @returns how many rows there were */
 export const clearRejectedEvents = async (pool: Pool): Promise<number> =>
-  (await pool.query('delete from read.rejected_events')).rowCount ?? 0;
+  Number((await createReadModels(pool).deleteFrom('rejected_events').executeTakeFirstOrThrow()).numDeletedRows);

@@ -1,6 +1,9 @@
 import type { Generated } from 'kysely';
 
-/** The read models. Only projections write them; all can be dropped and counted anew from the log. */
+/**
+ * The schema `read`. The read models, which only projections write, can be dropped and rebuilt from the log; the last
+ * three tables are written by this service itself and start empty again.
+ */
 export interface Tables {
   checkpoints: CheckpointsTable;
   parked_events: ParkedEventsTable;
@@ -20,6 +23,9 @@ export interface Tables {
   asset_group_requests: AssetGroupRequestsTable;
   grouped_assets: GroupedAssetsTable;
   asset_group_counts: AssetGroupCountsTable;
+  ingest_usage: IngestUsageTable;
+  key_uses: KeyUsesTable;
+  rejected_events: RejectedEventsTable;
 }
 
 /** How far each projection has read the log. */
@@ -229,4 +235,33 @@ export interface AssetStatusesTable {
   created_at: number | null;
   /** In the log, of the last event that concerned the asset. */
   position: number;
+}
+
+/** What organizations have sent with their own ingest keys, by UTC day. */
+export interface IngestUsageTable {
+  /** Days since 1970. */
+  day: number;
+  organization: string;
+  events: number;
+  bytes: number;
+}
+
+/** When each key was last good for a request. */
+export interface KeyUsesTable {
+  key_id: string;
+  /** ms */
+  last_used_at: number;
+}
+
+/** Events that were refused, by UTC day, key and reason. */
+export interface RejectedEventsTable {
+  /** Days since 1970. */
+  day: number;
+  key_id: string;
+  reason: string;
+  count: number;
+  /** ms */
+  last_at: number;
+  /** The first of them. */
+  sample: unknown;
 }

@@ -113,7 +113,7 @@ describe('The last use of a key', () => {
     let isAway = true;
     const noted: unknown[] = [];
     const uses = new KeyUses({
-      query: (_: string, values: unknown[]) => {
+      query: ({ values }: { values: unknown[] }) => {
         if (isAway) return Promise.reject(new Error('away'));
         noted.push(values[0]);
         return Promise.resolve({ rows: [] });

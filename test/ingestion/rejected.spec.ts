@@ -145,13 +145,16 @@ describe('Refused events', () => {
   it('take bounded memory while the database does not answer, and are kept when it does', async () => {
     let isAway = true;
     let stored: number[] = [];
-    const refusals = new RejectionLog({
-      query: (_: string, values: number[][]) => {
-        if (isAway) return Promise.reject(new Error('away'));
-        if (values.length > 1) stored = values[3]!;
-        return Promise.resolve({ rows: [] });
-      },
-    } as never);
+    const query = ({ values }: { values: number[][] }): Promise<object> => {
+      if (isAway) return Promise.reject(new Error('away'));
+      stored = values[3]!;
+      return Promise.resolve({ rows: [] });
+    };
+    const connection = {
+      query: () => Promise.resolve({ command: 'DELETE', rowCount: 0, rows: [] }),
+      release: () => {},
+    };
+    const refusals = new RejectionLog({ query, connect: () => Promise.resolve(connection) } as never);
     for (let n = 0; n < 1_500; n += 1) refusals.add(`key_${n}`, [refusalOf({ id: 'a' })]);
     await refusals.beforeApplicationShutdown();
     refusals.add('key_0', [refusalOf({ id: 'a' })]);

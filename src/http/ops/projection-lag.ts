@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { EventLog } from '../../event-log/event-log.js';
 import { WatchPool } from '../../read-models/pools.js';
+import { readProjectionCheckpoints } from '../../read-models/projection-checkpoints.js';
 
 /** How far one projection has come. */
 export interface ProjectionLag {
@@ -15,20 +16,6 @@ export interface ProjectionLag {
   readonly parked: number;
 }
 
-interface Row {
-  readonly projection: string;
-  readonly position: number;
-  readonly as_of: number;
-  readonly parked: number;
-}
-
-const STATEMENT = {
-  name: 'http-projection-lag',
-  text: `select projection, position, as_of,
-           (select count(*)::int from read.parked_events p where p.projection = c.projection) as parked
-         from read.checkpoints c order by projection`,
-};
-
 /** For health and Prometheus. */
 @Injectable()
 export class ProjectionLags {
@@ -40,7 +27,7 @@ export class ProjectionLags {
   async read(): Promise<ProjectionLag[]> {
     // The end of the log first: a projection that moves meanwhile must not seem ahead of it.
     const head = Number(await this.log.forFollowers.head());
-    const { rows } = await this.pool.query<Row>(STATEMENT);
+    const rows = await readProjectionCheckpoints(this.pool, {});
     return rows.map(({ projection, position, as_of, parked }) => ({
       projection,
       position,

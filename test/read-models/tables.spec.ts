@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { createDatabase } from '../support/postgres.js';
+
+const PATH = join(import.meta.dirname, '../../src/read-models/tables.ts');
+
+/** What `pg` makes of a type of PostgreSQL, by the parsers of `src/postgres/pool.ts`. */
+const TYPES: Readonly<Record<string, string>> = {
+  bigint: 'number',
+  integer: 'number',
+  smallint: 'number',
+  text: 'string',
+  uuid: 'string',
+  boolean: 'boolean',
+  json: 'unknown',
+  ARRAY: 'string[]',
+};
+
+/** `table.column: type` of each column, as `tables.ts` has it. */
+const declared = (): string[] => {
+  const source = ts.createSourceFile(PATH, readFileSync(PATH, 'utf8'), ts.ScriptTarget.ES2023, true);
+  const interfaces = new Map(
+    source.statements
+      .filter(ts.isInterfaceDeclaration)
+      .map(({ name, members }) => [
+        name.text,
+        members
+          .filter(ts.isPropertySignature)
+          .map((member) => [member.name.getText(), member.type!.getText()] as const),
+      ]),
+  );
+  return interfaces
+    .get('Tables')!
+    .flatMap(([table, type]) => interfaces.get(type)!.map(([column, of]) => `${table}.${column}: ${of}`))
+    .sort();
+};
+
+it('Kysely knows the tables as the migrations make them', async () => {
+  const database = await createDatabase();
+  try {
+    const { rows } = await database.pool.query<Record<'table' | 'column' | 'type' | 'nullable' | 'initial', string>>(`
+      select table_name as table, column_name as column, data_type as type, is_nullable as nullable,
+        column_default as initial
+      from information_schema.columns
+      where table_schema = 'read' and table_name not like 'migrations%'`);
+    const made = rows.map(({ table, column, type, nullable, initial }) => {
+      const of = `${TYPES[type]}${nullable === 'YES' ? ' | null' : ''}`;
+      return `${table}.${column}: ${initial === null ? of : `Generated<${of}>`}`;
+    });
+    expect(declared()).toEqual(made.sort());
+  } finally {
+    await database.drop();
+  }
+});
