@@ -1,20 +1,27 @@
 import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { EventStoreDBClient, jsonEvent, START, streamNameFilter } from '@eventstore/db-client';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { STREAM_PREFIXES } from '../../src/events/streams.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { IssueApiKey, IssueApiKeyHandler } from '../../src/api-keys/issue-api-key.js';
+import { cloudEvent } from '../support/upstream.js';
 import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';
 import { type Bench, type Goal, type Line, measure, rates } from './goal.js';
 import type { Database } from './database.js';
 import { forget, project } from './log-work.js';
 import { inParallel, type Slice } from './paired.js';
+import { post } from './post.js';
+import { startApi } from './services.js';
 
 /** The server the run is told of, or the double in a process of its own. */
 const openStore = async (bench: Bench): Promise<string> => {
-  const given = process.env['EVENTSTORE_TEST_URL'];
+  const given = process.env['TEST_EVENTSTORE_URL'];
   if (given) return given;
   const server = fork(fileURLToPath(new URL('../support/eventstore-double/main.js', import.meta.url)));
   const [{ url }] = (await once(server, 'message')) as [{ url: string }];
@@ -50,7 +57,8 @@ const withClient =
         filter: streamNameFilter({
           prefixes: STREAM_PREFIXES.map((name) => prefix + name),
           // As the adapter asks, so that neither is told more of what lies between.
-          checkpointInterval: 64,
+          maxSearchWindow: 2_048,
+          checkpointInterval: 1,
         }),
       },
       { highWaterMark: 256 },
@@ -99,10 +107,40 @@ const projecting = async (log: EventLog, database: Database): Promise<Slice> => 
         (at) => tookMs + performance.now() - from >= ms || at >= positions.at(-1)!,
       );
       tookMs += performance.now() - from;
-      done += positions.findIndex((position) => position >= reached) + 1;
+      // It may be past them, in what others wrote.
+      done += positions.findLastIndex((position) => position <= reached) + 1;
     }
     return (done * 1_000) / tookMs;
   };
+};
+
+/** What another service writes to the same store. */
+const fillForeign = async (client: EventStoreDBClient, run: string, count: number): Promise<void> => {
+  const data = { text: 'x'.repeat(300) };
+  for (let n = 0; n < count; n += 500)
+    await client.appendToStream(
+      `order-${run}-${n % 97}`,
+      Array.from({ length: 500 }, () => jsonEvent({ id: randomUUID(), type: 'OrderPlaced', data })),
+    );
+};
+
+const INGESTED_AT_ONCE = 1_000;
+
+/** Batches through the endpoint of an API, without a projector. Each event is another threat's, so another stream's. */
+const ingesting = async (bench: Bench, storeUrl: string, log: EventLog): Promise<Slice> => {
+  const { url } = await startApi(bench, await bench.database(), undefined, { EVENTSTORE_URL: storeUrl });
+  const { key } = await new IssueApiKeyHandler(log).execute(new IssueApiKey(['ingest'], undefined));
+  await sleep(1_000);
+  const agent = new Agent({ keepAlive: true });
+  bench.onEnd(async () => agent.destroy());
+  let batches = 0;
+  const one = async (): Promise<void> => {
+    const events = upstreamEvents(INGESTED_AT_ONCE, (batches += 1)).map((event) => cloudEvent(event));
+    await post(agent, url, key, Buffer.from(JSON.stringify(events)), 'application/cloudevents-batch+json');
+  };
+  // Twice, so that one is read while the other is stored.
+  const slice = inParallel(2, one);
+  return async (ms) => (await slice(ms)) * INGESTED_AT_ONCE;
 };
 
 /** The adapter beside the bare client, on the same server: appending, following, projecting. */
@@ -112,13 +150,14 @@ export const eventStore: Goal = {
     const url = await openStore(bench);
     // A server may be kept; what this run writes is apart from what others wrote.
     const run = Date.now().toString(16).slice(-8);
-    const openLog = async (prefix: string): Promise<EventLog> => {
-      const log = await createEventStoreDbLog(`${url}${url.includes('?') ? '&' : '?'}streamPrefix=${prefix}`);
+    const openLog = async (prefix: string, at = url): Promise<EventLog> => {
+      const log = await createEventStoreDbLog(`${at}${at.includes('?') ? '&' : '?'}streamPrefix=${prefix}`);
       bench.onEnd(() => log.close());
       return log;
     };
     const log = await openLog(`bench.${run}.`);
     const client = EventStoreDBClient.connectionString(url);
+    bench.onEnd(() => client.dispose());
     const made = storedEvents(upstreamEvents(1_000, 997));
     let n = 0;
     const next = (): (typeof made)[number] => {
@@ -168,31 +207,70 @@ export const eventStore: Goal = {
       }),
     );
 
+    line(
+      'EventStoreDB: POST /v2/events, batches of 1,000, no projector',
+      'the bare client, 256 in flight',
+      0.8,
+      await measure(bench, 'ES ingestion', {
+        base: inParallel(256, () => appendWithClient(next())),
+        target: await ingesting(bench, `${url}${url.includes('?') ? '&' : '?'}streamPrefix=bench.${run}.`, log),
+      }),
+    );
+    const tls = process.env['TEST_EVENTSTORE_TLS_URL'];
+    if (tls) {
+      const secure = await openLog(`bench.${run}.`, tls);
+      line(
+        'EventStoreDB: append over TLS with a user, 256 in flight',
+        'the same in the plain',
+        0.8,
+        await measure(bench, 'ES TLS', {
+          base: inParallel(256, () => log.appendAll([next()])),
+          target: inParallel(256, () => secure.appendAll([next()])),
+        }),
+      );
+    }
+
     const events = bench.sizes.quick ? 2_000 : 60_000;
-    bench.say(`Fills the event store with ${events.toLocaleString('en-US')} events`);
-    const full = await openLog(`full.${run}.`);
+    const foreign = bench.sizes.quick ? 3_000 : 1_000_000;
     const entries = storedEvents(upstreamEvents(events));
-    for (let from = 0; from < events; from += 1_000) await full.appendAll(entries.slice(from, from + 1_000));
-    const total = events + 1;
-    const bare = following(total, withClient(client, `full.${run}.`));
-    line(
-      'EventStoreDB: following from the beginning',
-      'the bare subscription',
-      0.9,
-      await measure(bench, 'ES following', { base: bare, target: following(total, withAdapter(full)) }),
-    );
-    line(
-      'EventStoreDB: projecting from the beginning',
-      'the bare subscription doing nothing',
-      0.5,
-      await measure(
-        bench,
-        'ES projecting',
-        { base: bare, target: await projecting(full, await bench.database()) },
-        bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 2_000 },
-      ),
-    );
-    await client.dispose();
+    const fill = async (target: EventLog, from: number, to: number): Promise<void> => {
+      for (let at = from; at < to; at += 1_000) await target.appendAll(entries.slice(at, Math.min(at + 1_000, to)));
+    };
+    const database = await bench.database();
+    const follow = async (where: string, prefix: string, target: EventLog): Promise<void> => {
+      const total = events + 1;
+      const bare = following(total, withClient(client, prefix));
+      line(
+        `EventStoreDB: following from the beginning, ${where}`,
+        'the bare subscription',
+        0.9,
+        await measure(bench, `ES following, ${where}`, { base: bare, target: following(total, withAdapter(target)) }),
+      );
+      line(
+        `EventStoreDB: projecting from the beginning, ${where}`,
+        'the bare subscription doing nothing',
+        0.5,
+        await measure(
+          bench,
+          `ES projecting, ${where}`,
+          { base: bare, target: await projecting(target, database) },
+          bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 2_000 },
+        ),
+      );
+      await forget(database.pool);
+    };
+    bench.say(`Fills the event store with ${events.toLocaleString('en-US')} events`);
+    const alone = await openLog(`full.${run}.`);
+    await fill(alone, 0, events);
+    await follow('alone', `full.${run}.`, alone);
+    bench.say(`The same, with ${foreign.toLocaleString('en-US')} events of others before, between and after`);
+    const shared = await openLog(`shared.${run}.`);
+    await fillForeign(client, run, foreign / 3);
+    await fill(shared, 0, events / 2);
+    await fillForeign(client, run, foreign / 3);
+    await fill(shared, events / 2, events);
+    await fillForeign(client, run, foreign / 3);
+    await follow('in a shared store', `shared.${run}.`, shared);
     return { lines };
   },
 };

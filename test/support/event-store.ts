@@ -43,12 +43,12 @@ const server = (url: string) => ({
   },
 });
 
-const serverUrl = process.env['EVENTSTORE_TEST_URL'];
+const serverUrl = process.env['TEST_EVENTSTORE_URL'];
 
 /** How often each fault happens in a spec: the goals ask for five of a real server, and twice shows what a double shows. */
 export const FAULT_ROUNDS = serverUrl === undefined ? 2 : 5;
 
-/** The double, and a real server where the run is told of one (`EVENTSTORE_TEST_URL`). */
+/** The double, and a real server where the run is told of one (`TEST_EVENTSTORE_URL`). */
 export const eventStores: readonly { readonly name: string; readonly open: () => Promise<TestEventStore> }[] = serverUrl
   ? [double, server(serverUrl)]
   : [double];

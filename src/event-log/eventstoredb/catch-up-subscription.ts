@@ -203,7 +203,7 @@ export class CatchUpSubscription {
       this.watch(end);
     } catch (error) {
       // The instant stays where it was, and everyone who reads it sees that nothing newer is known.
-      if (error instanceof Unavailable) return this.ends.failed();
+      if (error instanceof Unavailable) return;
       this.fail(error as Error);
     }
   }

@@ -230,13 +230,17 @@ export class StoreClient {
     await Promise.race([disposed, new Promise((resolve) => setTimeout(resolve, DISCARD_MS).unref())]);
   }
 
-  /** The client forgets a connection that failed, and leaves some of them open. */
+  /**
+   * The client forgets a connection that failed, and leaves it open with the streams that are still on it, the one for
+   * appends always. What is pending there fails, as it would have in the end.
+   */
   private trackChannels(): void {
     const client = this.client as unknown as { createChannel: () => Promise<Channel> };
     const create = client.createChannel;
     client.createChannel = async () => {
-      const channel = await create();
+      void this.client.dispose();
       for (const former of this.channels.splice(0)) former.close();
+      const channel = await create();
       this.channels.push(channel);
       if (this.isDiscarded) channel.close();
       else this.onConnection();

@@ -4,7 +4,8 @@ const MAX_ENDS = 64;
  * believed only after it has led for so long without a pause, but for the first one of the process.
  */
 const PROBATION_MS = 5_000;
-const MAX_PAUSE_MS = 1_000;
+/** No other is elected while one answers within less: the least that was seen of a frozen one is 3.7 s. */
+const MAX_PAUSE_MS = 2_000;
 
 interface Asked {
   /** ms, by the wall clock */
@@ -21,7 +22,7 @@ export class EndOfLog {
   private ends: { readonly at: number; readonly position: bigint }[] = [];
   private asOf = 0;
   private connections: number | undefined;
-  private hasFailed = false;
+  private answeredAt = 0;
   private believedFrom = Number.NEGATIVE_INFINITY;
   private behindSince: number | undefined;
 
@@ -32,19 +33,14 @@ export class EndOfLog {
   observe(position: bigint, { at, now, connections }: Asked): void {
     this.last = position;
     const answered = performance.now();
-    const isFirst = this.connections === undefined;
-    const hasPaused = this.hasFailed || answered - now > MAX_PAUSE_MS;
-    if (!isFirst && (hasPaused || this.connections !== connections)) this.believedFrom = answered + PROBATION_MS;
+    const hasPaused = answered - this.answeredAt > MAX_PAUSE_MS;
+    if (this.connections !== undefined && (hasPaused || this.connections !== connections))
+      this.believedFrom = answered + PROBATION_MS;
     this.connections = connections;
-    this.hasFailed = false;
+    this.answeredAt = answered;
     if (now < this.believedFrom) return;
     if (this.ends.length >= MAX_ENDS) this.ends.splice(MAX_ENDS / 2, 1);
     this.ends.push({ at, position });
-  }
-
-  /** The end could not be looked at. */
-  failed(): void {
-    this.hasFailed = true;
   }
 
   /** @returns the instant (ms) up to which everything answered has been handed over, now that this position has */

@@ -87,7 +87,8 @@ export const appendFailure = (stream: string, expected: ExpectedRevision, error:
 const isStrayClientRejection = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   const { code, type } = error as FailedCall;
-  if (/db-client.*(batchAppend|backpressuredWrite)|grpc-js/.test(error.stack ?? '')) return true;
+  // Also where a cluster without a leader cannot be found: the client looks for it beside the call that asked for it.
+  if (/db-client.*(batchAppend|backpressuredWrite|discover)|grpc-js/i.test(error.stack ?? '')) return true;
   return typeof type === 'string' && typeof code === 'number';
 };
 

@@ -27,7 +27,7 @@ import { Random } from '../../support/random.js';
 
 const BATCH = 50;
 /** Each waits for the other projector to take over; the goals ask for ten. */
-const KILLS = Number(process.env['EVENTSTORE_TEST_KILLS'] ?? 2);
+const KILLS = Number(process.env['TEST_EVENTSTORE_KILLS'] ?? 2);
 
 function* everything(random: Random) {
   yield* brandsAndFlags();

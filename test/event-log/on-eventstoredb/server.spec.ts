@@ -13,7 +13,7 @@ import { FAULT_ROUNDS } from '../../support/event-store.js';
 import { eventually } from '../../support/eventually.js';
 import { Load, PATIENCE_MS } from '../load.js';
 
-const { EVENTSTORE_TEST_URL: url, EVENTSTORE_TEST_PID: pid, EVENTSTORE_TEST_START: start } = process.env;
+const { TEST_EVENTSTORE_URL: url, TEST_EVENTSTORE_PID: pid, TEST_EVENTSTORE_START: start } = process.env;
 const MAX_CALL_MS = 3_500;
 
 /** A server that is a process of its own, and may be killed. */
@@ -126,7 +126,9 @@ for (const { name, open } of victims)
           await eventually('the port is free', () => listenerOn(port) === undefined, PATIENCE_MS);
         },
         async () => {
-          spawn('sh', ['-c', victim.start], { detached: true, stdio: 'ignore' }).unref();
+          // A server ends at once over an EVENTSTORE_ variable that it does not know, as ours is.
+          const { EVENTSTORE_URL: _, ...env } = process.env;
+          spawn('sh', ['-c', victim.start], { detached: true, stdio: 'ignore', env }).unref();
           await eventually('the server listens again', () => (running = listenerOn(port) ?? 0) > 0, PATIENCE_MS);
         },
       );
