@@ -96,6 +96,8 @@ describe('The built service with its log in EventStoreDB', () => {
   });
 
   for (const { name, open } of eventStores) {
+    // A real one under load has forgotten an id by the time it is sent again, and stores it twice. It counts once.
+    const mayDouble = name === 'EventStoreDB';
     it(`${name}: two APIs and two projectors count the same, after ${KILLS} kills of a projector`, async () => {
       const store = await open();
       scene.later(() => store.release());
@@ -118,7 +120,7 @@ describe('The built service with its log in EventStoreDB', () => {
       stop.abort();
       await delivering;
       expect(sender.history.acknowledged.length).toBeGreaterThan(200);
-      expect(await recount(one.url)).toEqual([]);
+      expect(await recount(one.url, mayDouble)).toEqual([]);
       // Log and read models are those of both.
       await counted(other.url);
       expect(await checkMetrics(other.url, keys, sentOf(await wholeLog(log)), 11)).toEqual([]);
@@ -146,7 +148,7 @@ describe('The built service with its log in EventStoreDB', () => {
       await keysKnown(service.url, keys);
       await counted(service.url);
       expect(await answers()).toEqual(before);
-      expect(await recount(service.url)).toEqual([]);
+      expect(await recount(service.url, mayDouble)).toEqual([]);
     }, 120_000);
   }
 
