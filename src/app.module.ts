@@ -4,6 +4,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { AssetCheckModule } from './asset-check/asset-check.module.js';
+import { readSourcesFile, type SourcesSettings } from './asset-check/sources-file.js';
 import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
 import { Config } from './config.js';
 import { EventLogModule } from './event-log/event-log.module.js';
@@ -22,8 +23,8 @@ import { tryWriteLines } from './terminal.js';
 /** The composition root. Pipe and filter are providers, so that every test has the ones of production. */
 @Module({})
 export class AppModule {
-  /** @param config with `databaseUrl` set; whoever starts the process opened the database */
-  static with(config: Config): DynamicModule {
+  /** @param config with `databaseUrl` set; whoever starts the process opened the database and migrated it */
+  static with(config: Config, sources: SourcesSettings = readSourcesFile(config)): DynamicModule {
     return {
       module: AppModule,
       global: true,
@@ -35,7 +36,7 @@ export class AppModule {
         ApiKeysModule,
         IngestionModule,
         MetricsModule,
-        AssetCheckModule,
+        AssetCheckModule.with(sources),
         AssetGroupsModule,
         OrganizationModule,
       ],
@@ -51,8 +52,12 @@ export class AppModule {
 }
 
 /** The whole API, not listening yet. */
-export const createApp = async (config: Config, logger: LoggerService | false): Promise<NestFastifyApplication> => {
-  const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(config), createServer(config), {
+export const createApp = async (
+  config: Config,
+  logger: LoggerService | false,
+  sources?: SourcesSettings,
+): Promise<NestFastifyApplication> => {
+  const app = await NestFactory.create<NestFastifyApplication>(AppModule.with(config, sources), createServer(config), {
     logger,
     bodyParser: false,
     abortOnError: false,

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { LoggerService } from '@nestjs/common';
 import { createApp } from './app.module.js';
-import { readSourcesFile } from './asset-check/sources-file.js';
+import { readSourcesFile, type SourcesSettings } from './asset-check/sources-file.js';
 import { type Config, ConfigError, readConfig, EXIT_CONFIG } from './config.js';
 import { openDatabase } from './postgres/embedded/embedded-postgres.js';
 import { AddressInUse, listenAt } from './http/connections/listen.js';
@@ -14,16 +14,17 @@ import { notifySupervisor, shutdownSignal } from './lifecycle.js';
 import { say } from './terminal.js';
 
 interface Start {
+  readonly sources: SourcesSettings;
   readonly logger: LoggerService;
   readonly release: () => Promise<void>;
   readonly asked: AbortSignal;
 }
 
-const serve = async (config: Config, { logger, release, asked }: Start): Promise<void> => {
+const serve = async (config: Config, { sources, logger, release, asked }: Start): Promise<void> => {
   const log = (line: string): void => logger.log(line, 'main');
   await prepareTables(config.databaseUrl!, log, asked);
   asked.throwIfAborted();
-  const app = await createApp(config, logger);
+  const app = await createApp(config, logger, sources);
   const { opsPort } = config;
   const ops = opsPort === undefined ? undefined : createOpsListener(app);
   const close = async (): Promise<void> => {
@@ -43,15 +44,18 @@ const serve = async (config: Config, { logger, release, asked }: Start): Promise
 
 const run = async (config: Config, asked: AbortSignal): Promise<void> => {
   const logger = createLogger(config);
-  // Again where it is used; here so that a mistake in it stops the start before anything has started.
-  readSourcesFile(config);
+  // First, so that a mistake in it stops the start before anything has started.
+  const sources = readSourcesFile(config);
   const database = await openDatabase(config, (line) => logger.log(line, 'main')).catch((error: unknown) => {
     // A terminal sends its signal to initdb too, whose words would be about something else.
     asked.throwIfAborted();
     throw error;
   });
   try {
-    await serve({ ...config, databaseUrl: database.url }, { logger, release: () => database.release(), asked });
+    await serve(
+      { ...config, databaseUrl: database.url },
+      { sources, logger, release: () => database.release(), asked },
+    );
   } catch (error) {
     // A server of our own must not be left behind by a start that failed.
     await database.release();

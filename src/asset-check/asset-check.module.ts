@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { AssetChecker } from './asset-checker.js';
 import { AssetCheckController } from './asset-check.controller.js';
 import { CheckAssetHandler } from './check-asset.js';
@@ -6,6 +6,7 @@ import { CheckAssetsHandler } from './check-assets.js';
 import { GetAssetHistoryHandler } from './get-asset-history.js';
 import { StatusEntries } from './status-entries.js';
 import { SourceRefresh } from './source-watch.js';
+import { SOURCES, type SourcesSettings } from './sources-file.js';
 
 @Module({
   controllers: [AssetCheckController],
@@ -22,4 +23,8 @@ import { SourceRefresh } from './source-watch.js';
     GetAssetHistoryHandler,
   ],
 })
-export class AssetCheckModule {}
+export class AssetCheckModule {
+  static with(sources: SourcesSettings): DynamicModule {
+    return { module: AssetCheckModule, providers: [{ provide: SOURCES, useValue: sources }] };
+  }
+}

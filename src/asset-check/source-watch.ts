@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { Config } from '../config.js';
 import { Readiness } from '../http/ops/readiness.js';
@@ -9,7 +9,7 @@ import { ListSource } from './lists/list-source.js';
 import { LookupSource, OUTCOMES } from './lookups/lookup-source.js';
 import { OwnStatuses } from './own-statuses.js';
 import type { Source } from './sources.js';
-import { type LookupSettings, readSourcesFile, type SourceSettings } from './sources-file.js';
+import { type LookupSettings, SOURCES, type SourceSettings, type SourcesSettings } from './sources-file.js';
 
 /** How long the start waits for what is near: statuses, files, copies on disk. ms */
 const NEAR_MS = 2_000;
@@ -30,8 +30,13 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
   private readonly own: OwnStatuses | undefined;
   private following: Promise<unknown> | undefined;
 
-  constructor(config: Config, pool: WatchPool, registry: Registry, readiness: Readiness) {
-    const { budgetMs, hostingSuffixes, sources } = readSourcesFile(config);
+  constructor(
+    @Inject(SOURCES) { budgetMs, hostingSuffixes, sources }: SourcesSettings,
+    config: Config,
+    pool: WatchPool,
+    registry: Registry,
+    readiness: Readiness,
+  ) {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
     const onNews = (sentence: string, isBad: boolean): void =>
       isBad ? this.logger.warn(sentence) : this.logger.log(sentence);

@@ -47,6 +47,9 @@ export interface SourcesSettings {
   readonly sources: readonly SourceSettings[];
 }
 
+/** The injection token of the settings, which are read once a start. */
+export const SOURCES = Symbol('sources');
+
 const SHIPPED = fileURLToPath(new URL('./sources.json', import.meta.url));
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

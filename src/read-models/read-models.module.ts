@@ -2,7 +2,6 @@ import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Kysely } from 'kysely';
 import { Pool } from 'pg';
 import { Config } from '../config.js';
-import { migrateReadModels } from './migrate.js';
 import { createReadModels } from './kysely.js';
 import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, WatchPool } from './pools.js';
 
@@ -12,11 +11,7 @@ import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, Wat
     {
       provide: Pool,
       inject: [Config],
-      useFactory: async ({ databaseUrl }: Config): Promise<Pool> => {
-        const pool = createRequestPool(databaseUrl!);
-        await migrateReadModels(pool);
-        return pool;
-      },
+      useFactory: ({ databaseUrl }: Config): Pool => createRequestPool(databaseUrl!),
     },
     {
       provide: MetricsPool,
