@@ -24,7 +24,7 @@ export class RequestLimit {
 }
 
 export class DailyQuota {
-  /** What the organization may store in a UTC day by its own ingest keys and by changes of group members. @example 10000000 */
+  /** What the organization's own ingest keys may send in a UTC day. @example 10000000 */
   perDay!: number;
   /** What is left of it today, as of the last second. @example 9999000 */
   remaining!: number;
