@@ -7,6 +7,7 @@ import { AssetCheckModule } from './asset-check/asset-check.module.js';
 import { readSourcesFile, type SourcesSettings } from './asset-check/sources-file.js';
 import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
 import { Config } from './config.js';
+import { serveDashboard } from './dashboard/serve-dashboard.js';
 import { EventLogModule } from './event-log/event-log.module.js';
 import { AccessLogOutput } from './http/ops/access-log.js';
 import { ErrorFilter } from './http/errors/error.filter.js';
@@ -63,5 +64,6 @@ export const createApp = async (
     abortOnError: false,
   });
   serveOpenApi(app);
+  serveDashboard(app.getHttpAdapter().getInstance());
   return app;
 };

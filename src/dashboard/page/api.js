@@ -1,0 +1,81 @@
+import { Failure, failureOf, failureWithoutAnswer } from './failure.js';
+
+/** Relative to this file, so that it also works under a path of a proxy. */
+const BASE = new URL('../v2/', import.meta.url);
+const PATIENCE_MS = 20_000;
+/** Answers kept for `If-None-Match`; the oldest goes first. */
+const MAX_KEPT = 40;
+
+const urlOf = (path, query) => {
+  const url = new URL(path, BASE);
+  for (const [name, value] of Object.entries(query)) if (value) url.searchParams.set(name, value);
+  return url.href;
+};
+
+/** The API, asked with one key. Whatever fails is thrown as a `Failure`, unless the caller has aborted it. */
+export class Api {
+  #kept = new Map();
+
+  constructor(key) {
+    this.key = key;
+  }
+
+  /** @returns `{ body, asOf }`: the same body object while its content stays; `asOf` is undefined where none is given */
+  async get(path, query, signal) {
+    const url = urlOf(path, query);
+    const kept = this.#kept.get(url);
+    const headers = kept === undefined ? {} : { 'if-none-match': kept.tag };
+    const response = await this.#send(url, { headers, signal });
+    const asOf = response.headers.get('x-as-of') ?? undefined;
+    if (response.status === 304) return { body: kept.body, asOf };
+    const body = await readBody(() => response.json(), signal);
+    this.#keep(url, response.headers.get('etag'), body);
+    return { body, asOf };
+  }
+
+  async getCsv(path, query) {
+    const response = await this.#send(urlOf(path, query), { headers: { accept: 'text/csv' } });
+    return readBody(() => response.text());
+  }
+
+  async post(path, value, signal) {
+    const headers = { 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body: JSON.stringify(value), signal };
+    const response = await this.#send(urlOf(path, {}), init);
+    return readBody(() => response.json(), signal);
+  }
+
+  #keep(url, tag, body) {
+    if (tag === null) return;
+    this.#kept.delete(url);
+    this.#kept.set(url, { tag, body });
+    if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value);
+  }
+
+  async #send(url, { headers, signal, ...init }) {
+    const timeout = AbortSignal.timeout(PATIENCE_MS);
+    const response = await readBody(
+      () =>
+        fetch(url, {
+          ...init,
+          headers: { accept: 'application/json', ...headers, 'x-api-key': this.key },
+          // The browser's cache would keep one key's answers for the next.
+          cache: 'no-store',
+          credentials: 'omit',
+          signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+        }),
+      signal,
+    );
+    if (!response.ok && response.status !== 304) throw await failureOf(response);
+    return response;
+  }
+}
+
+const readBody = async (read, signal) => {
+  try {
+    return await read();
+  } catch (error) {
+    if (signal?.aborted || error instanceof Failure) throw error;
+    throw failureWithoutAnswer(error);
+  }
+};

@@ -1,0 +1,28 @@
+const place = document.getElementById('brand-choice');
+const choice = place.querySelector('select');
+/** In the list; the page is no place to look through more. */
+const MAX_SHOWN = 1_000;
+
+export const load = (api, _question, signal) => api.get('organization/brands', {}, signal);
+
+let listed = '';
+
+/** Hidden where brands have no metrics. The list is replaced only where it has changed, as it may be open. */
+export const show = ({ body: { brands } }) => {
+  const available = brands.filter(({ metricsAvailable }) => metricsAvailable).slice(0, MAX_SHOWN);
+  const list = JSON.stringify(available);
+  if (list === listed) return;
+  listed = list;
+  const chosen = choice.value;
+  choice.replaceChildren(new Option('Whole organization', ''));
+  choice.append(...available.map(({ slug, name }) => new Option(name ?? slug, slug)));
+  choice.value = available.some(({ slug }) => slug === chosen) ? chosen : '';
+  place.hidden = available.length === 0;
+  if (choice.value !== chosen) choice.dispatchEvent(new Event('change', { bubbles: true }));
+};
+
+export const clear = () => {
+  listed = '';
+  choice.replaceChildren();
+  place.hidden = true;
+};

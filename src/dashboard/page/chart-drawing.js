@@ -1,0 +1,51 @@
+/** Chart.js comes as a classic script, before the modules. */
+const { Chart } = globalThis;
+const DARK = matchMedia('(prefers-color-scheme: dark)');
+
+/** By canvas: how to make its configuration, and the chart. */
+const drawn = new Map();
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const fontSize = () => 0.8 * Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+
+const setDefaults = () => {
+  Chart.defaults.animation = false;
+  Chart.defaults.maintainAspectRatio = false;
+  Chart.defaults.color = colour('quiet');
+  Chart.defaults.borderColor = colour('line');
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  Chart.defaults.font.size = fontSize();
+};
+
+const update = ({ chart, make }) => {
+  const { data, options } = make(colour);
+  chart.data = data;
+  chart.options = options;
+  chart.update('none');
+};
+
+/**
+ * Draws a chart, or draws it again with other figures.
+ * @param make the configuration of Chart.js, from colours by name
+ * @param label what the chart shows, in words
+ */
+export const draw = (canvas, label, make) => {
+  canvas.setAttribute('aria-label', label);
+  const known = drawn.get(canvas);
+  if (known !== undefined) return update(Object.assign(known, { make }));
+  setDefaults();
+  drawn.set(canvas, { make, chart: new Chart(canvas, make(colour)) });
+};
+
+/** Colours and sizes are the page's; they change with the scheme and the window. */
+const drawAgain = () => {
+  if (drawn.size === 0) return;
+  setDefaults();
+  drawn.forEach(update);
+};
+DARK.addEventListener('change', drawAgain);
+let size = 0;
+addEventListener('resize', () => {
+  if (size !== fontSize()) drawAgain();
+  size = fontSize();
+});

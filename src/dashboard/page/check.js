@@ -1,0 +1,48 @@
+import { element, fillTable } from './table.js';
+
+const place = document.getElementById('check');
+const form = place.querySelector('form');
+const verdict = place.querySelector('.verdict');
+const sources = place.querySelector('details');
+
+const COLUMNS = ['Source', 'Status', 'Reason', 'Entry'];
+
+const showVerdict = ({ status, message, sources: answers }) => {
+  verdict.replaceChildren(
+    element('strong', status, { class: `status ${status.toLowerCase()}` }),
+    element('p', message),
+  );
+  const rows = answers.map(({ source, status: said, mode, reason, match }) => [
+    source,
+    mode === 'DISABLED' ? 'not asked' : said,
+    reason,
+    match,
+  ]);
+  fillTable(sources, COLUMNS, rows);
+  sources.hidden = false;
+};
+
+/** Has the form ask; only the answer to what was asked last is shown. */
+export const startCheck = (apiNow, onFailure) => {
+  let aborter;
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    aborter?.abort();
+    const { signal } = (aborter = new AbortController());
+    verdict.replaceChildren(element('p', 'Checking …'));
+    try {
+      showVerdict(await apiNow().post('asset/check', { content: form.elements.content.value }, signal));
+    } catch (failure) {
+      if (signal.aborted) return;
+      sources.hidden = true;
+      verdict.replaceChildren(element('p', failure.message));
+      onFailure(failure);
+    }
+  });
+};
+
+export const clear = () => {
+  form.reset();
+  verdict.replaceChildren();
+  sources.hidden = true;
+};

@@ -1,0 +1,20 @@
+/** What a spreadsheet takes for a formula where a cell begins with it. */
+const FORMULA = /^[=+\-@\t\r]/;
+const QUOTED = /[",\r\n]/;
+
+const cell = (value) => {
+  const text = typeof value === 'string' && FORMULA.test(value) ? `'${value}` : String(value ?? '');
+  return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+/** RFC 4180, with a header line. */
+export const csvOf = (columns, rows) => [columns, ...rows].map((cells) => `${cells.map(cell).join(',')}\r\n`).join('');
+
+/** Hands a text to the browser as a file to save. */
+export const save = (name, text) => {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+  const link = Object.assign(document.createElement('a'), { href: url, download: `${name}.csv` });
+  link.click();
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+};

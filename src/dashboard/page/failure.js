@@ -1,0 +1,36 @@
+/** An answer that holds no figures, in words for the reader. */
+export class Failure extends Error {
+  /**
+   * @param status of HTTP; 0 where there was no answer
+   * @param retryAfter seconds
+   */
+  constructor(status, sentence, retryAfter) {
+    super(sentence);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+export const NO_KEY = 'This is not a valid key: it is mistyped, revoked or expired, or belongs to no organization.';
+const UNREACHABLE = 'The service cannot be reached. Check your network.';
+const TOO_SLOW = 'The service did not answer in time.';
+
+/** Seconds, as `Retry-After` gives them. */
+const secondsOf = (header) => (/^\d{1,5}$/.test(header ?? '') ? Number(header) : undefined);
+
+const sentenceOf = (status, message, requestId) => {
+  if (status === 401) return NO_KEY;
+  if (status === 403) return `This key may not see this: ${message}.`;
+  if (status === 429) return `Too many requests: ${message}.`;
+  if (status >= 500) return `The service has a problem (${status}: ${message}, request ${requestId}).`;
+  return `${message}.`;
+};
+
+export const failureOf = async (response) => {
+  const { message = response.statusText } = await response.json().catch(() => ({}));
+  const sentence = sentenceOf(response.status, message, response.headers.get('x-request-id') ?? 'unknown');
+  return new Failure(response.status, sentence, secondsOf(response.headers.get('retry-after')));
+};
+
+/** What `fetch` throws where no answer came. */
+export const failureWithoutAnswer = (error) => new Failure(0, error.name === 'TimeoutError' ? TOO_SLOW : UNREACHABLE);

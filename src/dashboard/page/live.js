@@ -1,0 +1,37 @@
+/**
+ * Runs a work again and again while the page is visible.
+ * @param work given a signal that is aborted where it is overtaken; returns after how many ms it is due again
+ */
+export const startLive = (work) => {
+  let timer;
+  let aborter;
+  let due = 0;
+
+  const plan = () => {
+    clearTimeout(timer);
+    if (document.visibilityState === 'visible') timer = setTimeout(now, Math.max(0, due - Date.now()));
+  };
+  const now = async () => {
+    clearTimeout(timer);
+    aborter?.abort();
+    const { signal } = (aborter = new AbortController());
+    // Until it is over it is not due.
+    due = Infinity;
+    const wait = await work(signal);
+    if (signal.aborted) return;
+    due = Date.now() + wait;
+    plan();
+  };
+  const resume = () => due !== Infinity && plan();
+  document.addEventListener('visibilitychange', resume);
+  addEventListener('online', now);
+  return {
+    now,
+    stop: () => {
+      clearTimeout(timer);
+      aborter?.abort();
+      document.removeEventListener('visibilitychange', resume);
+      removeEventListener('online', now);
+    },
+  };
+};

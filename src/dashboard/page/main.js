@@ -1,0 +1,93 @@
+import { Api } from './api.js';
+import * as check from './check.js';
+import { clearFigures, loadFigures } from './figures.js';
+import { NO_KEY } from './failure.js';
+import { forgetKey, keepKey, keptKey, readKey } from './key.js';
+import { startLive } from './live.js';
+import { announce, showProblem } from './problem.js';
+import { startQuestion } from './question.js';
+import { RANGES } from './range.js';
+import { time } from './words.js';
+
+const EVERY_MS = 30_000;
+const [signIn, figures, forget, asOf] = ['sign-in', 'figures', 'forget', 'as-of'].map((id) =>
+  document.getElementById(id),
+);
+const keyForm = document.getElementById('key-form');
+
+let api;
+let live;
+let announced;
+const questionNow = startQuestion(() => live?.now());
+
+const showSignIn = (sentence) => {
+  live?.stop();
+  live = api = announced = undefined;
+  forgetKey();
+  clearFigures();
+  check.clear();
+  asOf.textContent = '';
+  signIn.hidden = false;
+  figures.hidden = forget.hidden = true;
+  showProblem(sentence);
+  keyForm.elements.key.focus();
+};
+
+const endOn401 = (failure) => failure.status === 401 && showSignIn(failure.message);
+
+/** Says what failed and when it is tried again. */
+const waitAfter = (failures) => {
+  const wait = Math.max(EVERY_MS, ...failures.map(({ retryAfter = 0 }) => retryAfter * 1_000));
+  const sentences = [...new Set(failures.map(({ message }) => message))];
+  showProblem(sentences.length === 0 ? '' : `${sentences.join(' ')} Trying again in ${wait / 1_000} seconds.`);
+  return wait;
+};
+
+const refresh = async (signal) => {
+  const question = questionNow();
+  figures.setAttribute('aria-busy', 'true');
+  try {
+    const { asOf: moment, failures } = await loadFigures(api, question, signal);
+    if (signal.aborted) return EVERY_MS;
+    if (failures.some(endOn401)) return EVERY_MS;
+    if (moment !== undefined) asOf.textContent = `Counted up to ${time(moment)}`;
+    const { name } = RANGES[question.range];
+    if (failures.length === 0 && announced !== name) announce(`Figures of ${name} are shown`);
+    announced = name;
+    return waitAfter(failures);
+  } catch (error) {
+    if (signal.aborted) return EVERY_MS;
+    reportError(error);
+    showProblem('The figures cannot be shown: this page has a fault.');
+    return EVERY_MS;
+  } finally {
+    if (!signal.aborted) figures.removeAttribute('aria-busy');
+  }
+};
+
+const showFigures = (key) => {
+  keepKey(key);
+  api = new Api(key);
+  signIn.hidden = true;
+  figures.hidden = forget.hidden = false;
+  showProblem();
+  live = startLive(refresh);
+  void live.now();
+};
+
+keyForm.addEventListener('submit', (event) => {
+  event.preventDefault();
+  const key = readKey(keyForm.elements.key.value);
+  keyForm.reset();
+  if (key === undefined) return showSignIn(NO_KEY);
+  showFigures(key);
+  document.getElementById('main').focus();
+});
+forget.addEventListener('click', () => {
+  showSignIn();
+  announce('The key is forgotten');
+});
+check.startCheck(() => api, endOn401);
+
+if (keptKey() === undefined) showSignIn();
+else showFigures(keptKey());

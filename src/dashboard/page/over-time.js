@@ -1,0 +1,35 @@
+import { intervalFor, queryOf } from './range.js';
+import * as timeline from './timeline.js';
+import * as types from './types.js';
+
+const PATH = 'organization/metrics/timeline';
+
+const intervalOf = ({ startDate, endDate }, widthPx) =>
+  intervalFor(Date.parse(startDate), Date.parse(endDate), widthPx);
+
+/** The timeline of the range, which the charts over time and by type are both drawn from, so that they agree. */
+export const load = async (api, question, signal) => {
+  const query = queryOf(question);
+  const widthPx = timeline.width();
+  let interval = 'year';
+  if (query.startDate !== undefined) {
+    const endDate = query.endDate === undefined ? new Date().toISOString() : `${query.endDate}T23:59:59.999Z`;
+    interval = intervalOf({ ...query, endDate }, widthPx);
+  } else {
+    // How long all time is, the service says.
+    const { body } = await api.get(PATH, { ...query, interval }, signal);
+    if (body.points.length > 0) interval = intervalOf(body.window, widthPx);
+  }
+  const answer = await api.get(PATH, { ...query, interval }, signal);
+  return { ...answer, csv: () => api.getCsv(PATH, { ...query, interval }) };
+};
+
+export const show = ({ body, csv }) => {
+  timeline.show(body, csv);
+  types.show(body);
+};
+
+export const clear = () => {
+  timeline.clear();
+  types.clear();
+};

@@ -1,0 +1,66 @@
+import { RANGES, queryOf } from './range.js';
+
+const form = document.getElementById('question');
+const ownDates = document.getElementById('own-dates');
+const { range, startDate, endDate, brandSlug } = form.elements;
+
+const read = () => ({
+  range: range.value,
+  ...(range.value === 'own' && { startDate: startDate.value, endDate: endDate.value }),
+});
+
+/** The range is in the address, so that a reload and a bookmark show it again. */
+const writeAddress = ({ range: name, startDate: first, endDate: last }) => {
+  const query = new URLSearchParams(
+    name === 'own' ? { range: name, startDate: first, endDate: last } : { range: name },
+  );
+  history.replaceState(null, '', `?${query}`);
+};
+
+const readAddress = () => {
+  const query = new URLSearchParams(location.search);
+  if (query.get('range') in RANGES) range.value = query.get('range');
+  startDate.value = query.get('startDate') ?? '';
+  endDate.value = query.get('endDate') ?? '';
+  if (range.value === 'own' && !(startDate.value && endDate.value)) range.value = '30d';
+  ownDates.hidden = range.value !== 'own';
+};
+
+/** Own dates begin as those of the last 30 days. */
+const fillOwnDates = () => {
+  startDate.value ||= queryOf({ range: '30d' }).startDate;
+  endDate.value ||= new Date().toISOString().slice(0, 10);
+};
+
+const isUsable = () => {
+  endDate.setCustomValidity(startDate.value > endDate.value ? 'The last day must not be before the first.' : '');
+  const isOwn = range.value === 'own';
+  startDate.required = endDate.required = isOwn;
+  return !isOwn || form.reportValidity();
+};
+
+/**
+ * What is asked, changed by the reader.
+ * @returns a function that says what it is now
+ */
+export const startQuestion = (onChange) => {
+  readAddress();
+  let question = read();
+  const ask = () => {
+    if (!isUsable()) return;
+    question = read();
+    writeAddress(question);
+    onChange();
+  };
+  form.addEventListener('change', ({ target }) => {
+    ownDates.hidden = range.value !== 'own';
+    if (range.value === 'own') fillOwnDates();
+    // Dates are half typed until the button is pressed.
+    if (target !== startDate && target !== endDate) ask();
+  });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    ask();
+  });
+  return () => (brandSlug.value ? { ...question, brandSlug: brandSlug.value } : question);
+};

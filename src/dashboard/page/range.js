@@ -1,0 +1,50 @@
+const MS_PER_DAY = 86_400_000;
+const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
+
+/** The last days, today included. */
+const lastDays = (days) => (now) => ({ startDate: dateOf(now - (days - 1) * MS_PER_DAY) });
+
+const twelveMonths = (now) => {
+  const start = new Date(now);
+  start.setUTCFullYear(start.getUTCFullYear() - 1);
+  return { startDate: dateOf(start.getTime() + MS_PER_DAY) };
+};
+
+/** Each with its dates (UTC; without an end it ends now), and how it and the time before it are called. */
+export const RANGES = {
+  '7d': { dates: lastDays(7), name: 'the last 7 days', before: 'the 7 days before' },
+  '30d': { dates: lastDays(30), name: 'the last 30 days', before: 'the 30 days before' },
+  '90d': { dates: lastDays(90), name: 'the last 90 days', before: 'the 90 days before' },
+  '12m': { dates: twelveMonths, name: 'the last 12 months', before: 'the 12 months before' },
+  all: { dates: () => ({}), name: 'all time' },
+  own: {
+    dates: (_now, { startDate, endDate }) => ({ startDate, endDate }),
+    name: 'the chosen days',
+    before: 'as many days before',
+  },
+};
+
+/** The query that a question stands for now. */
+export const queryOf = ({ range, brandSlug, ...own }, now = Date.now()) => ({
+  ...RANGES[range].dates(now, own),
+  brandSlug,
+});
+
+/** In days, each with the width that a point needs to be seen (px). */
+const INTERVALS = [
+  ['day', 1],
+  ['week', 7],
+  ['month', 30.4],
+  ['quarter', 91.3],
+  ['year', 365.25],
+];
+const MIN_PX = 9;
+/** The API answers at most this many. */
+const MAX_POINTS = 3_600;
+
+/** The shortest interval whose points have room beside one another. */
+export const intervalFor = (fromMs, toMs, widthPx) => {
+  const room = Math.min(Math.max(widthPx / MIN_PX, 12), MAX_POINTS);
+  const days = (toMs - fromMs) / MS_PER_DAY;
+  return (INTERVALS.find(([, length]) => days / length <= room) ?? INTERVALS.at(-1))[0];
+};
