@@ -36,7 +36,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   organization: FEATURE,
   'api-keys': FEATURE,
   brands: FEATURE,
-  dashboard: ['http'],
+  dashboard: ['errors', 'http'],
   demo: [...FEATURE, 'replay'],
   replay: FEATURE,
   'app.module': 'all of src',

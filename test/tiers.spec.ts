@@ -15,8 +15,11 @@ const roomOf = (spec: string): string => spec.split('/').slice(1, -1).join('/');
 const roomsWhere = (condition: (spec: string) => boolean): string[] =>
   [...new Set(specs.filter(condition).map(roomOf))].sort();
 
-/** Doses of faults and attacks with their counter-tests, the second log's reruns, the bench, and a real Prometheus. */
-const ALL_ONLY = ['bench', 'event-log/on-eventstoredb', 'faults', 'monitoring', 'security'];
+/**
+ * Doses of faults and attacks with their counter-tests, the second log's reruns, the bench, and what needs a real
+ * Chromium or Prometheus.
+ */
+const ALL_ONLY = ['bench', 'browser', 'event-log/on-eventstoredb', 'faults', 'monitoring', 'security'];
 
 /** What a spec imports that belongs to the second tier: a dose, or the log that another spec is run again on. */
 const DOSE = /(?:^|\n)await import\(|\bfrom '[^']*\/(?:stands|withstands)\.js'|\bTEST_LOG\b/;

@@ -1,12 +1,16 @@
-import { readFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { NotFound } from '../errors.js';
+import { ROUTE_NOT_FOUND, sendError } from '../http/errors/error-response.js';
 import { type KeptAnswer, keepAnswer, onceMade, sendKept } from '../http/reference/kept-answer.js';
 
 const FOLDER = join(import.meta.dirname, 'page');
+const PAGE = 'index.html';
 
-/** Nothing but our own files, nothing written into the page as markup, in no frame, and no form is ever sent. */
+/** Nothing but our own files, no text that becomes markup, in no frame, and no form is ever sent. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
@@ -14,73 +18,61 @@ const HEADERS = {
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
 };
+/** Under an address with their version files never change, so that opening the page again is one request. */
+const UNCHANGING = 'public, max-age=31536000, immutable';
 
 const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
 
-/** What the page loads, beside Chart.js. */
-const FILES = [
-  'api.js',
-  'brands.js',
-  'chart-drawing.js',
-  'check.js',
-  'csv.js',
-  'failure.js',
-  'figures.js',
-  'groups.js',
-  'icon.svg',
-  'key.js',
-  'layout.css',
-  'live.js',
-  'main.js',
-  'organization.js',
-  'over-time.js',
-  'parts.css',
-  'problem.js',
-  'question.js',
-  'range.js',
-  'table.js',
-  'takedowns.js',
-  'timeline.js',
-  'totals.js',
-  'types.js',
-  'words.js',
-];
+const keepFile = async (path: string): Promise<KeptAnswer> => keepAnswer(TYPES[extname(path)]!, await readFile(path));
 
-const keepFile = async (name: string): Promise<KeptAnswer> =>
-  keepAnswer(TYPES[extname(name)]!, await readFile(join(FOLDER, name)));
+/** As Chart.js ships it for browsers: a file beside the one that its package exports. */
+const chartJs = (): string => join(dirname(createRequire(import.meta.url).resolve('chart.js')), 'chart.umd.min.js');
 
-/** As Chart.js ships it for a browser; its package exports the directory only by another file in it. */
-const keepChartJs = async (): Promise<KeptAnswer> => {
-  const folder = dirname(createRequire(import.meta.url).resolve('chart.js'));
-  return keepAnswer(TYPES['.js']!, await readFile(join(folder, 'chart.umd.min.js')));
+interface Dashboard {
+  readonly page: KeptAnswer;
+  /** Of the files; the page names them by it. */
+  readonly version: string;
+  readonly files: ReadonlyMap<string, KeptAnswer>;
+}
+
+/** Links are relative, so that the page also works under a path of a proxy. */
+const readDashboard = async (): Promise<Dashboard> => {
+  const names = (await readdir(FOLDER)).filter((name) => name !== PAGE).sort();
+  const paths = [['chart.js', chartJs()] as const, ...names.map((name) => [name, join(FOLDER, name)] as const)];
+  const files = new Map(await Promise.all(paths.map(async ([name, path]) => [name, await keepFile(path)] as const)));
+  const version = createHash('sha256')
+    .update([...files.values()].map(({ tag }) => tag).join())
+    .digest('hex')
+    .slice(0, 16);
+  const page = await readFile(join(FOLDER, PAGE), 'utf8');
+  return { page: await keepAnswer(TYPES['.html']!, page.replaceAll('"./', `"dashboard/${version}/`)), version, files };
 };
 
-/** With a slash at its end the page's folder is where it is itself. */
-const keepPage = async (folder: string): Promise<KeptAnswer> => {
-  const page = await readFile(join(FOLDER, 'index.html'), 'utf8');
-  return keepAnswer(
-    TYPES['.html']!,
-    page.replaceAll('"dashboard/', `"${folder}`).replaceAll('"docs"', folder === '' ? '"../docs"' : '"docs"'),
-  );
-};
-
-/** `GET /dashboard`: a page of the organization's figures. It holds none; its scripts ask the API with the reader's key. */
+/**
+ * `GET /dashboard`: an organization's figures for a person. The page holds none; its scripts ask the API with the key
+ * that its reader types in.
+ */
 export const serveDashboard = (instance: FastifyInstance): void => {
-  const serve = (path: string, make: () => Promise<KeptAnswer>): void => {
-    const kept = onceMade(make);
-    instance.get(path, async (request, reply) => {
-      const file = await kept();
-      void reply.headers(HEADERS);
-      return sendKept(file, request, reply);
-    });
-  };
-  serve('/dashboard', () => keepPage('dashboard/'));
-  serve('/dashboard/', () => keepPage(''));
-  serve('/dashboard/chart.js', keepChartJs);
-  for (const name of FILES) serve(`/dashboard/${name}`, () => keepFile(name));
+  const dashboard = onceMade(readDashboard);
+  instance.get('/dashboard', async (request, reply) => {
+    const { page } = await dashboard();
+    return sendKept(page, request, reply.headers(HEADERS));
+  });
+  instance.get('/dashboard/', (_request, reply) => reply.redirect('../dashboard', 308));
+  instance.get<{ Params: { version: string; file: string } }>('/dashboard/:version/:file', async (request, reply) => {
+    const { version, files } = await dashboard();
+    const file = files.get(request.params.file);
+    if (file === undefined) {
+      sendError(new NotFound(ROUTE_NOT_FOUND), request, reply);
+      return reply;
+    }
+    // While versions are exchanged a page may ask an instance of the other one.
+    const caching = request.params.version === version ? UNCHANGING : undefined;
+    return sendKept(file, request, reply.headers(HEADERS), caching);
+  });
 };

@@ -35,6 +35,8 @@ describe('Requests without a good key', () => {
       '/v2/events',
       '/docs',
       '/docs/start.js',
+      '/dashboard',
+      '/dashboard/1/main.js',
       '/openapi.json',
       '/schemas/ReportFiled.json',
       '/nothing/here',

@@ -1,7 +1,7 @@
 import { Failure, failureOf, failureWithoutAnswer } from './failure.js';
 
 /** Relative to this file, so that it also works under a path of a proxy. */
-const BASE = new URL('../v2/', import.meta.url);
+const BASE = new URL('../../v2/', import.meta.url);
 const PATIENCE_MS = 20_000;
 /** Answers kept for `If-None-Match`; the oldest goes first. */
 const MAX_KEPT = 40;

@@ -44,7 +44,10 @@ export const loadFigures = async (api, question, signal) => {
     else if (shownFor.get(panel) !== key) clearPanel(panel);
   });
   const moments = outcomes.flatMap(({ value }) => value?.asOf ?? []);
-  return { asOf: moments.sort()[0], failures: outcomes.flatMap(({ reason }) => reason ?? []) };
+  return {
+    asOf: moments.toSorted((a, b) => (a < b ? -1 : 1))[0],
+    failures: outcomes.flatMap(({ reason }) => reason ?? []),
+  };
 };
 
 /** Nothing of one key's stays for the next. */

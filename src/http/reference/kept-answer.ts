@@ -36,9 +36,14 @@ const takesGzip = (encodings: string): boolean =>
   encodings.split(',').some((encoding) => GZIP.test(encoding.replaceAll(' ', '').toLowerCase()));
 
 /** Sends it, packed for who takes that, or a 304 to who has it already. */
-export const sendKept = ({ type, body, packed, tag }: KeptAnswer, request: FastifyRequest, reply: FastifyReply) => {
+export const sendKept = (
+  { type, body, packed, tag }: KeptAnswer,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  caching = 'no-cache',
+) => {
   const { 'accept-encoding': encodings = '', 'if-none-match': known } = request.headers;
-  void reply.headers({ 'cache-control': 'no-cache', etag: tag, vary: 'Accept-Encoding' });
+  void reply.headers({ 'cache-control': caching, etag: tag, vary: 'Accept-Encoding' });
   if (isKnown(known, tag)) return reply.code(304).send();
   void reply.type(type);
   if (!takesGzip(String(encodings))) return reply.send(body);

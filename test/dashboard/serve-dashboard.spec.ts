@@ -1,0 +1,94 @@
+import { readdirSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startApp, type TestApp } from '../support/app.js';
+
+let app: TestApp;
+let page: Response;
+let html: string;
+beforeAll(async () => {
+  app = await startApp();
+  page = await fetch(`${app.url}/dashboard`);
+  html = await page.text();
+});
+afterAll(() => app?.close());
+
+/** Where the page's files are, as it says itself. */
+const folder = (): string => /src="(dashboard\/[0-9a-f]{16}\/)main\.js"/.exec(html)![1]!;
+const get = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${app.url}/${path}`, { headers });
+
+describe('GET /dashboard', () => {
+  it('is a page that may load our own files and nothing else, and is in no frame', () => {
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const policy = page.headers.get('content-security-policy')!.split('; ');
+    expect(policy).toEqual(
+      expect.arrayContaining([
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+      ]),
+    );
+    expect(policy.join()).not.toMatch(/unsafe|https?:|data:|\*/);
+    expect(page.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(page.headers.get('referrer-policy')).toBe('no-referrer');
+  });
+
+  it('holds no script, no style and no other host', () => {
+    expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script[^>]*>[^<]|https?:/);
+  });
+
+  it('has every file that it and its scripts name, and no file that nothing names', async () => {
+    const named = new Set<string>();
+    const follow = async (names: Iterable<string>): Promise<void> => {
+      for (const name of names) {
+        if (named.has(name)) continue;
+        named.add(name);
+        const response = await get(folder() + name);
+        expect([name, response.status]).toEqual([name, 200]);
+        const text = await response.text();
+        if (name !== 'chart.js') await follow([...text.matchAll(/from '\.\/([^']+)'/g)].map(([, other]) => other!));
+      }
+    };
+    const linked = [...html.matchAll(/(?:src|href)="dashboard\/[0-9a-f]+\/([^"]+)"/g)].map(([, name]) => name!);
+    await follow(linked);
+    expect([...named].sort()).toEqual(
+      ['chart.js', ...readdirSync('src/dashboard/page').filter((name) => name !== 'index.html')].sort(),
+    );
+  });
+
+  it('is asked for again each time, its files never: their address is their version', async () => {
+    expect(page.headers.get('cache-control')).toBe('no-cache');
+    expect((await get('dashboard', { 'if-none-match': page.headers.get('etag')! })).status).toBe(304);
+    const file = await get(`${folder()}main.js`);
+    expect(file.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(file.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    // A page of another version, while instances are exchanged.
+    expect((await get('dashboard/0123456789abcdef/main.js')).headers.get('cache-control')).toBe('no-cache');
+  });
+
+  it('has nothing else below it', async () => {
+    const beside = ['index.html', 'nothing.js', '..%2fserve-dashboard.js', '%2e%2e%2fserve-dashboard.js', '__proto__'];
+    for (const name of beside) {
+      const response = await get(folder() + name);
+      expect([name, response.status, ((await response.json()) as { code: string }).code]).toEqual([
+        name,
+        404,
+        'NOT_FOUND',
+      ]);
+    }
+  });
+
+  it('sends a reader who ends its address with a slash to the page', async () => {
+    const response = await get('dashboard/');
+    expect([response.redirected, response.url, response.status]).toEqual([true, `${app.url}/dashboard`, 200]);
+  });
+
+  it('is no part of the reference', async () => {
+    expect(await (await get('openapi.json')).text()).not.toContain('/dashboard');
+  });
+});
