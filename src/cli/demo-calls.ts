@@ -68,6 +68,9 @@ export const curlLines = (url: string, { ingest, organization }: KeyHeaders): st
     `curl '${url}/v2/events' -H ${quoted(`@${ingest}`)} -H 'Content-Type: application/cloudevents+json' \\`,
     `  -d '${JSON.stringify(report)}'`,
     '',
+    `The dashboard: ${url}/dashboard?range=all`,
+    `  (it asks for a key: paste the line in ${organization})`,
+    '',
     `The API reference: ${url}/docs`,
   ];
 };

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { Projector } from '../../projections/engine/projector.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -81,7 +81,8 @@ let browser: Browser;
 let key: string;
 const stop = new AbortController();
 let projecting: Promise<void>;
-const contexts: BrowserContext[] = [];
+/** A page with figures, for specs that leave it as it is. */
+let shown: Opened;
 
 const get = async (path: string, apiKey = key): Promise<any> => {
   const response = await fetch(`${app.url}/v2/${path}`, { headers: { 'x-api-key': apiKey } });
@@ -111,7 +112,6 @@ interface Opened {
 
 const open = async (address = '', options: BrowserContextOptions = {}): Promise<Opened> => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  contexts.push(context);
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
   const opened: Opened = { page, errors: [], asked: [], statuses: [] };
@@ -184,6 +184,7 @@ describeWithChromium('The dashboard', () => {
         headers: { 'x-api-key': key, 'content-type': 'application/json' },
         body: JSON.stringify(body),
       });
+    shown = await openFigures();
   });
   afterAll(async () => {
     await browser?.close();
@@ -193,12 +194,11 @@ describeWithChromium('The dashboard', () => {
   });
 
   it('shows what the API answers, in charts and tables, and asks nobody else', async () => {
-    const opened = await openFigures();
-    const { page, errors, asked } = opened;
+    const { page, errors, asked } = shown;
     const { current, difference } = await get(
-      `organization/metrics/comparison${lastAsked(opened, '/metrics/comparison')}`,
+      `organization/metrics/comparison${lastAsked(shown, '/metrics/comparison')}`,
     );
-    expect(lastAsked(opened, '/metrics/comparison')).toBe(`?startDate=${dateDaysAgo(29)}&with=previous`);
+    expect(lastAsked(shown, '/metrics/comparison')).toBe(`?startDate=${dateDaysAgo(29)}&with=previous`);
     expect(current.metrics).toMatchObject({ newThreats: 8, reports: 1, threatsWatchlisted: 1, takedownsFiled: 4 });
     expect(await totals(page)).toEqual(Object.fromEntries(KEYS.map((name) => [name, String(current.metrics[name])])));
     expect(difference.newThreats).toBe(6);
@@ -206,7 +206,7 @@ describeWithChromium('The dashboard', () => {
     expect(await page.locator('[data-metric=reports] .change').textContent()).toBe('no change');
     expect(await page.locator('[data-metric=takedownsFiled] .change').textContent()).toBe('+4 (none before)');
 
-    const { points, interval } = await get(`organization/metrics/timeline${lastAsked(opened, '/timeline')}`);
+    const { points, interval } = await get(`organization/metrics/timeline${lastAsked(shown, '/timeline')}`);
     expect([interval, points.length]).toEqual(['day', 30]);
     const column = (name: string): number[] => points.map((point: Record<string, number>) => point[name]);
     expect(await datasets(page, 'timeline')).toEqual(['newThreats', 'threatsWatchlisted', 'reports'].map(column));
@@ -231,7 +231,7 @@ describeWithChromium('The dashboard', () => {
       ['TWITTER', '2'],
     ]);
 
-    const statistics = await get(`organization/takedowns/statistics${lastAsked(opened, '/statistics')}`);
+    const statistics = await get(`organization/takedowns/statistics${lastAsked(shown, '/statistics')}`);
     const { filed, completed, open: waiting, canceled, retracted, timeToTakedown } = statistics;
     const outcomes = [filed, completed, waiting, canceled, retracted];
     expect(outcomes).toEqual([4, 2, 1, 1, 0]);
@@ -253,7 +253,7 @@ describeWithChromium('The dashboard', () => {
   });
 
   it('names each chart in words for those who do not see it', async () => {
-    const { page } = await openFigures();
+    const { page } = shown;
     for (const [name, words] of [
       ['Threats over time', '8 new threats, by day'],
       ['Blocked threats by type', '6 of 8 (75%) are of the type URL'],
@@ -263,7 +263,7 @@ describeWithChromium('The dashboard', () => {
   });
 
   it('shows names as they are, whatever they hold, and saves no formulas', async () => {
-    const { page, errors } = await openFigures();
+    const { page, errors } = shown;
     expect(await table(page, '#groups')).toEqual([
       [HOSTILE, '2'],
       ['=1+1', '0'],
@@ -286,10 +286,9 @@ describeWithChromium('The dashboard', () => {
   };
 
   it('saves the timeline as the API writes it', async () => {
-    const opened = await openFigures();
-    await opened.page.getByText('Table of threats over time').click();
-    const text = await saved(opened.page, '#timeline');
-    const response = await fetch(`${app.url}/v2/organization/metrics/timeline${lastAsked(opened, '/timeline')}`, {
+    await shown.page.getByText('Table of threats over time').click();
+    const text = await saved(shown.page, '#timeline');
+    const response = await fetch(`${app.url}/v2/organization/metrics/timeline${lastAsked(shown, '/timeline')}`, {
       headers: { 'x-api-key': key, accept: 'text/csv' },
     });
     // The last line ends at the moment of the question.
@@ -337,7 +336,7 @@ describeWithChromium('The dashboard', () => {
   });
 
   it('checks an asset and says who says what', async () => {
-    const { page } = await openFigures();
+    const { page } = shown;
     await page.locator('#content').fill('https://evil.example/login');
     await page.getByRole('button', { name: 'Check' }).click();
     await page.locator('.status.blocked').waitFor();
@@ -479,7 +478,7 @@ describeWithChromium('The dashboard', () => {
   });
 
   it.each([
-    [429, { 'retry-after': '90' }, 'Too many requests: wait a little. Trying again in 90 seconds.'],
+    [429, { 'retry-after': '90' }, 'Too many requests. Trying again in 90 seconds.'],
     [503, { 'x-request-id': 'r1' }, 'has a problem (503: wait a little, request r1). Trying again in 30 seconds.'],
   ])('says what a %d means and when it tries again', async (status, headers, words) => {
     const { page } = await open();
@@ -508,9 +507,15 @@ describeWithChromium('The dashboard', () => {
     expect(errors).toEqual([]);
   });
 
-  it.each([360, 1280, 2560, 3840])('fits a width of %d px, and chooses the interval by it', async (width) => {
-    const opened = await openFigures('?range=90d', { viewport: { width, height: 900 } });
-    expect(await evaluate(opened.page, 'document.documentElement.scrollWidth')).toBe(width);
-    expect(lastAsked(opened, '/timeline')).toContain(width === 360 ? 'interval=week' : 'interval=day');
+  it('fits every screen, and chooses the interval by its width', async () => {
+    const opened = await openFigures('?range=90d', { viewport: { width: 360, height: 740 } });
+    const { page } = opened;
+    for (const width of [360, 1280, 2560, 3840]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.reload();
+      await settled(page);
+      expect(await evaluate(page, 'document.documentElement.scrollWidth')).toBe(width);
+      expect(lastAsked(opened, '/timeline')).toContain(width === 360 ? 'interval=week' : 'interval=day');
+    }
   });
 });

@@ -140,6 +140,8 @@ describe('The demo', () => {
       const response = await fetch(url, init);
       expect([url, response.ok]).toEqual([url, true]);
     }
+    const [, page] = /The dashboard: (\S+)/.exec(first.out())!;
+    expect((await fetch(page!)).status).toBe(200);
   });
 
   it('shows no key, and keeps its keys where nobody else can read them', () => {

@@ -22,9 +22,10 @@ const showVerdict = ({ status, message, sources: answers }) => {
   sources.hidden = false;
 };
 
+let aborter;
+
 /** Has the form ask; only the answer to what was asked last is shown. */
 export const startCheck = (apiNow, onFailure) => {
-  let aborter;
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     aborter?.abort();
@@ -35,13 +36,16 @@ export const startCheck = (apiNow, onFailure) => {
     } catch (failure) {
       if (signal.aborted) return;
       sources.hidden = true;
-      verdict.replaceChildren(element('p', failure.message));
+      const { message, retryAfter } = failure;
+      const again = retryAfter === undefined ? '' : ` Try again in ${retryAfter} seconds.`;
+      verdict.replaceChildren(element('p', message + again));
       onFailure(failure);
     }
   });
 };
 
 export const clear = () => {
+  aborter?.abort();
   form.reset();
   verdict.replaceChildren();
   sources.hidden = true;

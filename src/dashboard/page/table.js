@@ -22,10 +22,15 @@ const rowOf = ([first, ...others]) => {
   return row;
 };
 
-const headOf = (columns) => {
+/** Numbers stand under the right end of their name. */
+const headOf = (columns, [first = []]) => {
   const head = document.createElement('thead');
   const row = document.createElement('tr');
-  row.append(...columns.map((column) => element('th', column, { scope: 'col' })));
+  row.append(
+    ...columns.map((column, index) =>
+      element('th', column, { scope: 'col', ...(typeof first[index] === 'number' && { class: 'n' }) }),
+    ),
+  );
   head.append(row);
   return head;
 };
@@ -39,7 +44,7 @@ export const fillTable = (place, columns, rows, saved) => {
   const table = document.createElement('table');
   const body = document.createElement('tbody');
   body.append(...rows.slice(0, saved?.shown ?? MAX_ROWS).map(rowOf));
-  table.append(headOf(columns), body);
+  table.append(headOf(columns, rows), body);
   place.querySelector('.scroll').replaceChildren(table);
   if (saved === undefined) return;
   const { name, text = () => csvOf(columns, rows) } = saved;

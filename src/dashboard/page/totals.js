@@ -22,7 +22,7 @@ const wordsFor = (metrics, { range, brandSlug }) => {
   const isEmpty = METRICS.every(([key]) => metrics[key] === 0);
   const what = isEmpty
     ? `Nothing has been counted for ${brandSlug ? 'this brand' : 'your organization'} in ${name}.`
-    : `Everything in ${name}${brandSlug ? ' for this brand' : ''}.`;
+    : `${before === undefined ? 'Everything counted so far' : `Counted in ${name}`}${brandSlug ? ' for this brand' : ''}.`;
   return before === undefined ? what : `${what} Changes are against ${before}.`;
 };
 
