@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../projections/asset-statuses.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { OwnStatuses } from '../../src/asset-check/own-statuses.js';
 import { parseContent } from '../../src/assets/parse-content.js';
 import { ArrayLog } from '../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { projectToHead } from '../support/projecting.js';
 import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
 import { hostileContents } from '../assets/hostile-shapes.js';
 import { brief } from './asking.js';
@@ -34,13 +34,7 @@ describe('our own statuses in memory', () => {
   /** Projects what is new in the log. */
   const project = async (events: readonly Sent[]): Promise<ArrayLog> => {
     const log = new ArrayLog(recordedInOrder(events));
-    const stop = new AbortController();
-    const subscribe = log.subscribe.bind(log);
-    log.subscribe = async (after, onBatch, signal) => {
-      await subscribe(after, onBatch, signal);
-      stop.abort();
-    };
-    await new Projector(log, database.pool, [assetStatuses], () => undefined).run(stop.signal);
+    await projectToHead(log, database.pool, [assetStatuses]);
     return log;
   };
 

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, type Pool } from 'pg';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { type Database, openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
@@ -11,6 +10,7 @@ import { createPool } from '../../src/postgres/pool.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { superuserOf } from '../support/superuser.js';
+import { keepProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 import { removeFolder, temporaryFolder } from './installation.js';
 
@@ -71,8 +71,7 @@ const AT = '2026-03-01T10:00:00.000Z';
 const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool) => Promise<void>): Promise<void> => {
   const app = await startApp({ databaseUrl });
   const pool = createPool(databaseUrl, () => {});
-  const stop = new AbortController();
-  const running = new Projector(app.log, pool, PROJECTIONS, () => {}).run(stop.signal);
+  const stopProjecting = keepProjecting(app.log, pool);
   try {
     const asset = { type: 'URL', content: 'evil.example' };
     const times = { createdAt: AT, updatedAt: AT };
@@ -85,8 +84,7 @@ const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool
     });
     await work(app, pool);
   } finally {
-    stop.abort();
-    await running;
+    await stopProjecting();
     await pool.end();
     await app.close();
   }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { ProjectionLags } from '../../src/http/ops/projection-lag.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
+import { keepProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 
 interface Health {
@@ -15,8 +15,7 @@ interface Health {
 }
 
 let app: TestApp;
-const stop = new AbortController();
-let projecting: Promise<void>;
+let stopProjecting: () => Promise<void>;
 
 const ready = async (): Promise<{ status: number; body: Health }> => {
   const response = await fetch(`${app.url}/health/ready`);
@@ -37,12 +36,11 @@ const caughtUp = async (): Promise<boolean> => {
 
 beforeAll(async () => {
   app = await startApp();
-  projecting = new Projector(app.log, app.pool, PROJECTIONS, () => {}).run(stop.signal);
+  stopProjecting = keepProjecting(app.log, app.pool);
   await eventually('all is counted', caughtUp);
 });
 afterAll(async () => {
-  stop.abort();
-  await projecting;
+  await stopProjecting();
   await app?.close();
 });
 

@@ -1,25 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/count-sql.js';
 import { MEASURE } from '../../src/read-models/measure.js';
-import { PROJECTIONS } from '../../projections/registry.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/eventually.js';
+import { keepProjecting } from '../support/projecting.js';
 
 let database: TestDatabase;
 let app: TestApp;
-const stop = new AbortController();
-let running: Promise<void>;
+let stopProjecting: () => Promise<void>;
 
 beforeAll(async () => {
   database = await createDatabase();
   app = await startApp({ databaseUrl: database.url });
-  running = new Projector(app.log, database.pool, PROJECTIONS, () => {}).run(stop.signal);
+  stopProjecting = keepProjecting(app.log, database.pool);
 });
 afterAll(async () => {
-  stop.abort();
-  await running;
+  await stopProjecting();
   await app.close();
   await database.drop();
 });

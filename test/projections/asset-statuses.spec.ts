@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../projections/asset-statuses.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { ArrayLog } from '../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { eventId, recordedInOrder, sent, type Sent } from '../support/upstream.js';
 import { delivered } from './histories.js';
@@ -65,18 +65,8 @@ describe('the projection of asset statuses', () => {
 
   afterEach(() => database.drop());
 
-  const project = async (log: ArrayLog): Promise<void> => {
-    const stop = new AbortController();
-    const troubles: string[] = [];
-    const projector = new Projector(log, database.pool, [assetStatuses], (sentence) => troubles.push(sentence));
-    const subscribe = log.subscribe.bind(log);
-    log.subscribe = async (after, onBatch, signal) => {
-      await subscribe(after, onBatch, signal);
-      stop.abort();
-    };
-    await projector.run(stop.signal);
-    expect(troubles).toEqual([]);
-  };
+  const project = async (log: ArrayLog): Promise<void> =>
+    expect(await projectToHead(log, database.pool, [assetStatuses])).toEqual([]);
 
   const statuses = async (): Promise<Record<string, string>> => {
     const { rows } = await database.pool.query<{ asset: string; status: string }>(
