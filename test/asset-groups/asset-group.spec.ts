@@ -94,9 +94,13 @@ describe('creating a group', () => {
 describe('creating a group with an Idempotency-Key', () => {
   it('gives the first answer again, whatever became of the group', () => {
     const first: Given = [created(1, 'A'), key('k')];
-    expect(given(first).when(create('A', key('k')))).toEqual({ events: [], groupId: 1 });
-    expect(given(first, renamed(1, 'B')).when(create('A', key('k')))).toEqual({ events: [], groupId: 1 });
-    expect(given(first, deleted(1)).when(create('A', key('k')))).toEqual({ events: [], groupId: 1 });
+    expect(given(first).when(create('A', key('k')))).toEqual({ events: [], groupId: 1, replayed: true });
+    expect(given(first, renamed(1, 'B')).when(create('A', key('k')))).toEqual({
+      events: [],
+      groupId: 1,
+      replayed: true,
+    });
+    expect(given(first, deleted(1)).when(create('A', key('k')))).toEqual({ events: [], groupId: 1, replayed: true });
   });
 
   it('records a refusal, so that it stays refused when the name is free again', () => {
