@@ -163,7 +163,7 @@ const inherited = ({ status, match, since }: Opinion, place: number): Opinion =>
 const hosted = ({ match }: Opinion): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
 
 /** Rows of before a change of the rules name an IPv4 address that is mapped into IPv6 as it was. */
-const MAPPED = /^(URL|STATUS_PAGE):(\[::ffff:.*)$/;
+const MAPPED = /^(URL|PAGE):(\[::ffff:.*)$/;
 const currentKey = (asset: string): string => {
   const [, type, content] = MAPPED.exec(asset) ?? [];
   return type === undefined || content === undefined ? asset : assetKey({ type, content });

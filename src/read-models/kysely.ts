@@ -2,9 +2,9 @@ import { Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import type { Tables } from './tables.js';
 
-/** The read models, by the names in `tables.ts`; `schema` is another one while a rebuild fills it. */
-export const createReadModels = (pool: Pool, schema = 'read'): Kysely<Tables> =>
-  new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }).withSchema(schema);
+/** The read models, by the names in `tables.ts`. What is asked often is compiled once instead (`compiled.ts`). */
+export const createReadModels = (pool: Pool): Kysely<Tables> =>
+  new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }).withSchema('read');
 
 /** The read models over one connection, whose transaction and search path somebody else set. */
 export const readModelsOver = (connection: PoolClient): Transaction<Tables> => {

@@ -1,8 +1,6 @@
 import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { Kysely } from 'kysely';
 import { Pool } from 'pg';
 import { Config } from '../config.js';
-import { createReadModels } from './kysely.js';
 import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, WatchPool } from './pools.js';
 
 @Global()
@@ -23,9 +21,8 @@ import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, Wat
       inject: [Config],
       useFactory: ({ databaseUrl }: Config): WatchPool => createWatchPool(databaseUrl!),
     },
-    { provide: Kysely, inject: [Pool], useFactory: (pool: Pool) => createReadModels(pool) },
   ],
-  exports: [Pool, MetricsPool, WatchPool, Kysely],
+  exports: [Pool, MetricsPool, WatchPool],
 })
 export class ReadModelsModule implements OnApplicationShutdown {
   constructor(
