@@ -1,10 +1,28 @@
 import { Kysely, PostgresDialect, type Transaction } from 'kysely';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryResult } from 'pg';
 import type { Tables } from './tables.js';
+
+/** As `pool.query` does it: a connection on which a statement failed is closed, and not given to anybody else. */
+const closingFailed = (pool: Pool): Pick<Pool, 'connect' | 'end'> => {
+  const connect = async (): Promise<PoolClient> => {
+    const connection = await pool.connect();
+    let failed: Error | undefined;
+    const query = async (text: string, values: unknown[]): Promise<QueryResult> => {
+      try {
+        return await connection.query(text, values);
+      } catch (error) {
+        failed = error as Error;
+        throw error;
+      }
+    };
+    return { query, release: () => connection.release(failed) } as unknown as PoolClient;
+  };
+  return { connect, end: () => pool.end() } as Pick<Pool, 'connect' | 'end'>;
+};
 
 /** The read models, by the names in `tables.ts`. What is asked often is compiled once instead (`compiled.ts`). */
 export const createReadModels = (pool: Pool): Kysely<Tables> =>
-  new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }).withSchema('read');
+  new Kysely<Tables>({ dialect: new PostgresDialect({ pool: closingFailed(pool) }) }).withSchema('read');
 
 /** The read models over one connection, whose transaction and search path somebody else set. */
 export const readModelsOver = (connection: PoolClient): Transaction<Tables> => {
