@@ -93,6 +93,20 @@ const BATCH = [
     '2026-03-02T13:00:00.000Z',
     at('2026-03-02T13:00:00.000Z', { groupId: 1, asset: { type: 'URL', content: 'acme-airdrop.example' } }),
   ),
+  {
+    specversion: '1.0',
+    id: 'change-1',
+    source: SOURCE,
+    type: 'AssetStatusChanged',
+    time: '2026-03-02T14:00:00.000Z',
+    data: {
+      changeId: 'change-1',
+      asset: { type: 'URL', content: 'acme-airdrop.example' },
+      status: 'BLOCKED',
+      brandReviews: [{ organization: 'acme', brand: 'acme-wallet' }],
+      createdAt: '2026-03-02T14:00:00.000Z',
+    },
+  },
 ];
 const ONE = threat('threat-1', 'URL', 'phishing.example', 'APPROVED', '2026-03-01T12:00:00.000Z');
 const WRONG = {
@@ -258,6 +272,14 @@ export const OPERATIONS: readonly Operation[] = [
         body: { contents: ['https://polkadot-dot.info/claim', 'https://example.org'] },
       },
       { status: 400, summary: 'No contents', body: { contents: [] } },
+    ],
+  },
+  {
+    id: 'getAssetHistory',
+    scope: 'read',
+    cases: [
+      { status: 200, summary: 'Our own status', body: { content: 'https://acme-airdrop.example' } },
+      { status: 400, summary: 'No content', body: {} },
     ],
   },
   {

@@ -2,15 +2,15 @@ import { ERROR_CODES } from '../errors/error-codes.js';
 
 /** The groups of operations, in the order in which they are read. */
 export const TAGS: readonly (readonly [name: string, description: string])[] = [
-  [
-    'Organization',
-    'What the key of the request stands for: its organization, what it may do, what is left of its limits.',
-  ],
   ['Metrics', 'Reports, blocked threats, watchlist and takedowns, counted at the moment of the request.'],
   ['Asset check', 'Whether an asset is known to be bad or good, who says so and why. UNKNOWN never means safe.'],
   [
     'Asset groups',
     'Named groups for the organization’s assets. A change is seen by the next request, on every instance.',
+  ],
+  [
+    'Organization',
+    'What the key of the request stands for: its organization, what it may do, what is left of its limits.',
   ],
   [
     'Events',

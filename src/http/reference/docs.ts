@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type KeptAnswer, keepAnswer, onceMade, sendKept } from './kept-answer.js';
 
@@ -20,6 +21,7 @@ const page = (folder: string): string => `<!doctype html>
   <title>Threat protection</title>
   <link rel="icon" href="data:,">
   <link rel="stylesheet" href="${folder}/swagger-ui.css">
+  <link rel="stylesheet" href="${folder}/page.css">
 </head>
 <body>
   <div id="swagger-ui"></div>
@@ -27,14 +29,6 @@ const page = (folder: string): string => `<!doctype html>
   <script src="${folder}/start.js"></script>
 </body>
 </html>
-`;
-
-/** Relative to itself, so that it also works under a path of a proxy. */
-const START = `SwaggerUIBundle({
-  url: new URL('../openapi.json', document.currentScript.src).href,
-  dom_id: '#swagger-ui',
-  deepLinking: true,
-});
 `;
 
 const HTML = 'text/html; charset=utf-8';
@@ -47,11 +41,14 @@ const swaggerUi = (file: string): Promise<Buffer> => {
   return readFile(resolve(`swagger-ui-dist/${file}`));
 };
 
+const ours = (file: string): Promise<Buffer> => readFile(join(import.meta.dirname, 'page', file));
+
 /** What there is under `/docs`. */
 const FILES: Readonly<Record<string, () => Promise<KeptAnswer>>> = {
   '/docs': () => keepAnswer(HTML, page('docs')),
   '/docs/': () => keepAnswer(HTML, page('.')),
-  '/docs/start.js': () => keepAnswer(SCRIPT, START),
+  '/docs/start.js': async () => keepAnswer(SCRIPT, await ours('start.js')),
+  '/docs/page.css': async () => keepAnswer(STYLE, await ours('page.css')),
   '/docs/swagger-ui.css': async () => keepAnswer(STYLE, await swaggerUi('swagger-ui.css')),
   '/docs/swagger-ui-bundle.js': async () => keepAnswer(SCRIPT, await swaggerUi('swagger-ui-bundle.js')),
 };
