@@ -31,7 +31,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'retry-after': '1',
 };
 const VOLATILE: readonly (readonly [field: RegExp, value: unknown])[] = [
-  [/^(?:since|resetsAt|startedAt|changedAt|fetchedAt|loadedAt)$/, '2026-03-03T00:00:00.000Z'],
+  [/^(?:since|watchedSince|resetsAt|startedAt|changedAt|fetchedAt|loadedAt)$/, '2026-03-03T00:00:00.000Z'],
   [/^(?:resetSeconds|age\w*)$/, 42],
   [/^(?:head|position)$/, '1042'],
   [/^lagSeconds$/, 0],
