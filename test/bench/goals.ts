@@ -7,6 +7,8 @@ import { metricsQuery } from './metrics-query.js';
 import { metricsQueryGrowth } from './metrics-query-growth.js';
 import { metricsOverHttp } from './metrics-over-http.js';
 import { metricsAnyRange } from './metrics-any-range.js';
+import { timeline } from './timeline.js';
+import { takedownStatistics } from './takedown-statistics.js';
 import { projectAgainstCopy } from './project-against-copy.js';
 import { projectAgainstRowByRow } from './project-against-row-by-row.js';
 import { catchUpAgainstIdleConsumer } from './catch-up-against-idle-consumer.js';
@@ -29,6 +31,8 @@ export const GOALS: readonly Goal[] = [
   metricsQueryGrowth,
   metricsOverHttp,
   metricsAnyRange,
+  timeline,
+  takedownStatistics,
   projectAgainstCopy,
   projectAgainstRowByRow,
   catchUpAgainstIdleConsumer,
