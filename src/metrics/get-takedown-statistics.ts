@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Unprocessable } from '../errors.js';
 import { OUTCOME } from '../read-models/takedown-outcome.js';
-import { MAX_TYPES } from './count-sql.js';
+import { MAX_TYPES, TOO_MANY } from './count-sql.js';
 import { MetricsQueries } from './metrics-queries.js';
 import type { AskedRange } from './range.js';
 import { type CountedTakedowns, takedownStatistics, type Times } from './takedown-statistics-sql.js';
@@ -23,14 +23,14 @@ export class GetTakedownStatistics extends Query<TakedownStatisticsAsOf> {
   }
 }
 
-const timesOf = (count: number, times: Times): TakedownTimes => {
+const timesOf = ([, count, times]: readonly [unknown, number, Times]): TakedownTimes => {
   const [median, p90, p99, longest] = times ?? [null, null, null, null];
   return { count, median, p90, p99, longest };
 };
 
 /** @throws Unprocessable where an answer cannot hold as many types */
-const toStatistics = ({ outcomes, all: [count, times], byType }: CountedTakedowns): TakedownStatistics => {
-  if ((byType?.length ?? 0) > MAX_TYPES)
+const toStatistics = ({ outcomes, times }: CountedTakedowns): TakedownStatistics => {
+  if (times === TOO_MANY)
     throw new Unprocessable(`An answer holds at most ${MAX_TYPES} asset types; ask for a shorter range`);
   const ended = new Map(outcomes);
   const [open, completed, canceled, retracted] = [
@@ -48,9 +48,9 @@ const toStatistics = ({ outcomes, all: [count, times], byType }: CountedTakedown
     retracted,
     completionRate: filed === 0 ? null : completed / filed,
     timeToTakedown: {
-      ...timesOf(count ?? 0, times),
-      byType: (byType ?? [])
-        .map(([type, n, timesOfType]) => ({ type, ...timesOf(n, timesOfType) }))
+      ...timesOf(times.find(([type]) => type === null)!),
+      byType: times
+        .flatMap((each) => (each[0] === null ? [] : [{ type: each[0], ...timesOf(each) }]))
         .sort((a, b) => b.count - a.count || (a.type < b.type ? -1 : 1)),
     },
   };

@@ -1,7 +1,8 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { TimeSlices } from '../cooperative/time-slices.js';
 import { MetricsQueries } from './metrics-queries.js';
 import type { AskedRange } from './range.js';
-import { type CountedTimeline, type Interval, TIMELINE, timelineValues } from './timeline-sql.js';
+import { type CountedTimeline, type Interval, timelineStatement } from './timeline-sql.js';
 import type { Timeline } from './timeline.dto.js';
 import { toTimeline } from './timeline.js';
 
@@ -26,7 +27,10 @@ export class GetTimeline extends Query<TimelineAsOf> {
 
 @QueryHandler(GetTimeline)
 export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
-  constructor(private readonly queries: MetricsQueries) {}
+  constructor(
+    private readonly queries: MetricsQueries,
+    private readonly slices: TimeSlices,
+  ) {}
 
   /**
    * @throws as `MetricsQueries.run`
@@ -35,9 +39,9 @@ export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
   execute(query: GetTimeline): Promise<TimelineAsOf> {
     const { organization, brand, interval } = query;
     return this.queries.run(query, async (count, range, now) => {
-      const values = timelineValues(organization, brand ?? '', range, interval, now);
-      const counted = await count<CountedTimeline>({ ...TIMELINE, values });
-      return { timeline: toTimeline(counted, range, interval, now), asOf: counted.asOf ?? 0, clock: [now] };
+      const counted = await count<CountedTimeline>(timelineStatement(organization, brand ?? '', range, interval, now));
+      const timeline = await this.slices.run(organization, toTimeline(counted, range, interval, now));
+      return { timeline, asOf: counted.asOf ?? 0, clock: [now] };
     });
   }
 }

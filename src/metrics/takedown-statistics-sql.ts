@@ -1,11 +1,9 @@
 import { OUTCOME } from '../read-models/takedown-outcome.js';
-import { countValues, MAX_TYPES } from './count-sql.js';
+import { countValues, MAX_TYPES, TOO_MANY } from './count-sql.js';
 import type { Range } from './range.js';
 
 /** As shares of those that were completed; the last one is the longest. Each is a time that one of them took. */
 const SHARES = 'array[0.5, 0.9, 0.99, 1]';
-const TIMES_OF = (times: string): string =>
-  `(select array_to_json(percentile_disc(${SHARES}) within group (order by ms)) from ${times} ms)`;
 
 /**
  * Counts takedowns by outcome and says how long they took, in one statement and so of one snapshot. Outcomes of whole
@@ -14,18 +12,11 @@ const TIMES_OF = (times: string): string =>
  * $1 to $8 as those of `COUNT`: $5 and $8 are the whole range.
  * @param owned which takedowns are meant @param dated by which instant an outcome is in the range
  */
-const statistics = (name: string, owned: string, dated: string) => {
+const statistics = (owned: string, dated: string): string => {
   const edge = (first: string, last: string): string => `
           select outcome, 1 from read.takedowns
           where ${owned} and outcome is not null and ${dated} between ${first}::bigint and ${last}::bigint`;
-  return {
-    name,
-    text: `
-    with took as materialized (
-      select type, count(*) as n, array_agg(updated_at - created_at) as times from read.takedowns
-      where ${owned} and outcome = ${OUTCOME.completed} and updated_at between $5::bigint and $8::bigint
-      group by type limit ${MAX_TYPES + 1}
-    )
+  return `
     select
       (select as_of from read.checkpoints where projection = 'takedowns') as "asOf",
       (select json_agg(json_build_array(outcome, n)) from (
@@ -36,18 +27,20 @@ const statistics = (name: string, owned: string, dated: string) => {
           union all ${edge('$7', '$8')}
         ) parts group by outcome
       ) outcomes) as outcomes,
-      (select json_build_array(sum(n), ${TIMES_OF('took, unnest(times)')}) from took) as all,
-      (select json_agg(json_build_array(type, n, ${TIMES_OF('unnest(times)')})) from took) as "byType"`,
-  };
+      (select case
+          when count(*) > ${MAX_TYPES} + 1 then '"${TOO_MANY}"' else json_agg(json_build_array(type, n, times))
+        end
+      from (
+        select type, count(*) as n, percentile_disc(${SHARES}) within group (order by took) as times
+        from read.takedowns
+        where ${owned} and outcome = ${OUTCOME.completed} and updated_at between $5::bigint and $8::bigint
+        group by grouping sets ((type), ()) limit ${MAX_TYPES} + 2
+      ) types) as times`;
 };
 
 // $2 is '' here, and has to be named: PostgreSQL asks what type it is.
-const OF_ORGANIZATION = statistics('takedown-statistics', `organization = $1 and $2 = ''`, 'created_at');
-const OF_BRAND = statistics(
-  'takedown-statistics-of-brand',
-  `organization = $1 and brand = $2 and brand <> ''`,
-  'updated_at',
-);
+const OF_ORGANIZATION = statistics(`organization = $1 and $2 = ''`, 'created_at');
+const OF_BRAND = statistics(`organization = $1 and brand = $2 and brand <> ''`, 'updated_at');
 
 /** Those of `SHARES`, ms; null where there is none. */
 export type Times = readonly [median: number, p90: number, p99: number, longest: number] | null;
@@ -58,11 +51,12 @@ export interface CountedTakedowns {
   readonly asOf: number | null;
   /** Null: none. */
   readonly outcomes: readonly (readonly [outcome: number, n: number])[] | null;
-  readonly all: readonly [n: number | null, times: Times];
-  readonly byType: readonly (readonly [type: string, n: number, times: Times])[] | null;
+  /** Of each type, and of all of them: null. */
+  readonly times: readonly (readonly [type: string | null, n: number, times: Times])[] | typeof TOO_MANY;
 }
 
+/** Without a name: it is planned for the range at hand, since a short one and a long one are read from other indexes. */
 export const takedownStatistics = (organization: string, brand: string | undefined, range: Range) => ({
-  ...(brand === undefined ? OF_ORGANIZATION : OF_BRAND),
+  text: brand === undefined ? OF_ORGANIZATION : OF_BRAND,
   values: countValues(organization, brand ?? '', range),
 });

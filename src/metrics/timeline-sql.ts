@@ -1,5 +1,5 @@
 import { dayOf, EARLIEST, LATEST, MS_PER_DAY } from '../events/instant.js';
-import { countValues, OTHER_MEASURES } from './count-sql.js';
+import { countValues, OTHER_MEASURES, TOO_MANY } from './count-sql.js';
 import type { Range } from './range.js';
 
 /** ISO weeks, which begin on Monday; quarters that begin with January, April, July and October. All UTC. */
@@ -17,45 +17,50 @@ const STEPS: Readonly<Record<Interval, string>> = {
 
 /** Ten years of days. */
 export const MAX_POINTS = 3_660;
-/**
- * Counts of a type at a point: 30 types on each of ten years' days. An answer is made in one turn of the event loop,
- * which nobody else's request should have to wait for.
- */
+/** Counts of a type at a point: 30 types on each of ten years' days. */
 export const MAX_CELLS = 110_000;
 
-/** At which point a day is, from 1. The starts are an array that is made once, and searched by halves. */
-const POINT = 'width_bucket(day, (select starts from starts))';
+const OWNED = 'organization = $1 and brand = $2';
+const OF_RANGE = `${OWNED} and at between $5::bigint and $8::bigint`;
+const DAY_OF = (at: string): string => `floor(${at} / ${MS_PER_DAY}.0)::int`;
+
+/**
+ * Rows of a table of day counts as rows of points, from 1. A day is a point. Other points are summed one by one, each
+ * from its piece of the index: grouping all rows by type and point at once takes half as long again.
+ */
+const atPoints = (isByDay: boolean, key: string, table: string, condition = ''): string => {
+  const rows = `from ${table} where ${OWNED} ${condition} and day between`;
+  if (isByDay) return `select ${key}, day - (select starts[1] from starts) + 1 as point, n ${rows} $3::int and $4::int`;
+  const [first, last] = ['greatest($3::int, start)', 'least($4::int, coalesce(starts[point + 1] - 1, $4::int))'];
+  return `
+          select ${key}, point, n
+          from starts, unnest(starts) with ordinality place (start, point),
+            lateral (select ${key}, sum(n)::bigint as n ${rows} ${first} and ${last} group by ${key}) sums
+          where cardinality(starts) <= ${MAX_POINTS}`;
+};
+
+/** Arrays as text: a row is parsed by itself, so that no parsing takes long. */
+const BY_KEY = 'array_agg(point)::text as points, array_agg(n)::text as counts';
 
 const edgeFacts = (first: string, last: string): string => `
-      (select json_agg(json_build_array(measure, type, n)) from (
+      (select case when count(*) > ${MAX_CELLS} then '"${TOO_MANY}"' else json_agg(json_build_array(measure, type, n)) end
+      from (
         select measure, type, count(*) as n from read.facts
-        where organization = $1 and brand = $2 and at between ${first}::bigint and ${last}::bigint
+        where ${OWNED} and at between ${first}::bigint and ${last}::bigint
         group by measure, type limit ${MAX_CELLS + 1}
       ) facts)`;
 
-/**
- * Counts a window by interval in one statement, so that every point is of one snapshot. Whole days come from `days` and
- * `type_days`; the broken days at the edges, which belong to the first and the last point, from `facts`. A window
- * without a start begins with the interval of the first fact; one without an end lasts until now, or to the last fact
- * where that is later.
- *
- * $1 to $8 as those of `COUNT`, $9 the interval and $10 its length; the window's days $11 and $12, null where it has no
- * start or no end, and $13 today.
- */
-export const TIMELINE = {
-  name: 'metrics-timeline',
+const timeline = (name: string, isByDay: boolean) => ({
+  name,
   text: `
     with known as materialized (
       select
-        (select at from read.facts where organization = $1 and brand = $2 and at between $5::bigint and $8::bigint
-         order by at limit 1) as first_at,
-        (select at from read.facts where organization = $1 and brand = $2 and at between $5::bigint and $8::bigint
-         order by at desc limit 1) as last_at
+        (select at from read.facts where ${OF_RANGE} order by at limit 1) as first_at,
+        (select at from read.facts where ${OF_RANGE} order by at desc limit 1) as last_at
     ), ends as materialized (
-      select coalesce($11::int, floor(first_at / ${MS_PER_DAY}.0)::int, last_day) as first_day, last_day
+      select coalesce($11::int, ${DAY_OF('first_at')}, last_day) as first_day, last_day
       from (
-        select first_at, coalesce($12::int, greatest($13::int, floor(last_at / ${MS_PER_DAY}.0)::int)) as last_day
-        from known
+        select first_at, coalesce($12::int, greatest($13::int, ${DAY_OF('last_at')})) as last_day from known
       ) last
     ), starts as materialized (
       select array_agg(start order by start) as starts from (
@@ -73,27 +78,37 @@ export const TIMELINE = {
       (select last_at from known) as "lastAt",
       (select starts from starts) as starts,
       (select json_agg(json_build_array(measure, points, counts)) from (
-        select measure, json_agg(point) as points, json_agg(n) as counts from (
-          select measure, ${POINT} as point, sum(n)::bigint as n from read.days
-          where organization = $1 and brand = $2 and measure in (${OTHER_MEASURES.join(', ')})
-            and day between $3::int and $4::int
-          group by 1, 2
-        ) at_points group by measure
+        select measure, ${BY_KEY}
+        from (${atPoints(isByDay, 'measure', 'read.days', `and measure in (${OTHER_MEASURES.join(', ')})`)}) at_points
+        group by measure
       ) measures) as measures,
-      (select json_agg(json_build_array(type, points, counts)) from (
-        select type, json_agg(point) as points, json_agg(n) as counts from (
-          select type, ${POINT} as point, sum(n)::bigint as n from read.type_days
-          where organization = $1 and brand = $2 and day between $3::int and $4::int
-          group by 1, 2 limit ${MAX_CELLS + 1}
-        ) at_points group by type
+      (select case
+          when sum(cells) > ${MAX_CELLS} then '"${TOO_MANY}"' else json_agg(json_build_array(type, points, counts))
+        end
+      from (
+        select type, count(*) as cells, ${BY_KEY}
+        from (${atPoints(isByDay, 'type', 'read.type_days')} limit ${MAX_CELLS + 1}) at_points
+        group by type
       ) types) as types,
       ${edgeFacts('$5', '$6')} as "firstFacts",
       ${edgeFacts('$7', '$8')} as "lastFacts"`,
-};
+});
 
-/** Points count from 1. */
-export type AtPoints<Key> = readonly (readonly [key: Key, points: readonly number[], counts: readonly number[]])[];
-type EdgeFacts = readonly (readonly [measure: number, type: string, n: number])[];
+/**
+ * Counts a window by interval in one statement, so that every point is of one snapshot. Whole days come from `days` and
+ * `type_days`; the broken days at the edges, which belong to the first and the last point, from `facts`. A window
+ * without a start begins with the interval of the first fact; one without an end lasts until now, or to the last fact
+ * where that is later. What is more than an answer holds is neither sent nor parsed.
+ *
+ * $1 to $8 as those of `COUNT`, $9 the interval and $10 its length; the window's days $11 and $12, null where it has no
+ * start or no end, and $13 today.
+ */
+const BY_INTERVAL = timeline('metrics-timeline', false);
+const BY_DAY = timeline('metrics-timeline-by-day', true);
+
+/** Points count from 1; both lists are PostgreSQL's arrays as text. */
+export type AtPoints<Key> = readonly (readonly [key: Key, points: string, counts: string])[];
+export type EdgeFacts = readonly (readonly [measure: number, type: string, n: number])[];
 
 /** One row; a part in which there is nothing is null. */
 export interface CountedTimeline {
@@ -106,9 +121,9 @@ export interface CountedTimeline {
   /** Whole days, threats apart. */
   readonly measures: AtPoints<number> | null;
   /** Threats of whole days. */
-  readonly types: AtPoints<string> | null;
-  readonly firstFacts: EdgeFacts | null;
-  readonly lastFacts: EdgeFacts | null;
+  readonly types: AtPoints<string> | typeof TOO_MANY | null;
+  readonly firstFacts: EdgeFacts | typeof TOO_MANY | null;
+  readonly lastFacts: EdgeFacts | typeof TOO_MANY | null;
 }
 
 export const hasStart = ({ from }: Range): boolean => from !== EARLIEST;
@@ -116,17 +131,20 @@ export const hasStart = ({ from }: Range): boolean => from !== EARLIEST;
 export const hasEnd = (range: Range): boolean => hasStart(range) || range.to !== LATEST;
 
 /** @param now ms */
-export const timelineValues = (
+export const timelineStatement = (
   organization: string,
   brand: string,
   range: Range,
   interval: Interval,
   now: number,
-): unknown[] => [
-  ...countValues(organization, brand, range),
-  interval,
-  STEPS[interval],
-  hasStart(range) ? dayOf(range.from) : null,
-  hasEnd(range) ? dayOf(range.to) : null,
-  dayOf(now),
-];
+) => ({
+  ...(interval === 'day' ? BY_DAY : BY_INTERVAL),
+  values: [
+    ...countValues(organization, brand, range),
+    interval,
+    STEPS[interval],
+    hasStart(range) ? dayOf(range.from) : null,
+    hasEnd(range) ? dayOf(range.to) : null,
+    dayOf(now),
+  ],
+});

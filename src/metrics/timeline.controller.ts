@@ -2,6 +2,7 @@ import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiNotFoundResponse, ApiOperation, ApiTags, ApiUnprocessableEntityResponse } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { TimeSlices } from '../cooperative/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/accept.js';
@@ -11,6 +12,7 @@ import { CSV } from './csv.js';
 import { GetTimeline } from './get-timeline.js';
 import { readRange } from './range.js';
 import { JSON_TYPE, sendCounted } from './send-counted.js';
+import { timelineJson } from './timeline-json.js';
 import { timelineCsv } from './timeline-csv.js';
 import { MAX_CELLS, MAX_POINTS } from './timeline-sql.js';
 import { Timeline, TimelineRequest } from './timeline.dto.js';
@@ -22,7 +24,10 @@ const CSV_EXAMPLE =
 @ApiTags('Metrics')
 @Controller('v2/organization/metrics/timeline')
 export class TimelineController {
-  constructor(private readonly queries: QueryBus) {}
+  constructor(
+    private readonly queries: QueryBus,
+    private readonly slices: TimeSlices,
+  ) {}
 
   @Get()
   @Access({ scope: 'read' })
@@ -49,10 +54,7 @@ export class TimelineController {
     const { timeline, asOf, clock } = await this.queries.execute(query);
     void reply.header('vary', 'X-API-KEY, Accept');
     const isCsv = preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv';
-    return sendCounted(
-      { type: isCsv ? CSV : JSON_TYPE, text: isCsv ? timelineCsv(timeline) : JSON.stringify(timeline), asOf, clock },
-      request,
-      reply,
-    );
+    const text = await this.slices.run(organization, isCsv ? timelineCsv(timeline) : timelineJson(timeline));
+    return sendCounted({ type: isCsv ? CSV : JSON_TYPE, text, asOf, clock }, request, reply);
   }
 }

@@ -1,10 +1,12 @@
+import type { Work } from '../cooperative/time-slices.js';
 import { Invalid, Unprocessable } from '../errors.js';
 import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
+import { TOO_MANY } from './count-sql.js';
 import type { Range } from './range.js';
 import {
-  type AtPoints,
   type CountedTimeline,
+  type EdgeFacts,
   hasEnd,
   hasStart,
   type Interval,
@@ -43,12 +45,13 @@ const windowOf = ({ starts, lastAt }: CountedTimeline, range: Range, now: number
   to: hasEnd(range) ? range.to : Math.max(now, lastAt ?? now),
 });
 
-/** The threats of an edge day, as those of whole days are given. */
-const threatsAt = (point: number, facts: CountedTimeline['firstFacts']): AtPoints<string> =>
-  (facts ?? []).flatMap(([measure, type, n]) => (measure === MEASURE.threat ? [[type, [point], [n]] as const] : []));
+/** PostgreSQL's array of numbers. */
+const numbers = (array: string): number[] => JSON.parse(`[${array.slice(1, -1)}]`) as number[];
 
 const byKey = ([a]: readonly [string, ...unknown[]], [b]: readonly [string, ...unknown[]]): number =>
   a < b ? -1 : a === b ? 0 : 1;
+
+const isThreat = ([measure]: EdgeFacts[number]): boolean => measure === MEASURE.threat;
 
 /**
  * Puts together what was counted. The types of a point are in the order of their names, so that equal answers are equal
@@ -56,36 +59,43 @@ const byKey = ([a]: readonly [string, ...unknown[]], [b]: readonly [string, ...u
  * @param now ms
  * @throws Invalid where there are too many points, Unprocessable where there are too many types at them
  */
-export const toTimeline = (counted: CountedTimeline, range: Range, interval: Interval, now: number): Timeline => {
+export function* toTimeline(counted: CountedTimeline, range: Range, interval: Interval, now: number): Work<Timeline> {
   const starts = range.from > range.to ? [] : (counted.starts ?? []);
   if (starts.length > MAX_POINTS)
     throw new Invalid(`A timeline has at most ${MAX_POINTS} points; ask for a longer interval or a shorter range`);
-  const { firstFacts, lastFacts } = counted;
-  const threats = [...threatsAt(1, firstFacts), ...(counted.types ?? []), ...threatsAt(starts.length, lastFacts)].sort(
-    byKey,
-  );
-  if (threats.reduce((sum, [, at]) => sum + at.length, 0) > MAX_CELLS)
+  const { types, firstFacts, lastFacts } = counted;
+  if (types === TOO_MANY || firstFacts === TOO_MANY || lastFacts === TOO_MANY)
     throw new Unprocessable(
       `A timeline holds at most ${MAX_CELLS} counts of a type at a point; ask for a longer interval or a shorter range`,
     );
   const window = windowOf(counted, range, now);
   const points = pointsOf(starts, window);
-  for (const [type, at, counts] of threats)
-    for (const [index, place] of at.entries()) {
+  const edges = [
+    ...(firstFacts ?? []).map((fact) => [1, fact] as const),
+    ...(lastFacts ?? []).map((fact) => [points.length, fact] as const),
+  ];
+  const threats = [
+    ...(types ?? []),
+    ...edges.flatMap(([place, fact]) => (isThreat(fact) ? [[fact[1], `{${place}}`, `{${fact[2]}}`] as const] : [])),
+  ].sort(byKey);
+  yield;
+  for (const [type, places, counts] of threats) {
+    const ns = numbers(counts);
+    for (const [index, place] of numbers(places).entries()) {
       const point = points[place - 1]!;
-      point.byType[type] = (point.byType[type] ?? 0) + counts[index]!;
-      point.newThreats += counts[index]!;
+      point.byType[type] = (point.byType[type] ?? 0) + ns[index]!;
+      point.newThreats += ns[index]!;
     }
-  for (const [measure, at, counts] of counted.measures ?? [])
-    for (const [index, place] of at.entries()) points[place - 1]![FIELDS[measure]!] += counts[index]!;
-  const addOthers = (facts: CountedTimeline['firstFacts'], point: Point | undefined): void => {
-    for (const [measure, , n] of facts ?? []) if (measure !== MEASURE.threat) point![FIELDS[measure]!] += n;
-  };
-  addOthers(firstFacts, points[0]);
-  addOthers(lastFacts, points.at(-1));
+    yield;
+  }
+  for (const [measure, places, counts] of counted.measures ?? []) {
+    const ns = numbers(counts);
+    for (const [index, place] of numbers(places).entries()) points[place - 1]![FIELDS[measure]!] += ns[index]!;
+  }
+  for (const [place, fact] of edges) if (!isThreat(fact)) points[place - 1]![FIELDS[fact[0]]!] += fact[2];
   return {
     window: { startDate: formatInstant(window.from), endDate: formatInstant(window.to) },
     interval,
     points,
   };
-};
+}

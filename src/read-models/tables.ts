@@ -123,6 +123,8 @@ export interface TakedownsTable {
   created_at: number | null;
   /** ms; of a completed one, when it was completed. */
   updated_at: number | null;
+  /** ms between the two, of a completed one. */
+  took: Generated<number | null>;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { MS_PER_DAY } from '../../src/events/instant.js';
+import { TimeSlices } from '../../src/cooperative/time-slices.js';
 import { GetTimeline, GetTimelineHandler } from '../../src/metrics/get-timeline.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import type { Range } from '../../src/metrics/range.js';
@@ -13,7 +14,7 @@ import { filled, RANGES } from './metrics-work.js';
 import { oneAfterAnother, type Paired } from './paired.js';
 
 const ask = async ({ pool }: Database, range: Range, interval: Interval): Promise<Timeline> => {
-  const handler = new GetTimelineHandler(new MetricsQueries(pool));
+  const handler = new GetTimelineHandler(new MetricsQueries(pool), new TimeSlices());
   return (await handler.execute(new GetTimeline(LARGEST, range, undefined, interval))).timeline;
 };
 

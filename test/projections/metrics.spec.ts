@@ -8,6 +8,7 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import { Invalid } from '../../src/errors.js';
 import { CompareMetrics, CompareMetricsHandler } from '../../src/metrics/compare-metrics.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { TimeSlices } from '../../src/cooperative/time-slices.js';
 import { GetTakedownStatistics, GetTakedownStatisticsHandler } from '../../src/metrics/get-takedown-statistics.js';
 import { GetTimeline, GetTimelineHandler } from '../../src/metrics/get-timeline.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
@@ -63,7 +64,7 @@ describe('the projections behind the metrics', () => {
     { organization, brand, from, to }: Query,
     interval: Timeline['interval'],
   ): Promise<Timeline | undefined> => {
-    const handler = new GetTimelineHandler(new MetricsQueries(database.pool));
+    const handler = new GetTimelineHandler(new MetricsQueries(database.pool), new TimeSlices());
     try {
       return (await handler.execute(new GetTimeline(organization, { from, to }, brand, interval))).timeline;
     } catch (error) {
