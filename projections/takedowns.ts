@@ -60,10 +60,10 @@ const prepare = (events: readonly ProjectedEvent<TakedownEvent>[]): Write => {
   return async ({ connection }) => void (await connection.query({ ...STORE_TAKEDOWNS, values }));
 };
 
-/** Each takedown in its newest state, and how many there are by day and outcome, for organizations and brands. */
+/** Each takedown in its newest state. */
 export const takedowns = {
   name: 'takedowns',
-  tables: ['takedowns', 'takedown_days'],
+  tables: ['takedowns'],
   types: ['TakedownFiled', 'TakedownStatusChanged', 'TakedownDeleted'],
   write: (events, transaction) => prepare(events)(transaction),
   prepare: (events) => Promise.resolve(prepare(events)),

@@ -13,7 +13,6 @@ export interface Tables {
   days: DaysTable;
   type_days: TypeDaysTable;
   takedowns: TakedownsTable;
-  takedown_days: TakedownDaysTable;
   brands: BrandsTable;
   feature_flags: FeatureFlagsTable;
   asset_status_entries: AssetStatusEntriesTable;
@@ -125,18 +124,6 @@ export interface TakedownsTable {
   updated_at: number | null;
   /** ms between the two, of a completed one. */
   took: Generated<number | null>;
-}
-
-/**
- * Takedowns by UTC day and outcome. `brand` '' = the organization as a whole, by the day of creation; a brand's are by
- * the day of their last change.
- */
-export interface TakedownDaysTable {
-  organization: string;
-  brand: string;
-  day: number;
-  outcome: number;
-  n: number;
 }
 
 /** Brands, removed ones included. */

@@ -44,14 +44,11 @@ const fill = async ({ pool }: Database, own: number): Promise<void> => {
     ],
   );
   await pool.query(`
-    insert into read.takedown_days
-      select organization, '', (created_at / ${MS_PER_DAY})::int, outcome, count(*) from read.takedowns group by 1, 3, 4;
     create schema bench;
     create table bench.takedowns as
       select organization, id, brand, type, outcome, created_at, updated_at from read.takedowns;
     alter table bench.takedowns add primary key (organization, id)`);
-  for (const table of ['read.takedowns', 'read.takedown_days', 'bench.takedowns'])
-    await pool.query(`vacuum analyze ${table}`);
+  for (const table of ['read.takedowns', 'bench.takedowns']) await pool.query(`vacuum analyze ${table}`);
 };
 
 /** The same from a table of takedowns that has its key and no index more. */

@@ -252,13 +252,13 @@ describe('the projections behind the metrics', () => {
     await project(log);
     await database.pool.query('update read.days set n = n + 1 where ctid = (select min(ctid) from read.days)');
     await database.pool.query('delete from read.facts where ctid = (select min(ctid) from read.facts)');
-    await database.pool.query('delete from read.takedown_days where ctid = (select min(ctid) from read.takedown_days)');
+    await database.pool.query('delete from read.takedowns where ctid = (select min(ctid) from read.takedowns)');
     const differences = await verify({ pool: database.pool, log }, PROJECTIONS);
     expect(differences.map(({ table, side }) => `${table} ${side}`)).toEqual([
       'facts only in the recount',
       'days only in the read model',
       'days only in the recount',
-      'takedown_days only in the recount',
+      'takedowns only in the recount',
     ]);
   });
 });

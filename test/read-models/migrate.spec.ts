@@ -31,7 +31,7 @@ describe('the tables of a database that an earlier version made', () => {
     try {
       const due = await shapeOf(database.pool);
       await database.pool.query(
-        `${changes}; drop table read.takedowns, read.takedown_days; delete from read.migrations where name > '0005-asset-groups'`,
+        `${changes}; drop table read.takedowns; delete from read.migrations where name > '0005-asset-groups'`,
       );
       await database.pool.query(`
         insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'a log', 7, 0)`);
