@@ -1,5 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Unprocessable } from '../errors.js';
+import { MEASURE } from '../read-models/measure.js';
 import { OUTCOME } from '../read-models/takedown-outcome.js';
 import { MAX_TYPES, TOO_MANY } from './count-sql.js';
 import { MetricsQueries } from './metrics-queries.js';
@@ -29,21 +30,19 @@ const timesOf = ([, count, times]: readonly [unknown, number, Times]): TakedownT
 };
 
 /** @throws Unprocessable where an answer cannot hold as many types */
-const toStatistics = ({ outcomes, times }: CountedTakedowns): TakedownStatistics => {
+const toStatistics = ({ measures, withdrawn, times }: CountedTakedowns): TakedownStatistics => {
   if (times === TOO_MANY)
     throw new Unprocessable(`An answer holds at most ${MAX_TYPES} asset types; ask for a shorter range`);
-  const ended = new Map(outcomes);
-  const [open, completed, canceled, retracted] = [
-    OUTCOME.open,
-    OUTCOME.completed,
-    OUTCOME.canceled,
-    OUTCOME.retracted,
-  ].map((outcome) => ended.get(outcome) ?? 0) as [number, number, number, number];
-  const filed = open + completed + canceled + retracted;
+  const counted = new Map(measures);
+  const ended = new Map(withdrawn);
+  const filed = counted.get(MEASURE.takedownFiled) ?? 0;
+  const completed = counted.get(MEASURE.takedownCompleted) ?? 0;
+  const canceled = ended.get(OUTCOME.canceled) ?? 0;
+  const retracted = ended.get(OUTCOME.retracted) ?? 0;
   return {
     filed,
     completed,
-    open,
+    open: filed - completed - canceled - retracted,
     canceled,
     retracted,
     completionRate: filed === 0 ? null : completed / filed,

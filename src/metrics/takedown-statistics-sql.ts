@@ -1,38 +1,59 @@
+import { MEASURE } from '../read-models/measure.js';
 import { OUTCOME } from '../read-models/takedown-outcome.js';
-import { MAX_TYPES, TOO_MANY } from './count-sql.js';
+import { countValues, MAX_TYPES, TOO_MANY } from './count-sql.js';
 import type { Range } from './range.js';
 
 /** As shares of those that were completed; the last one is the longest. Each is a time that one of them took. */
 const SHARES = 'array[0.5, 0.9, 0.99, 1]';
 
+const { takedownFiled, takedownCompleted } = MEASURE;
+const { completed, canceled, retracted } = OUTCOME;
+
 /**
- * Counts takedowns by outcome and says how long they took, in one statement and so of one snapshot.
+ * Counts takedowns by outcome and says how long they took, in one statement and so of one snapshot. What was filed and
+ * completed the metrics have counted; both projections move in one transaction. What was withdrawn is few, and each time
+ * is read.
  *
- * $1 organization, $2 brand, $3 and $4 the range (ms).
+ * $1 to $8 as those of `COUNT`: $5 and $8 are the whole range.
  * @param owned which takedowns are meant
  * @param dated by which instant an outcome is in the range
  */
-const statistics = (owned: string, dated: string): string => `
+const statistics = (owned: string, dated: string): string => {
+  const facts = (first: string, last: string): string => `
+          select measure, 1 from read.facts
+          where organization = $1 and brand = $2 and measure in (${takedownFiled}, ${takedownCompleted})
+            and at between ${first}::bigint and ${last}::bigint`;
+  return `
     select
-      (select as_of from read.checkpoints where projection = 'takedowns') as "asOf",
+      (select min(as_of) from read.checkpoints where projection in ('metrics', 'takedowns')) as "asOf",
+      (select json_agg(json_build_array(measure, n)) from (
+        select measure, sum(n)::bigint as n from (
+          select measure, n from read.days
+          where organization = $1 and brand = $2 and measure in (${takedownFiled}, ${takedownCompleted})
+            and day between $3::int and $4::int
+          union all ${facts('$5', '$6')}
+          union all ${facts('$7', '$8')}
+        ) parts group by measure
+      ) measures) as measures,
       (select json_agg(json_build_array(outcome, n)) from (
         select outcome, count(*) as n from read.takedowns
-        where ${owned} and outcome is not null and ${dated} between $3::bigint and $4::bigint
+        where ${owned} and outcome in (${canceled}, ${retracted}) and ${dated} between $5::bigint and $8::bigint
         group by outcome
-      ) outcomes) as outcomes,
+      ) outcomes) as withdrawn,
       (select case
           when count(*) > ${MAX_TYPES} + 1 then '"${TOO_MANY}"' else json_agg(json_build_array(type, n, times))
         end
       from (
         select type, count(*) as n, percentile_disc(${SHARES}) within group (order by took) as times
         from read.takedowns
-        where ${owned} and outcome = ${OUTCOME.completed} and updated_at between $3::bigint and $4::bigint
+        where ${owned} and outcome = ${completed} and updated_at between $5::bigint and $8::bigint
         group by grouping sets ((type), ()) limit ${MAX_TYPES} + 2
       ) types) as times`;
+};
 
 // $2 is '' here, and has to be named: PostgreSQL asks what type it is.
 const OF_ORGANIZATION = statistics(`organization = $1 and $2 = ''`, 'created_at');
-const OF_BRAND = statistics(`organization = $1 and brand = $2 and brand <> ''`, 'updated_at');
+const OF_BRAND = statistics(`organization = $1 and brand = $2 and brand <> '' and outcome is not null`, 'updated_at');
 
 /** Those of `SHARES`, ms; null where there is none. */
 export type Times = readonly [median: number, p90: number, p99: number, longest: number] | null;
@@ -41,14 +62,16 @@ export type Times = readonly [median: number, p90: number, p99: number, longest:
 export interface CountedTakedowns {
   /** Everything answered at the door before this instant (ms) is counted. */
   readonly asOf: number | null;
-  /** Null: none. */
-  readonly outcomes: readonly (readonly [outcome: number, n: number])[] | null;
+  /** Filed and completed; null: none. */
+  readonly measures: readonly (readonly [measure: number, n: number])[] | null;
+  /** Canceled and retracted; null: none. */
+  readonly withdrawn: readonly (readonly [outcome: number, n: number])[] | null;
   /** Of each type, and of all of them: null. */
   readonly times: readonly (readonly [type: string | null, n: number, times: Times])[] | typeof TOO_MANY;
 }
 
 /** Without a name: planned for these values, it reads types and times in the order of their index. */
-export const takedownStatistics = (organization: string, brand: string | undefined, { from, to }: Range) => ({
+export const takedownStatistics = (organization: string, brand: string | undefined, range: Range) => ({
   text: brand === undefined ? OF_ORGANIZATION : OF_BRAND,
-  values: [organization, brand ?? '', from, to],
+  values: countValues(organization, brand ?? '', range),
 });

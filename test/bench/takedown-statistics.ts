@@ -2,6 +2,7 @@ import { MS_PER_DAY } from '../../src/events/instant.js';
 import { GetTakedownStatistics, GetTakedownStatisticsHandler } from '../../src/metrics/get-takedown-statistics.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import type { TakedownStatistics } from '../../src/metrics/takedown-statistics.dto.js';
+import { MEASURE } from '../../src/read-models/measure.js';
 import { OUTCOME } from '../../src/read-models/takedown-outcome.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
@@ -44,11 +45,20 @@ const fill = async ({ pool }: Database, own: number): Promise<void> => {
     ],
   );
   await pool.query(`
+    insert into read.days
+      select organization, '', measure, (created_at / ${MS_PER_DAY})::int, count(*)
+      from read.takedowns, unnest(array[${MEASURE.takedownFiled}, ${MEASURE.takedownCompleted}]) measure
+      where measure = ${MEASURE.takedownFiled} or outcome = ${OUTCOME.completed} group by 1, 3, 4;
+    insert into read.facts
+      select organization, '', created_at, measure, '', id
+      from read.takedowns, unnest(array[${MEASURE.takedownFiled}, ${MEASURE.takedownCompleted}]) measure
+      where measure = ${MEASURE.takedownFiled} or outcome = ${OUTCOME.completed};
     create schema bench;
     create table bench.takedowns as
       select organization, id, brand, type, outcome, created_at, updated_at from read.takedowns;
     alter table bench.takedowns add primary key (organization, id)`);
-  for (const table of ['read.takedowns', 'bench.takedowns']) await pool.query(`vacuum analyze ${table}`);
+  for (const table of ['read.takedowns', 'read.days', 'read.facts', 'bench.takedowns'])
+    await pool.query(`vacuum analyze ${table}`);
 };
 
 /** The same from a table of takedowns that has its key and no index more. */
