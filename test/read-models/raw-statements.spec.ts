@@ -38,10 +38,13 @@ const RAW: Readonly<Record<string, readonly Statement[]>> = {
   ],
   'src/metrics/count-sql.ts': [count.COUNT],
   'src/metrics/comparison-sql.ts': [comparison.COMPARISON],
-  'src/metrics/timeline-sql.ts': [timeline.TIMELINE],
+  'src/metrics/timeline-sql.ts': [
+    timeline.timelineStatement('acme', '', RANGE, 'day', 0),
+    timeline.timelineStatement('acme', '', RANGE, 'week', 0),
+  ],
   'src/metrics/takedown-statistics-sql.ts': [
-    takedownStatistics.takedownStatistics('acme', undefined, RANGE),
-    takedownStatistics.takedownStatistics('acme', 'shoes', RANGE),
+    { name: 'takedown-statistics', ...takedownStatistics.takedownStatistics('acme', undefined, RANGE) },
+    { name: 'takedown-statistics-of-brand', ...takedownStatistics.takedownStatistics('acme', 'shoes', RANGE) },
   ],
   'src/asset-check/statements.ts': [assetCheck.STATUS_CHANGES, assetCheck.NEWEST_STATUS_ENTRIES],
   'src/asset-groups/statements.ts': [
