@@ -1147,7 +1147,7 @@ export interface components {
         };
         DailyQuota: {
             /**
-             * @description What the organization may store in a UTC day by its own ingest keys and by changes of group members.
+             * @description What the organization's own ingest keys may send in a UTC day.
              * @example 10000000
              */
             perDay: number;
