@@ -123,7 +123,7 @@ export interface TakedownsTable {
   /** ms; of a completed one, when it was completed. */
   updated_at: number | null;
   /** ms between the two, of a completed one. */
-  took: Generated<number | null>;
+  took: number | null;
 }
 
 /** Brands, removed ones included. */
