@@ -18,6 +18,8 @@ const MAX_TURN_MS = 3;
  * waits for as many of them as there are connections before its own.
  */
 const MAX_BUSY_TURN_MS = 1;
+/** Turns left to new connections in a row: with them some five are accepted in the time of two turns. */
+const MAX_TURNS_LEFT = 4;
 /** What one piece of work may spend before the next lane has its turn, in ms. */
 const MAX_SHARE_MS = 1;
 
@@ -34,6 +36,8 @@ export class TimeSlices {
   private readonly lanes = new Map<string, Job[]>();
   private turnBegan = 0;
   private isScheduled = false;
+  private hasAccepted = false;
+  private turnsLeft = 0;
 
   /** Whether this turn of the event loop has had its time. */
   isOver(): boolean {
@@ -72,6 +76,11 @@ export class TimeSlices {
     });
   }
 
+  /** A connection was accepted: more may wait behind it, so the next turns are left to them. */
+  accepted(): void {
+    this.hasAccepted = true;
+  }
+
   private add(lane: string, job: Job): void {
     const jobs = this.lanes.get(lane);
     if (jobs === undefined) this.lanes.set(lane, [job]);
@@ -89,7 +98,10 @@ export class TimeSlices {
     this.isScheduled = false;
     if (this.lanes.size === 0) return;
     this.schedule();
-    this.next();
+    const leave = this.hasAccepted && this.turnsLeft < MAX_TURNS_LEFT;
+    this.turnsLeft = leave ? this.turnsLeft + 1 : 0;
+    this.hasAccepted = false;
+    if (!leave) this.next();
   };
 
   /** In a microtask each, so that what a job has left to microtasks, which is most of a request, counts as well. */

@@ -87,6 +87,7 @@ export class HttpModule {
     });
     instance.server.on('unreadRequest', (status: number, id: string) => accessLog.addUnread(status, id));
     guardConnections(instance.server, config, registry);
+    instance.server.on('connection', () => slices.accepted());
   }
 
   private prepare(route: RouteOptions, limit: RateLimit, unauthenticated: Unauthenticated): void {

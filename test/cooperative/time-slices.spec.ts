@@ -59,6 +59,23 @@ describe('Long work', () => {
     expect(begun).toBe(1);
   });
 
+  it('leaves four turns in a row to connections that keep coming, and no more', async () => {
+    const slices = new TimeSlices();
+    const turnsOf = async (keepsComing: boolean): Promise<number> => {
+      let isDone = false;
+      while (!slices.isOver());
+      slices.begin('a', () => (isDone = true));
+      let turns = 0;
+      while (!isDone) {
+        if (keepsComing) slices.accepted();
+        await new Promise(setImmediate);
+        turns += 1;
+      }
+      return turns;
+    };
+    expect([await turnsOf(true), await turnsOf(false), await turnsOf(true)]).toEqual([5, 1, 5]);
+  });
+
   it('does not hold up short work that comes after it', async () => {
     const slices = new TimeSlices();
     const ended: string[] = [];
