@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import createClient, { type Client } from 'openapi-fetch';
 import type { paths } from './client/paths.js';
+import { eventually } from '../support/eventually.js';
 import { type Scene, setScene } from './scene.js';
 
 /** What a client team has: the types that openapi-typescript makes of the reference, and openapi-fetch. */
@@ -154,7 +155,9 @@ describe('A client that is generated from the reference', () => {
   });
 
   it('checks one asset and many', async () => {
-    const { data } = await client.POST('/asset/check', { body: { content: 'https://phishing.example' } });
+    const check = () => client.POST('/asset/check', { body: { content: 'https://phishing.example' } });
+    await eventually('the API has read the status', async () => (await check()).data?.status === 'BLOCKED');
+    const { data } = await check();
     expect([data?.status, data?.source, data?.sources[0]?.match]).toEqual(['BLOCKED', 'own', 'phishing.example']);
     const many = await client.POST('/asset/check/bulk', { body: { contents: ['phishing.example', 'example.org'] } });
     expect(many.data?.summary).toMatchObject({ blocked: 1, unknown: 1 });

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,12 +8,14 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { readCheckpoints } from '../../projections/engine/checkpoints.js';
 import { Projector } from '../../projections/engine/projector.js';
 import { PROJECTIONS } from '../../projections/registry.js';
+import { seenPathOf } from '../../src/asset-check/lists/list-copy.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { MEASURE } from '../../src/read-models/measure.js';
 import { MAX_DAYS } from '../../src/metrics/count-sql.js';
 import { MetricsPool, WatchPool } from '../../src/read-models/pools.js';
 import type { Scope } from '../../src/events/api-keys.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { eventually } from '../support/eventually.js';
 
 export const ORGANIZATION = 'acme';
 /** Its metrics are more than an answer holds. */
@@ -66,11 +68,13 @@ export const setScene = async (): Promise<Scene> => {
   writeFileSync(join(folder, 'house-list.txt'), 'polkadot-dot.info\n');
   writeFileSync(join(folder, 'sources.json'), JSON.stringify(SOURCES));
   const env = { SOURCES_FILE: join(folder, 'sources.json'), RATE_LIMIT_PER_MINUTE: '6000' };
+  const data = join(folder, 'data');
   const [app, limited, away] = await Promise.all([
-    startApp({ env }),
+    startApp({ env: { ...env, DATA_DIR: data } }),
     startApp({ env: { ...env, RATE_LIMIT_PER_MINUTE: '1' } }),
     startApp({ env }),
   ]);
+  await eventually('it is kept since when the list is watched', () => existsSync(seenPathOf(data, 'house-list')));
   const stop = new AbortController();
   const projecting = new Projector(app.log, app.pool, [...PROJECTIONS], () => {}).run(stop.signal);
   await endPools(away);
