@@ -7,6 +7,7 @@ import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { type Database, openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
 import { createPool } from '../../src/postgres/pool.js';
+import { prepareTables } from '../../src/read-models/prepare-tables.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { superuserOf } from '../support/superuser.js';
@@ -69,6 +70,8 @@ const AT = '2026-03-01T10:00:00.000Z';
 
 /** The API and a projector on that database, which count a threat; then `work`. */
 const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool) => Promise<void>): Promise<void> => {
+  // As every process does it at its start, before anything asks.
+  await prepareTables(databaseUrl, () => {});
   const app = await startApp({ databaseUrl });
   const pool = createPool(databaseUrl, () => {});
   const stopProjecting = keepProjecting(app.log, pool);

@@ -43,7 +43,8 @@ export const loadState = (home: string): Remembered | undefined =>
   existsSync(memoryOf(home)) ? (JSON.parse(readFileSync(memoryOf(home), 'utf8')) as Remembered) : undefined;
 
 export const saveState = async (home: string, change: Partial<Remembered>): Promise<void> => {
-  const partial = `${memoryOf(home)}.partial`;
+  // Named by the process: two may start at once, and this is before either has the lock.
+  const partial = `${memoryOf(home)}.${process.pid}.partial`;
   await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...loadState(home), ...change }), { mode: 0o600 });
   await rename(partial, memoryOf(home));
 };
