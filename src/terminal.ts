@@ -40,12 +40,13 @@ export const print = (lines: readonly string[]): void => {
 const MAX_UNREAD = 1024 * 1024;
 
 /**
- * Lines that hold nothing to escape, many at once. Never waits for whoever reads them.
+ * Lines of ASCII that hold nothing to escape, many at once. Never waits for whoever reads them.
  * @returns false where so much is unread that they were not taken
  */
 export const tryWriteLines = (lines: string): boolean => {
   if (process.stdout.writableLength > MAX_UNREAD) return false;
-  process.stdout.write(lines);
+  // Said to be what it is, it is copied instead of encoded.
+  process.stdout.write(lines, 'latin1');
   return true;
 };
 

@@ -164,6 +164,12 @@ describe('A client that is generated from the reference', () => {
     expect((await client.POST('/asset/check', { body: { content: '' } })).error?.code).toBe('BAD_REQUEST');
   });
 
+  it('reads the history of an asset', async () => {
+    const { data } = await client.POST('/asset/history', { body: { content: 'https://phishing.example' } });
+    expect(data?.statuses).toMatchObject([{ status: 'BLOCKED', from: new Date(createdAt).toISOString() }]);
+    expect(data?.lists.map(({ source }) => source)).toEqual(['house-list']);
+  });
+
   it('creates, fills, lists, renames and deletes a group, and repeats a request safely', async () => {
     const create = () =>
       client.POST('/organization/asset-groups', {
