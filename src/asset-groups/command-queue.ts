@@ -7,9 +7,9 @@ import { EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision }
 import { toJson } from '../events/event.js';
 import { assetGroupsStream } from '../events/streams.js';
 import type { Origin } from '../http/access/origin.js';
-import { asUnavailable } from '../postgres/transient-errors.js';
 import { type AssetGroupCommand, type AssetGroups, decide, type Decision, evolve } from './asset-group.js';
 import { groupsFor, readKnownGroups } from './known-groups.js';
+import { OrganizationQueues } from './organization-queues.js';
 import { StreamTailCache } from './tail.js';
 
 /** What became of a command. */
@@ -43,8 +43,10 @@ const MIN_WAIT = 25;
  */
 @Injectable()
 export class CommandQueue {
-  /** The organizations whose commands are being worked on, with those that wait. */
-  private readonly waiting = new Map<string, Waiting[]>();
+  private readonly queues = new OrganizationQueues<Waiting>(
+    (queue) => queue.splice(0, MAX_COMMANDS),
+    (organization, batch) => this.processBatch(organization, batch),
+  );
 
   constructor(
     private readonly log: EventLog,
@@ -59,30 +61,8 @@ export class CommandQueue {
    */
   execute(command: AssetGroupCommand, origin: Origin = {}): Promise<CommandResult> {
     return new Promise((resolve, reject) => {
-      const waiting = this.waiting.get(command.organization);
-      if (waiting) {
-        waiting.push({ command, origin, resolve, reject });
-        return;
-      }
-      const queue = [{ command, origin, resolve, reject }];
-      this.waiting.set(command.organization, queue);
-      void this.work(command.organization, queue);
+      this.queues.add(command.organization, { command, origin, resolve, reject });
     });
-  }
-
-  private async work(organization: string, queue: Waiting[]): Promise<void> {
-    while (queue.length > 0) {
-      const batch = queue.splice(0, MAX_COMMANDS);
-      try {
-        await this.processBatch(organization, batch);
-      } catch (caught) {
-        const error = asUnavailable(caught);
-        // Those that waited behind a log that is away have waited long enough.
-        const failed = error instanceof Unavailable ? [...batch, ...queue.splice(0)] : batch;
-        for (const { reject } of failed) reject(error);
-      }
-    }
-    this.waiting.delete(organization);
   }
 
   private async processBatch(organization: string, batch: readonly Waiting[]): Promise<void> {

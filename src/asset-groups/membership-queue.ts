@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Unavailable } from '../errors.js';
 import { EventLog, type NewEvent } from '../event-log/event-log.js';
 import { eventIdOf } from '../events/event-id.js';
 import { toJson, type UpstreamEvent } from '../events/event.js';
@@ -9,13 +8,13 @@ import { formatInstant } from '../events/instant.js';
 import { streamOf } from '../events/streams.js';
 import type { Origin } from '../http/access/origin.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
-import { asUnavailable } from '../postgres/transient-errors.js';
 import { compiled } from '../read-models/compiled.js';
 import { EventQuota } from './event-quota.js';
 import { GroupFinder } from './get-asset-group.js';
 import { groupNotFound } from './group-id.js';
 import { decideMembership, type MembershipItem, type MembershipRequest, type Placement } from './membership.js';
 import { ModelCatchUp } from './model-catch-up.js';
+import { OrganizationQueues } from './organization-queues.js';
 
 interface Waiting {
   readonly request: MembershipRequest;
@@ -80,8 +79,9 @@ const entryOf = (event: UpstreamEvent, now: number, origin: Origin): { stream: s
  */
 @Injectable()
 export class MembershipQueue {
-  /** The organizations whose requests are being worked on, with those that wait. */
-  private readonly waiting = new Map<string, Waiting[]>();
+  private readonly queues = new OrganizationQueues<Waiting>(takeBatch, (organization, batch) =>
+    this.processBatch(organization, batch),
+  );
 
   constructor(
     private readonly log: EventLog,
@@ -100,29 +100,10 @@ export class MembershipQueue {
   execute(request: MembershipRequest, origin: Origin = {}): Promise<readonly MembershipItem[]> {
     return new Promise((resolve, reject) => {
       const one: Waiting = { request, origin, since: performance.now(), resolve, reject };
-      const queue = this.waiting.get(request.organization);
-      if (!queue) {
-        const begun = [one];
-        this.waiting.set(request.organization, begun);
-        void this.work(request.organization, begun);
-      } else if (contentsOf(queue) + request.contents.length > MAX_WAITING) reject(tooMany());
-      else queue.push(one);
+      const waiting = contentsOf(this.queues.behind(request.organization));
+      if (waiting + request.contents.length > MAX_WAITING) reject(tooMany());
+      else this.queues.add(request.organization, one);
     });
-  }
-
-  private async work(organization: string, queue: Waiting[]): Promise<void> {
-    while (queue.length > 0) {
-      const batch = takeBatch(queue);
-      try {
-        await this.processBatch(organization, batch);
-      } catch (caught) {
-        const error = asUnavailable(caught);
-        // Those that waited behind a log or a projector that is away have waited long enough.
-        const failed = error instanceof Unavailable ? [...batch, ...queue.splice(0)] : batch;
-        for (const { reject } of failed) reject(error);
-      }
-    }
-    this.waiting.delete(organization);
   }
 
   private async processBatch(organization: string, all: readonly Waiting[]): Promise<void> {
