@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '../config.js';
-import { dayOf, MS_PER_DAY } from '../events/instant.js';
-import { TooManyRequests } from '../http/errors/error-response.js';
+import { dayOf } from '../events/instant.js';
+import { quotaUsed } from '../http/errors/quota-used.js';
 import { addIngestUsage, forgetIngestUsage } from '../read-models/ingest-usage.js';
 
 /**
@@ -27,10 +27,6 @@ export class EventQuota {
     const [used] = await addIngestUsage(this.pool, today, [{ organization, events, bytes: 0 }]);
     if (used!.events <= limit) return;
     await addIngestUsage(this.pool, today, [{ organization, events: -events, bytes: 0 }]);
-    const seconds = Math.ceil((MS_PER_DAY - (Date.now() % MS_PER_DAY)) / 1_000);
-    throw new TooManyRequests(
-      seconds,
-      `${organization} has used its quota of ${limit} events a day; it begins again at midnight UTC`,
-    );
+    throw quotaUsed(organization, limit, 'events');
   }
 }

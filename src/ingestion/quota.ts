@@ -4,8 +4,8 @@ import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { Config } from '../config.js';
 import { DelayedFlush } from '../delayed-flush.js';
-import { dayOf, MS_PER_DAY } from '../events/instant.js';
-import { TooManyRequests } from '../http/errors/error-response.js';
+import { dayOf } from '../events/instant.js';
+import { quotaUsed } from '../http/errors/quota-used.js';
 import { addIngestUsage, forgetIngestUsage } from '../read-models/ingest-usage.js';
 
 export interface Amount {
@@ -89,11 +89,7 @@ export class Quota implements BeforeApplicationShutdown {
       const limit = this.limits[quota];
       if (limit === 0 || amount[quota] === 0 || after[quota] <= limit) continue;
       this.refusals.inc({ quota });
-      const seconds = Math.ceil((MS_PER_DAY - (Date.now() % MS_PER_DAY)) / 1_000);
-      throw new TooManyRequests(
-        seconds,
-        `${organization} has used its quota of ${limit} ${quota} a day; it begins again at midnight UTC`,
-      );
+      throw quotaUsed(organization, limit, quota);
     }
     this.add(use, amount, 1);
   }
