@@ -11,16 +11,18 @@ export const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure
 export const MAX_DAYS = 30_000;
 export const MAX_TYPES = 10_000;
 
-/** Rows as JSON; `"too many"` where an answer would not hold them, so that they are neither sent nor parsed. */
-const bounded = (row: string): string =>
-  `case when count(*) > ${MAX_TYPES} then '"too many"'::json else json_agg(json_build_array(${row})) end`;
+export const TOO_MANY = 'too many';
 
-/** The facts of a broken day. */
-const factsBetween = (first: string, last: string): string => `
-      (select ${bounded('measure, type, n')} from (
+/** Rows as JSON; `"too many"` where an answer would not hold them, so that they are neither sent nor parsed. */
+const bounded = (row: string, most: number): string =>
+  `case when count(*) > ${most} then '"${TOO_MANY}"'::json else json_agg(json_build_array(${row})) end`;
+
+/** The facts of a broken day, by measure and type: up to so many of these. */
+export const factsBetween = (first: string, last: string, most: number): string => `
+      (select ${bounded('measure, type, n', most)} from (
         select measure, type, count(*) as n from read.facts
         where organization = $1 and brand = $2 and at between ${first}::bigint and ${last}::bigint
-        group by measure, type limit ${MAX_TYPES + 1}
+        group by measure, type limit ${most + 1}
       ) facts)`;
 
 /**
@@ -43,11 +45,12 @@ export const COUNT = {
         group by measure
       ) totals) as totals,
       days, counts,
-      (select ${bounded('type, n')} from (
+      (select ${bounded('type, n', MAX_TYPES)} from (
         select type, sum(n)::bigint as n from read.type_days
         where organization = $1 and brand = $2 and day between $3::int and $4::int
         group by type limit ${MAX_TYPES + 1}
-      ) types) as types,${factsBetween('$5', '$6')} as "firstFacts",${factsBetween('$7', '$8')} as "lastFacts"
+      ) types) as types,${factsBetween('$5', '$6', MAX_TYPES)} as "firstFacts",
+      ${factsBetween('$7', '$8', MAX_TYPES)} as "lastFacts"
     from (
       select json_agg(day) as days, json_agg(n) as counts from (
         select day, n from read.days
@@ -57,9 +60,7 @@ export const COUNT = {
     ) by_day`,
 };
 
-export const TOO_MANY = 'too many';
-
-type FactCounts = readonly (readonly [measure: number, type: string, n: number])[];
+export type FactCounts = readonly (readonly [measure: number, type: string, n: number])[];
 
 /** One row; a part in which there is nothing is null. */
 export interface Counted {

@@ -1,5 +1,5 @@
 import { dayOf, EARLIEST, LATEST, MS_PER_DAY } from '../events/instant.js';
-import { countValues, OTHER_MEASURES, TOO_MANY } from './count-sql.js';
+import { countValues, type FactCounts, factsBetween, OTHER_MEASURES, TOO_MANY } from './count-sql.js';
 import type { Range } from './range.js';
 
 /** ISO weeks, which begin on Monday; quarters that begin with January, April, July and October. All UTC. */
@@ -42,14 +42,6 @@ const atPoints = (isByDay: boolean, key: string, table: string, condition = ''):
 /** Arrays as text: a row is parsed by itself, so that no parsing takes long. */
 const BY_KEY = 'array_agg(point)::text as points, array_agg(n)::text as counts';
 
-const edgeFacts = (first: string, last: string): string => `
-      (select case when count(*) > ${MAX_CELLS} then '"${TOO_MANY}"' else json_agg(json_build_array(measure, type, n)) end
-      from (
-        select measure, type, count(*) as n from read.facts
-        where ${OWNED} and at between ${first}::bigint and ${last}::bigint
-        group by measure, type limit ${MAX_CELLS + 1}
-      ) facts)`;
-
 const timeline = (name: string, isByDay: boolean) => ({
   name,
   text: `
@@ -90,8 +82,8 @@ const timeline = (name: string, isByDay: boolean) => ({
         from (${atPoints(isByDay, 'type', 'read.type_days')} limit ${MAX_CELLS + 1}) at_points
         group by type
       ) types) as types,
-      ${edgeFacts('$5', '$6')} as "firstFacts",
-      ${edgeFacts('$7', '$8')} as "lastFacts"`,
+      ${factsBetween('$5', '$6', MAX_CELLS)} as "firstFacts",
+      ${factsBetween('$7', '$8', MAX_CELLS)} as "lastFacts"`,
 });
 
 /**
@@ -108,7 +100,6 @@ const BY_DAY = timeline('metrics-timeline-by-day', true);
 
 /** Points count from 1; both lists are PostgreSQL's arrays as text. */
 export type AtPoints<Key> = readonly (readonly [key: Key, points: string, counts: string])[];
-export type EdgeFacts = readonly (readonly [measure: number, type: string, n: number])[];
 
 /** One row; a part in which there is nothing is null. */
 export interface CountedTimeline {
@@ -122,8 +113,8 @@ export interface CountedTimeline {
   readonly measures: AtPoints<number> | null;
   /** Threats of whole days. */
   readonly types: AtPoints<string> | typeof TOO_MANY | null;
-  readonly firstFacts: EdgeFacts | typeof TOO_MANY | null;
-  readonly lastFacts: EdgeFacts | typeof TOO_MANY | null;
+  readonly firstFacts: FactCounts | typeof TOO_MANY | null;
+  readonly lastFacts: FactCounts | typeof TOO_MANY | null;
 }
 
 export const hasStart = ({ from }: Range): boolean => from !== EARLIEST;

@@ -2,17 +2,9 @@ import type { Work } from '../cooperative/time-slices.js';
 import { Invalid, Unprocessable } from '../errors.js';
 import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
-import { TOO_MANY } from './count-sql.js';
+import { type FactCounts, TOO_MANY } from './count-sql.js';
 import type { Range } from './range.js';
-import {
-  type CountedTimeline,
-  type EdgeFacts,
-  hasEnd,
-  hasStart,
-  type Interval,
-  MAX_CELLS,
-  MAX_POINTS,
-} from './timeline-sql.js';
+import { type CountedTimeline, hasEnd, hasStart, type Interval, MAX_CELLS, MAX_POINTS } from './timeline-sql.js';
 import type { Timeline } from './timeline.dto.js';
 
 type Point = Timeline['points'][number];
@@ -51,7 +43,7 @@ const numbers = (array: string): number[] => JSON.parse(`[${array.slice(1, -1)}]
 const byKey = ([a]: readonly [string, ...unknown[]], [b]: readonly [string, ...unknown[]]): number =>
   a < b ? -1 : a === b ? 0 : 1;
 
-const isThreat = ([measure]: EdgeFacts[number]): boolean => measure === MEASURE.threat;
+const isThreat = ([measure]: FactCounts[number]): boolean => measure === MEASURE.threat;
 
 /**
  * Puts together what was counted. The types of a point are in the order of their names, so that equal answers are equal
