@@ -24,7 +24,7 @@ import { tryWriteLines } from './terminal.js';
 /** The composition root. Pipe and filter are providers, so that every test has the ones of production. */
 @Module({})
 export class AppModule {
-  /** @param config with `databaseUrl` set; whoever starts the process opened the database and migrated it */
+  /** @param config with `databaseUrl` set, of a database that has been migrated */
   static with(config: Config, sources: SourcesSettings = readSourcesFile(config)): DynamicModule {
     return {
       module: AppModule,

@@ -26,6 +26,6 @@ export const createKey = (): string => {
   return PREFIX + random + checksum(PREFIX + random);
 };
 
-/** Whether a text can be a key at all; no look-up is needed where not. */
+/** Whether a text can be a key at all; no lookup is needed where not. */
 export const isWellFormed = (key: string): boolean =>
   FORMAT.test(key) && checksum(key.slice(0, -CHECKSUM_LENGTH)) === key.slice(-CHECKSUM_LENGTH);

@@ -27,7 +27,7 @@ export interface Answer {
   readonly code?: Code;
 }
 
-/** The longest a batch waits for look-ups, unless a single check may wait longer. ms */
+/** The longest a batch waits for lookups, unless a single check may wait longer. ms */
 const MAX_BUDGET_MS = 30_000;
 
 /** The check of one asset against every source. */
@@ -39,7 +39,7 @@ export class AssetChecker {
 
   constructor(
     private readonly sources: readonly Source[],
-    /** The longest a check waits for look-ups. ms */
+    /** The longest a check waits for lookups. ms */
     readonly budgetMs: number,
   ) {
     this.own = sources.find(({ of }) => of.kind === 'own')!.id;
@@ -47,7 +47,7 @@ export class AssetChecker {
   }
 
   /**
-   * How long a batch may wait for look-ups, in ms: a source that is asked for all of it, so many at once, may take its
+   * How long a batch may wait for lookups, in ms: a source that is asked for all of it, so many at once, may take its
    * whole time for each but the last of them, for which there is a single check's budget.
    */
   budgetOf(contents: number): number {
@@ -60,8 +60,8 @@ export class AssetChecker {
   }
 
   /**
-   * Answers at once where no look-up has to be waited for. Never throws or rejects.
-   * @param deadline `performance.now()` up to which look-ups may take
+   * Answers at once where no lookup has to be waited for. Never throws or rejects.
+   * @param deadline `performance.now()` up to which lookups may take
    */
   check(content: string, deadline = performance.now() + this.budgetMs): Answer | Promise<Answer> {
     let asset: Answer['asset'];

@@ -41,7 +41,7 @@ export interface LookupSettings extends Named {
 export type SourceSettings = OwnSettings | ListSettings | LookupSettings;
 
 export interface SourcesSettings {
-  /** The longest a check waits for look-ups. ms */
+  /** The longest a check waits for lookups. ms */
   readonly budgetMs: number;
   readonly hostingSuffixes: readonly string[];
   readonly sources: readonly SourceSettings[];

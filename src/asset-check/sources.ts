@@ -22,7 +22,7 @@ const hashes = new SuffixHashes();
 
 /**
  * Asks every source, in order. Answers at once where all of them answer from memory.
- * @param deadline `performance.now()` up to which look-ups may take
+ * @param deadline `performance.now()` up to which lookups may take
  * @param onFailure told of a source that threw, which then has failed and nothing else has
  */
 export const querySources = (

@@ -62,7 +62,7 @@ const stateOf = ({ version, revision, last_group_id }: StateRow): State => ({
 });
 
 /**
- * Each answer is checked to be of now, by one look-up in the model and one in the log; the assembled JSON is kept for
+ * Each answer is checked to be of now, by one lookup in the model and one in the log; the assembled JSON is kept for
  * as long as both say that nothing has changed. Requests that come while such a check is under way share the next.
  */
 @QueryHandler(ListAssetGroups)

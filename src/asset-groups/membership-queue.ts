@@ -74,8 +74,8 @@ const entryOf = (event: UpstreamEvent, now: number, origin: Origin): { stream: s
  * Where changes of membership become events. Each organization has a queue here, and what waits in it is decided and
  * stored together, one request after the other. A request is answered once the read model has what it wrote, so that it
  * is in the next list and count, on every instance. Before it is decided, the model has what was reported until then, so
- * that `unchanged` and `moved` are exact and no event of ours is older than the one it follows. So nobody gets further
- * ahead of the projector than one batch. Between instances, and between them and upstream, the last writer wins.
+ * that `unchanged` and `moved` are exact and no event of ours is older than the one it follows. No
+ * organization gets further ahead of the projector than one batch. Between instances, and between them and upstream, the last writer wins.
  */
 @Injectable()
 export class MembershipQueue {
@@ -122,7 +122,7 @@ export class MembershipQueue {
     for (let start = 0; start < entries.length; start += MAX_AT_ONCE)
       await this.log.appendAll(entries.slice(start, start + MAX_AT_ONCE));
     if (entries.length > 0) await this.model.run();
-    // Who deleted a group meanwhile was answered how many assets were in it, perhaps without these.
+    // A group deleted meanwhile: its deletion may have been answered with a count without these.
     for (const { resolve, items } of await this.withGroup(organization, decided)) resolve(items);
   }
 

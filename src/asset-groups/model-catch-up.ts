@@ -22,7 +22,7 @@ const TIME_LIMIT = 2_500;
  */
 @Injectable()
 export class ModelCatchUp {
-  /** Shared by all who wait, so that many of them cost one look-up. */
+  /** Shared by all who wait, so that many of them cost one lookup. */
   private readonly position: () => Promise<bigint>;
 
   constructor(

@@ -1,7 +1,7 @@
 import { GROUPS_PER_PAGE } from './assemble-list.js';
 
 /**
- * What some commands are decided by. Each part is a look-up in an index, so that a decision costs the same among
+ * What some commands are decided by. Each part is a lookup in an index, so that a decision costs the same among
  * 100,000 groups as among none.
  */
 export const KNOWN_GROUPS = {
