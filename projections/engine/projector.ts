@@ -4,6 +4,7 @@ import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-l
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
 import { applyByHalves, blamesData, park, probe, type Refused, refuse, unpark } from './parking.js';
+import { PipelinedWriter } from './pipelined-writer.js';
 import { prepare, type ProjectedEvent, type Projection, type Write } from './projection.js';
 import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { NotApplied, Suspicion } from './suspicion.js';
@@ -56,25 +57,26 @@ export class Projector {
           (least, { position }) => (position < least ? position : least),
           checkpoints[0]!.position,
         );
-        // While one batch is written the next one is read; an error of the one is thrown to the other.
-        let writing: Promise<void> = Promise.resolve();
+        const writer = new PipelinedWriter<{ shares: ProjectionBatch[]; piece: Batch }>(
+          ({ shares, piece }, onBegun) => this.apply(shares, piece, onBegun),
+          signal,
+        );
         const onBatch = async (batch: Batch): Promise<void> => {
           for (const { events, position, isLast } of this.suspicion.cut(batch)) {
             // Only with the last piece everything is counted that the whole batch stands for.
             const piece = { events, position, asOf: isLast ? batch.asOf : 0 };
             const shares = await dispatchBatch(this.projections, checkpoints, piece);
             checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
-            await writing;
+            await writer.push({ shares, piece });
             backOff = MIN_BACK_OFF_MS;
-            const begun = new Promise<void>((resolve) => (writing = this.apply(shares, piece, resolve)));
-            writing.catch(() => {});
-            // The next batch is read once PostgreSQL has its work, not while it waits for it.
-            await Promise.race([begun, writing]);
             if (signal.aborted) return;
           }
         };
-        await this.log.subscribe(behind, onBatch, signal);
-        await writing;
+        try {
+          await this.log.subscribe(behind, onBatch, signal);
+        } finally {
+          await writer.finish();
+        }
       } catch (error) {
         if (error instanceof CheckpointMoved) continue;
         if (!isTransient(error instanceof NotApplied ? error.cause : error)) throw error;
