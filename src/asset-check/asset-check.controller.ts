@@ -14,9 +14,9 @@ import { CheckAsset } from './check-asset.js';
 import { CheckAssets } from './check-assets.js';
 import { GetAssetHistory } from './get-asset-history.js';
 
-/** 1,000 contents of 4,096 characters and more. Bytes. */
+/** Bytes; room for 1,000 contents of 4,096 characters each. */
 const MAX_BULK = 5 * 1_024 * 1_024;
-/** Room for fields that nobody asked for. */
+/** Leaves room for unknown fields. */
 const BULK_BOUNDS = { depth: 32, values: 4_096 };
 
 @ApiTags('Asset check')
@@ -27,8 +27,8 @@ export class AssetCheckController {
   @Post('check')
   @HttpCode(200)
   @Access({ scope: 'read' })
-  @ApiOperation({ summary: 'Check one asset: known bad, known good or unknown, who says so and why' })
-  @ApiOkResponse({ type: AssetCheckAnswer, description: 'What the sources say, whatever the status.' })
+  @ApiOperation({ summary: 'Check one asset: blocked, allowed or unknown, which source says so, and why' })
+  @ApiOkResponse({ type: AssetCheckAnswer, description: 'What the sources say; any status is a 200.' })
   checkAsset(@Body() { content }: AssetCheckRequest): Promise<AssetCheckAnswer> {
     return this.queries.execute(new CheckAsset(content));
   }
@@ -49,11 +49,10 @@ export class AssetCheckController {
   @HttpCode(200)
   @Access({ scope: 'read' })
   @ApiOperation({
-    summary: "An asset's past: this service's own statuses of it, and since when each list has it",
-    description:
-      'What lists say is as far as this service saw it: it is kept from refresh to refresh, and over restarts.',
+    summary: "An asset's history: this service's own statuses, and since when each list has had it",
+    description: 'List times are as observed by this service; they are kept across refreshes and restarts.',
   })
-  @ApiOkResponse({ type: AssetHistoryAnswer, description: 'What is known, the newest first.' })
+  @ApiOkResponse({ type: AssetHistoryAnswer, description: 'The history, newest first.' })
   getAssetHistory(
     @Organization() organization: string,
     @Body() { content }: AssetCheckRequest,

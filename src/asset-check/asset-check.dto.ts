@@ -9,8 +9,8 @@ const CONTENTS = `Contents must be an array of 1 to ${MAX_CONTENTS} strings`;
 
 export class AssetCheckRequest {
   /**
-   * A URL, a host, an IP address, a wallet address, a profile link or `@handle`, an e-mail address or content on
-   * IPFS; defanged text is read as meant. 1 to 4,096 characters.
+   * A URL, a host, an IP address, a wallet address, a profile link or `@handle`, an e-mail address or IPFS content.
+   * Defanged text is refanged. 1 to 4,096 characters.
    * @example "https://polkadot-dot.info/claim"
    */
   @IsContent()
@@ -20,7 +20,7 @@ export class AssetCheckRequest {
 
 export class BulkAssetCheckRequest {
   /**
-   * What could not be asked alone is answered with the code `parse-error`.
+   * Content that would be invalid on its own is answered with the code `parse-error`.
    * @example ["https://polkadot-dot.info/claim", "hxxps://evil[.]example"]
    */
   @IsArray({ message: CONTENTS })
@@ -32,24 +32,25 @@ export class BulkAssetCheckRequest {
 
 export class SourceAnswerDto {
   /**
-   * The id of the source.
+   * The source's id.
    * @example "metamask"
    */
   source!: string;
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
-  /** A disabled source is listed, not asked. */
+  /** A disabled source is listed but not queried. */
   @ApiProperty({ enum: MODES, example: 'ENABLED' })
   mode!: Mode;
   /**
-   * Why the source says so: `not-found` it does not list the asset; `unsupported-type` it knows nothing of assets of
-   * this type; `source-error` it failed; `timeout` it did not answer in time; `parent-domain` a domain, page or profile
-   * above the asset is listed and decides; `hosting-domain` a domain above it is listed, but anybody can publish there.
+   * Why the source says so. `not-found`: it does not list the asset. `unsupported-type`: it does not cover assets of
+   * this type. `source-error`: it failed. `timeout`: it did not answer in time. `parent-domain`: it lists a domain,
+   * page or profile above the asset, and that decides. `hosting-domain`: it lists a domain above the asset, but anybody
+   * can publish there.
    */
   @ApiProperty({ enum: REASONS, required: false })
   reason?: Reason;
   /**
-   * The listed entry that hit, as its source wrote it.
+   * The matching entry, as the source wrote it.
    * @example "polkadot-dot.info"
    */
   match?: string;
@@ -63,37 +64,34 @@ export class UnderstoodAsset {
 }
 
 export class AssetCheckAnswer {
-  /** UNKNOWN means that no source lists the asset; nothing is said for or against it. */
+  /** UNKNOWN means that no source lists the asset; it says nothing about safety. */
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * The source that decided, the own one where none did.
+   * The source that decided; our own if none did.
    * @example "metamask"
    */
   source!: string;
   /**
-   * Why. Absent where our own status of exactly this asset decides; `external-source` where another source's exact
-   * entry does; `parent-domain` where an entry of a domain, page or profile above it does; `not-found` with a `code`.
+   * Why. Absent if our own status of exactly this asset decided; `external-source` if another source's exact entry did;
+   * `parent-domain` if an entry for a domain, page or profile above it did; `not-found` with a `code`.
    */
   @ApiProperty({ enum: REASONS, required: false, example: 'external-source' })
   reason?: Reason;
-  /** One item for every configured source, in configured order. */
+  /** One item per configured source, in configured order. */
   @ApiProperty({ type: [SourceAnswerDto] })
   sources!: readonly SourceAnswerDto[];
-  /**
-   * One sentence for a person: who lists the content that was asked, since when if known, where to appeal if that is
-   * known.
-   */
+  /** One sentence for a person: who lists the content, since when, and where to appeal, if known. */
   @ApiProperty({
     example:
       '"https://polkadot-dot.info/claim" is blocked: the source metamask has "polkadot-dot.info" on its blocklist.',
   })
   message!: string;
-  /** What the content was understood as; absent with `parse-error`. */
+  /** How the content was understood; absent with `parse-error`. */
   asset?: UnderstoodAsset;
   /**
-   * Why nothing was asked: `parse-error` the content is no asset; `internal-scheme` it is an address of the browser,
-   * the machine or a private network; `internal-error` the check itself failed.
+   * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: it is an address of the
+   * browser, the machine or a private network. `internal-error`: the check itself failed.
    */
   @ApiProperty({ enum: CODES, required: false })
   code?: Code;
@@ -107,12 +105,12 @@ export class BulkSummary {
   /** @example 1 */
   unknown!: number;
   /**
-   * Those with a `code`.
+   * Results with a `code`.
    * @example 0
    */
   errored!: number;
   /**
-   * Those in which an enabled source that knows the type gave no answer: it failed, or not in time.
+   * Results to which an enabled source that supports the type did not contribute because it failed or was too slow.
    * @example 0
    */
   incomplete!: number;
@@ -122,25 +120,25 @@ export class BulkAssetCheckAnswer {
   /** In the order of the contents. */
   @ApiProperty({ type: [AssetCheckAnswer] })
   results!: readonly AssetCheckAnswer[];
-  /** The first four add up to the number of contents. */
+  /** The first four counts add up to the number of contents. */
   summary!: BulkSummary;
 }
 
 export class PastStatus {
-  /** UNKNOWN takes an earlier status back. */
+  /** UNKNOWN withdraws an earlier status. */
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * From when it was the status (ISO 8601, UTC), until the entry above it.
+   * When the status began (ISO 8601, UTC); it lasted until the entry before it in this list.
    * @example "2026-03-01T12:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time' })
   from!: string;
-  /** The brands of the asking organization that reviewed it; those of others are not named. */
+  /** The caller's brands that reviewed it; other organizations' brands are not named. */
   @ApiProperty({ type: [String], example: ['acme-wallet'] })
   brands!: readonly string[];
   /**
-   * The asset it is about: exactly this page or profile, or the host or account that it stands for.
+   * The asset the status is for: exactly this page or profile, or the host or account it belongs to.
    * @example "polkadot-dot.info"
    */
   match!: string;
@@ -148,11 +146,11 @@ export class PastStatus {
 
 export class ListedSince {
   /**
-   * The id of the source.
+   * The source's id.
    * @example "metamask"
    */
   source!: string;
-  /** A disabled source is listed, not asked. */
+  /** A disabled source is listed but not queried. */
   @ApiProperty({ enum: MODES, example: 'ENABLED' })
   mode!: Mode;
   /** What the list says now, as in the asset check. */
@@ -162,20 +160,20 @@ export class ListedSince {
   @ApiProperty({ enum: REASONS, required: false })
   reason?: Reason;
   /**
-   * The entry that hit, as its source wrote it; it may be of a domain, page or profile above the asset.
+   * The matching entry, as the source wrote it; it may be for a domain, page or profile above the asset.
    * @example "polkadot-dot.info"
    */
   match?: string;
   /**
-   * Since when the list has had the entry without a break, as far as this service saw it (ISO 8601, UTC). Where it is
-   * `watchedSince`, the entry may be older.
+   * Since when the list has had the entry without interruption, as observed by this service (ISO 8601, UTC). If equal
+   * to `watchedSince`, the entry may be older.
    * @example "2026-03-04T08:15:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time', required: false })
   seenSince?: string;
   /**
-   * When this service first read the list (ISO 8601, UTC); absent where it never did, or keeps nothing of so long a
-   * list. Each data folder has a memory of its own.
+   * When this service first read the list (ISO 8601, UTC). Absent if it never did, or if the list is too long to track.
+   * Each data folder keeps its own times.
    * @example "2026-01-10T00:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time', required: false })
@@ -183,19 +181,20 @@ export class ListedSince {
 }
 
 export class AssetHistoryAnswer {
-  /** What the content was understood as; absent with `parse-error`. */
+  /** How the content was understood; absent with `parse-error`. */
   asset?: UnderstoodAsset;
-  /** Why nothing was asked, as in the asset check. */
+  /** Why no source was queried, as in the asset check. */
   @ApiProperty({ enum: CODES, required: false })
   code?: Code;
-  /** This service's own statuses of exactly this asset, the newest first, at most 100. */
+  /** This service's own statuses of exactly this asset, newest first, at most 100. */
   @ApiProperty({ type: [PastStatus] })
   statuses!: readonly PastStatus[];
-  /** Whether there are older ones.
+  /**
+   * Whether older ones exist.
    * @example false
    */
   hasMore!: boolean;
-  /** One item for every configured list, in configured order. */
+  /** One item per configured list, in configured order. */
   @ApiProperty({ type: [ListedSince] })
   lists!: readonly ListedSince[];
 }

@@ -17,12 +17,12 @@ export interface SourceAnswer {
 
 export interface Answer {
   readonly status: AssetStatus;
-  /** The source that decided, the own one where none did. */
+  /** The source that decided; our own if none did. */
   readonly source: string;
   readonly reason?: Reason;
   readonly sources: readonly SourceAnswer[];
   readonly message: string;
-  /** What the content was understood as; absent with `parse-error`. */
+  /** Absent with `parse-error`. */
   readonly asset?: { readonly type: string; readonly content: string };
   readonly code?: Code;
 }
@@ -30,7 +30,7 @@ export interface Answer {
 /** The longest a batch waits for lookups, unless a single check may wait longer. ms */
 const MAX_BUDGET_MS = 30_000;
 
-/** The check of one asset against every source. */
+/** Checks one asset against every source. */
 export class AssetChecker {
   private readonly logger = new Logger('asset-check');
   private readonly failing = new Set<string>();
@@ -39,7 +39,7 @@ export class AssetChecker {
 
   constructor(
     private readonly sources: readonly Source[],
-    /** The longest a check waits for lookups. ms */
+    /** How long one check waits for lookups. ms */
     readonly budgetMs: number,
   ) {
     this.own = sources.find(({ of }) => of.kind === 'own')!.id;
@@ -47,8 +47,8 @@ export class AssetChecker {
   }
 
   /**
-   * How long a batch may wait for lookups, in ms: a source that is asked for all of it, so many at once, may take its
-   * whole time for each but the last of them, for which there is a single check's budget.
+   * How long a batch may wait for lookups, in ms. A source takes `MAX_AT_ONCE` contents at once, so each round may use
+   * the source's whole timeout, and the last one a single check's budget.
    */
   budgetOf(contents: number): number {
     const waits = Math.ceil(contents / MAX_AT_ONCE) - 1;
@@ -60,8 +60,8 @@ export class AssetChecker {
   }
 
   /**
-   * Answers at once where no lookup has to be waited for. Never throws or rejects.
-   * @param deadline `performance.now()` up to which lookups may take
+   * Synchronous unless a lookup has to be awaited. Never throws or rejects.
+   * @param deadline `performance.now()` until which lookups may take
    */
   check(content: string, deadline = performance.now() + this.budgetMs): Answer | Promise<Answer> {
     let asset: Answer['asset'];
@@ -84,7 +84,7 @@ export class AssetChecker {
     }
   }
 
-  /** What is answered of content that could not be a request of its own. */
+  /** The answer to content that would be invalid as a request of its own. */
   get unreadable(): Answer {
     return this.refusal('parse-error', undefined);
   }
@@ -120,14 +120,14 @@ export class AssetChecker {
   }
 
   private failed(error: unknown, content: string, asset: Answer['asset']): Answer {
-    this.logger.error('A check failed', error instanceof Error ? error.stack : error);
+    this.logger.error('An asset check failed', error instanceof Error ? error.stack : error);
     return this.refusal('internal-error', content, asset);
   }
 
   private onFailure(source: string, error: unknown): void {
-    // Once a source: what fails on one asset may fail on a thousand a second.
+    // Logged once per source: a failure on one asset may repeat a thousand times per second.
     if (this.failing.has(source)) return;
     this.failing.add(source);
-    this.logger.error(`The source ${source} failed`, error instanceof Error ? error.stack : error);
+    this.logger.error(`Source ${source} failed`, error instanceof Error ? error.stack : error);
   }
 }

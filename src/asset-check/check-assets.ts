@@ -6,14 +6,14 @@ import { TimeSlices, type Work } from '../cooperative/time-slices.js';
 export interface Answers {
   /** In the order of the contents. */
   readonly results: readonly Answer[];
-  /** The first four add up to the number of contents. */
+  /** The first four counts add up to the number of contents. */
   readonly summary: {
     readonly blocked: number;
     readonly allowed: number;
     readonly unknown: number;
-    /** Those with a code. */
+    /** Results with a code. */
     readonly errored: number;
-    /** Those in which an enabled source that knows the type gave no answer. */
+    /** Results to which an enabled source that supports the type did not contribute. */
     readonly incomplete: number;
   };
 }
@@ -21,7 +21,7 @@ export interface Answers {
 export class CheckAssets extends Query<Answers> {
   constructor(
     readonly contents: readonly unknown[],
-    /** Who asks; equal callers take turns. */
+    /** Callers on different lanes take turns. */
     readonly lane = '',
   ) {
     super();
@@ -35,7 +35,7 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
     private readonly slices: TimeSlices,
   ) {}
 
-  /** All of them share one budget, which grows with their number. */
+  /** All contents share one budget, which grows with their number. */
   async execute({ contents, lane }: CheckAssets): Promise<Answers> {
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
     const results = await Promise.all(await this.slices.run(lane, this.ask(contents, deadline)));

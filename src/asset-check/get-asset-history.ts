@@ -10,7 +10,7 @@ import { type Code, type Mode, NOT_ASKED, type Opinion, type Reason } from './op
 import { SourceRefresh } from './source-watch.js';
 import { StatusEntries } from './status-entries.js';
 
-/** More entries of one asset are not shown. */
+/** The history is cut off here. */
 export const MAX_ENTRIES = 100;
 
 export interface PastStatus {
@@ -38,10 +38,10 @@ export interface AssetHistory {
   readonly lists: readonly ListedSince[];
 }
 
-/** What was known of an asset, and since when: by this service's own statuses, and by each list. */
+/** Since when this service's own statuses and each list have known an asset. */
 export class GetAssetHistory extends Query<AssetHistory> {
   constructor(
-    /** Whose brands are named. */
+    /** Only this organization's brands are named. */
     readonly organization: string,
     readonly content: string,
   ) {
@@ -65,7 +65,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     private readonly entries: StatusEntries,
   ) {}
 
-  /** @throws Unavailable where the log or the database is away */
+  /** @throws Unavailable if the log or the database cannot be reached */
   async execute({ organization, content }: GetAssetHistory): Promise<AssetHistory> {
     const { reading, code, internal } = { internal: undefined, ...parseContent(content) };
     const asset = reading ?? internal;
@@ -73,7 +73,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     if (code !== undefined) return { ...understood, code, statuses: [], hasMore: false, lists: [] };
     const asked = this.askLists(reading);
     try {
-      // One more than is shown says whether there are more.
+      // One extra row says whether there are more.
       const entries = await this.entries.newest(reading.keys, organization, MAX_ENTRIES + 1);
       return {
         ...understood,
@@ -91,7 +91,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     }
   }
 
-  /** What each list says now, of one reading of the hashes. */
+  /** Each list's current opinion, from one pass of hashing. */
   private askLists(reading: ParsedContent): AskedList[] {
     hashes.read(lookupText(reading), reading.isDnsName);
     return this.watch.sources.flatMap(({ id: source, mode, of }) =>
@@ -104,7 +104,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
 
 const withTimes = async ({ source, mode, list, opinion }: AskedList): Promise<ListedSince> => {
   const { status, reason, match, isImitation } = opinion;
-  // What an asset looks like is not the list's entry of it.
+  // An imitation matches another host's entry, not its own.
   const seen = mode === 'ENABLED' ? await list.seenSince(isImitation ? undefined : match) : undefined;
   return {
     source,

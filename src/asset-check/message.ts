@@ -6,29 +6,29 @@ import type { Verdict, SourceOpinion } from './verdict.js';
 
 const MAX_NAME_LENGTH = 120;
 
-/** @param content as it was asked, undefined where it was nothing that could be */
+/** @param content as it was sent; undefined if it was not a valid content */
 export const describeCode = (code: Code, content: string | undefined): string => {
   const name = content === undefined || content.trim() === '' ? 'This' : quoted(content);
   if (code === 'parse-error')
-    return `${name} is no URL, host, wallet address, profile or anything else that can be checked.`;
+    return `${name} is not a URL, host, wallet address, profile or anything else that can be checked.`;
   if (code === 'internal-scheme')
     return `${name} is an address of the browser, the machine or a private network, which no source can know.`;
-  return `The check of ${name === 'This' ? 'this' : name} itself failed, so nothing is said for or against it.`;
+  return `The check of ${name === 'This' ? 'this' : name} itself failed, so there is no verdict.`;
 };
 
-/** Cut between characters, never inside one. */
+/** Never cuts through a surrogate pair. */
 const cut = (text: string): string => {
   const end = MAX_NAME_LENGTH - (/[\ud800-\udbff]/.test(text[MAX_NAME_LENGTH - 1]!) ? 1 : 0);
   return `${text.slice(0, end)}…`;
 };
-/** What is not seen, or makes a text look like another one; who sent the content may want either. */
+/** Characters that are invisible or change how text is displayed; the sender of the content may want either. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const quoted = (name: string): string =>
   `"${(name.length > MAX_NAME_LENGTH ? cut(name) : name).replace(UNSEEN, '\ufffd')}"`;
 
 /**
- * One sentence for a person: who lists the asset, since when if known, where to appeal if that is known.
- * @param content as it was asked
+ * One sentence for a person: who lists the asset, since when, and where to appeal, if known.
+ * @param content as it was sent
  */
 export const describe = (
   content: string,
@@ -44,7 +44,7 @@ export const describe = (
   const isBlocked = verdict.status === 'BLOCKED';
   const since = opinion.since === undefined ? '' : ` since ${formatDay(dayOf(opinion.since))}`;
   const appeal = sources[index]?.appeal;
-  const end = appeal === undefined || !isBlocked ? '' : `; who disagrees can appeal at ${appeal}`;
+  const end = appeal === undefined || !isBlocked ? '' : `; to dispute this, see ${appeal}`;
   const who = isOwn ? 'this service' : `the source ${verdict.source}`;
   return `${name} is ${isBlocked ? 'blocked' : 'allowed'}: ${who} ${listing(content, reading, opinion, isBlocked)}${since}${end}.`;
 };
@@ -56,7 +56,7 @@ const listing = (
   isBlocked: boolean,
 ): string => {
   const list = isBlocked ? 'on its blocklist' : 'on its allowlist';
-  if (isImitation === true) return `takes it for an imitation of ${quoted(match!)}`;
+  if (isImitation === true) return `flags it as imitating ${quoted(match!)}`;
   if (reason === 'parent-domain') {
     const above = aboveOf(reading, place);
     return match === undefined ? `has ${above} ${list}` : `has ${quoted(match)}, ${above}, ${list}`;
@@ -73,10 +73,10 @@ const unknown = (name: string, { reason }: Verdict, voices: readonly SourceOpini
   if (reason === 'hosting-domain') {
     const match = voices.find(({ opinion }) => opinion.reason === 'hosting-domain')?.opinion.match;
     const where = match === undefined ? 'The domain above it' : quoted(match);
-    return `${where} is listed, but anybody can publish there, so nothing is known of ${name} itself`;
+    return `${where} is listed, but anybody can publish there, so nothing is known about ${name} itself`;
   }
-  if (reason === 'unsupported-type') return `None of the sources knows assets of the type of ${name}`;
-  return `No source lists ${name}, which says nothing for or against it`;
+  if (reason === 'unsupported-type') return `No source supports assets of the type of ${name}`;
+  return `No source lists ${name}, so it is neither known good nor known bad`;
 };
 
 const failures = (voices: readonly SourceOpinion[]): string => {

@@ -1,6 +1,6 @@
 import type { AssetStatus } from '../events/asset-statuses.js';
 
-/** Why a source, or the whole check, says what it says. The meaning of each is in the API reference. */
+/** Why a source, or the whole check, says what it says; documented in the API reference. */
 export const REASONS = [
   'not-found',
   'unsupported-type',
@@ -12,28 +12,28 @@ export const REASONS = [
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
-/** Why nothing was asked. */
+/** Why no source was queried. */
 export const CODES = ['parse-error', 'internal-scheme', 'internal-error'] as const;
 export type Code = (typeof CODES)[number];
 
 export const MODES = ['ENABLED', 'DISABLED'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** What one source says of one asset. */
+/** What one source says about one asset. */
 export interface Opinion {
   readonly status: AssetStatus;
-  /** Given with UNKNOWN, and with a verdict that is inherited. */
+  /** Present with UNKNOWN and with an inherited verdict. */
   readonly reason?: Reason;
-  /** The listed entry that hit, as its source wrote it. */
+  /** The matching entry, as the source wrote it. */
   readonly match?: string;
-  /** The entry is not the asset: the asset looks like it. */
+  /** The asset imitates the entry rather than being it. */
   readonly isImitation?: boolean;
   /**
-   * How near an inherited entry lies: characters of the host, or of host and path, that it names, and more are nearer.
-   * Absent where the source does not say which entry it was.
+   * How near an inherited entry is: the number of characters of host and path that it names; higher is nearer. Absent
+   * if the source does not say which entry matched.
    */
   readonly place?: number;
-  /** ms; since when, where the source knows. */
+  /** ms; since when, if the source knows. */
   readonly since?: number;
 }
 
@@ -41,8 +41,8 @@ export const NOT_FOUND: Opinion = Object.freeze({ status: 'UNKNOWN', reason: 'no
 export const UNSUPPORTED: Opinion = Object.freeze({ status: 'UNKNOWN', reason: 'unsupported-type' });
 export const FAILED: Opinion = Object.freeze({ status: 'UNKNOWN', reason: 'source-error' });
 export const TIMED_OUT: Opinion = Object.freeze({ status: 'UNKNOWN', reason: 'timeout' });
-/** Said by nobody: the source was not asked. */
+/** The source is disabled. */
 export const NOT_ASKED: Opinion = Object.freeze({ status: 'UNKNOWN' });
 
-/** Whether the verdict comes from a domain, page or profile above what was asked. */
+/** Whether the verdict comes from a domain, page or profile above the asset. */
 export const isInherited = ({ reason }: Opinion): boolean => reason === 'parent-domain';

@@ -12,7 +12,7 @@ const MAX_BACK_OFF_MS = 2_000;
 const MAX_NAME_LENGTH = 253;
 
 interface Row {
-  /** Which table answered, and how many of its events are parked: where either changes, positions mean nothing new. */
+  /** The table's identity and its number of parked events: if either changes, positions are not comparable. */
   readonly generation: string | null;
   readonly asset: string | null;
   readonly assetHash: string | null;
@@ -24,8 +24,8 @@ interface Row {
 const START = { position: -1, assetHash: '' };
 
 /**
- * This service's own asset statuses in memory, as the projection has them: read whole at the start, followed four
- * times a second. While the database is away what was known goes on being said.
+ * This service's own asset statuses in memory, polled from the projection: read completely at the start, then four
+ * times a second. While the database is unavailable the last known statuses keep being used.
  */
 export class OwnStatuses {
   private statuses = new Map<string, Opinion>();
@@ -37,7 +37,7 @@ export class OwnStatuses {
   constructor(
     private readonly pool: Pool,
     private readonly suffixes: HostingSuffixes,
-    /** Told, in a sentence, when the statuses can no longer be followed, and when they can again. */
+    /** Called when the statuses can no longer be refreshed, and when they can again. */
     private readonly onNews: (sentence: string, isBad: boolean) => void,
   ) {}
 
@@ -46,7 +46,7 @@ export class OwnStatuses {
     return this.statuses.size;
   }
 
-  /** ms since everything was last read; undefined where it never was. */
+  /** ms since the last successful read; undefined if there was none. */
   get age(): number | undefined {
     return this.current === undefined ? undefined : performance.now() - this.current;
   }
@@ -58,7 +58,7 @@ export class OwnStatuses {
     for (let index = 0; index < keys.length; index += 1) {
       const status = statuses.get(keys[index]!);
       if (status === undefined) continue;
-      // A page above what was asked lies nearer than the host it is on.
+      // A page above the asset is nearer than the page's host.
       const isHost = index > 0 && index === keys.length - 1 && reading.type === 'URL';
       return (isHost ? this.fromPage(reading) : undefined) ?? status;
     }
@@ -85,13 +85,13 @@ export class OwnStatuses {
     if (parent === undefined) return NOT_FOUND;
     const boundary = this.suffixes.boundaryOf(host);
     if (parent.place > boundary.suffix.length) return inherited(parent.status, parent.place);
-    // What a registry sells is nobody's; what is under a hosting suffix is somebody else's.
+    // A public suffix belongs to nobody; a name under a hosting suffix to somebody else.
     return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(host.slice(-parent.place))
       ? hosted(parent.status)
       : NOT_FOUND;
   }
 
-  /** Follows until `signal` aborts. */
+  /** Polls until `signal` aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     let wait = POLL_MS;
     while (!signal.aborted) {
@@ -104,12 +104,12 @@ export class OwnStatuses {
   async refresh(): Promise<boolean> {
     try {
       await this.read();
-      if (this.isFailing) this.onNews('The asset statuses are followed again', false);
+      if (this.isFailing) this.onNews('Asset statuses are being refreshed again', false);
       this.isFailing = false;
       return true;
     } catch (error) {
       if (!this.isFailing)
-        this.onNews(`The asset statuses cannot be followed: ${(error as Error).message}; trying again`, true);
+        this.onNews(`Asset statuses cannot be refreshed: ${(error as Error).message}; retrying`, true);
       this.isFailing = true;
       return false;
     }
@@ -121,7 +121,7 @@ export class OwnStatuses {
       const { rows } = await this.pool.query<Row>({ ...STATUS_CHANGES, values: [reached.position, reached.assetHash] });
       const found = rows[0]!.generation;
       if (found !== generation) {
-        // Filled beside the ones in use, so that no answer comes from half of them.
+        // Filled next to the map in use, so that no answer comes from half of it.
         generation = found;
         statuses = new Map();
         if (reached.position !== START.position) {
@@ -142,7 +142,7 @@ export class OwnStatuses {
 
   /** The nearest domain above the host that has a status. */
   private above(host: string): { readonly status: Opinion; readonly place: number } | undefined {
-    // No longer name is one of DNS; a sender of many labels would be sent through all of them.
+    // Longer names are not DNS names; without the cut, a sender of many labels could make this loop long.
     let dot = host.indexOf('.', host.length - MAX_NAME_LENGTH - 2);
     for (let next = host.indexOf('.', dot + 1); next !== -1; next = host.indexOf('.', next + 1)) {
       const status = this.statuses.get(urlKey(host.slice(dot + 1)));
@@ -162,7 +162,7 @@ const inherited = ({ status, match, since }: Opinion, place: number): Opinion =>
 });
 const hosted = ({ match }: Opinion): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
 
-/** Rows of before a change of the rules name an IPv4 address that is mapped into IPv6 as it was. */
+/** Rows from before a rule change have an IPv4-mapped IPv6 address as it was written. */
 const MAPPED = /^(URL|PAGE):(\[::ffff:.*)$/;
 const currentKey = (asset: string): string => {
   const [, type, content] = MAPPED.exec(asset) ?? [];
@@ -172,7 +172,7 @@ const currentKey = (asset: string): string => {
 const apply = (statuses: Map<string, Opinion>, { asset, status, createdAt }: Row): void => {
   if (asset === null) return;
   const key = currentKey(asset);
-  // A status of UNKNOWN is no opinion.
+  // UNKNOWN counts as no status.
   if (status === 'UNKNOWN' || status === null) statuses.delete(key);
   else statuses.set(key, { status, match: key.slice(key.indexOf(':') + 1), since: createdAt ?? undefined });
 };

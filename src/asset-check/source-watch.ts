@@ -11,14 +11,14 @@ import { OwnStatuses } from './own-statuses.js';
 import type { Source } from './sources.js';
 import { type LookupSettings, SOURCES, type SourceSettings, type SourcesSettings } from './sources-file.js';
 
-/** How long the start waits for what is near: statuses, files, copies on disk. ms */
+/** How long startup waits for local data: statuses, files, copies on disk. ms */
 const NEAR_MS = 2_000;
-/** How long it waits for what is far; a list that comes later is used when it comes. ms */
+/** How long startup waits for the network; a list that arrives later is used from then on. ms */
 const FAR_MS = 150;
-/** Our own statuses this old are told to whoever watches. ms */
+/** Statuses older than this make readiness `degraded`. ms */
 const STALE_MS = 5_000;
 
-/** Keeps every source current as long as the process lives. */
+/** Keeps every source current while the process runs. */
 @Injectable()
 export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
   readonly sources: readonly Source[];
@@ -26,7 +26,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
   private readonly logger = new Logger('sources');
   private readonly stop = new AbortController();
   private readonly lists: readonly ListSource[];
-  /** Undefined: disabled, so nobody has to follow them. */
+  /** Undefined if disabled. */
   private readonly own: OwnStatuses | undefined;
   private following: Promise<unknown> | undefined;
 
@@ -43,7 +43,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     const own = new OwnStatuses(pool, suffixes, onNews);
     const lookups = new Counter({
       name: 'asset_check_lookups_total',
-      help: 'Contents that each source was to be asked for over HTTP, by what became of it',
+      help: 'Contents to look up over HTTP, by source and outcome',
       labelNames: ['source', 'outcome'],
       registers: [registry],
     });
@@ -72,7 +72,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     const http = this.sources.flatMap(({ of: source }) => (source.kind === 'http' ? [source.lookUp] : []));
     new Gauge({
       name: 'asset_check_breaker_open',
-      help: '1 while a source is left alone because it failed five times in a row',
+      help: '1 while a source is skipped because it failed five times in a row',
       labelNames: ['source'],
       registers: [registry],
       collect() {
@@ -81,7 +81,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     });
   }
 
-  /** Waits a little, so that the first answers are not worse than they need be; never for a network. */
+  /** Waits briefly, so that the first answers are complete if possible; never for a network. */
   async onModuleInit(): Promise<void> {
     const { signal } = this.stop;
     const near = this.lists.map(async (list) => {
@@ -104,7 +104,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     ]);
   }
 
-  /** Before the pool ends, so that nothing is asked of it afterwards. */
+  /** Before the pool ends, so that nothing queries it afterwards. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stop.abort();
     await this.following;
@@ -118,7 +118,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
         if (age === undefined) return { state: 'away', detail: 'The asset statuses have not been read yet' };
         return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, ageMs: Math.round(age) } };
       });
-    // A list that fails is no reason to send requests elsewhere: every instance asks the same one.
+    // A failing list does not make an instance unready: every other instance has the same problem.
     readiness.register('lists', () => ({
       state: 'ok',
       detail: Object.fromEntries(
@@ -139,13 +139,15 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
           }
         },
       });
-    gauge('asset_check_list_entries', 'Entries in use of each list', ({ state }) => state.entries);
-    gauge('asset_check_list_refused_entries', 'Entries of each list that were left out', ({ state }) => state.refused);
-    gauge('asset_check_list_bytes', 'Memory that each list takes', ({ bytes }) => bytes);
-    gauge('asset_check_list_age_seconds', 'Since each list was last known to be current', ({ state: { checkedAt } }) =>
-      checkedAt === undefined ? undefined : (Date.now() - checkedAt) / 1_000,
+    gauge('asset_check_list_entries', 'Entries in use per list', ({ state }) => state.entries);
+    gauge('asset_check_list_refused_entries', 'Entries left out per list', ({ state }) => state.refused);
+    gauge('asset_check_list_bytes', 'Memory used per list', ({ bytes }) => bytes);
+    gauge(
+      'asset_check_list_age_seconds',
+      'Time since each list was last known to be current',
+      ({ state: { checkedAt } }) => (checkedAt === undefined ? undefined : (Date.now() - checkedAt) / 1_000),
     );
-    gauge('asset_check_list_failing', '1 while the last refresh of a list failed', ({ state: { lastError } }) =>
+    gauge('asset_check_list_failing', '1 if the last refresh of a list failed', ({ state: { lastError } }) =>
       lastError === undefined ? 0 : 1,
     );
   }

@@ -9,7 +9,7 @@ import { type Format, FORMATS } from './lists/parse-list.js';
 interface Named {
   readonly id: string;
   readonly mode: Mode;
-  /** Where whoever is listed wrongly can say so. */
+  /** Where owners of wrongly listed assets can appeal. */
   readonly appeal?: string;
 }
 
@@ -20,9 +20,9 @@ export interface OwnSettings extends Named {
 export interface ListSettings extends Named {
   readonly kind: 'list';
   readonly format: Format;
-  /** What being listed means, in the formats that do not say it themselves. */
+  /** What being listed means, for formats that do not say it themselves. */
   readonly verdict: 'ALLOWED' | 'BLOCKED';
-  /** Exactly one of the two. */
+  /** Exactly one of `url` and `file`. */
   readonly url?: string;
   /** Absolute. */
   readonly file?: string;
@@ -41,13 +41,13 @@ export interface LookupSettings extends Named {
 export type SourceSettings = OwnSettings | ListSettings | LookupSettings;
 
 export interface SourcesSettings {
-  /** The longest a check waits for lookups. ms */
+  /** How long a check waits for lookups. ms */
   readonly budgetMs: number;
   readonly hostingSuffixes: readonly string[];
   readonly sources: readonly SourceSettings[];
 }
 
-/** The injection token of the settings, which are read once a start. */
+/** Injection token of the sources file's settings, which are read once per start. */
 export const SOURCES = Symbol('sources');
 
 const SHIPPED = fileURLToPath(new URL('./sources.json', import.meta.url));
@@ -57,7 +57,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const WITH_VERDICT: readonly Format[] = ['plain', 'hosts', 'json'];
 const COMMON = ['id', 'kind', 'mode'];
 
-/** The fields of one object, with their place for whoever wrote them wrong. */
+/** The fields of one object, with the path that error messages name. */
 class Place {
   constructor(
     private readonly file: string,
@@ -71,7 +71,7 @@ class Place {
 
   only(allowed: readonly string[]): void {
     const unknown = Object.keys(this.value).find((name) => !allowed.includes(name));
-    if (unknown !== undefined) this.refuse(unknown, `is not known here; there may be ${allowed.join(', ')}`);
+    if (unknown !== undefined) this.refuse(unknown, `is unknown; allowed are ${allowed.join(', ')}`);
   }
 
   has(name: string): boolean {
@@ -81,7 +81,7 @@ class Place {
   oneOf<T extends string>(name: string, allowed: readonly T[], fallback?: T): T {
     if (!this.has(name) && fallback !== undefined) return fallback;
     const found = allowed.find((candidate) => candidate === this.value[name]);
-    return found ?? this.refuse(name, `must be ${allowed.join(', ')}`);
+    return found ?? this.refuse(name, `must be one of ${allowed.join(', ')}`);
   }
 
   text(name: string, pattern: RegExp, rule: string): string {
@@ -96,8 +96,8 @@ class Place {
   }
 
   webAddress(name: string): string {
-    const text = this.text(name, /^https?:\/\/./i, 'must be an address that begins with http:// or https://');
-    return URL.canParse(text) ? text : this.refuse(name, 'is no address');
+    const text = this.text(name, /^https?:\/\/./i, 'must be an http:// or https:// URL');
+    return URL.canParse(text) ? text : this.refuse(name, 'is not a valid URL');
   }
 
   list(name: string): readonly unknown[] {
@@ -108,20 +108,20 @@ class Place {
   headers(name: string, variable: (name: string) => string | undefined, isUsed: boolean): Record<string, string> {
     if (!this.has(name)) return {};
     const value = this.value[name];
-    if (!isObject(value)) this.refuse(name, 'must be an object of texts');
+    if (!isObject(value)) this.refuse(name, 'must be an object of strings');
     const headers: Record<string, string> = {};
     for (const [header, text] of Object.entries(value)) {
       const path = `${name}.${header}`;
-      if (!HEADER_NAME.test(header)) this.refuse(path, 'is no name of a header');
-      if (typeof text !== 'string') this.refuse(path, 'must be a text');
+      if (!HEADER_NAME.test(header)) this.refuse(path, 'is not a valid header name');
+      if (typeof text !== 'string') this.refuse(path, 'must be a string');
       headers[header.toLowerCase()] = text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, variableName: string) => {
         const found = variable(variableName);
-        if (found === undefined && isUsed) this.refuse(path, `names \${${variableName}}, which is not set`);
+        if (found === undefined && isUsed) this.refuse(path, `uses \${${variableName}}, which is not set`);
         return found ?? '';
       });
-      // The value may hold a secret, so it is never repeated.
+      // The value may be a secret, so it is never shown.
       if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers[header.toLowerCase()]!))
-        this.refuse(path, 'holds what a header cannot');
+        this.refuse(path, 'has characters that a header cannot have');
     }
     return headers;
   }
@@ -149,8 +149,8 @@ const readSource = (place: Place, folder: string, variable: Config['variable']):
   place.only([...COMMON, ...allowed]);
   const format = place.oneOf('format', FORMATS);
   if (place.has('verdict') && !WITH_VERDICT.includes(format))
-    place.refuse('verdict', `is not for the format ${format}, which says it of each entry itself`);
-  if (place.has('url') === place.has('file')) place.refuse('url', 'or file must be there, and only one of them');
+    place.refuse('verdict', `does not apply to the format ${format}, where each entry has its own verdict`);
+  if (place.has('url') === place.has('file')) place.refuse('url', 'or file must be set, but not both');
   return {
     id,
     kind,
@@ -167,8 +167,8 @@ const readSource = (place: Place, folder: string, variable: Config['variable']):
 };
 
 /**
- * Reads which sources a check asks, in their order.
- * @throws ConfigError with the place of what is wrong
+ * Reads the sources that a check queries, in order.
+ * @throws ConfigError naming the field that is wrong
  */
 export const readSourcesFile = (config: Pick<Config, 'sourcesFile' | 'variable'>): SourcesSettings => {
   const file = config.sourcesFile ?? SHIPPED;
@@ -178,20 +178,20 @@ export const readSourcesFile = (config: Pick<Config, 'sourcesFile' | 'variable'>
   } catch (error) {
     throw new ConfigError(`${file} cannot be read: ${(error as Error).message}`);
   }
-  if (!isObject(content)) throw new ConfigError(`${file} must hold a JSON object`);
+  if (!isObject(content)) throw new ConfigError(`${file} must be a JSON object`);
   const top = new Place(file, '', content);
   top.only(['budgetMs', 'hostingSuffixes', 'sources']);
   const hostingSuffixes = (top.has('hostingSuffixes') ? top.list('hostingSuffixes') : []).map((suffix, index) => {
     if (typeof suffix === 'string' && readSuffix(suffix) !== undefined) return suffix;
-    return top.refuse(`hostingSuffixes[${index}]`, 'must be a host of two labels or more, or *. and such a host');
+    return top.refuse(`hostingSuffixes[${index}]`, 'must be a host of at least two labels, optionally preceded by *.');
   });
   const sources = top.list('sources').map((source, index) => {
     if (!isObject(source)) return top.refuse(`sources[${index}]`, 'must be an object');
     return readSource(new Place(file, `sources[${index}]`, source), dirname(file), config.variable);
   });
   const repeated = sources.findIndex(({ id }, index) => sources.findIndex((other) => other.id === id) !== index);
-  if (repeated !== -1) top.refuse(`sources[${repeated}].id`, `is "${sources[repeated]!.id}" a second time`);
+  if (repeated !== -1) top.refuse(`sources[${repeated}].id`, `is a duplicate of "${sources[repeated]!.id}"`);
   const owns = sources.filter(({ kind }) => kind === 'own').length;
-  if (owns !== 1) top.refuse('sources', `must hold exactly one of the kind own, not ${owns}`);
+  if (owns !== 1) top.refuse('sources', `must contain exactly one source of kind own, not ${owns}`);
   return { budgetMs: top.wholeNumber('budgetMs', 1_500, 60_000), hostingSuffixes, sources };
 };

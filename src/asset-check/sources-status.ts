@@ -5,19 +5,19 @@ import { ListCopy } from './lists/list-copy.js';
 import type { UnusedPages } from './lists/parse-list.js';
 import { readSourcesFile } from './sources-file.js';
 
-/** How one list does, for an operator. */
+/** A list's state, for an operator. */
 export interface ListStatus {
   readonly id: string;
   readonly mode: Mode;
   /** Its path, or its address without user, password, query and fragment. */
   readonly from: string;
-  /** In use; 0 where the list was never read. */
+  /** In use; 0 if the list was never read. */
   readonly entries: number;
-  /** Left out: no host, or a public suffix itself. */
+  /** Left out: not a host, or a public suffix. */
   readonly refused: number;
-  /** Those of them that name a page on a host where not anybody publishes; absent where there are none. */
+  /** Left-out entries that name a page on a host with a single publisher; absent if there are none. */
   readonly unusedPages?: UnusedPages;
-  /** Since the list was last known to be current; absent where it was never read. */
+  /** Since the list was last known to be current; absent if never read. */
   readonly ageSeconds?: number;
   readonly lastError?: string;
   /** ms */
@@ -25,8 +25,9 @@ export interface ListStatus {
 }
 
 /**
- * What the API's instances last wrote down of each list, in configured order. Works whether they run or not.
- * @throws ConfigError where the sources file is wrong
+ * The state that the API's instances last saved of each list, in configured order. Works whether they are running or
+ * not.
+ * @throws ConfigError if the sources file is invalid
  */
 export const readSourcesStatus = async (
   config: Pick<Config, 'sourcesFile' | 'variable' | 'dataDir'>,

@@ -21,9 +21,9 @@ export interface Source {
 const hashes = new SuffixHashes();
 
 /**
- * Asks every source, in order. Answers at once where all of them answer from memory.
- * @param deadline `performance.now()` up to which lookups may take
- * @param onFailure told of a source that threw, which then has failed and nothing else has
+ * Queries every source, in order. Synchronous if all of them answer from memory.
+ * @param deadline `performance.now()` until which lookups may take
+ * @param onFailure called for a source that threw; the other sources still count
  */
 export const querySources = (
   sources: readonly Source[],
@@ -32,7 +32,7 @@ export const querySources = (
   deadline: number,
   onFailure: (source: string, error: unknown) => void,
 ): readonly SourceOpinion[] | Promise<readonly SourceOpinion[]> => {
-  // One pass for all lists; nothing below awaits before it has been used.
+  // One pass for all lists, used before anything is awaited.
   hashes.read(lookupText(reading), reading.isDnsName);
   let isPending = false;
   const opinions = sources.map((source) => {

@@ -1,10 +1,9 @@
-/** Rows that a follower of the statuses reads at a time. */
+/** Rows per read while following the statuses. */
 export const STATUS_PAGE = 5_000;
 
 /**
- * The rows that changed since, and the table's generation with or without any. A rebuild puts another table in its
- * place, and an operator who retries a parked event changes rows at a position that was passed long ago: after either
- * everything is read again.
+ * The rows changed since a position, and always the table's generation. A rebuild replaces the table, and retrying a
+ * parked event changes rows at a position already passed; after either everything is read again.
  */
 export const STATUS_CHANGES = {
   name: 'follow-asset-statuses',
@@ -22,7 +21,7 @@ export const STATUS_CHANGES = {
     order by s.position, s.asset_hash`,
 };
 
-/** Of each asset by the index alone, so that its newest entries cost the same however many there are. */
+/** Uses the index per asset, so that the newest entries cost the same however many there are. */
 export const NEWEST_STATUS_ENTRIES = {
   name: 'asset-status-entries-newest',
   text: `

@@ -12,9 +12,9 @@ export interface StatusEntry {
   readonly status: AssetStatus;
   /** ms */
   readonly from: number;
-  /** Brands of the asking organization that reviewed it, in order. */
+  /** The asking organization's brands that reviewed it, sorted. */
   readonly brands: readonly string[];
-  /** The key of the asset it is about. */
+  /** The key of the asset the status is for. */
   readonly key: string;
 }
 
@@ -24,14 +24,14 @@ interface Row {
   status: AssetStatus;
   version: number;
   eventId: string;
-  /** Null: the row does not say it. */
+  /** Null: written by an earlier version, which did not store them. */
   brands: string[] | null;
 }
 
 /** Milliseconds. */
 const TIME_LIMIT = 2_500;
 
-/** The own status history, as it is projected. */
+/** This service's own status history, as projected. */
 @Injectable()
 export class StatusEntries {
   constructor(
@@ -41,7 +41,7 @@ export class StatusEntries {
 
   /**
    * @param keys under which the asset may be known
-   * @returns the newest entries, the newest first, at most `limit`
+   * @returns at most `limit` entries, newest first
    */
   async newest(keys: readonly string[], organization: string, limit: number): Promise<StatusEntry[]> {
     const values = [keys.map(hashOfKey), organization, limit];
@@ -56,7 +56,7 @@ export class StatusEntries {
     }));
   }
 
-  /** The brands that rows of an earlier version do not name, from the log. */
+  /** The brands missing from rows of an earlier version, read from the log. */
   private async readUnsaid(rows: readonly Row[], organization: string): Promise<ReadonlyMap<string, string[]>> {
     const brands = new Map<string, string[]>();
     const old = rows.filter((row) => row.brands === null);

@@ -1,7 +1,7 @@
 import type { AssetStatus } from '../events/asset-statuses.js';
 import { isInherited, type Mode, type Opinion, type Reason } from './opinion.js';
 
-/** What a source said, and how much it is to be heard. */
+/** What a source says, and how much it counts. */
 export interface SourceOpinion {
   readonly source: string;
   readonly isOwn: boolean;
@@ -11,7 +11,7 @@ export interface SourceOpinion {
 
 export interface Verdict {
   readonly status: AssetStatus;
-  /** The source that decided, the own one where none did. */
+  /** The source that decided; our own if none did. */
   readonly source: string;
   readonly reason?: Reason;
 }
@@ -19,11 +19,10 @@ export interface Verdict {
 const NONE = Number.POSITIVE_INFINITY;
 
 /**
- * Who decides; the lowest rank of all that exist. A status of UNKNOWN is no opinion, whoever has it.
- * 0 our own exact status, 1 another source's exact BLOCKED, 2 our own inherited status, 3 another source's exact
- * ALLOWED, 4 another source's inherited BLOCKED, 5 another source's inherited ALLOWED.
- * @param blockedPlace where the nearest inherited BLOCKED of another source lies; an own ALLOWED that lies farther from
- *   what was asked is passed over
+ * Lower decides. 0 own exact status, 1 another source's exact BLOCKED, 2 own inherited status, 3 another source's exact
+ * ALLOWED, 4 another source's inherited BLOCKED, 5 another source's inherited ALLOWED. UNKNOWN never counts.
+ * @param blockedPlace of the nearest inherited BLOCKED of another source, which beats an own ALLOWED inherited from
+ *   farther away
  */
 const rankOf = ({ isOwn, opinion }: SourceOpinion, blockedPlace: number): number => {
   if (opinion.status === 'UNKNOWN') return NONE;
@@ -44,7 +43,7 @@ const nearestBlocked = (voices: readonly SourceOpinion[]): number => {
   return nearest;
 };
 
-/** @param voices every configured source in configured order, which decides among equals */
+/** @param voices every configured source in configured order, which breaks ties */
 export const decide = (voices: readonly SourceOpinion[]): Verdict => {
   const blockedPlace = nearestBlocked(voices);
   let decider: SourceOpinion | undefined;

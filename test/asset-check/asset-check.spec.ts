@@ -69,22 +69,22 @@ describe('a check', () => {
       '"a.friend.example" is allowed: this service has "friend.example", the domain above it, on its allowlist since 2026-03-02.',
     );
     expect(sentence('evil.example')).toBe(
-      `"evil.example" is blocked: the source listed has it on its blocklist; who disagrees can appeal at ${appeal}.`,
+      `"evil.example" is blocked: the source listed has it on its blocklist; to dispute this, see ${appeal}.`,
     );
     expect(sentence('a.evil.example')).toBe(
-      `"a.evil.example" is blocked: the source listed has "evil.example", the domain above it, on its blocklist; who disagrees can appeal at ${appeal}.`,
+      `"a.evil.example" is blocked: the source listed has "evil.example", the domain above it, on its blocklist; to dispute this, see ${appeal}.`,
     );
     expect(sentence('metemask.io')).toBe(
-      '"metemask.io" is blocked: the source fuzzy takes it for an imitation of "metamask.io".',
+      '"metemask.io" is blocked: the source fuzzy flags it as imitating "metamask.io".',
     );
     expect(sentence('good.example')).toBe('"good.example" is allowed: the source allowed has it on its allowlist.');
     expect(sentence('someone.github.io')).toBe(
-      '"github.io" is listed, but anybody can publish there, so nothing is known of "someone.github.io" itself.',
+      '"github.io" is listed, but anybody can publish there, so nothing is known about "someone.github.io" itself.',
     );
     expect(sentence('stranger.example')).toBe(
-      'No source lists "stranger.example", which says nothing for or against it.',
+      'No source lists "stranger.example", so it is neither known good nor known bad.',
     );
-    expect(sentence('@somebody')).toBe('No source lists "@somebody", which says nothing for or against it.');
+    expect(sentence('@somebody')).toBe('No source lists "@somebody", so it is neither known good nor known bad.');
     expect(sentence(`sites.google.com/view/${'x'.repeat(4_000)}`).length).toBeLessThan(250);
   });
 
@@ -113,12 +113,12 @@ describe('a check', () => {
   });
 
   it('names content that it cannot read, and never half of a character or what is not seen', () => {
-    expect(answerOf([own], 'a b\u202e\n\ud800c').message).toMatch(/^"a b\ufffd\ufffd\ufffdc" is no URL/);
+    expect(answerOf([own], 'a b\u202e\n\ud800c').message).toMatch(/^"a b\ufffd\ufffd\ufffdc" is not a URL/);
     expect(answerOf([own], 'hello world').message).toBe(
-      '"hello world" is no URL, host, wallet address, profile or anything else that can be checked.',
+      '"hello world" is not a URL, host, wallet address, profile or anything else that can be checked.',
     );
-    expect(answerOf([own], '𝒂'.repeat(300)).message).toMatch(/^"𝒂{60}…" is no URL/u);
-    expect(answerOf([own], `a${'𝒂'.repeat(300)}`).message).toMatch(/^"a𝒂{59}…" is no URL/u);
+    expect(answerOf([own], '𝒂'.repeat(300)).message).toMatch(/^"𝒂{60}…" is not a URL/u);
+    expect(answerOf([own], `a${'𝒂'.repeat(300)}`).message).toMatch(/^"a𝒂{59}…" is not a URL/u);
   });
 
   it('is of an unsupported type where every source that is asked says so', async () => {
@@ -160,7 +160,7 @@ describe('a check', () => {
       source: 'own',
       reason: 'not-found',
       sources: [{ source: 'own', status: 'UNKNOWN', mode: 'ENABLED' }],
-      message: 'The check of "evil.example" itself failed, so nothing is said for or against it.',
+      message: 'The check of "evil.example" itself failed, so there is no verdict.',
       asset: { type: 'URL', content: 'evil.example' },
       code: 'internal-error',
     });

@@ -66,14 +66,14 @@ describe('a list that is fetched', () => {
 
   /** Every way in which a list goes wrong, and what is said of it. */
   const FAULTS: readonly (readonly [name: string, behaviour: Behaviour, said: RegExp])[] = [
-    ['hangs', () => undefined, /not all here after 400 ms/],
+    ['hangs', () => undefined, /did not arrive completely within 400 ms/],
     [
       'hangs in the middle of its body',
       (_, response) => {
         response.writeHead(200, { 'content-type': 'text/plain' });
         response.write('half.example\n');
       },
-      /not all here after 400 ms/,
+      /did not arrive completely within 400 ms/,
     ],
     [
       'drips',
@@ -82,7 +82,7 @@ describe('a list that is fetched', () => {
         const drip = setInterval(() => response.write('a'), 50);
         response.on('close', () => clearInterval(drip));
       },
-      /not all here after 400 ms/,
+      /did not arrive completely within 400 ms/,
     ],
     ['says that it is too large', answers(200, { 'content-length': '104857600' }), /larger than 100000 bytes/],
     ['is too large without saying so', sends(entries(20_000)), /larger than 100000 bytes/],
@@ -105,17 +105,17 @@ describe('a list that is fetched', () => {
     ],
     ['redirects to a private address', answers(301, { location: 'http://169.254.169.254/latest' }), /private address/],
     ['redirects to loopback by name', answers(301, { location: 'http://localhost:1/x' }), /private address/],
-    ['redirects to a file', answers(302, { location: 'file:///etc/passwd' }), /not the web/],
-    ['redirects to nowhere', answers(302), /without a new address/],
-    ['redirects to what is no address', answers(302, { location: 'http://[' }), /no address/],
+    ['redirects to a file', answers(302, { location: 'file:///etc/passwd' }), /not HTTP/],
+    ['redirects to nowhere', answers(302), /without a Location/],
+    ['redirects to an invalid URL', answers(302, { location: 'http://[' }), /not a valid URL/],
     ['fails', answers(500), /answered 500/],
     ['is gone', answers(404), /answered 404/],
-    ['is empty', sends(''), /no entry/],
-    ['holds nothing that is a host', sends('com\n*\nlocalhost\n'), /no entry/],
-    ['is a web page', sends('<html>site-1.example</html>', { 'content-type': 'text/html' }), /of the type text\/html/],
-    ['is a picture', sends('x.example', { 'content-type': 'image/png' }), /of the type image\/png/],
+    ['is empty', sends(''), /no usable entries/],
+    ['holds nothing that is a host', sends('com\n*\nlocalhost\n'), /no usable entries/],
+    ['is a web page', sends('<html>site-1.example</html>', { 'content-type': 'text/html' }), /content type text\/html/],
+    ['is a picture', sends('x.example', { 'content-type': 'image/png' }), /content type image\/png/],
     ['is a web page without saying so', sends('<!doctype html>\nx.example'), /web page/],
-    ['is compressed unasked', sends('x', { 'content-encoding': 'gzip' }), /encoded as gzip/],
+    ['is compressed although that was not requested', sends('x', { 'content-encoding': 'gzip' }), /encoded as gzip/],
     ['is absurdly smaller', sends(entries(9)), /shrunk from 100 entries to 9/],
     [
       'breaks off',
@@ -144,12 +144,12 @@ describe('a list that is fetched', () => {
       expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
       expect(source.state.entries).toBe(100);
       expect(source.state.lastError).toMatch(said);
-      expect(news.at(-1)).toContain('The list list was not refreshed');
+      expect(news.at(-1)).toContain('List list was not refreshed');
       server.behave = sends(entries(101));
       await source.refresh(never);
       expect(source.state).toMatchObject({ entries: 101 });
       expect(source.state).not.toHaveProperty('lastError');
-      expect(news.at(-1)).toBe('The list list is current again: 101 entries');
+      expect(news.at(-1)).toBe('List list is current again: 101 entries');
     },
   );
 
@@ -262,7 +262,7 @@ describe('a list that is fetched', () => {
     await source.refresh(never);
     expect(ask(source, 'site-1.example')).toBe('BLOCKED site-1.example');
     expect(await source.seenSince('site-1.example')).toBeUndefined();
-    expect(news).toEqual([expect.stringMatching(/^What is new in the list list could not be kept on disk: /)]);
+    expect(news).toEqual([expect.stringMatching(/^First-seen times of list list could not be saved: /)]);
   });
 
   it('is written to disk as it comes, and nothing of a refused one stays there', async () => {
@@ -306,7 +306,7 @@ describe('a list that is fetched', () => {
     const source = list();
     await source.refresh(never);
     expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
-    expect(news.at(-1)).toMatch(/could not be kept on disk/);
+    expect(news.at(-1)).toMatch(/could not be saved/);
   });
 
   it('of a file is read again when the file changes', async () => {

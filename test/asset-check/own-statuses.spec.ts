@@ -199,7 +199,7 @@ describe('our own statuses in memory', () => {
     await database.pool.query('alter schema read rename to away');
     expect([await own.refresh(), await own.refresh()]).toEqual([false, false]);
     expect(ask('one.example')).toBe('BLOCKED one.example');
-    expect(news).toEqual([expect.stringContaining('The asset statuses cannot be followed')]);
+    expect(news).toEqual([expect.stringContaining('Asset statuses cannot be refreshed')]);
     await database.pool.query('alter schema away rename to read');
     expect(await own.refresh()).toBe(true);
     expect(news).toHaveLength(2);

@@ -57,7 +57,7 @@ describe('A list that redirects to a name', () => {
 
   it('is checked again at the next redirect, which may lead elsewhere under the same name', async () => {
     open.behave = answers(302, { location: '/again' });
-    await expect(read(leadingTo([PUBLIC], [INNER]))).rejects.toThrow('lists.example leads to a private address');
+    await expect(read(leadingTo([PUBLIC], [INNER]))).rejects.toThrow('lists.example resolves to a private address');
     expect(inner.connections).toBe(0);
   });
 
@@ -70,7 +70,7 @@ describe('A list that redirects to a name', () => {
   });
 
   it('that leads inside is refused', async () => {
-    await expect(read(leadingTo([INNER]))).rejects.toThrow('lists.example leads to a private address');
+    await expect(read(leadingTo([INNER]))).rejects.toThrow('lists.example resolves to a private address');
     expect(inner.connections).toBe(0);
   });
 });

@@ -67,53 +67,53 @@ describe('the sources file', () => {
     const { sources } = read({ sources: [own, { ...partner, headers }] }, { PARTNER_KEY: 'secret', A: 'a', B: 'b' });
     expect(sources[1]).toMatchObject({ headers: { 'x-api-key': 'secret', authorization: 'Bearer a-b' } });
     expect(() => read({ sources: [own, { ...partner, headers }] }, { A: 'a', B: 'b' })).toThrow(
-      'sources[1].headers.X-API-KEY names ${PARTNER_KEY}, which is not set',
+      'sources[1].headers.X-API-KEY uses ${PARTNER_KEY}, which is not set',
     );
     expect(() => read({ sources: [own, { ...partner, headers, mode: 'DISABLED' }] })).not.toThrow();
     expect(() => read({ sources: [own, { ...partner, headers }] }, { PARTNER_KEY: 'x\ny', A: 'a', B: 'b' })).toThrow(
-      /^(?!.*x\ny).*headers\.X-API-KEY holds what a header cannot/,
+      /^(?!.*x\ny).*headers\.X-API-KEY has characters that a header cannot have/,
     );
   });
 
   it.each([
     ['{', 'cannot be read'],
-    ['[]', 'must hold a JSON object'],
+    ['[]', 'must be a JSON object'],
     [{}, 'sources must be an array'],
-    [{ sources: [] }, 'sources must hold exactly one of the kind own, not 0'],
-    [{ sources: [own, { ...own, id: 'own2' }] }, 'sources must hold exactly one of the kind own, not 2'],
-    [{ sources: [own, list, list] }, 'sources[2].id is "list" a second time'],
-    [{ sources: [own], budget: 5 }, 'budget is not known here; there may be budgetMs, hostingSuffixes, sources'],
+    [{ sources: [] }, 'sources must contain exactly one source of kind own, not 0'],
+    [{ sources: [own, { ...own, id: 'own2' }] }, 'sources must contain exactly one source of kind own, not 2'],
+    [{ sources: [own, list, list] }, 'sources[2].id is a duplicate of "list"'],
+    [{ sources: [own], budget: 5 }, 'budget is unknown; allowed are budgetMs, hostingSuffixes, sources'],
     [{ sources: [own], budgetMs: 0 }, 'budgetMs must be a whole number from 1 to 60000'],
     [{ sources: [own], budgetMs: '1500' }, 'budgetMs must be a whole number'],
     [{ sources: [own], hostingSuffixes: 'pages.dev' }, 'hostingSuffixes must be an array'],
     [{ sources: [own], hostingSuffixes: ['ok.example', 'dev'] }, 'hostingSuffixes[1] must be a host'],
     [{ sources: [own, 7] }, 'sources[1] must be an object'],
-    [{ sources: [own, { id: 'x' }] }, 'sources[1].kind must be own, list, http'],
-    [{ sources: [{ ...own, url: 'x' }] }, 'sources[0].url is not known here; there may be id, kind, mode'],
+    [{ sources: [own, { id: 'x' }] }, 'sources[1].kind must be one of own, list, http'],
+    [{ sources: [{ ...own, url: 'x' }] }, 'sources[0].url is unknown; allowed are id, kind, mode'],
     [{ sources: [own, { ...list, id: '../x' }] }, 'sources[1].id must be 1 to 64 of'],
     [{ sources: [own, { ...list, id: undefined }] }, 'sources[1].id must be 1 to 64 of'],
-    [{ sources: [own, { ...list, mode: 'on' }] }, 'sources[1].mode must be ENABLED, DISABLED'],
+    [{ sources: [own, { ...list, mode: 'on' }] }, 'sources[1].mode must be one of ENABLED, DISABLED'],
     [
       { sources: [own, { ...list, format: 'csv' }] },
-      'sources[1].format must be plain, hosts, json, metamask, polkadot',
+      'sources[1].format must be one of plain, hosts, json, metamask, polkadot',
     ],
-    [{ sources: [own, { ...list, verdict: 'bad' }] }, 'sources[1].verdict must be BLOCKED, ALLOWED'],
+    [{ sources: [own, { ...list, verdict: 'bad' }] }, 'sources[1].verdict must be one of BLOCKED, ALLOWED'],
     [
       { sources: [own, { ...list, format: 'metamask', verdict: 'BLOCKED' }] },
-      'sources[1].verdict is not for the format',
+      'sources[1].verdict does not apply to the format',
     ],
-    [{ sources: [own, { ...list, url: undefined }] }, 'sources[1].url or file must be there'],
-    [{ sources: [own, { ...list, file: 'x' }] }, 'sources[1].url or file must be there, and only one of them'],
-    [{ sources: [own, { ...list, url: 'ftp://x.example' }] }, 'sources[1].url must be an address that begins with'],
-    [{ sources: [own, { ...list, url: 'http://[' }] }, 'sources[1].url is no address'],
+    [{ sources: [own, { ...list, url: undefined }] }, 'sources[1].url or file must be set'],
+    [{ sources: [own, { ...list, file: 'x' }] }, 'sources[1].url or file must be set, but not both'],
+    [{ sources: [own, { ...list, url: 'ftp://x.example' }] }, 'sources[1].url must be an http:// or https:// URL'],
+    [{ sources: [own, { ...list, url: 'http://[' }] }, 'sources[1].url is not a valid URL'],
     [{ sources: [own, { ...list, refreshSeconds: 0 }] }, 'sources[1].refreshSeconds must be a whole number'],
     [{ sources: [own, { ...list, timeoutMs: 1.5 }] }, 'sources[1].timeoutMs must be a whole number'],
     [{ sources: [own, { ...list, maxBytes: -1 }] }, 'sources[1].maxBytes must be a whole number'],
-    [{ sources: [own, { ...list, headers: {} }] }, 'sources[1].headers is not known here'],
-    [{ sources: [own, { ...partner, headers: [] }] }, 'sources[1].headers must be an object of texts'],
-    [{ sources: [own, { ...partner, headers: { 'a b': 'x' } }] }, 'sources[1].headers.a b is no name of a header'],
-    [{ sources: [own, { ...partner, headers: { a: 7 } }] }, 'sources[1].headers.a must be a text'],
-    [{ sources: [own, { ...partner, url: 7 }] }, 'sources[1].url must be an address'],
+    [{ sources: [own, { ...list, headers: {} }] }, 'sources[1].headers is unknown'],
+    [{ sources: [own, { ...partner, headers: [] }] }, 'sources[1].headers must be an object of strings'],
+    [{ sources: [own, { ...partner, headers: { 'a b': 'x' } }] }, 'sources[1].headers.a b is not a valid header name'],
+    [{ sources: [own, { ...partner, headers: { a: 7 } }] }, 'sources[1].headers.a must be a string'],
+    [{ sources: [own, { ...partner, url: 7 }] }, 'sources[1].url must be an http:// or https:// URL'],
   ])('that is wrong stops the start and names the place: %j', (content, sentence) => {
     let said: unknown;
     try {

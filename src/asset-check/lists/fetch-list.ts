@@ -5,19 +5,19 @@ import { isIP, type LookupFunction } from 'node:net';
 import { type Body, ListRefused } from './parse-list.js';
 import { isReachableAddress } from './reachable-address.js';
 
-/** What lets the server answer "not modified". */
+/** For a conditional request, which the server can answer with 304. */
 export interface Validators {
   readonly etag?: string;
   readonly lastModified?: string;
 }
 
 export interface FetchedList {
-  /** Undefined: not modified. */
+  /** Absent: not modified. */
   readonly body?: Body;
   readonly validators: Validators;
 }
 
-/** What a name leads to, and where a redirect may lead. */
+/** Name resolution, and which addresses a redirect may reach. Replaced in tests. */
 export interface Network {
   readonly lookUp: (
     hostname: string,
@@ -29,15 +29,15 @@ export interface Network {
 
 const INTERNET: Network = { lookUp: lookUpName, isReachable: isReachableAddress };
 
-/** What to say of an error: that time was up, where it was. */
+/** Replaces the error of an aborted request by one that says the time was up. */
 type OrLate = (error: unknown) => unknown;
 
 const MAX_REDIRECTS = 5;
 const AGENT = 'threat-protection/2.0 (+list refresh)';
 
 /**
- * Name resolution that finds public addresses only, so that a name cannot lead where an address may not. The connection
- * is made to what is found here: a name that leads elsewhere the next time it is asked for gains nothing by it.
+ * Resolves names to public addresses only. The connection uses the address found here, so a name that resolves
+ * differently the next time (DNS rebinding) gains nothing.
  */
 const publicLookUp =
   ({ lookUp, isReachable }: Network): LookupFunction =>
@@ -46,17 +46,17 @@ const publicLookUp =
       if (error) return callback(error, '', 0);
       const found = addresses.filter(({ address }) => isReachable(address));
       if (found.length === 0)
-        return callback(new ListRefused(`${hostname} leads to a private address`) as NodeJS.ErrnoException, '', 0);
+        return callback(new ListRefused(`${hostname} resolves to a private address`) as NodeJS.ErrnoException, '', 0);
       if (options.all === true) callback(null, found);
       else callback(null, found[0]!.address, found[0]!.family);
     });
   };
 
 /**
- * Gets a list from the address an operator configured, which may be private. What it redirects to may not: the other
- * server does not decide whom this one talks to.
- * @param timeoutMs for all of it, redirects and the reading of the body included
- * @throws ListRefused, or the error of the connection; so does the reading
+ * Fetches a list from the address the operator configured, which may be private. A redirect may only lead to a public
+ * address: the remote server does not decide which hosts this one talks to.
+ * @param timeoutMs for everything, redirects and reading the body included
+ * @throws ListRefused, or the connection's error; reading the body throws them too
  */
 export const fetchList = async (
   url: string,
@@ -67,7 +67,7 @@ export const fetchList = async (
   const late = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([late, stop]);
   const orLate: OrLate = (error) =>
-    late.aborted ? new ListRefused(`It was not all here after ${timeoutMs} ms`) : error;
+    late.aborted ? new ListRefused(`It did not arrive completely within ${timeoutMs} ms`) : error;
   let at = new URL(url);
   try {
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
@@ -75,7 +75,7 @@ export const fetchList = async (
       const location = response.headers.location;
       if (response.statusCode! >= 300 && response.statusCode! < 400 && response.statusCode !== 304) {
         response.destroy();
-        if (location === undefined) throw new ListRefused(`It answered ${response.statusCode} without a new address`);
+        if (location === undefined) throw new ListRefused(`It answered ${response.statusCode} without a Location`);
         at = redirectTarget(location, at, network);
         continue;
       }
@@ -92,12 +92,12 @@ const redirectTarget = (location: string, from: URL, { isReachable }: Network): 
   try {
     target = new URL(location, from);
   } catch {
-    throw new ListRefused('It redirected to what is no address');
+    throw new ListRefused('The redirect target is not a valid URL');
   }
   if (target.protocol !== 'https:' && target.protocol !== 'http:')
-    throw new ListRefused(`It redirected to ${target.protocol}, which is not the web`);
+    throw new ListRefused(`It redirected to ${target.protocol}, which is not HTTP`);
   if (from.protocol === 'https:' && target.protocol === 'http:')
-    throw new ListRefused('It redirected to an address without encryption');
+    throw new ListRefused('It redirected from HTTPS to HTTP');
   const literal = target.hostname.replace(/^\[|\]$/g, '');
   if (isIP(literal) !== 0 && !isReachable(literal)) throw new ListRefused('It redirected to a private address');
   return target;
@@ -143,9 +143,10 @@ const read = (response: http.IncomingMessage, maxBytes: number, orLate: OrLate):
     if (statusCode !== 200) throw new ListRefused(`It answered ${statusCode}`);
     const type = headers['content-type'] ?? '';
     if (/^\s*(?:text\/html|application\/xhtml|image\/|audio\/|video\/|font\/)/i.test(type))
-      throw new ListRefused(`It is of the type ${type.slice(0, 100)}`);
+      throw new ListRefused(`It has the content type ${type.slice(0, 100)}`);
     const encoding = headers['content-encoding'] ?? 'identity';
-    if (encoding !== 'identity') throw new ListRefused(`It is encoded as ${encoding.slice(0, 100)}, unasked`);
+    if (encoding !== 'identity')
+      throw new ListRefused(`It is encoded as ${encoding.slice(0, 100)}, which was not requested`);
     if (size > maxBytes) throw new ListRefused(tooLarge(maxBytes));
   } catch (error) {
     response.destroy();
@@ -154,7 +155,7 @@ const read = (response: http.IncomingMessage, maxBytes: number, orLate: OrLate):
   return { body: { chunks: chunksOf(response, maxBytes, orLate), size }, validators };
 };
 
-/** Piece by piece as it comes, so that no list is ever in memory as it was sent. */
+/** Streams the body, so that a list is never in memory as a whole. */
 const chunksOf = async function* (
   response: http.IncomingMessage,
   maxBytes: number,

@@ -5,25 +5,25 @@ import { Yielder } from '../../cooperative/yielder.js';
 import type { HostTable } from './host-table.js';
 import { hashOf } from './suffix-hashes.js';
 
-/** Since when a list has an entry, as far as this service has seen it. */
+/** Since when a list has had an entry, as observed by this service. */
 export interface Seen {
-  /** ms; absent where it is not known of this entry. */
+  /** ms; absent if unknown for this entry. */
   readonly since?: number;
-  /** ms; the list was first read then, and what it had then may be older. */
+  /** ms; when the list was first read. Entries it had then may be older. */
   readonly watchedSince: number;
 }
 
-/** Of a list with more entries nothing is kept: it would be 12 bytes each on disk, and in memory while it is written. */
+/** Longer lists are not tracked: an entry takes 12 bytes on disk, and in memory during a write. */
 const MAX_ENTRIES = 1_000_000;
 const SLOTS_PER_ENTRY = 1.5;
 const MAGIC = 0x54_50_53_31;
 const TWO_TO_32 = 4_294_967_296;
 const CHECK_EVERY = 256;
-/** Slots read from the disk at once. */
+/** Slots per read from disk. */
 const SLOTS_READ = 64;
 const FILE_MODE = 0o600;
 
-/** What stands before the slots, in words of 32 bits. */
+/** Header fields, as indexes of 32-bit words. */
 const WORD = { magic: 0, origin: 1, seed: 2, otherSeed: 3, watchedSince: 4, capacity: 5 } as const;
 const HEADER = 6;
 const BYTES = 4;
@@ -32,22 +32,22 @@ const nowInSeconds = (ms: number): number => Math.floor(ms / 1_000);
 const originOf = (origin: string): number => hash('sha256', origin, 'buffer').readUInt32LE();
 
 /**
- * First sights of a list's entries, in a file beside its copy: a table of open addressing that is read where it lies, so
- * that it takes no memory between refreshes and none of a check's time. A slot is 32 bits of an entry's hash and a time
- * in seconds, and another 32 bits say where it stands; the seeds are the file's own, so that nobody can write entries
- * that meet in one place.
+ * When each entry of a list was first seen, in a file next to the list's copy. An open-addressing hash table that is
+ * read in place, so it takes no memory between refreshes and no time of a check. A slot is 32 bits of an entry's hash
+ * plus a time in seconds; another 32 bits of hash pick the slot. Each file has its own seeds, so that nobody can craft
+ * entries that collide.
  */
 export class FirstSeen {
   constructor(
     private readonly path: string,
-    /** What the list is read from; the file of another origin is not used. */
+    /** What the list was read from; a file of another origin is ignored. */
     private readonly origin: string,
   ) {}
 
   /**
-   * Notes the entries that are new; those that are gone are forgotten.
-   * @param at ms; when the list was read that holds them
-   * @throws where the disk fails; the file is as it was then
+   * Adds new entries and removes those no longer listed.
+   * @param at ms; when the list was read
+   * @throws if the disk fails; the file is then unchanged
    */
   async note(table: HostTable, at: number): Promise<void> {
     if (table.size > MAX_ENTRIES) return rm(this.path, { force: true });
@@ -77,8 +77,8 @@ export class FirstSeen {
   }
 
   /**
-   * @param entry as its table has it, ASCII; undefined asks since when the list is watched
-   * @returns undefined where nothing is kept of the list
+   * @param entry in ASCII, as in the host table; undefined: only `watchedSince`
+   * @returns undefined if the list is not tracked
    */
   async find(entry: string | undefined): Promise<Seen | undefined> {
     const file = await open(this.path).catch(() => undefined);
@@ -118,7 +118,7 @@ export class FirstSeen {
     return words.length >= HEADER && words[WORD.magic] === MAGIC && words[WORD.origin] === originOf(this.origin);
   }
 
-  /** The whole file, undefined where there is none that can be used. */
+  /** The whole file; undefined if there is none, or it is unusable. */
   private async readAll(): Promise<Uint32Array | undefined> {
     const file = await open(this.path).catch(() => undefined);
     if (file === undefined) return undefined;
@@ -134,7 +134,7 @@ export class FirstSeen {
     }
   }
 
-  /** In one step, as the copy of the list beside it. */
+  /** Atomically, like the list's copy. */
   private async replace(words: Uint32Array): Promise<void> {
     const part = `${this.path}.${process.pid}.part`;
     await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
@@ -148,7 +148,7 @@ export class FirstSeen {
   }
 }
 
-/** Where in the words an entry's slot is, or the empty one it would take; the first such where the table is broken. */
+/** The index of an entry's slot, or of the empty slot it would take; the first slot probed if the table is corrupt. */
 const slotOf = (words: Uint32Array, place: number, print: number): number => {
   const capacity = words[WORD.capacity]!;
   const first = Math.floor((place / TWO_TO_32) * capacity);

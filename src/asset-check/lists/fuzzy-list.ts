@@ -3,14 +3,14 @@ import { distance } from 'fastest-levenshtein';
 /** A host without its top-level domain. */
 const formOf = (host: string): string => host.slice(0, Math.max(0, host.lastIndexOf('.')));
 
-/** Which letters a text has, one bit for each of 32 kinds. */
+/** The set of letters in a string, as a bitmap of 32 kinds. */
 const lettersOf = (text: string): number => {
   let letters = 0;
   for (let index = 0; index < text.length; index += 1) letters |= 1 << text.charCodeAt(index);
   return letters;
 };
 
-/** How many bits are set. */
+/** The number of set bits. */
 const countOf = (bits: number): number => {
   let v = bits - ((bits >>> 1) & 0x55555555);
   v = (v & 0x33333333) + ((v >>> 2) & 0x33333333);
@@ -18,8 +18,8 @@ const countOf = (bits: number): number => {
 };
 
 /**
- * Hosts that phishers imitate: what is within `tolerance` edits of one of them, top-level domain and a first `www.`
- * apart, is taken for an imitation. The rule of eth-phishing-detect, to the letter.
+ * Hosts that phishers imitate: a host within `tolerance` edits of one of them, ignoring the top-level domain and a
+ * leading `www.`, counts as an imitation. Exactly eth-phishing-detect's rule.
  */
 export class FuzzyList {
   private readonly targets: readonly { readonly host: string; readonly form: string; readonly letters: number }[];
@@ -36,14 +36,14 @@ export class FuzzyList {
     this.longest = Math.max(...lengths) + tolerance;
   }
 
-  /** @returns the host of the list that is imitated */
+  /** @returns the host it imitates */
   find(host: string): string | undefined {
     if (this.tolerance <= 0) return undefined;
     const form = formOf(host).replace('www.', '');
     if (form.length < this.shortest || form.length > this.longest) return undefined;
     const letters = lettersOf(form);
     for (const target of this.targets) {
-      // An edit changes the length by one at most, and at most one kind of letter on either side.
+      // One edit changes the length by at most one, and adds and removes at most one kind of letter.
       if (Math.abs(target.form.length - form.length) > this.tolerance) continue;
       if (countOf(letters & ~target.letters) > this.tolerance) continue;
       if (countOf(target.letters & ~letters) > this.tolerance) continue;

@@ -4,35 +4,37 @@ import { Yielder } from '../../cooperative/yielder.js';
 export const BLOCKED = 1;
 export const ALLOWED = 2;
 const STATUS = BLOCKED | ALLOWED;
-/** The entry was written otherwise than its text is kept: how follows the text. */
+/** The source wrote the entry differently; its spelling follows the normalised text. */
 const WRITTEN = 4;
 
-/** Longer texts are no host and no address. */
+/** Anything longer is neither a host nor an address. */
 export const MAX_ENTRY_LENGTH = 255;
 const HEADER = 2;
-/** Three slots for two entries: shorter walks cost more memory than they save time. */
+/** Longer probe sequences are slower than the memory they save is worth. */
 const SLOTS_PER_ENTRY = 1.5;
 const TWO_TO_32 = 4_294_967_296;
-/** One bit in sixteen of the filter is set, so that it lets one in sixteen of what is not listed through to the table. */
+/** One in sixteen filter bits is set, so one in sixteen unlisted hosts gets past the filter. */
 const FILTER_BITS_PER_ENTRY = 16;
 const CHECK_EVERY = 256;
 
 /**
- * Hosts and addresses with their flags, in about 30 bytes each: the texts one behind the other, and a table of where
- * they stand, open addressing, with a byte of each hash so that few walks look at a text. In front of it a filter small
- * enough for the processor's cache, since most of what is asked is not listed. What is found was compared letter by
- * letter, so no two entries are ever taken for each other.
+ * Hosts and addresses with their flags, in about 30 bytes each: one pool of texts, and an open-addressing table of
+ * offsets with one byte of each hash, so that few probes compare text. The Bloom filter in front fits the CPU cache,
+ * because most hosts are not listed. Matches are compared byte by byte, so entries are never confused.
  */
 export class HostTable {
   private readonly scale: number;
   private readonly mask: number;
 
   constructor(
-    /** Length, flags, text, and with `WRITTEN` the length and bytes of what was written; the first byte is not used, so that 0 can mean an empty slot. */
+    /**
+     * Length, flags, text, and with `WRITTEN` the length and bytes of the source's spelling. Byte 0 is unused, so that
+     * offset 0 can mark an empty slot.
+     */
     private readonly texts: Uint8Array,
     private readonly slots: Uint32Array,
     private readonly prints: Uint8Array,
-    /** A power of two of bits. */
+    /** Its number of bits is a power of two. */
     private readonly filter: Uint32Array,
     /** Distinct entries. */
     readonly size: number,
@@ -46,8 +48,8 @@ export class HostTable {
   }
 
   /**
-   * Gives the memory back now; the collector of garbage has no reason to come before the next list does. Nothing can be
-   * found any more. (Node 20 cannot, and waits for the collector.)
+   * Returns the memory now: nothing else would trigger a garbage collection before the next list is loaded. The table
+   * is empty afterwards. (Node 20 cannot, and waits for the collector.)
    */
   free(): void {
     for (const { buffer } of [this.texts, this.slots, this.prints, this.filter])
@@ -55,7 +57,7 @@ export class HostTable {
   }
 
   /**
-   * The flags of the text from `start` on; 0 where it is not listed.
+   * The flags of the text from `start` on; 0 if it is not listed.
    * @param hash of that part of the text
    */
   find(text: string, start: number, hash: number): number {
@@ -63,7 +65,7 @@ export class HostTable {
     return at === 0 ? 0 : this.texts[at + 1]! & STATUS;
   }
 
-  /** The entry as its source wrote it, which `find` has found. */
+  /** The source's spelling of an entry that `find` found. */
   writtenAs(text: string, start: number, hash: number): string {
     const at = this.placeOf(text, start, hash);
     const end = at + HEADER + this.texts[at]!;
@@ -71,12 +73,12 @@ export class HostTable {
     return Buffer.from(this.texts.subarray(end + 1, end + 1 + this.texts[end]!)).toString();
   }
 
-  /** Each entry once: where its text stands, in the pool of all of them. */
+  /** Each entry once, as a range of the text pool. */
   *entries(): Generator<readonly [texts: Uint8Array, start: number, end: number]> {
     for (const at of this.slots) if (at !== 0) yield [this.texts, at + HEADER, at + HEADER + this.texts[at]!];
   }
 
-  /** 0 where it is not listed. */
+  /** 0 if it is not listed. */
   private placeOf(text: string, start: number, hash: number): number {
     if ((this.filter[(hash >>> 5) & this.mask]! & (1 << hash)) === 0) return 0;
     const { slots, prints } = this;
@@ -106,12 +108,12 @@ export class HostTableBuilder {
   private end = 1;
   private entries = 0;
 
-  /** @param expected bytes of text; what is not used of them never becomes memory, so a generous guess costs nothing */
+  /** @param expected bytes of text; unused pages never become resident, so a generous guess costs nothing */
   constructor(expected = 0) {
     this.texts = new Uint8Array(Math.max(1 << 12, Math.ceil(expected * 2.3)));
   }
 
-  /** @param written as its source wrote it; of more than 255 bytes it is not kept */
+  /** @param written the source's spelling; dropped if longer than 255 bytes */
   add(text: string, flags: number, written = text): void {
     const original = written === text ? undefined : Buffer.from(written);
     const isKept = original !== undefined && original.length <= MAX_ENTRY_LENGTH;
@@ -133,7 +135,7 @@ export class HostTableBuilder {
     this.entries += 1;
   }
 
-  /** What was added twice is one entry with the flags of both. */
+  /** An entry added twice becomes one with both flags. */
   async build(turns = new Yielder()): Promise<HostTable> {
     const texts = this.texts.subarray(0, this.end);
     const capacity = Math.max(16, Math.ceil(this.entries * SLOTS_PER_ENTRY));

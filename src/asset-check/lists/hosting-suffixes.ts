@@ -5,22 +5,22 @@ import { parseLocation } from '../../assets/location.js';
 const SHIPPED = new URL('./hosting-suffixes.txt', import.meta.url);
 const OPTIONS = { allowPrivateDomains: true, extractHostname: false, validateHostname: false, detectIp: false };
 
-/** Where the part of a host begins that its owner chose, and who owns what is above it. */
+/** The suffix of a host that its owner did not choose, and who runs that suffix. */
 export interface Boundary {
-  /** The longest suffix of the host under which strangers have names. */
+  /** The host's longest suffix under which strangers have names. */
   readonly suffix: string;
-  /** `registry`: a public suffix such as `co.uk`. `hosting`: anybody can host under it, such as `github.io`. */
+  /** `registry`: a public suffix such as `co.uk`. `hosting`: anybody can publish under it, such as `github.io`. */
   readonly owner: 'registry' | 'hosting';
 }
 
-/** The suffixes that ship with the service, as lines of hosts or `*.` and a host. */
+/** The suffixes shipped with the service: hosts, or `*.` and a host. */
 export const shippedSuffixes = (): string[] =>
   readFileSync(SHIPPED, 'utf8')
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
 
-/** @returns as the suffixes are kept; undefined where it is none */
+/** @returns the normalised suffix; undefined if it is not one */
 export const readSuffix = (text: string): string | undefined => {
   const wild = text.startsWith('*.');
   const location = parseLocation(wild ? text.slice(2) : text);
@@ -28,21 +28,21 @@ export const readSuffix = (text: string): string | undefined => {
   return wild ? `*.${location.host}` : location.host;
 };
 
-/** No suffix is longer than a name of DNS: of a longer host the last labels are enough. */
+/** DNS names are not longer; of a longer host the last labels are enough. */
 const MAX_NAME_LENGTH = 253;
 const endOf = (host: string): string =>
   host.length <= MAX_NAME_LENGTH ? host : host.slice(host.indexOf('.', host.length - MAX_NAME_LENGTH - 1) + 1);
 
 const lastTwoLabels = (host: string): string => host.slice(host.lastIndexOf('.', host.lastIndexOf('.') - 1) + 1);
 
-/** Under which suffixes anybody can host: the Public Suffix List's private part and the suffixes that were added. */
+/** Suffixes under which anybody can publish: the Public Suffix List's private section plus configured ones. */
 export class HostingSuffixes {
   private readonly exact = new Set<string>();
   private readonly wild = new Set<string>();
-  /** The last two labels of each added suffix: most hosts are settled by one look here. */
+  /** The last two labels of each added suffix: most hosts are ruled out by one look here. */
   private readonly roots = new Set<string>();
 
-  /** @param added hosts, or `*.` and a host: every name directly under it */
+  /** @param added hosts, or `*.` and a host for every name directly under it */
   constructor(added: readonly string[] = shippedSuffixes()) {
     for (const text of added) {
       const suffix = readSuffix(text);
@@ -61,19 +61,19 @@ export class HostingSuffixes {
     return { suffix, owner: isPrivate ? 'hosting' : 'registry' };
   }
 
-  /** The length of the boundary's suffix; a little faster than all of it. */
+  /** Just the length of the boundary's suffix, which is a little faster. */
   boundaryLengthOf(asked: string): number {
     const host = endOf(asked);
     const suffix = getPublicSuffix(host, OPTIONS) ?? '';
     return Math.max(suffix.length, this.addedSuffixOf(host)?.length ?? 0);
   }
 
-  /** Whether the host is itself a suffix of the registries, under which strangers register names. */
+  /** Whether the host is itself a public suffix, under which strangers register names. */
   isRegistrySuffix(host: string): boolean {
     return getPublicSuffix(host, OPTIONS) === host && parse(host, OPTIONS).isIcann === true;
   }
 
-  /** The longest of the added suffixes that the host is or is under. */
+  /** The longest added suffix that equals the host or is above it. */
   private addedSuffixOf(host: string): string | undefined {
     if (!this.roots.has(lastTwoLabels(host))) return undefined;
     for (let start = 0; ;) {

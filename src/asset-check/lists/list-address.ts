@@ -1,15 +1,15 @@
 import { scryptSync } from 'node:crypto';
 
-/** A list's address as it may be shown and kept: user, password, query and fragment may hold secrets. */
+/** A list's URL without user, password, query and fragment, which may hold secrets; safe to show and store. */
 export const withoutSecrets = (url: string): string => {
   const { origin, pathname } = new URL(url);
   return origin + pathname;
 };
 
 /**
- * What tells two addresses apart that look the same without their secrets: two queries of one server are two lists. A
- * slow hash, for it stays on the disk and a password may be short.
- * @returns empty where there is nothing secret in it
+ * Distinguishes URLs that are equal without their secrets: two queries to one server are two lists. Slow to compute,
+ * because it is stored on disk and a password may be short.
+ * @returns '' if the URL has no secrets
  */
 export const fingerprintOfSecrets = (url: string): string => {
   const { username, password, search } = new URL(url);

@@ -4,42 +4,42 @@ import { join } from 'node:path';
 import type { Validators } from './fetch-list.js';
 import type { Body, UnusedPages } from './parse-list.js';
 
-/** What is known of a list; also what the operator's command reads, in a process of its own. */
+/** What is known about a list. The operator's command reads it too, in another process. */
 export interface ListState {
   readonly id: string;
-  /** Format, verdict and address it was read with, the address without secrets; a copy of another origin is not used. */
+  /** Format, verdict and address without secrets; a copy of another origin is ignored. */
   readonly origin: string;
-  /** Entries in use; 0 where it was never read. */
+  /** Entries in use; 0 if never read. */
   readonly entries: number;
-  /** Entries of it that were left out. */
+  /** Entries left out. */
   readonly refused: number;
-  /** Those of them that name a page on a host where not anybody publishes. */
+  /** Left-out entries that name a page on a host with a single publisher. */
   readonly unusedPages?: UnusedPages;
   /** ms; when the content in use was fetched. Absent: never. */
   readonly fetchedAt?: number;
-  /** ms; when the server last said that it is still current. */
+  /** ms; when the server last confirmed that it is current. */
   readonly checkedAt?: number;
   readonly validators: Validators;
-  /** Why the last try failed; absent where it did not. */
+  /** Why the last attempt failed; absent if it succeeded. */
   readonly lastError?: string;
   /** ms */
   readonly lastErrorAt?: number;
 }
 
-/** Which lists are read, and what they hold, is nobody else's business on this machine. */
+/** Other users of this machine need not know which lists are read, or what they contain. */
 const FOLDER = { recursive: true, mode: 0o700 };
 const FILE_MODE = 0o600;
 
-/** Where first sights of a list's entries are kept. */
+/** The file with the first-seen times of a list's entries. */
 export const seenPathOf = (dataDir: string, id: string): string => join(folderOf(dataDir), `${id}.seen`);
 
 const folderOf = (dataDir: string): string => join(dataDir, 'lists');
 
-/** The last good copy of one list on disk, and what is known of it. */
+/** The last good copy of one list on disk, and its state. */
 export class ListCopy {
   private readonly body: string;
   private readonly state: string;
-  /** A body that was read to its end since the last `write`. */
+  /** A body read to its end since the last `write`. */
   private recorded: { readonly failure: Error | undefined } | undefined;
 
   constructor(
@@ -50,7 +50,7 @@ export class ListCopy {
     this.state = join(folderOf(dataDir), `${id}.json`);
   }
 
-  /** @returns undefined where there is none that can be read */
+  /** @returns undefined if there is none, or it is unreadable */
   async readState(): Promise<ListState | undefined> {
     try {
       const state = JSON.parse(await readFile(this.state, 'utf8')) as Partial<ListState> | null;
@@ -62,7 +62,7 @@ export class ListCopy {
     }
   }
 
-  /** @returns undefined where there is no copy, or one larger than a list may be */
+  /** @returns undefined if there is no copy, or it exceeds `maxBytes` */
   async readBody(maxBytes: number): Promise<Body | undefined> {
     try {
       const { size } = await stat(this.body);
@@ -73,16 +73,16 @@ export class ListCopy {
   }
 
   /**
-   * The same body, which is kept beside the copy while it is read, so that no list is ever in memory as it was sent. It
-   * takes the copy's place with the next `write`, which also says where the disk failed: who reads the list does not.
+   * Passes the body through while saving it next to the copy, so that the list is never in memory as a whole. The next
+   * `write` moves it into place and reports a disk failure; reading the list is not affected by one.
    */
   record({ chunks, size }: Body): Body {
     return { chunks: this.recording(chunks), size };
   }
 
   /**
-   * Each file is replaced in one step, so that neither a crash nor another instance leaves half of one.
-   * @param isGood whether the body that was recorded, if any, is the new copy
+   * Replaces each file atomically, so that neither a crash nor another instance leaves half a file.
+   * @param isGood whether the recorded body, if any, becomes the new copy
    */
   async write(state: ListState, isGood: boolean): Promise<void> {
     const { recorded } = this;

@@ -5,17 +5,17 @@ import { parseContent } from '../../assets/parse-content.js';
 import { MAX_ENTRY_LENGTH } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 
-/** Room for a scheme, blanks and a name in Unicode. */
+/** Room for a scheme, whitespace and a Unicode name. */
 const MAX_TEXT_LENGTH = 1_024;
 
-/** A page on a host where not anybody publishes: a list of hosts cannot say it of the host. */
+/** A page on a host with a single publisher: it says nothing about the host. */
 export const PATH_OF_ONE_HOST = Symbol('a path of a host that is one publisher');
 
 /**
- * Reads one entry of a list: a host, an IP address or a URL without a path, and where `wide` says so a wallet address,
- * or a page or profile on a host where many publish.
- * @returns as it is looked up, pages and profiles with their type; undefined where it is none of these, a public suffix
- *   of the registries, or of a private network
+ * Reads a list entry: a host, an IP address or a URL without a path; if `wide`, also a wallet address, or a page or
+ * profile on a host with many publishers.
+ * @returns the key it is looked up by, pages and profiles with their type; undefined if it is none of these, a public
+ *   suffix, or on a private network
  */
 export const readEntry = (
   entry: string,

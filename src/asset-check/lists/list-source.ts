@@ -14,17 +14,17 @@ import { matchList } from './match-list.js';
 import type { ListSettings } from '../sources-file.js';
 import type { SuffixHashes } from './suffix-hashes.js';
 
-/** A list with a tenth of its entries or fewer is taken for a mistake. */
+/** A list that shrinks to a tenth of its entries is assumed to be broken. */
 const SHRINK = 10;
 const FIRST_RETRY_SECONDS = 5;
 
-/** A list in memory: the last good one, refreshed in the background and kept on disk for the next start. */
+/** A list in memory: the last good version, refreshed in the background and kept on disk for the next start. */
 export class ListSource {
   private content: ListContent | undefined;
   private failures = 0;
   private readonly copy: ListCopy;
   private readonly seen: FirstSeen;
-  /** Whether the first sights of the content in use were noted. */
+  /** Whether first-seen times of the content in use were saved. */
   private isNoted = false;
   state: ListState;
 
@@ -32,7 +32,7 @@ export class ListSource {
     readonly settings: ListSettings,
     private readonly suffixes: HostingSuffixes,
     dataDir: string,
-    /** Told, in a sentence, of every refresh that was refused and of the first that is good again. */
+    /** Called for every failed refresh and for the first successful one after a failure. */
     private readonly onNews: (sentence: string, isBad: boolean) => void,
   ) {
     this.copy = new ListCopy(dataDir, settings.id);
@@ -40,7 +40,7 @@ export class ListSource {
     this.seen = new FirstSeen(seenPathOf(dataDir, settings.id), this.state.origin);
   }
 
-  /** Bytes of the entries in memory. */
+  /** Bytes used by the entries in memory. */
   get bytes(): number {
     return this.content?.table.bytes ?? 0;
   }
@@ -50,16 +50,16 @@ export class ListSource {
   }
 
   /**
-   * Since when the list is watched, and has an entry that an opinion of it names.
-   * @param match as the list wrote it; undefined where the opinion names none
-   * @returns undefined where nothing is kept of this list, or the disk fails
+   * Since when the list has been watched, and has had the entry that an opinion names.
+   * @param match as the list wrote it; undefined if the opinion names none
+   * @returns undefined if the list is not tracked, or the disk fails
    */
   async seenSince(match: string | undefined): Promise<Seen | undefined> {
     const entry = match === undefined ? undefined : readEntry(match, this.suffixes, isWide(this.settings.format));
     return this.seen.find(typeof entry === 'string' ? entry : undefined).catch(() => undefined);
   }
 
-  /** Takes the copy on disk, where there is one of this very list. */
+  /** Loads the copy on disk, if it has the same origin. */
   async load(): Promise<void> {
     const state = await this.copy.readState();
     if (state?.origin !== this.state.origin || state.fetchedAt === undefined) return;
@@ -74,24 +74,24 @@ export class ListSource {
         unusedPages: this.content.unusedPages,
       };
     } catch (error) {
-      this.onNews(`The copy of the list ${this.settings.id} on disk is not used: ${describe(error)}`, true);
+      this.onNews(`The copy of list ${this.settings.id} on disk is not used: ${describe(error)}`, true);
     }
   }
 
-  /** Refreshes again and again until `signal` aborts. */
+  /** Refreshes periodically until `signal` aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const { refreshSeconds } = this.settings;
       const retry = FIRST_RETRY_SECONDS * 2 ** Math.min(this.failures - 1, 16);
       const seconds = this.failures === 0 ? refreshSeconds : Math.min(refreshSeconds, retry);
-      // Instances that started together need not all ask at once.
+      // Spreads the requests of instances that started together.
       const wait = seconds * 1_000 * (0.95 + Math.random() * 0.1);
       await sleep(wait, undefined, { signal, ref: false }).catch(() => undefined);
       if (!signal.aborted) await this.refresh(signal);
     }
   }
 
-  /** Asks for a newer list once; whatever goes wrong, the list in use stays. Never rejects. */
+  /** Fetches the list once; on any failure the list in use stays. Never rejects. */
   async refresh(stop: AbortSignal): Promise<void> {
     const { id } = this.settings;
     try {
@@ -115,16 +115,16 @@ export class ListSource {
           validators: fetched.validators,
         };
       }
-      if (this.failures > 0) this.onNews(`The list ${id} is current again: ${this.state.entries} entries`, false);
+      if (this.failures > 0) this.onNews(`List ${id} is current again: ${this.state.entries} entries`, false);
       this.failures = 0;
-      // Before the copy, whose validators would have the server say that there is nothing new.
+      // Before the copy is written: with its validators, the next request would be answered "not modified".
       await this.note();
       await this.keep(true);
     } catch (error) {
       if (stop.aborted) return;
       this.failures += 1;
       const lastError = describe(error);
-      if (lastError !== this.state.lastError) this.onNews(`The list ${id} was not refreshed: ${lastError}`, true);
+      if (lastError !== this.state.lastError) this.onNews(`List ${id} was not refreshed: ${lastError}`, true);
       this.state = { ...this.state, lastError, lastErrorAt: Date.now() };
       await this.keep(false);
     }
@@ -137,7 +137,7 @@ export class ListSource {
       const { body, ...fetched } = await fetchList(url, { timeoutMs, maxBytes, validators }, stop);
       return { ...fetched, body: body && this.copy.record(body) };
     }
-    // A file of the operator's is there at the next start as well.
+    // The operator's own file will still be there at the next start.
     const { mtimeMs, size } = await stat(file!);
     const etag = `${mtimeMs}-${size}`;
     if (etag === validators.etag) return { validators };
@@ -152,28 +152,28 @@ export class ListSource {
     if (this.content !== undefined && content.table.size * SHRINK <= entries)
       throw new ListRefused(
         `It has shrunk from ${entries} entries to ${content.table.size}, which looks like a mistake; ` +
-          'to take it all the same, stop the service, delete its copy in the data folder and start again',
+          'to accept it, stop the service, delete the copy in the data folder and restart',
       );
     return content;
   }
 
-  /** A disk that fails is said and no more, as with the copy. */
+  /** As with the copy, a failing disk is only reported. */
   private async note(): Promise<void> {
     if (this.isNoted || this.content === undefined) return;
     try {
       await this.seen.note(this.content.table, this.state.fetchedAt ?? Date.now());
       this.isNoted = true;
     } catch (error) {
-      this.onNews(`What is new in the list ${this.settings.id} could not be kept on disk: ${describe(error)}`, true);
+      this.onNews(`First-seen times of list ${this.settings.id} could not be saved: ${describe(error)}`, true);
     }
   }
 
-  /** The answer from memory does not depend on the disk, so a disk that fails is told of and no more. */
+  /** Answers come from memory, so a failing disk is only reported. */
   private async keep(isGood: boolean): Promise<void> {
     try {
       await this.copy.write(this.state, isGood);
     } catch (error) {
-      this.onNews(`The list ${this.settings.id} could not be kept on disk: ${describe(error)}`, true);
+      this.onNews(`List ${this.settings.id} could not be saved: ${describe(error)}`, true);
     }
   }
 }
@@ -185,7 +185,7 @@ const originOf = ({ url, file, format, verdict }: ListSettings): string => {
 
 const describe = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
-  // Node reports one connection tried over several addresses as a bundle without a message of its own.
+  // Node wraps a connection tried over several addresses in an AggregateError without a message.
   const [first] = error instanceof AggregateError ? error.errors : [];
   return first instanceof Error ? first.message : error.message || error.name;
 };

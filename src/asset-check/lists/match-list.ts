@@ -6,15 +6,15 @@ import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Format, isWide, type ListContent } from './parse-list.js';
 import { hashOfText, type SuffixHashes } from './suffix-hashes.js';
 
-/** The text whose hashes a list is asked for: the host or the account. */
+/** The text whose suffix hashes a list is queried with: the host or the account. */
 export const lookupText = (reading: ParsedContent): string => reading.account ?? reading.host ?? '';
 
 const statusOf = (flags: number): 'ALLOWED' | 'BLOCKED' => (flags & ALLOWED ? 'ALLOWED' : 'BLOCKED');
 
 /**
- * What a list says.
- * @param content undefined where the list was never read
- * @param hashes of `askedText(reading)`
+ * A list's opinion.
+ * @param content undefined if the list was never read
+ * @param hashes of `lookupText(reading)`
  */
 export const matchList = (
   content: ListContent | undefined,
@@ -47,7 +47,7 @@ const ofAccount = (account: string, { table }: ListContent, hashes: SuffixHashes
   return { status: statusOf(flags), match: table.writtenAs(account, 0, hashes.hashes[0]!) };
 };
 
-/** Of a page or profile, where the list holds some. */
+/** Of a page or profile, if the list has any. */
 const ofPage = (reading: ParsedContent, { table }: ListContent): Opinion | undefined => {
   if (reading.type === 'URL') return undefined;
   const find = (key: string): Opinion | undefined => {
@@ -67,17 +67,17 @@ const ofPage = (reading: ParsedContent, { table }: ListContent): Opinion | undef
   return undefined;
 };
 
-/** What is said of a host, for what is at it. */
+/** A host's opinion, as inherited by pages and addresses on it. */
 const inherited = (opinion: Opinion, host: string, suffixes: HostingSuffixes): Opinion => {
   if (opinion.status === 'UNKNOWN' || opinion.reason === 'parent-domain') return opinion;
   if (host.length <= suffixes.boundaryLengthOf(host)) return hosted(opinion.match!);
   return { ...opinion, reason: 'parent-domain', place: host.length };
 };
 
-/** The flags of the asked host and of each domain above it, as `hashes` has them; overwritten by the next question. */
+/** Flags of the queried host and of each domain above it, in the order of `hashes`; overwritten by the next query. */
 const found = new Uint8Array(128);
 
-/** @returns 0 where none of them is listed, which is the common case */
+/** @returns 0 if none is listed, which is the common case */
 const findAll = (host: string, { table }: ListContent, { count, starts, hashes }: SuffixHashes): number => {
   let any = 0;
   for (let index = 0; index < count; index += 1) {
@@ -95,7 +95,7 @@ const unlistedOpinion = (
   reading: ParsedContent,
 ): Opinion => {
   if (reading.isSharedHost) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
-  // What is at a host does not imitate anything by itself.
+  // A page or address on a host does not imitate anything by itself.
   const imitated = format === 'metamask' && !reading.isAtHost ? fuzzy?.find(host) : undefined;
   return imitated === undefined ? NOT_FOUND : { status: 'BLOCKED', match: imitated, isImitation: true };
 };
@@ -103,7 +103,7 @@ const unlistedOpinion = (
 const written = (host: string, index: number, { table }: ListContent, { starts, hashes }: SuffixHashes): string =>
   table.writtenAs(host, starts[index]!, hashes[index]!);
 
-/** Of a page or profile: a list of hosts says nothing about it, not even where its host is listed. */
+/** Of a page or profile on a shared host, about which a list of hosts says nothing, even if it lists the host. */
 const sharedHostOpinion = (host: string, content: ListContent, hashes: SuffixHashes): Opinion => {
   let nearest = hashes.count - 1;
   while (found[nearest] === 0) nearest -= 1;
@@ -111,8 +111,8 @@ const sharedHostOpinion = (host: string, content: ListContent, hashes: SuffixHas
 };
 
 /**
- * An exact entry beats one above it, a nearer one a farther one, ALLOWED beats BLOCKED at the same place.
- * @returns undefined where nothing of what is wanted is listed
+ * An exact entry beats an inherited one, a nearer one a farther one, and ALLOWED beats BLOCKED at the same level.
+ * @returns undefined if no wanted entry matches
  */
 const matchNearest = (
   wanted: number,
@@ -129,14 +129,17 @@ const matchNearest = (
     if (flags === 0) continue;
     const match = written(host, index, content, hashes);
     const place = host.length - starts[index]!;
-    // Where anybody can host, or registries sell names, an entry speaks for itself alone.
+    // Under a hosting or public suffix, an entry is valid for that name only.
     if (place <= suffixes.boundaryLengthOf(host)) return hosted(match);
     return { status: statusOf(flags), reason: 'parent-domain', match, place };
   }
   return undefined;
 };
 
-/** As eth-phishing-detect decides: what is allowed with everything under it, then what is blocked, then look-alikes. */
+/**
+ * As eth-phishing-detect decides: allowed entries first, then blocked ones, both with everything under them, then
+ * imitations.
+ */
 const metamaskOpinion = (
   reading: ParsedContent,
   content: ListContent,

@@ -10,52 +10,52 @@ import { Yielder } from '../../cooperative/yielder.js';
 export const FORMATS = ['plain', 'hosts', 'json', 'metamask', 'polkadot'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Entries that name a page of which the list cannot speak. */
+/** Entries that name a page, on a host whose pages the list cannot tell apart. */
 export interface UnusedPages {
   readonly count: number;
-  /** The first of them, as they were written. */
+  /** The first ones, as written. */
   readonly examples: readonly string[];
 }
 
-/** A list as it is asked. */
+/** A parsed list. */
 export interface ListContent {
   readonly table: HostTable;
   readonly fuzzy?: FuzzyList;
   /** Entries that are a page or profile. */
   readonly pages: number;
-  /** Entries that were left out: no host, or a public suffix itself. */
+  /** Entries left out: not a host, or a public suffix. */
   readonly refused: number;
-  /** Those of them that name a page on a host where not anybody publishes. */
+  /** Left-out entries that name a page on a host with a single publisher. */
   readonly unusedPages: UnusedPages;
 }
 
-/** What is to be read as a list, piece by piece. */
+/** A list as a stream of bytes. */
 export interface Body {
   readonly chunks: AsyncIterable<Buffer> | Iterable<Buffer>;
   /** Bytes. */
   readonly size: number;
 }
 
-/** What was sent is no list of the format. The message says why. */
+/** The content is not a usable list. The message says why. */
 export class ListRefused extends Error {}
 
-/** Whether lists of the format name wallet addresses, pages and profiles beside hosts. */
+/** Whether the format may name wallet addresses, pages and profiles besides hosts. */
 export const isWide = (format: Format): boolean => format === 'plain' || format === 'json';
 
 const SLICE = 16_384;
 const MAX_LINE_LENGTH = 4_096;
 const LINE_FEED = 0x0a;
 const MAX_FUZZY = 1_000;
-/** Beyond, short names are all within reach of one another, and the list would block what it never meant. */
+/** With more, all short names are within reach of each other, and the list would block hosts it never meant. */
 const MAX_TOLERANCE = 5;
 const DEFAULT_TOLERANCE = 3;
 
 const MAX_EXAMPLES = 10;
 const MAX_EXAMPLE = 120;
-/** The type before a page or profile; hosts and addresses have no capital letters before a colon. */
+/** The type prefix of a page or profile; hosts and addresses have no capital letters before a colon. */
 const PROFILE = /^[A-Z_]+:/;
 
-/** Takes entries one by one and counts those it refuses. */
+/** Collects entries and counts the ones it leaves out. */
 class Collector {
   readonly builder: HostTableBuilder;
   readonly turns = new Yielder();
@@ -86,8 +86,8 @@ class Collector {
 }
 
 /**
- * Reads a list, a little at a time, so that requests pass meanwhile.
- * @param verdict what being listed means, in the formats that do not say it themselves
+ * Parses a list in slices, so that requests are served in between.
+ * @param verdict what being listed means, for formats that do not say it themselves
  * @throws ListRefused
  */
 export const parseList = async (
@@ -105,7 +105,7 @@ export const parseList = async (
   else if (format === 'metamask') fuzzy = await readMetamask(body, collector);
   else await readSections(body, collector, { deny: BLOCKED, allow: ALLOWED }, ['deny']);
   const table = await collector.builder.build(collector.turns);
-  if (table.size === 0) throw new ListRefused('It holds no entry that could be used');
+  if (table.size === 0) throw new ListRefused('It has no usable entries');
   const { pages, refused, unused, unusedCount } = collector;
   return { table, fuzzy, pages, refused, unusedPages: { count: unusedCount, examples: unused } };
 };
@@ -122,7 +122,7 @@ const takeHosts = (line: string, collector: Collector, flags: number): void => {
   else for (const name of names) collector.take(name, flags);
 };
 
-/** Hands over each line without its end; a line too long to be an entry is refused. */
+/** Passes on each line without its line break; a line too long to be an entry counts as left out. */
 const eachLine = async (body: Body, collector: Collector, onLine: (line: string) => void): Promise<void> => {
   let first = true;
   const take = (bytes: Buffer, start: number, end: number): void => {
@@ -138,7 +138,7 @@ const eachLine = async (body: Body, collector: Collector, onLine: (line: string)
     }
     onLine(line);
   };
-  // The beginning of a line whose end is in the next piece.
+  // The start of a line that ends in the next chunk.
   let rest = Buffer.alloc(0);
   for await (const chunk of body.chunks) {
     let start = 0;
@@ -153,7 +153,7 @@ const eachLine = async (body: Body, collector: Collector, onLine: (line: string)
       start = end + 1;
       if (collector.turns.isOver()) await collector.turns.pass();
     }
-    // One byte too many is enough to know that the line is too long.
+    // One extra byte is enough to know that the line is too long.
     if (start < chunk.length && rest.length <= MAX_LINE_LENGTH)
       rest = Buffer.concat([rest, chunk.subarray(start, start + MAX_LINE_LENGTH + 1)]);
   }
@@ -164,7 +164,7 @@ const hasByteOrderMark = (chunk: Uint8Array): boolean => chunk[0] === 0xef && ch
 
 type OnValue = (value: unknown, path: readonly (string | number)[], parent: unknown) => void;
 
-/** Parses JSON as it goes, one slice a turn, handing over what is at most two levels deep. */
+/** Parses JSON incrementally, one slice at a time, passing on values up to two levels deep. */
 const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onValue: OnValue): Promise<void> => {
   const parser = new JSONParser({
     paths: root === '[' ? ['$.*'] : ['$.*', '$.*.*'],
@@ -173,7 +173,7 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
   });
   parser.onValue = ({ value, key, parent, stack }) => {
     onValue(value, [...stack.slice(1).map((level) => level.key!), key!], parent);
-    // What was handed over need not be kept until the end of its array.
+    // Frees the value, which the parser would keep until the end of its array.
     if (Array.isArray(parent)) (parent as unknown[])[key as number] = undefined;
   };
   try {
@@ -181,7 +181,7 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
     for await (const chunk of body.chunks) {
       const begin = isFirst && hasByteOrderMark(chunk) ? 3 : 0;
       if (isFirst && !chunk.toString('utf8', begin, 64).trimStart().startsWith(root))
-        throw new ListRefused(`It must be JSON that begins with ${root}`);
+        throw new ListRefused(`It must be JSON beginning with ${root}`);
       isFirst = false;
       for (let start = begin; start < chunk.length; start += SLICE) {
         parser.write(chunk.subarray(start, start + SLICE));
@@ -190,15 +190,15 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
     }
   } catch (error) {
     if (error instanceof ListRefused || (error as NodeJS.ErrnoException).code !== undefined) throw error;
-    throw new ListRefused(`It is broken JSON: ${(error as Error).message.slice(0, 200)}`);
+    throw new ListRefused(`It is invalid JSON: ${(error as Error).message.slice(0, 200)}`);
   }
-  if (!parser.isEnded) throw new ListRefused('It is broken JSON: it ends too early');
+  if (!parser.isEnded) throw new ListRefused('It is invalid JSON: unexpected end');
 };
 
 const readArray = (body: Body, collector: Collector, flags: number): Promise<void> =>
   parseJson(body, '[', collector, (value) => collector.take(value, flags));
 
-/** Reads an object of lists. Fields that nobody asked for are ignored. */
+/** Reads an object of lists, ignoring unknown fields. */
 const readSections = async (
   body: Body,
   collector: Collector,
@@ -235,7 +235,7 @@ const readMetamask = async (body: Body, collector: Collector): Promise<FuzzyList
     const location = typeof value === 'string' ? parseLocation(value.trim()) : undefined;
     if (!location?.isName || location.rest !== '' || !location.host.includes('.')) collector.refused += 1;
     else if (hosts.push(location.host) > MAX_FUZZY)
-      throw new ListRefused(`"fuzzylist" holds more than ${MAX_FUZZY} hosts`);
+      throw new ListRefused(`"fuzzylist" has more than ${MAX_FUZZY} hosts`);
   });
   return hosts.length > 0 && tolerance > 0 ? new FuzzyList(hosts, tolerance) : undefined;
 };

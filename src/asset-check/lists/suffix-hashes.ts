@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 
-/** Of this process alone, so that nobody can write entries or ask for hosts that meet in one slot. */
+/** Random per process, so that nobody can craft entries or hosts that collide. */
 const SEED = randomBytes(4).readUInt32LE();
 const DOT = 0x2e;
-/** A name of DNS has at most 127 labels. */
+/** A DNS name has at most 127 labels. */
 const MOST = 128;
 
 const finish = (hash: number): number => {
@@ -17,14 +17,14 @@ const finish = (hash: number): number => {
 const step = (hash: number, character: number): number =>
   Math.imul(((hash << 13) | (hash >>> 19)) ^ character, 0x9e3779b1) + 0x52dce729;
 
-/** The hash of one whole text in a pool of bytes. */
+/** The hash of a whole text within a pool of bytes. */
 export const hashOf = (bytes: Uint8Array, start: number, end: number, seed = SEED): number => {
   let hash = seed;
   for (let index = end - 1; index >= start; index -= 1) hash = step(hash, bytes[index]!);
   return finish(hash);
 };
 
-/** The hash of one whole text, which is ASCII. */
+/** The hash of a whole ASCII text. */
 export const hashOfText = (text: string): number => {
   let hash = SEED;
   for (let index = text.length - 1; index >= 0; index -= 1) hash = step(hash, text.charCodeAt(index));
@@ -32,11 +32,11 @@ export const hashOfText = (text: string): number => {
 };
 
 /**
- * The hashes of a text and of every domain above it down to two labels, made in one pass from the right. Overwritten
- * by the next `read`, so that a check makes no garbage: use them before anything is awaited.
+ * The hashes of a text and of every domain above it down to two labels, in one pass from the right. Overwritten by the
+ * next `read`, so that a check allocates nothing: use them before awaiting anything.
  */
 export class SuffixHashes {
-  /** The shortest suffix first; the last is the text itself. */
+  /** Shortest suffix first; the last is the text itself. */
   count = 0;
   readonly starts = new Uint16Array(MOST);
   readonly hashes = new Uint32Array(MOST);
@@ -49,7 +49,7 @@ export class SuffixHashes {
       const character = text.charCodeAt(index);
       if (character === DOT) {
         dots += 1;
-        // The last label alone is a top-level domain, which no list may hold.
+        // The last label alone is a top-level domain, which lists cannot contain.
         if (dots > 1 && count < MOST - 1) {
           this.starts[count] = index + 1;
           this.hashes[count] = finish(hash);

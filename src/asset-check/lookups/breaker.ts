@@ -1,9 +1,9 @@
-/** Failures in a row after which a source is left alone. */
+/** Consecutive failures that open the breaker. */
 const FAILURES = 5;
-/** How long it is left alone before one request tries it again. ms */
+/** How long it stays open before one request may try again. ms */
 const REST_MS = 10_000;
 
-/** Keeps requests from waiting, one after the other, for a source that does not answer. */
+/** Keeps requests from waiting, one after another, for a source that does not answer. */
 export class Breaker {
   private failures = 0;
   private openUntil = 0;
@@ -11,12 +11,12 @@ export class Breaker {
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** Whether the source is left alone, or is being tried again. */
+  /** Open or half-open. */
   get isOpen(): boolean {
     return this.failures >= FAILURES;
   }
 
-  /** Whether the source may be asked now. While it is being tried again, nobody else may. */
+  /** Whether the source may be called now; half-open, one caller may. */
   allows(): boolean {
     if (this.failures < FAILURES) return true;
     if (this.isTrying || this.now() < this.openUntil) return false;

@@ -4,10 +4,10 @@ import { FAILED, type Opinion, REASONS, TIMED_OUT } from '../opinion.js';
 import { Breaker } from './breaker.js';
 import type { LookupSettings } from '../sources-file.js';
 
-/** How long an answer is remembered. ms */
+/** How long an answer is cached. ms */
 const REMEMBERED_MS = 30_000;
 const MAX_REMEMBERED = 10_000;
-/** Requests that may be under way at once; a bulk check waits its turn. */
+/** Concurrent requests to one source; the others queue. */
 export const MAX_AT_ONCE = 50;
 const MAX_ANSWER = 65_536;
 
@@ -16,14 +16,14 @@ interface Remembered {
   readonly until: number;
 }
 
-/** What became of asking; `remembered` and `shared`: nobody had to be asked again; `skipped`: the breaker was open. */
+/** How a lookup ended. `remembered` and `shared` needed no request of their own; `skipped`: the breaker was open. */
 export const OUTCOMES = [
   ...ASSET_STATUSES,
   ...(['error', 'timeout', 'skipped', 'remembered', 'shared'] as const),
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Another service that is asked over HTTP: `POST { "content": … }`, of whose answer `status` and `reason` are read. */
+/** Another service queried over HTTP: `POST { "content": … }`, answered with `status` and `reason`. */
 export class LookupSource {
   private readonly breaker = new Breaker();
   private readonly remembered = new Map<string, Remembered>();
@@ -36,14 +36,14 @@ export class LookupSource {
     private readonly onOutcome: (outcome: Outcome) => void = () => {},
   ) {}
 
-  /** Whether its breaker is open: it failed five times in a row. */
+  /** Whether the breaker is open. */
   get isLeftAlone(): boolean {
     return this.breaker.isOpen;
   }
 
   /**
    * Never rejects, and never takes longer than the budget.
-   * @param deadline `performance.now()` at which the check wants to answer
+   * @param deadline `performance.now()` by which the check wants to answer
    */
   ask(content: string, reading: ParsedContent, deadline: number): Opinion | Promise<Opinion> {
     const key = reading.keys[0]!;
@@ -64,7 +64,7 @@ export class LookupSource {
 
   private async request(content: string, key: string, deadline: number): Promise<Opinion> {
     if (this.underWay >= MAX_AT_ONCE) await new Promise<void>((resolve) => this.waiting.push(resolve));
-    // Asked for only now: while others were waited for the source may have failed, and the check answered.
+    // Checked only now: while this waited in the queue, the source may have failed or the check been answered.
     const isLate = performance.now() >= deadline;
     if (isLate || !this.breaker.allows()) {
       this.waiting.shift()?.();
@@ -95,7 +95,7 @@ export class LookupSource {
       method: 'POST',
       headers: { accept: 'application/json', ...this.settings.headers, 'content-type': 'application/json' },
       body: JSON.stringify({ content }),
-      // Whoever answers does not decide whom this service talks to.
+      // The remote server does not decide which hosts this one talks to.
       redirect: 'error',
       signal,
     });
@@ -140,8 +140,8 @@ const readText = async (response: Response): Promise<string> => {
 };
 
 /**
- * The status counts whatever the reason says; one that is not known is left out.
- * @throws where it is no answer to the question
+ * `status` counts whatever `reason` says; an unknown reason is dropped.
+ * @throws if it is not a valid answer
  */
 const readAnswer = (answer: unknown): Opinion => {
   const { status: sentStatus, reason: sentReason } = (answer ?? {}) as { status?: unknown; reason?: unknown };

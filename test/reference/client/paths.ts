@@ -90,7 +90,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Check one asset: known bad, known good or unknown, who says so and why */
+        /** Check one asset: blocked, allowed or unknown, which source says so, and why */
         post: operations["checkAsset"];
         delete?: never;
         options?: never;
@@ -125,8 +125,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * An asset's past: this service's own statuses of it, and since when each list has it
-         * @description What lists say is as far as this service saw it: it is kept from refresh to refresh, and over restarts.
+         * An asset's history: this service's own statuses, and since when each list has had it
+         * @description List times are as observed by this service; they are kept across refreshes and restarts.
          */
         post: operations["getAssetHistory"];
         delete?: never;
@@ -762,8 +762,8 @@ export interface components {
         };
         AssetCheckRequest: {
             /**
-             * @description A URL, a host, an IP address, a wallet address, a profile link or `@handle`, an e-mail address or content on
-             *     IPFS; defanged text is read as meant. 1 to 4,096 characters.
+             * @description A URL, a host, an IP address, a wallet address, a profile link or `@handle`, an e-mail address or IPFS content.
+             *     Defanged text is refanged. 1 to 4,096 characters.
              * @example https://polkadot-dot.info/claim
              */
             content: string;
@@ -775,25 +775,26 @@ export interface components {
              */
             status: "UNKNOWN" | "ALLOWED" | "BLOCKED";
             /**
-             * @description A disabled source is listed, not asked.
+             * @description A disabled source is listed but not queried.
              * @example ENABLED
              * @enum {string}
              */
             mode: "ENABLED" | "DISABLED";
             /**
-             * @description Why the source says so: `not-found` it does not list the asset; `unsupported-type` it knows nothing of assets of
-             *     this type; `source-error` it failed; `timeout` it did not answer in time; `parent-domain` a domain, page or profile
-             *     above the asset is listed and decides; `hosting-domain` a domain above it is listed, but anybody can publish there.
+             * @description Why the source says so. `not-found`: it does not list the asset. `unsupported-type`: it does not cover assets of
+             *     this type. `source-error`: it failed. `timeout`: it did not answer in time. `parent-domain`: it lists a domain,
+             *     page or profile above the asset, and that decides. `hosting-domain`: it lists a domain above the asset, but anybody
+             *     can publish there.
              * @enum {string}
              */
             reason?: "not-found" | "unsupported-type" | "source-error" | "timeout" | "parent-domain" | "hosting-domain" | "external-source";
             /**
-             * @description The id of the source.
+             * @description The source's id.
              * @example metamask
              */
             source: string;
             /**
-             * @description The listed entry that hit, as its source wrote it.
+             * @description The matching entry, as the source wrote it.
              * @example polkadot-dot.info
              */
             match?: string;
@@ -806,43 +807,42 @@ export interface components {
         };
         AssetCheckAnswer: {
             /**
-             * @description UNKNOWN means that no source lists the asset; nothing is said for or against it.
+             * @description UNKNOWN means that no source lists the asset; it says nothing about safety.
              * @example BLOCKED
              * @enum {string}
              */
             status: "UNKNOWN" | "ALLOWED" | "BLOCKED";
             /**
-             * @description Why. Absent where our own status of exactly this asset decides; `external-source` where another source's exact
-             *     entry does; `parent-domain` where an entry of a domain, page or profile above it does; `not-found` with a `code`.
+             * @description Why. Absent if our own status of exactly this asset decided; `external-source` if another source's exact entry did;
+             *     `parent-domain` if an entry for a domain, page or profile above it did; `not-found` with a `code`.
              * @example external-source
              * @enum {string}
              */
             reason?: "not-found" | "unsupported-type" | "source-error" | "timeout" | "parent-domain" | "hosting-domain" | "external-source";
-            /** @description One item for every configured source, in configured order. */
+            /** @description One item per configured source, in configured order. */
             sources: components["schemas"]["SourceAnswer"][];
             /**
-             * @description One sentence for a person: who lists the content that was asked, since when if known, where to appeal if that is
-             *     known.
+             * @description One sentence for a person: who lists the content, since when, and where to appeal, if known.
              * @example "https://polkadot-dot.info/claim" is blocked: the source metamask has "polkadot-dot.info" on its blocklist.
              */
             message: string;
             /**
-             * @description Why nothing was asked: `parse-error` the content is no asset; `internal-scheme` it is an address of the browser,
-             *     the machine or a private network; `internal-error` the check itself failed.
+             * @description Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: it is an address of the
+             *     browser, the machine or a private network. `internal-error`: the check itself failed.
              * @enum {string}
              */
             code?: "parse-error" | "internal-scheme" | "internal-error";
             /**
-             * @description The source that decided, the own one where none did.
+             * @description The source that decided; our own if none did.
              * @example metamask
              */
             source: string;
-            /** @description What the content was understood as; absent with `parse-error`. */
+            /** @description How the content was understood; absent with `parse-error`. */
             asset?: components["schemas"]["UnderstoodAsset"];
         };
         BulkAssetCheckRequest: {
             /**
-             * @description What could not be asked alone is answered with the code `parse-error`.
+             * @description Content that would be invalid on its own is answered with the code `parse-error`.
              * @example [
              *       "https://polkadot-dot.info/claim",
              *       "hxxps://evil[.]example"
@@ -858,12 +858,12 @@ export interface components {
             /** @example 1 */
             unknown: number;
             /**
-             * @description Those with a `code`.
+             * @description Results with a `code`.
              * @example 0
              */
             errored: number;
             /**
-             * @description Those in which an enabled source that knows the type gave no answer: it failed, or not in time.
+             * @description Results to which an enabled source that supports the type did not contribute because it failed or was too slow.
              * @example 0
              */
             incomplete: number;
@@ -871,38 +871,38 @@ export interface components {
         BulkAssetCheckAnswer: {
             /** @description In the order of the contents. */
             results: components["schemas"]["AssetCheckAnswer"][];
-            /** @description The first four add up to the number of contents. */
+            /** @description The first four counts add up to the number of contents. */
             summary: components["schemas"]["BulkSummary"];
         };
         PastStatus: {
             /**
-             * @description UNKNOWN takes an earlier status back.
+             * @description UNKNOWN withdraws an earlier status.
              * @example BLOCKED
              * @enum {string}
              */
             status: "UNKNOWN" | "ALLOWED" | "BLOCKED";
             /**
              * Format: date-time
-             * @description From when it was the status (ISO 8601, UTC), until the entry above it.
+             * @description When the status began (ISO 8601, UTC); it lasted until the entry before it in this list.
              * @example 2026-03-01T12:00:00.000Z
              */
             from: string;
             /**
-             * @description The brands of the asking organization that reviewed it; those of others are not named.
+             * @description The caller's brands that reviewed it; other organizations' brands are not named.
              * @example [
              *       "acme-wallet"
              *     ]
              */
             brands: string[];
             /**
-             * @description The asset it is about: exactly this page or profile, or the host or account that it stands for.
+             * @description The asset the status is for: exactly this page or profile, or the host or account it belongs to.
              * @example polkadot-dot.info
              */
             match: string;
         };
         ListedSince: {
             /**
-             * @description A disabled source is listed, not asked.
+             * @description A disabled source is listed but not queried.
              * @example ENABLED
              * @enum {string}
              */
@@ -920,43 +920,43 @@ export interface components {
             reason?: "not-found" | "unsupported-type" | "source-error" | "timeout" | "parent-domain" | "hosting-domain" | "external-source";
             /**
              * Format: date-time
-             * @description Since when the list has had the entry without a break, as far as this service saw it (ISO 8601, UTC). Where it is
-             *     `watchedSince`, the entry may be older.
+             * @description Since when the list has had the entry without interruption, as observed by this service (ISO 8601, UTC). If equal
+             *     to `watchedSince`, the entry may be older.
              * @example 2026-03-04T08:15:00.000Z
              */
             seenSince?: string;
             /**
              * Format: date-time
-             * @description When this service first read the list (ISO 8601, UTC); absent where it never did, or keeps nothing of so long a
-             *     list. Each data folder has a memory of its own.
+             * @description When this service first read the list (ISO 8601, UTC). Absent if it never did, or if the list is too long to track.
+             *     Each data folder keeps its own times.
              * @example 2026-01-10T00:00:00.000Z
              */
             watchedSince?: string;
             /**
-             * @description The id of the source.
+             * @description The source's id.
              * @example metamask
              */
             source: string;
             /**
-             * @description The entry that hit, as its source wrote it; it may be of a domain, page or profile above the asset.
+             * @description The matching entry, as the source wrote it; it may be for a domain, page or profile above the asset.
              * @example polkadot-dot.info
              */
             match?: string;
         };
         AssetHistoryAnswer: {
             /**
-             * @description Why nothing was asked, as in the asset check.
+             * @description Why no source was queried, as in the asset check.
              * @enum {string}
              */
             code?: "parse-error" | "internal-scheme" | "internal-error";
-            /** @description This service's own statuses of exactly this asset, the newest first, at most 100. */
+            /** @description This service's own statuses of exactly this asset, newest first, at most 100. */
             statuses: components["schemas"]["PastStatus"][];
-            /** @description One item for every configured list, in configured order. */
+            /** @description One item per configured list, in configured order. */
             lists: components["schemas"]["ListedSince"][];
-            /** @description What the content was understood as; absent with `parse-error`. */
+            /** @description How the content was understood; absent with `parse-error`. */
             asset?: components["schemas"]["UnderstoodAsset"];
             /**
-             * @description Whether there are older ones.
+             * @description Whether older ones exist.
              * @example false
              */
             hasMore: boolean;
@@ -2623,7 +2623,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What the sources say, whatever the status. */
+            /** @description What the sources say; any status is a 200. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2793,7 +2793,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What is known, the newest first. */
+            /** @description The history, newest first. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
