@@ -14,6 +14,7 @@ const FEATURE = [
   'http',
   'cooperative',
   'delayed-flush',
+  'retry',
 ];
 const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   assets: [],
@@ -23,11 +24,12 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   lifecycle: [],
   cooperative: [],
   'delayed-flush': [],
+  retry: [],
   terminal: [],
   logger: ['config', 'terminal'],
   postgres: ['config', 'errors'],
-  'event-log': ['events', 'postgres', 'config', 'errors'],
-  'read-models': ['postgres', 'config', 'errors'],
+  'event-log': ['events', 'postgres', 'config', 'errors', 'retry'],
+  'read-models': ['postgres', 'config', 'errors', 'retry'],
   http: ['config', 'errors', 'events', 'postgres', 'event-log', 'read-models', 'cooperative'],
   ingestion: FEATURE,
   metrics: FEATURE,
@@ -55,6 +57,7 @@ const PROJECTIONS = [
   'errors',
   'terminal',
   'cooperative',
+  'retry',
 ];
 /** What the projector's program may import beside; it is a process of its own. */
 const PROJECTIONS_MAIN = [...PROJECTIONS, 'logger', 'lifecycle'];

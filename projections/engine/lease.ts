@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { isTransient } from '../../src/postgres/transient-errors.js';
+import { pause } from '../../src/retry.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
 import { TAKE_LEASE } from './statements.js';
 
@@ -28,14 +28,13 @@ export class Lease {
    * @throws what waiting cannot mend
    */
   async acquire(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && !(await this.tryToTake()))
-      await sleep(RENEWED_EVERY_MS / 2, undefined, { signal }).catch(() => {});
+    while (!signal.aborted && !(await this.tryToTake())) await pause(RENEWED_EVERY_MS / 2, signal);
   }
 
   /** Renews the lease until another process has it (calls `lost`) or `signal` aborts. */
   async hold(lost: () => void, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(RENEWED_EVERY_MS, undefined, { signal }).catch(() => {});
+      await pause(RENEWED_EVERY_MS, signal);
       if (signal.aborted) return;
       // A renewal that failed says nothing about who holds it: whoever can write the rows may go on.
       if ((await this.tryToTake()) === false) return lost();

@@ -18,8 +18,6 @@ export class PipelinedWriter<Batch> {
     await this.writing;
     if (this.signal.aborted) return;
     const begun = new Promise<void>((resolve) => (this.writing = this.write(batch, resolve)));
-    // Its error is thrown to whoever waits for it next.
-    this.writing.catch(() => {});
     await Promise.race([begun, this.writing]);
   }
 

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
+import { Backoff, pause } from '../../src/retry.js';
 import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
 import { applyByHalves, blamesData, park, probe, type Refused, refuse, unpark } from './parking.js';
 import { PipelinedWriter } from './pipelined-writer.js';
@@ -22,7 +22,7 @@ interface ProjectionBatch {
   readonly dropped: string[];
 }
 
-const MIN_BACK_OFF_MS = 50;
+const FIRST_BACK_OFF_MS = 50;
 const MAX_BACK_OFF_MS = 5_000;
 /** What a statement may take once its events have failed twice: the others wait while the one is looked for. */
 export const SUSPECT_LIMIT_MS = 5_000;
@@ -48,7 +48,7 @@ export class Projector {
    * @throws ForeignCheckpoint, and whatever neither time nor parking an event can mend
    */
   async run(signal: AbortSignal): Promise<void> {
-    let backOff = MIN_BACK_OFF_MS;
+    const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
     while (!signal.aborted) {
       try {
         const names = this.projections.map(({ name }) => name);
@@ -68,7 +68,7 @@ export class Projector {
             const shares = await dispatchBatch(this.projections, checkpoints, piece);
             checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
             await writer.push({ shares, piece });
-            backOff = MIN_BACK_OFF_MS;
+            backoff.reset();
             if (signal.aborted) return;
           }
         };
@@ -81,8 +81,7 @@ export class Projector {
         if (error instanceof CheckpointMoved) continue;
         if (!isTransient(error instanceof NotApplied ? error.cause : error)) throw error;
         this.onTrouble(`The read models wait: ${error instanceof Error ? error.message : String(error)}`, error);
-        await sleep(backOff, undefined, { signal }).catch(() => {});
-        backOff = Math.min(backOff * 2, MAX_BACK_OFF_MS);
+        await pause(backoff.next(), signal);
       }
     }
   }

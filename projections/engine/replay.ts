@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
+import { pause } from '../../src/retry.js';
 import { applyByHalves, park, probe, refuse, unpark } from './parking.js';
 import type { Projection } from './projection.js';
 import { dispatchBatch, SUSPECT_LIMIT_MS } from './projector.js';
@@ -57,7 +57,7 @@ export const replayInto = async (
         await applyPiece(pool, targets, { ...piece, after: position }, suspicion);
       } catch (error) {
         if (!(error instanceof NotApplied) || !suspicion.failed(piece, error)) throw error;
-        await sleep(PAUSE_MS);
+        await pause(PAUSE_MS);
         break;
       }
       suspicion.passed(piece);

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Unavailable } from '../errors.js';
 import type { ApiKeyIssued } from '../events/api-keys.js';
@@ -7,6 +6,7 @@ import { EventLog } from '../event-log/event-log.js';
 import type { Caller } from '../http/access/caller.js';
 import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
 import { Readiness } from '../http/ops/readiness.js';
+import { Backoff, pause } from '../retry.js';
 import { isWellFormed } from './key-format.js';
 import { readKeyEvents } from './key-events.js';
 import { KeyUses } from './key-uses.js';
@@ -94,16 +94,19 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
   }
 
   private async follow(): Promise<void> {
+    const { signal } = this.stop;
+    const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
     let wait = POLL_MS;
-    while (!this.stop.signal.aborted) {
+    while (!signal.aborted) {
       try {
         await this.refresh();
+        backoff.reset();
         wait = POLL_MS;
       } catch (error) {
         if (wait === POLL_MS) this.logger.warn(`The keys cannot be read: ${(error as Error).message}; trying again`);
-        wait = Math.min(wait * 2, MAX_BACK_OFF_MS);
+        wait = backoff.next();
       }
-      await sleep(wait, undefined, { signal: this.stop.signal }).catch(() => undefined);
+      await pause(wait, signal);
     }
   }
 }

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { pagesAbove } from '../assets/above.js';
 import { assetKey, urlKey } from '../assets/asset-key.js';
 import type { ParsedContent } from '../assets/parse-content.js';
 import { FAILED, NOT_FOUND, type Opinion } from './opinion.js';
 import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
+import { Backoff, pause } from '../retry.js';
 import type { HostingSuffixes } from './lists/hosting-suffixes.js';
 
 const POLL_MS = 250;
@@ -93,10 +93,11 @@ export class OwnStatuses {
 
   /** Polls until `signal` aborts. */
   async follow(signal: AbortSignal): Promise<void> {
-    let wait = POLL_MS;
+    const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
     while (!signal.aborted) {
-      wait = (await this.refresh()) ? POLL_MS : Math.min(wait * 2, MAX_BACK_OFF_MS);
-      await sleep(wait, undefined, { signal }).catch(() => undefined);
+      const isRead = await this.refresh();
+      if (isRead) backoff.reset();
+      await pause(isRead ? POLL_MS : backoff.next(), signal);
     }
   }
 

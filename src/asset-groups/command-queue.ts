@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Unavailable } from '../errors.js';
 import { EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from '../event-log/event-log.js';
 import { toJson } from '../events/event.js';
 import { assetGroupsStream } from '../events/streams.js';
+import { Backoff, pause } from '../retry.js';
 import type { Origin } from '../http/access/origin.js';
 import { type AssetGroupCommand, type AssetGroups, decide, type Decision, evolve } from './asset-group.js';
 import { groupsFor, readKnownGroups } from './known-groups.js';
@@ -34,7 +34,8 @@ const MAX_COMMANDS = 200;
 const PATIENCE = 4_000;
 /** An append whose outcome is unknown is asked for again until this long after the first try. Milliseconds. */
 const RETRY_WITHIN = 1_500;
-const MIN_WAIT = 25;
+const FIRST_BACK_OFF = 25;
+const MAX_BACK_OFF = 400;
 
 /**
  * Where commands become events: load, decide, append. Each organization has a queue here, and all that waits in it
@@ -103,13 +104,15 @@ export class CommandQueue {
   private async append(organization: string, revision: bigint, events: readonly NewEvent[]): Promise<void> {
     const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
     const retryUntil = performance.now() + RETRY_WITHIN;
-    for (let wait = MIN_WAIT; ; wait *= 2) {
+    const backoff = new Backoff(FIRST_BACK_OFF, MAX_BACK_OFF);
+    for (;;) {
       try {
         await this.log.append(assetGroupsStream(organization), expected, events);
         return;
       } catch (error) {
+        const wait = backoff.next();
         if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) throw error;
-        await sleep(wait);
+        await pause(wait);
       }
     }
   }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { EXIT_CONFIG } from '../config.js';
+import { Backoff, pause } from '../retry.js';
 
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5_000;
@@ -72,6 +72,7 @@ export class Child {
   async #keep(onTold: (told: Told) => void): Promise<void> {
     const { signal } = this.#stopping;
     let worked = false;
+    const backoff = new Backoff(FIRST_WAIT_MS, MAX_WAIT_MS);
     for (let failures = 0; !signal.aborted;) {
       const begin = Date.now();
       const end = await this.#run((told) => {
@@ -79,14 +80,18 @@ export class Child {
         onTold(told);
       });
       if (signal.aborted) return;
-      failures = Date.now() - begin > HEALTHY_MS ? 1 : failures + 1;
+      if (Date.now() - begin > HEALTHY_MS) {
+        failures = 0;
+        backoff.reset();
+      }
+      failures += 1;
       if (!worked && end === BY_A_SETTING)
         throw new Error(`The ${this.name} does not start with these settings. Its words stand above.`);
       if (!worked && failures >= ATTEMPTS)
         throw new Error(`The ${this.name} does not start: it ended ${failures} times (${end}). Its words stand above.`);
-      const wait = Math.min(FIRST_WAIT_MS * 2 ** (failures - 1), MAX_WAIT_MS);
+      const wait = backoff.next();
       this.log(`The ${this.name} ended (${end}) and is started again in ${wait} ms`);
-      await sleep(wait, undefined, { signal }).catch(() => {});
+      await pause(wait, signal);
     }
   }
 

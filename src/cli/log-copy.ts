@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Conflict, Invalid, Unavailable } from '../errors.js';
 import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from '../event-log/event-log.js';
+import { pause } from '../retry.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 
 /** So many events are under way at once, and so many are sent again where a copy is resumed. */
@@ -109,7 +109,7 @@ const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promi
         throw new Unavailable('The target does not answer. The same call again goes on where this one stopped.', 1, {
           cause: error,
         });
-      await sleep(ATTEMPT_PAUSE_MS);
+      await pause(ATTEMPT_PAUSE_MS);
     }
   }
 };

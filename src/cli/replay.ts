@@ -1,5 +1,4 @@
 import { open } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
 import { RevokeApiKey, RevokeApiKeyHandler } from '../api-keys/revoke-api-key.js';
@@ -15,6 +14,7 @@ import { prints, type Result } from './output.js';
 import { count, Progress } from './progress.js';
 import { oneToken, readSecret } from './secret.js';
 import { type Session, withLog } from './session.js';
+import { pause } from '../retry.js';
 
 interface ReplayOptions {
   readonly url?: string;
@@ -58,7 +58,7 @@ const withKey = (signal: AbortSignal, work: (key: string) => Promise<Replayed>):
     const command = new IssueApiKey(['ingest'], undefined, 'replay', Date.now() + MS_PER_DAY, operatorName());
     const { id, key } = await new IssueApiKeyHandler(log).execute(command);
     // A new key works on every instance within a second; until then the door calls it unknown.
-    await sleep(1_000, undefined, { signal }).catch(() => undefined);
+    await pause(1_000, signal);
     try {
       return await work(key);
     } finally {

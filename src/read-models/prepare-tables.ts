@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { migrateReadModels } from './migrate.js';
 import { createPool } from '../postgres/pool.js';
 import { isTransient } from '../postgres/transient-errors.js';
+import { Backoff, pause } from '../retry.js';
 
 const FIRST_BACK_OFF_MS = 250;
 const MAX_BACK_OFF_MS = 5_000;
@@ -11,7 +11,9 @@ const MAX_BACK_OFF_MS = 5_000;
  * @param stop ends the waiting, with the tables as they are
  */
 export const prepareTables = async (url: string, log: (line: string) => void, stop?: AbortSignal): Promise<void> => {
-  for (let wait = FIRST_BACK_OFF_MS; !stop?.aborted; wait = Math.min(wait * 2, MAX_BACK_OFF_MS)) {
+  const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
+  while (!stop?.aborted) {
+    const wait = backoff.next();
     const pool = createPool(url, () => undefined, { max: 1 });
     try {
       return await migrateReadModels(pool);
@@ -21,6 +23,6 @@ export const prepareTables = async (url: string, log: (line: string) => void, st
     } finally {
       await pool.end();
     }
-    await sleep(wait, undefined, { signal: stop }).catch(() => undefined);
+    await pause(wait, stop);
   }
 };

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Backoff, pause } from '../retry.js';
 
 /** An event to be sent. */
 export interface Sendable {
@@ -57,7 +57,8 @@ const MAX_BYTES = 8 * 1024 * 1024 - 2;
 const AT_ONCE = 2;
 const TIME_LIMIT_MS = 30_000;
 const PATIENCE_MS = 300_000;
-const BACK_OFF_MS = { least: 200, most: 5_000 };
+const FIRST_BACK_OFF_MS = 200;
+const MAX_BACK_OFF_MS = 5_000;
 
 const toBatches = async function* (
   events: Iterable<Sendable> | AsyncIterable<Sendable>,
@@ -141,7 +142,8 @@ const sendBatch = async (
 ): Promise<Replayed> => {
   const { signal, patience = PATIENCE_MS, onRetry } = options;
   const end = Date.now() + patience;
-  for (let wait = BACK_OFF_MS.least; ; wait = Math.min(wait * 2, BACK_OFF_MS.most)) {
+  const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
+  for (;;) {
     try {
       const { status, answer } = await post(batch, door, signal);
       if (status === 413 && batch.length > 1) {
@@ -162,8 +164,7 @@ const sendBatch = async (
       if (Date.now() > end)
         throw new Error(`gave up after ${Math.round(patience / 1_000)} s: ${error.message}`, { cause: error });
       onRetry?.(error.message);
-      const pause = Math.max(error.retryAfterMs, wait * (0.5 + Math.random() / 2));
-      await sleep(pause, undefined, { signal });
+      await pause(Math.max(error.retryAfterMs, backoff.next()), signal);
     }
   }
 };

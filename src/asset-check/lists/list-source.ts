@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ParsedContent } from '../../assets/parse-content.js';
+import { Backoff, pause } from '../../retry.js';
 import type { Opinion } from '../opinion.js';
 import { FirstSeen, type Seen } from './first-seen.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
@@ -16,12 +16,13 @@ import type { SuffixHashes } from './suffix-hashes.js';
 
 /** A list that shrinks to a tenth of its entries is assumed to be broken. */
 const SHRINK = 10;
-const FIRST_RETRY_SECONDS = 5;
+const FIRST_RETRY_MS = 5_000;
 
 /** A list in memory: the last good version, refreshed in the background and kept on disk for the next start. */
 export class ListSource {
   private content: ListContent | undefined;
-  private failures = 0;
+  private readonly backoff: Backoff;
+  private isFailing = false;
   private readonly copy: ListCopy;
   private readonly seen: FirstSeen;
   /** Whether first-seen times of the content in use were saved. */
@@ -35,6 +36,7 @@ export class ListSource {
     /** Called for every failed refresh and for the first successful one after a failure. */
     private readonly onNews: (sentence: string, isBad: boolean) => void,
   ) {
+    this.backoff = new Backoff(FIRST_RETRY_MS, settings.refreshSeconds * 1_000);
     this.copy = new ListCopy(dataDir, settings.id);
     this.state = { id: settings.id, origin: originOf(settings), entries: 0, refused: 0, validators: {} };
     this.seen = new FirstSeen(seenPathOf(dataDir, settings.id), this.state.origin);
@@ -81,12 +83,9 @@ export class ListSource {
   /** Refreshes periodically until `signal` aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const { refreshSeconds } = this.settings;
-      const retry = FIRST_RETRY_SECONDS * 2 ** Math.min(this.failures - 1, 16);
-      const seconds = this.failures === 0 ? refreshSeconds : Math.min(refreshSeconds, retry);
       // Spreads the requests of instances that started together.
-      const wait = seconds * 1_000 * (0.95 + Math.random() * 0.1);
-      await sleep(wait, undefined, { signal, ref: false }).catch(() => undefined);
+      const regularly = this.settings.refreshSeconds * 1_000 * (0.95 + Math.random() * 0.1);
+      await pause(this.isFailing ? this.backoff.next() : regularly, signal);
       if (!signal.aborted) await this.refresh(signal);
     }
   }
@@ -115,14 +114,15 @@ export class ListSource {
           validators: fetched.validators,
         };
       }
-      if (this.failures > 0) this.onNews(`List ${id} is current again: ${this.state.entries} entries`, false);
-      this.failures = 0;
-      // Before the copy is written: with its validators, the next request would be answered "not modified".
+      if (this.isFailing) this.onNews(`The list ${id} is current again: ${this.state.entries} entries`, false);
+      this.isFailing = false;
+      this.backoff.reset();
+      // Before the copy, whose validators would have the server say that there is nothing new.
       await this.note();
       await this.keep(true);
     } catch (error) {
       if (stop.aborted) return;
-      this.failures += 1;
+      this.isFailing = true;
       const lastError = describe(error);
       if (lastError !== this.state.lastError) this.onNews(`List ${id} was not refreshed: ${lastError}`, true);
       this.state = { ...this.state, lastError, lastErrorAt: Date.now() };

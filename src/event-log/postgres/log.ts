@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { toJson } from '../../events/event.js';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
@@ -18,6 +17,7 @@ import {
 import { LOG_MIGRATIONS } from './schema.js';
 import { HEAD, READ_ALL, READ_STREAM } from './statements.js';
 import { PostgresWriter } from './writer.js';
+import { Backoff, pause } from '../../retry.js';
 
 interface Row {
   position: number;
@@ -102,17 +102,16 @@ export class PostgresLog extends EventLog {
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
     let position = after;
-    let backOff = POLL_MS;
+    const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
     let handedOver = 0;
     while (!signal.aborted) {
       let batch: Batch;
       try {
         batch = await this.readBatch(position);
-        backOff = POLL_MS;
+        backoff.reset();
       } catch (error) {
         if (!isTransient(error)) throw error;
-        backOff = Math.min(backOff * 2, MAX_BACK_OFF_MS);
-        await sleep(backOff * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
+        await pause(backoff.next(), signal);
         continue;
       }
       const isFull = batch.events.length === PAGE;
@@ -121,7 +120,7 @@ export class PostgresLog extends EventLog {
         await onBatch(batch);
         handedOver = batch.asOf;
       }
-      if (!isFull) await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+      if (!isFull) await pause(POLL_MS, signal);
     }
   }
 
