@@ -15,6 +15,7 @@ const FEATURE = [
   'cooperative',
   'delayed-flush',
   'retry',
+  'semaphore',
 ];
 const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   assets: [],
@@ -25,10 +26,11 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   cooperative: [],
   'delayed-flush': [],
   retry: [],
+  semaphore: [],
   terminal: [],
   logger: ['config', 'terminal'],
   postgres: ['config', 'errors'],
-  'event-log': ['events', 'postgres', 'config', 'errors', 'retry'],
+  'event-log': ['events', 'postgres', 'config', 'errors', 'retry', 'semaphore'],
   'read-models': ['postgres', 'config', 'errors', 'retry'],
   http: ['config', 'errors', 'events', 'postgres', 'event-log', 'read-models', 'cooperative'],
   ingestion: FEATURE,

@@ -4,6 +4,7 @@ import type { AssetStatus } from '../events/asset-statuses.js';
 import { describe, describeCode } from './message.js';
 import type { Code, Mode, Reason } from './opinion.js';
 import { MAX_AT_ONCE } from './lookups/lookup-source.js';
+import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources.js';
 import { decide, type SourceOpinion } from './verdict.js';
 
@@ -34,6 +35,8 @@ const MAX_BUDGET_MS = 30_000;
 export class AssetChecker {
   private readonly logger = new Logger('asset-check');
   private readonly failing = new Set<string>();
+  /** Reused, so that a check makes no garbage. */
+  private readonly hashes = new SuffixHashes();
   private readonly own: string;
   private readonly silent: readonly SourceAnswer[];
 
@@ -72,9 +75,8 @@ export class AssetChecker {
       asset = { type, content: name };
       if (read.code !== undefined) return this.refusal(read.code, content, asset);
       const { reading } = read;
-      const voices = querySources(this.sources, content.trim(), reading, deadline, (source, error) =>
-        this.onFailure(source, error),
-      );
+      const question = { content: content.trim(), reading, deadline, hashes: this.hashes };
+      const voices = querySources(this.sources, question, (source, error) => this.onFailure(source, error));
       if (!(voices instanceof Promise)) return this.answer(content, reading, voices);
       return voices
         .then((all) => this.answer(content, reading, all))

@@ -49,8 +49,6 @@ export class GetAssetHistory extends Query<AssetHistory> {
   }
 }
 
-const hashes = new SuffixHashes();
-
 interface AskedList {
   readonly source: string;
   readonly mode: Mode;
@@ -93,6 +91,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
 
   /** Each list's current opinion, from one pass of hashing. */
   private askLists(reading: ParsedContent): AskedList[] {
+    const hashes = new SuffixHashes();
     hashes.read(lookupText(reading), reading.isDnsName);
     return this.watch.sources.flatMap(({ id: source, mode, of }) =>
       of.kind === 'list'

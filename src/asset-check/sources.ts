@@ -5,7 +5,7 @@ import { lookupText } from './lists/match-list.js';
 import type { ListSource } from './lists/list-source.js';
 import type { LookupSource } from './lookups/lookup-source.js';
 import type { OwnStatuses } from './own-statuses.js';
-import { SuffixHashes } from './lists/suffix-hashes.js';
+import type { SuffixHashes } from './lists/suffix-hashes.js';
 
 /** One configured source. */
 export interface Source {
@@ -18,27 +18,32 @@ export interface Source {
     | { readonly kind: 'http'; readonly lookUp: LookupSource };
 }
 
-const hashes = new SuffixHashes();
+/** What the sources are asked. */
+export interface Question {
+  readonly content: string;
+  readonly reading: ParsedContent;
+  /** `performance.now()` until which lookups may take. */
+  readonly deadline: number;
+  /** Overwritten with the hashes of this host. */
+  readonly hashes: SuffixHashes;
+}
 
 /**
  * Queries every source, in order. Synchronous if all of them answer from memory.
- * @param deadline `performance.now()` until which lookups may take
  * @param onFailure called for a source that threw; the other sources still count
  */
 export const querySources = (
   sources: readonly Source[],
-  content: string,
-  reading: ParsedContent,
-  deadline: number,
+  question: Question,
   onFailure: (source: string, error: unknown) => void,
 ): readonly SourceOpinion[] | Promise<readonly SourceOpinion[]> => {
   // One pass for all lists, used before anything is awaited.
-  hashes.read(lookupText(reading), reading.isDnsName);
+  question.hashes.read(lookupText(question.reading), question.reading.isDnsName);
   let isPending = false;
   const opinions = sources.map((source) => {
     if (source.mode === 'DISABLED') return NOT_ASKED;
     try {
-      const opinion = ask(source, content, reading, deadline);
+      const opinion = ask(source, question);
       isPending ||= opinion instanceof Promise;
       return opinion;
     } catch (error) {
@@ -50,7 +55,7 @@ export const querySources = (
   return Promise.all(opinions.map((opinion) => Promise.resolve(opinion))).then((all) => voices(sources, all));
 };
 
-const ask = ({ of }: Source, content: string, reading: ParsedContent, deadline: number): Opinion | Promise<Opinion> => {
+const ask = ({ of }: Source, { content, reading, deadline, hashes }: Question): Opinion | Promise<Opinion> => {
   if (of.kind === 'list') return of.list.ask(reading, hashes);
   return of.kind === 'own' ? of.statuses.ask(reading) : of.lookUp.ask(content, reading, deadline);
 };

@@ -114,10 +114,10 @@ export class ListSource {
           validators: fetched.validators,
         };
       }
-      if (this.isFailing) this.onNews(`The list ${id} is current again: ${this.state.entries} entries`, false);
+      if (this.isFailing) this.onNews(`List ${id} is current again: ${this.state.entries} entries`, false);
       this.isFailing = false;
       this.backoff.reset();
-      // Before the copy, whose validators would have the server say that there is nothing new.
+      // Before the copy is written: with its validators, the next request would be answered "not modified".
       await this.note();
       await this.keep(true);
     } catch (error) {

@@ -74,16 +74,16 @@ const inherited = (opinion: Opinion, host: string, suffixes: HostingSuffixes): O
   return { ...opinion, reason: 'parent-domain', place: host.length };
 };
 
-/** Flags of the queried host and of each domain above it, in the order of `hashes`; overwritten by the next query. */
-const found = new Uint8Array(128);
-
 /** @returns 0 if none is listed, which is the common case */
-const findAll = (host: string, { table }: ListContent, { count, starts, hashes }: SuffixHashes): number => {
+const findAll = (
+  host: string,
+  { table }: ListContent,
+  { count, starts, hashes, flags: found }: SuffixHashes,
+): number => {
   let any = 0;
   for (let index = 0; index < count; index += 1) {
-    const flags = table.find(host, starts[index]!, hashes[index]!);
-    found[index] = flags;
-    any |= flags;
+    found[index] = table.find(host, starts[index]!, hashes[index]!);
+    any |= found[index]!;
   }
   return any;
 };
@@ -106,7 +106,7 @@ const written = (host: string, index: number, { table }: ListContent, { starts, 
 /** Of a page or profile on a shared host, about which a list of hosts says nothing, even if it lists the host. */
 const sharedHostOpinion = (host: string, content: ListContent, hashes: SuffixHashes): Opinion => {
   let nearest = hashes.count - 1;
-  while (found[nearest] === 0) nearest -= 1;
+  while (hashes.flags[nearest] === 0) nearest -= 1;
   return hosted(written(host, nearest, content, hashes));
 };
 
@@ -121,7 +121,7 @@ const matchNearest = (
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
 ): Opinion | undefined => {
-  const { count, starts } = hashes;
+  const { count, starts, flags: found } = hashes;
   const exact = found[count - 1]! & wanted;
   if (exact !== 0) return { status: statusOf(exact), match: written(host, count - 1, content, hashes) };
   for (let index = count - 2; index >= 0; index -= 1) {

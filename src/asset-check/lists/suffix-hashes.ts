@@ -32,7 +32,7 @@ export const hashOfText = (text: string): number => {
 };
 
 /**
- * The hashes of a text and of every domain above it down to two labels, in one pass from the right. Overwritten by the
+ * The hashes of a string and of every domain above it down to two labels, in one pass from the right. Overwritten by the
  * next `read`, so that a check allocates nothing: use them before awaiting anything.
  */
 export class SuffixHashes {
@@ -40,6 +40,8 @@ export class SuffixHashes {
   count = 0;
   readonly starts = new Uint16Array(MOST);
   readonly hashes = new Uint32Array(MOST);
+  /** What the list being asked holds of each; overwritten by the next list. */
+  readonly flags = new Uint8Array(MOST);
 
   read(text: string, withParents: boolean): void {
     let hash = SEED;

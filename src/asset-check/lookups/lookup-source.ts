@@ -1,7 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import type { ParsedContent } from '../../assets/parse-content.js';
 import { ASSET_STATUSES } from '../../events/asset-statuses.js';
 import { FAILED, type Opinion, REASONS, TIMED_OUT } from '../opinion.js';
 import { Breaker } from './breaker.js';
+import { Semaphore } from '../../semaphore.js';
 import type { LookupSettings } from '../sources-file.js';
 
 /** How long an answer is cached. ms */
@@ -10,11 +12,6 @@ const MAX_REMEMBERED = 10_000;
 /** Concurrent requests to one source; the others queue. */
 export const MAX_AT_ONCE = 50;
 const MAX_ANSWER = 65_536;
-
-interface Remembered {
-  readonly opinion: Opinion;
-  readonly until: number;
-}
 
 /** How a lookup ended. `remembered` and `shared` needed no request of their own; `skipped`: the breaker was open. */
 export const OUTCOMES = [
@@ -26,10 +23,9 @@ export type Outcome = (typeof OUTCOMES)[number];
 /** Another service queried over HTTP: `POST { "content": … }`, answered with `status` and `reason`. */
 export class LookupSource {
   private readonly breaker = new Breaker();
-  private readonly remembered = new Map<string, Remembered>();
+  private readonly remembered = new LRUCache<string, Opinion>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
   private readonly asking = new Map<string, Promise<Opinion>>();
-  private underWay = 0;
-  private readonly waiting: (() => void)[] = [];
+  private readonly requests = new Semaphore(MAX_AT_ONCE);
 
   constructor(
     readonly settings: LookupSettings,
@@ -48,9 +44,9 @@ export class LookupSource {
   ask(content: string, reading: ParsedContent, deadline: number): Opinion | Promise<Opinion> {
     const key = reading.keys[0]!;
     const known = this.remembered.get(key);
-    if (known !== undefined && known.until > performance.now()) {
+    if (known !== undefined) {
       this.onOutcome('remembered');
-      return known.opinion;
+      return known;
     }
     const asking = this.asking.get(key);
     if (asking !== undefined) {
@@ -63,31 +59,33 @@ export class LookupSource {
   }
 
   private async request(content: string, key: string, deadline: number): Promise<Opinion> {
-    if (this.underWay >= MAX_AT_ONCE) await new Promise<void>((resolve) => this.waiting.push(resolve));
-    // Checked only now: while this waited in the queue, the source may have failed or the check been answered.
-    const isLate = performance.now() >= deadline;
-    if (isLate || !this.breaker.allows()) {
-      this.waiting.shift()?.();
-      this.onOutcome(isLate ? 'timeout' : 'skipped');
-      return isLate ? TIMED_OUT : FAILED;
-    }
-    this.underWay += 1;
-    const signal = AbortSignal.timeout(this.settings.timeoutMs);
-    let opinion: Opinion;
+    await this.requests.acquire();
     try {
-      opinion = await this.send(content, signal);
+      // Checked only now: while this waited in the queue, the source may have failed or the check been answered.
+      const isLate = performance.now() >= deadline;
+      if (isLate || !this.breaker.allows()) {
+        this.onOutcome(isLate ? 'timeout' : 'skipped');
+        return isLate ? TIMED_OUT : FAILED;
+      }
+      return await this.attempt(content, key);
+    } finally {
+      this.requests.release();
+    }
+  }
+
+  private async attempt(content: string, key: string): Promise<Opinion> {
+    const signal = AbortSignal.timeout(this.settings.timeoutMs);
+    try {
+      const opinion = await this.send(content, signal);
       this.breaker.report(true);
-      this.remember(key, opinion);
+      this.remembered.set(key, opinion);
       this.onOutcome(opinion.status);
+      return opinion;
     } catch {
       this.breaker.report(false);
-      opinion = signal.aborted ? TIMED_OUT : FAILED;
       this.onOutcome(signal.aborted ? 'timeout' : 'error');
-    } finally {
-      this.underWay -= 1;
-      this.waiting.shift()?.();
+      return signal.aborted ? TIMED_OUT : FAILED;
     }
-    return opinion;
   }
 
   private async send(content: string, signal: AbortSignal): Promise<Opinion> {
@@ -104,15 +102,6 @@ export class LookupSource {
       throw new Error(`It answered ${response.status}`);
     }
     return readAnswer(JSON.parse(await readText(response)));
-  }
-
-  private remember(key: string, opinion: Opinion): void {
-    if (this.remembered.size >= MAX_REMEMBERED) {
-      const [oldest] = this.remembered.keys();
-      this.remembered.delete(oldest!);
-    }
-    this.remembered.delete(key);
-    this.remembered.set(key, { opinion, until: performance.now() + REMEMBERED_MS });
   }
 }
 

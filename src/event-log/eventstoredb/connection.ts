@@ -9,7 +9,7 @@ import {
   type Written,
 } from './client.js';
 import { swallowClientRejections, isMissingStream, unavailable } from './failures.js';
-import { Semaphore } from './semaphore.js';
+import { Semaphore } from '../../semaphore.js';
 
 const READ_LIMITS: Limits = { limitMs: 1_700, repeatMs: Number.POSITIVE_INFINITY };
 /** A server that is busy storing the same ids for someone else drops a repetition without a word. */

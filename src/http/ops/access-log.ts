@@ -15,15 +15,6 @@ export abstract class AccessLogOutput {
   abstract write(text: string): boolean;
 }
 
-const clock = { ms: 0, text: '' };
-
-/** Written once a millisecond: it would cost half of a line. */
-const timestamp = (): string => {
-  const ms = Date.now();
-  if (ms !== clock.ms) Object.assign(clock, { ms, text: new Date(ms).toISOString() });
-  return clock.text;
-};
-
 const orNull = (value: string | undefined): string => (value === undefined ? 'null' : `"${value}"`);
 
 /**
@@ -36,6 +27,8 @@ export class AccessLog implements OnApplicationShutdown {
   private waiting = '';
   private lines = 0;
   private timer: NodeJS.Timeout | undefined;
+  /** Formatted once a millisecond: it would cost half of a line. */
+  private now = { ms: 0, text: '' };
   private readonly lost: Counter;
 
   constructor(
@@ -80,8 +73,14 @@ export class AccessLog implements OnApplicationShutdown {
     this.flush();
   }
 
+  private timestamp(): string {
+    const ms = Date.now();
+    if (ms !== this.now.ms) this.now = { ms, text: new Date(ms).toISOString() };
+    return this.now.text;
+  }
+
   private append(fields: string): void {
-    this.waiting += `{"context":"access","time":"${timestamp()}",${fields}}\n`;
+    this.waiting += `{"context":"access","time":"${this.timestamp()}",${fields}}\n`;
     this.lines += 1;
     if (this.waiting.length >= MAX_WAITING) this.flush();
     else this.timer ??= setTimeout(() => this.flush(), FLUSH_EVERY_MS).unref();

@@ -1,11 +1,11 @@
-/** At most so many at a time; who waits is told when the store has gone away meanwhile. */
+/** Limits how many run at a time; the others wait in turn, and can be rejected together. */
 export class Semaphore {
   private running = 0;
   private readonly waiting: { readonly enter: () => void; readonly refuse: (error: unknown) => void }[] = [];
 
   constructor(private readonly most: number) {}
 
-  /** Nothing to wait for where there is room. */
+  /** @returns undefined if nothing has to be awaited */
   acquire(): Promise<void> | undefined {
     if (this.running < this.most) {
       this.running++;
