@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Invalid } from '../errors.js';
-import { sendError } from './errors/error-response.js';
 import { hasLastAnswer } from './errors/early-answer.js';
 import type { Readiness } from './ops/readiness.js';
 
@@ -37,12 +36,12 @@ const ambiguityOf = ({ headers, rawHeaders, httpVersion }: IncomingMessage): str
 
 /**
  * What every request has in common, on whichever port.
- * @param onUnmatched answers what matches no route
+ * @param refuse answers a request that matches no route, or that is ambiguous, as the error says
  */
 export const onEveryRequest = (
   instance: FastifyInstance,
   readiness: Readiness,
-  onUnmatched: (request: FastifyRequest, reply: FastifyReply) => void,
+  refuse: (request: FastifyRequest, reply: FastifyReply, ambiguity?: Invalid) => void,
 ): void => {
   instance.addHook('onRequest', (request, reply, done) => {
     // What looks like a request behind a body that was refused is not carried out: its answer would never arrive.
@@ -51,8 +50,8 @@ export const onEveryRequest = (
     void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
     if (readiness.stopping) void reply.header('connection', 'close');
     const ambiguity = ambiguityOf(request.raw);
-    if (ambiguity === undefined) return request.is404 ? onUnmatched(request, reply) : done();
+    if (ambiguity === undefined) return request.is404 ? refuse(request, reply) : done();
     void reply.header('connection', 'close');
-    sendError(new Invalid(ambiguity), request, reply);
+    refuse(request, reply, new Invalid(ambiguity));
   });
 };

@@ -21,7 +21,7 @@ import { RateLimit } from './access/rate-limit.js';
 import { Readiness } from './ops/readiness.js';
 import { Unauthenticated } from './access/unauthenticated.js';
 import { TimeSlices } from '../cooperative/time-slices.js';
-import { CLIENT_LEFT, whenUnanswered } from './errors/unanswered.js';
+import { whenEnded } from './request-end.js';
 
 const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
 
@@ -63,7 +63,7 @@ export class HttpModule {
     private readonly slices: TimeSlices,
   ) {
     const instance = host.httpAdapter.getInstance<FastifyInstance>();
-    const countUnmatched = prometheus.count('any', 'none');
+    const countUnmatched = this.countOf('any', 'none');
     const limit = new RateLimit(config.rateLimitPerMinute);
     const unauthenticated = new Unauthenticated(config.unauthenticatedPerMinute, keys);
     readJsonBodies(instance, slices);
@@ -75,15 +75,12 @@ export class HttpModule {
       pack(request, reply, payload, done);
     });
     instance.addHook('onRoute', (route) => this.prepare(route, limit, unauthenticated));
-    onEveryRequest(instance, readiness, (request, reply) => {
+    onEveryRequest(instance, readiness, (request, reply, ambiguity) => {
+      whenEnded(request, reply, countUnmatched);
+      if (ambiguity !== undefined) return sendError(ambiguity, request, reply);
       const allow = this.allowed.of(pathOf(request.url));
       const error = allow === undefined ? new NotFound(ROUTE_NOT_FOUND) : new MethodNotAllowed(allow);
       sendError(unauthenticated.takeUnlessKeyed(request) ?? error, request, reply);
-      countUnmatched(reply.statusCode, reply);
-      if (accessLog.isOn)
-        reply.raw.on('close', () => {
-          accessLog.add('none', reply.raw.writableFinished ? reply.statusCode : CLIENT_LEFT, reply);
-        });
     });
     instance.server.on('unreadRequest', (status: number, id: string) => accessLog.addUnread(status, id));
     guardConnections(instance.server, config, registry);
@@ -93,37 +90,38 @@ export class HttpModule {
   private prepare(route: RouteOptions, limit: RateLimit, unauthenticated: Unauthenticated): void {
     const methods = Array.isArray(route.method) ? route.method : [route.method];
     this.allowed.add(route.url, methods);
-    const countPrometheus = this.prometheus.count(methods.join(), route.url);
-    const count = (status: number, reply: FastifyReply): void => {
-      countPrometheus(status, reply);
-      this.accessLog.add(route.url, status, reply);
-    };
-    route.onResponse = (_request, reply, done) => {
-      count(reply.statusCode, reply);
-      done();
-    };
+    const count = this.countOf(methods.join(), route.url);
     const access = route.config?.access;
     if (access === undefined) {
       if (route.url.startsWith('/v2'))
         throw new Error(`${methods.join()} ${route.url} says nothing of who may call it`);
       // Probes and Prometheus must always be answered, and cost next to nothing.
-      if (!ALWAYS_ANSWERED.test(route.url))
-        route.onRequest = (request, reply, done) => {
-          whenUnanswered(request, reply, count);
-          this.slices.begin('', () => {
-            if (request.raw.socket.destroyed) return;
-            const tooMany = unauthenticated.takeUnlessKeyed(request);
-            if (tooMany === undefined) done();
-            else sendError(tooMany, request, reply);
-          });
-        };
+      const isAlwaysAnswered = ALWAYS_ANSWERED.test(route.url);
+      route.onRequest = (request, reply, done) => {
+        whenEnded(request, reply, count);
+        if (isAlwaysAnswered) return done();
+        this.slices.begin('', () => {
+          if (request.raw.socket.destroyed) return;
+          const tooMany = unauthenticated.takeUnlessKeyed(request);
+          if (tooMany === undefined) done();
+          else sendError(tooMany, request, reply);
+        });
+      };
       return;
     }
     const check = checkAccess(access, this.keys, limit, unauthenticated, this.slices);
     // One hook, not two: each costs every request.
     route.onRequest = (request, reply, done) => {
-      whenUnanswered(request, reply, count);
+      whenEnded(request, reply, count);
       check(request, reply, done);
+    };
+  }
+
+  private countOf(method: string, route: string): (status: number, ms: number, reply: FastifyReply) => void {
+    const observe = this.prometheus.count(method, route);
+    return (status, ms, reply) => {
+      observe(status, ms);
+      this.accessLog.add(route, status, ms, reply);
     };
   }
 }

@@ -75,6 +75,11 @@ describe('The access log', () => {
     expect(text).not.toContain('tp_wrong');
   });
 
+  it('has a request that servers could read in two ways', async () => {
+    raw('GET /v2/organization/metrics HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n');
+    expect(await line()).toMatchObject({ route: 'none', method: 'GET', status: 400 });
+  });
+
   it('has requests of an address that names nothing, without the address', async () => {
     await (await fetch(`${app.url}/what%0Aever/secret?key=secret`)).text();
     expect(await line()).toMatchObject({ route: 'none', method: 'GET', status: 404 });

@@ -31,7 +31,8 @@ export const readBody = (
   const announced = Number(raw.headers['content-length'] ?? 0);
   if (announced > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
   share?.announce(announced);
-  if (CONTINUE.test(raw.headers.expect ?? '') && raw.httpVersion === '1.1') request.answer?.writeContinue();
+  if (raw.headers.expect !== undefined && CONTINUE.test(raw.headers.expect) && raw.httpVersion === '1.1')
+    request.answer?.writeContinue();
 
   let [arrived, taken] = [0, 0];
   let isOver = false;

@@ -8,7 +8,7 @@ import { hasLastAnswer } from './early-answer.js';
 import { ANSWER_HEADERS } from '../every-request.js';
 import { MAX_URI_LENGTH } from '../limits.js';
 import { requestIdOf } from '../request-id.js';
-import { timedOut } from './unanswered.js';
+import { timedOut } from '../request-end.js';
 
 const LINE_FEED = 10;
 

@@ -45,7 +45,7 @@ export class AccessLog implements OnApplicationShutdown {
   }
 
   /** @param route the pattern of the route; `none` where the request had none */
-  add(route: string, status: number, reply: FastifyReply): void {
+  add(route: string, status: number, ms: number, reply: FastifyReply): void {
     if (!this.isOn) return;
     const { request } = reply;
     const { caller } = request;
@@ -53,7 +53,7 @@ export class AccessLog implements OnApplicationShutdown {
     const length = reply.raw.headersSent ? Number(reply.getHeader('content-length') ?? 0) : 0;
     this.append(
       `"requestId":"${request.id}","method":"${request.method}","route":"${route}","status":${status},` +
-        `"ms":${Math.round(reply.elapsedTime * 10) / 10},"bytes":${length},` +
+        `"ms":${Math.round(ms * 10) / 10},"bytes":${length},` +
         `"keyId":${orNull(caller?.keyId)},"organization":${orNull(caller?.organization)},` +
         `"traceId":${orNull(traceparent && traceIdOf(traceparent))}`,
     );

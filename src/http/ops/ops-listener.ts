@@ -17,7 +17,9 @@ export const createOpsListener = (app: INestApplicationContext): FastifyInstance
   const prometheus = app.get(Prometheus);
   const instance = createServer(app.get(Config)).getInstance();
   cutStalledReaders(instance.server, () => undefined);
-  onEveryRequest(instance, readiness, (request, reply) => sendError(new NotFound(ROUTE_NOT_FOUND), request, reply));
+  onEveryRequest(instance, readiness, (request, reply, ambiguity) =>
+    sendError(ambiguity ?? new NotFound(ROUTE_NOT_FOUND), request, reply),
+  );
   instance.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   instance.get('/health/live', () => ({ status: 'live' }));
   instance.get('/health/ready', async (_request, reply) => answerReport(await readiness.report(), reply));

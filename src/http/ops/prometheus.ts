@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
 import { Pool } from 'pg';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { EventLog } from '../../event-log/event-log.js';
@@ -104,16 +103,16 @@ export class Prometheus {
   }
 
   /** Counts a route's answers. The label is the route's pattern, never the path that was asked: paths are endless. */
-  count(method: string, route: string): (status: number, reply: FastifyReply) => void {
+  count(method: string, route: string): (status: number, ms: number) => void {
     const observers = new Map<number, (seconds: number) => void>();
-    return (status, reply) => {
+    return (status, ms) => {
       let observe = observers.get(status);
       if (observe === undefined) {
         const histogram = this.requests.labels({ method, route, status: String(status) });
         observe = (seconds) => histogram.observe(seconds);
         observers.set(status, observe);
       }
-      observe(reply.elapsedTime / 1000);
+      observe(ms / 1000);
     };
   }
 }
