@@ -3,11 +3,11 @@ export class Semaphore {
   private running = 0;
   private readonly waiting: { readonly enter: () => void; readonly refuse: (error: unknown) => void }[] = [];
 
-  constructor(private readonly most: number) {}
+  constructor(readonly max: number) {}
 
   /** @returns undefined if nothing has to be awaited */
   acquire(): Promise<void> | undefined {
-    if (this.running < this.most) {
+    if (this.running < this.max) {
       this.running++;
       return undefined;
     }

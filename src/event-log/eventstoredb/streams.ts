@@ -2,7 +2,7 @@ import { ConfigError } from '../../config.js';
 import { API_KEYS_STREAM, CATEGORIES, OPERATIONS_STREAM, STREAM_PREFIXES } from '../../events/streams.js';
 import type { RecordedEvent } from '../event-log.js';
 
-const OURS = new RegExp(`^(?:(?:${CATEGORIES.join('|')})-|(?:${API_KEYS_STREAM}|${OPERATIONS_STREAM})$)`);
+const IN_CATEGORIES: ReadonlySet<string> = new Set(CATEGORIES);
 const PREFIX_OPTION = /([?&])streamPrefix=([^&]*)(&|$)/;
 
 /**
@@ -23,7 +23,9 @@ export class OurStreams {
   }
 
   includes(stream: string): boolean {
-    return OURS.test(stream);
+    const dash = stream.indexOf('-');
+    if (dash !== -1) return IN_CATEGORIES.has(stream.slice(0, dash));
+    return stream === API_KEYS_STREAM || stream === OPERATIONS_STREAM;
   }
 
   /** An event of the store as the log has it; nothing where it is none of ours. */

@@ -17,6 +17,8 @@ import { writableEvents } from './writable-events.js';
 /** An append is tried again while its answer can still be given within two seconds. */
 const LIMIT_MS = 1_800;
 const RETRY_MS = 60;
+/** However long the look at the end took: an attempt that could not succeed says nothing. */
+const MIN_ATTEMPT_MS = 150;
 /** How far back a stream is searched for events that the store no longer recognises by itself. */
 const LOOK_BACK = 4_096;
 const LOOK_BACK_PAGE = 1_000;
@@ -98,8 +100,9 @@ export class Writer {
       else ofStream.push(index);
     }
     let isLost = false;
-    const outcomes = await Promise.allSettled(
-      Array.from(streams, async ([stream, indexes]) => {
+    const left = streams.entries();
+    const sendNext = async (): Promise<void> => {
+      for (const [stream, indexes] of left)
         // One after the other, so that a stream keeps their order.
         for (const index of indexes) {
           if (isLost) return;
@@ -110,8 +113,10 @@ export class Writer {
             throw error;
           }
         }
-      }),
-    );
+    };
+    // No more of them than can be under way: each that waits is garbage that lives long.
+    const senders = Math.min(streams.size, this.connection.appends.max);
+    const outcomes = await Promise.allSettled(Array.from({ length: senders }, sendNext));
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     return duplicates;
@@ -119,16 +124,30 @@ export class Writer {
 
   private send(stream: string, expected: ExpectedRevision, events: readonly WritableEvent[]): Promise<Appended> {
     const { id } = events[0]!;
-    const again = (): Promise<Appended> => this.send(stream, expected, events);
     const other = this.underWay.get(id);
-    if (other !== undefined) return other.then(again, again);
-    const sending = this.sendInTurn(stream, expected, events);
+    if (other !== undefined) return this.sendAfter(other, stream, expected, events);
+    const sending = this.sendUntilAnswered(stream, expected, events);
     this.underWay.set(id, sending);
     return sending;
   }
 
-  /** Waits until there is room for one more; turned away where the store has gone away meanwhile. */
-  private async sendInTurn(
+  private async sendAfter(
+    other: Promise<Appended>,
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly WritableEvent[],
+  ): Promise<Appended> {
+    await other.catch(() => {
+      // Its sender hears of it.
+    });
+    return this.send(stream, expected, events);
+  }
+
+  /**
+   * Waits until there is room for one more; turned away where the store has gone away meanwhile. A repetition is harmless
+   * because the ids are the same. One function for all of it: each that is awaited costs every event a microsecond.
+   */
+  private async sendUntilAnswered(
     stream: string,
     expected: ExpectedRevision,
     events: readonly WritableEvent[],
@@ -139,47 +158,38 @@ export class Writer {
       const room = appends.acquire();
       if (room !== undefined) await room;
       isIn = true;
-      return await this.sendUntilAnswered(stream, expected, events);
+      const name = this.streams.nameInStore(stream);
+      const startedAt = performance.now();
+      // Where the store ended before the first attempt.
+      let end: bigint | undefined;
+      for (;;) {
+        try {
+          if (end === undefined) {
+            // What is known of the end must not be older than a moment.
+            const refreshed = this.end.refresh();
+            if (refreshed !== undefined) await refreshed;
+            end = this.end.position;
+          }
+          const limitMs = Math.max(MIN_ATTEMPT_MS, startedAt + LIMIT_MS - performance.now());
+          const { nextExpectedRevision, position } = await this.connection.append(name, expected, events, limitMs);
+          const { commit } = position!;
+          this.end.observe(commit, performance.now());
+          // What an attempt stored whose answer was lost is no duplicate: it is after the end as it was before.
+          return { revision: nextExpectedRevision, position: commit, duplicate: commit <= end };
+        } catch (error) {
+          const failure = appendFailure(stream, expected, error);
+          const pause = RETRY_MS * (0.5 + Math.random());
+          const isWorthIt = failure instanceof Unavailable && !(failure.cause instanceof RefusedByStore);
+          if (!isWorthIt || performance.now() + pause + RETRY_MS > startedAt + LIMIT_MS) throw failure;
+          await sleep(pause);
+        }
+      }
     } catch (error) {
       if (isIn && error instanceof Unavailable) appends.rejectQueued(error);
       throw error;
     } finally {
       if (isIn) appends.release();
       this.underWay.delete(events[0]!.id);
-    }
-  }
-
-  /** A repetition is harmless because the ids are the same. */
-  private async sendUntilAnswered(
-    stream: string,
-    expected: ExpectedRevision,
-    events: readonly WritableEvent[],
-  ): Promise<Appended> {
-    const name = this.streams.nameInStore(stream);
-    const startedAt = performance.now();
-    // Where the store ended before the first attempt.
-    let end: bigint | undefined;
-    for (;;) {
-      try {
-        if (end === undefined) {
-          // What is known of the end must not be older than a moment.
-          const refreshed = this.end.refresh();
-          if (refreshed !== undefined) await refreshed;
-          end = this.end.position;
-        }
-        const limitMs = startedAt + LIMIT_MS - performance.now();
-        const { nextExpectedRevision, position } = await this.connection.append(name, expected, events, limitMs);
-        const { commit } = position!;
-        this.end.observe(commit, performance.now());
-        // What an attempt stored whose answer was lost is no duplicate: it is after the end as it was before.
-        return { revision: nextExpectedRevision, position: commit, duplicate: commit <= end };
-      } catch (error) {
-        const failure = appendFailure(stream, expected, error);
-        const pause = RETRY_MS * (0.5 + Math.random());
-        const isWorthIt = failure instanceof Unavailable && !(failure.cause instanceof RefusedByStore);
-        if (!isWorthIt || performance.now() + pause + RETRY_MS > startedAt + LIMIT_MS) throw failure;
-        await sleep(pause);
-      }
     }
   }
 
