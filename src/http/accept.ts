@@ -1,5 +1,5 @@
 interface Accepted {
-  /** Lower-case, without parameters. */
+  /** Lower case, without parameters. */
   readonly type: string;
   readonly weight: number;
 }
@@ -10,7 +10,7 @@ const readAccepted = (range: string): Accepted => {
   return { type, weight: weight >= 0 && weight <= 1 ? weight : 0 };
 };
 
-/** The weight of a media type: that of the range which names it most closely. */
+/** A media type's weight: that of the most specific range that matches it. */
 const weightOf = (type: string, accepted: readonly Accepted[]): number => {
   const ranges = [type, `${type.slice(0, type.indexOf('/'))}/*`, '*/*'];
   for (const range of ranges) {
@@ -21,8 +21,8 @@ const weightOf = (type: string, accepted: readonly Accepted[]): number => {
 };
 
 /**
- * Which of the media types that a route offers the client likes best (RFC 9110, 12.5.1). The first one where it likes
- * several as well, or says nothing, or takes none of them: an answer that can be read is better than a refusal.
+ * The offered media type that the client prefers (RFC 9110, 12.5.1). The first one on a tie, without a preference, and
+ * if it accepts none of them: a readable answer is better than a refusal.
  * @param accept the request's `Accept`
  * @param offered without parameters
  */

@@ -4,7 +4,7 @@ import { Invalid } from '../errors.js';
 import { hasLastAnswer } from './errors/early-answer.js';
 import type { Readiness } from './ops/readiness.js';
 
-/** Answers are for who asked, with this key, and nothing but what their type says. A route may say otherwise. */
+/** Answers are private to the key and must not be sniffed. A route may override this. */
 export const ANSWER_HEADERS = {
   'cache-control': 'private, no-store',
   'x-content-type-options': 'nosniff',
@@ -21,11 +21,11 @@ const hasSeveralHosts = (rawHeaders: readonly string[]): boolean => {
 };
 
 /**
- * What a server in front of us may read in another way than we do: whom the request is for, or where it ends. Node
- * takes the first Host, and unpacks nothing of what a coding before `chunked` has packed.
+ * Why a server in front of this one could interpret the request differently: whom it is for, or where it ends. Node
+ * uses the first Host, and does not decode codings before `chunked`.
  */
 const ambiguityOf = ({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined => {
-  // Refused by us, because Node's own refusal has no body.
+  // Rejected here because Node's own rejection has no body.
   if (headers.host === undefined && httpVersion !== '1.0') return 'The request has no Host header';
   if (hasSeveralHosts(rawHeaders)) return 'The request has more than one Host header';
   const coding = headers['transfer-encoding'];
@@ -35,8 +35,8 @@ const ambiguityOf = ({ headers, rawHeaders, httpVersion }: IncomingMessage): str
 };
 
 /**
- * What every request has in common, on whichever port.
- * @param refuse answers a request that matches no route, or that is ambiguous, as the error says
+ * Applied to every request, on either port.
+ * @param refuse answers a request to an unknown route, or one that is ambiguous, with the error
  */
 export const onEveryRequest = (
   instance: FastifyInstance,
@@ -44,7 +44,7 @@ export const onEveryRequest = (
   refuse: (request: FastifyRequest, reply: FastifyReply, ambiguity?: Invalid) => void,
 ): void => {
   instance.addHook('onRequest', (request, reply, done) => {
-    // What looks like a request behind a body that was refused is not carried out: its answer would never arrive.
+    // Bytes that look like a request behind a rejected body are not processed: their answer would never arrive.
     const { socket } = request.raw;
     if (socket.destroyed || hasLastAnswer(socket)) return;
     void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);

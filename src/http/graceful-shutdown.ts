@@ -3,7 +3,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readiness } from './ops/readiness.js';
 
-/** Long enough for a balancer, or a client with an open connection, to learn that it should go elsewhere. */
+/** Long enough for a load balancer, or a client with an open connection, to learn to go elsewhere. */
 const GRACE_MS = 500;
 const MAX_MS = 9_500;
 
@@ -12,8 +12,8 @@ const SHORT_TURN_MS = 0.2;
 const SWEEP_MS = 50;
 
 /**
- * Resolves right after a short turn of the event loop in which nobody came, at the latest after a while. The kernel
- * resets the connections that wait at the door when it closes; right then there is hardly ever one.
+ * Resolves right after a turn of the event loop in which no connection arrived, or at a time limit. Closing resets the
+ * connections in the kernel's accept queue; at that moment it is almost always empty.
  */
 const acceptQueueIsEmpty = (server: Server): Promise<void> =>
   new Promise((resolve) => {
@@ -40,25 +40,25 @@ const openConnections = (server: Server): ReadonlySet<Socket> => {
   return open;
 };
 
-/** Lets nobody in any more, and waits until everybody who is in has been answered. */
+/** Accepts no more connections, and waits until every open one has been answered. */
 const drain = async (server: Server, open: ReadonlySet<Socket>): Promise<void> => {
   await acceptQueueIsEmpty(server);
   const silentUntil = performance.now() + GRACE_MS;
   const sweep = setInterval(() => {
     server.closeIdleConnections();
-    // On which nothing has come yet, Node calls busy until the time limit for headers.
+    // Node treats a connection without any data as busy until the header timeout.
     if (performance.now() > silentUntil) for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
   }, SWEEP_MS);
-  // Not http's own close, which would end idle connections at this very moment, with a request on its way in some.
+  // Not http's own close, which ends idle connections at once, even with a request on the way in.
   await new Promise<unknown>((resolve) => NetServer.prototype.close.call(server, resolve));
   clearInterval(sweep);
 };
 
 /**
- * Where it is asked for: not ready, then `connection: close` on every answer, then the requests in flight, then `close`,
- * then the end of the process. It ends within 10 seconds, whatever hangs.
- * @param asked aborted by whoever asks, whose name is the reason
- * @param close ends everything; resolves when nothing is pending any more
+ * Graceful shutdown: unready, then `connection: close` on every answer, then the requests in flight, then `close`, then
+ * the process ends. Takes at most 10 seconds, whatever hangs.
+ * @param asked aborted to request it; its reason is logged
+ * @param close ends everything else; resolves when nothing is pending
  */
 export const gracefulShutdown = (
   asked: AbortSignal,
@@ -70,9 +70,9 @@ export const gracefulShutdown = (
   const open = openConnections(server);
   const stop = async (): Promise<void> => {
     readiness.stopping = true;
-    log(`${asked.reason}: answering what is under way, then ending`);
+    log(`${asked.reason}: finishing requests in flight, then stopping`);
     setTimeout(() => {
-      log(`Not everything ended within ${MAX_MS} ms`);
+      log(`Shutdown did not finish within ${MAX_MS} ms`);
       process.exit(1);
     }, MAX_MS).unref();
     await sleep(GRACE_MS);
@@ -81,7 +81,7 @@ export const gracefulShutdown = (
       await close();
       process.exit(0);
     } catch (error) {
-      log(`Did not end well: ${(error as Error).stack}`);
+      log(`Shutdown failed: ${(error as Error).stack}`);
       process.exit(1);
     }
   };

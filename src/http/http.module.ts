@@ -28,8 +28,8 @@ const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
 const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
 
 /**
- * What every route shares. It is hung into Fastify, not into Nest's guards, because those run after the body has been
- * read; the order is: unknown path or method, address too long, key, rate, scope, then the body.
+ * What every route shares. Hooked into Fastify rather than Nest's guards, which run after the body has been read. The
+ * order: unknown path or method, URL too long, key, rate limit, scope, then the body.
  */
 @Global()
 @Module({
@@ -47,7 +47,7 @@ const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
 export class HttpModule {
   private readonly allowed = new AllowedMethods();
 
-  /** Where operators have a listener of their own, Prometheus is answered there alone. */
+  /** With an operators' port, Prometheus is served there only. */
   static with({ opsPort }: Config): DynamicModule {
     return { module: HttpModule, controllers: opsPort === undefined ? [PrometheusController] : [] };
   }
@@ -70,7 +70,7 @@ export class HttpModule {
     const pack = createPacker();
     // One hook for both: each costs every request.
     instance.addHook('onSend', (request, reply, payload, done) => {
-      // The work on a body ends with the answer to it, whether or not anybody is left to read that.
+      // Processing the body ends with its answer, even if the client has left.
       request.share?.release();
       pack(request, reply, payload, done);
     });
@@ -93,9 +93,8 @@ export class HttpModule {
     const count = this.countOf(methods.join(), route.url);
     const access = route.config?.access;
     if (access === undefined) {
-      if (route.url.startsWith('/v2'))
-        throw new Error(`${methods.join()} ${route.url} says nothing of who may call it`);
-      // Probes and Prometheus must always be answered, and cost next to nothing.
+      if (route.url.startsWith('/v2')) throw new Error(`${methods.join()} ${route.url} has no @Access`);
+      // Probes and Prometheus must always be answered, and cost almost nothing.
       const isAlwaysAnswered = ALWAYS_ANSWERED.test(route.url);
       route.onRequest = (request, reply, done) => {
         whenEnded(request, reply, count);

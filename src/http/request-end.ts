@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** The client closed the connection before it had its answer. nginx's status, in logs and metrics alone. */
+/** The client closed the connection before it got an answer. nginx's status; only in logs and metrics. */
 const CLIENT_LEFT = 499;
 const TIMED_OUT = 408;
 
@@ -11,29 +11,29 @@ const LINE_EVERY_MS = 1_000;
 const logger = new Logger('http');
 const throttle = { nextLineAt: 0, unsaid: 0 };
 
-/** The ids under which requests that did not arrive in time have been answered, by their connections. */
+/** Ids under which requests that timed out were answered, by connection. */
 const answeredLate = new WeakMap<object, string>();
 
-/** Remembers that a connection's request was answered with 408, under this id. */
+/** Records that a connection's request was answered with 408, under this id. */
 export const timedOut = (socket: Duplex, id: string): void => void answeredLate.set(socket, id);
 
-/** Clients can leave as often as they like, so a line a second says it. */
+/** Throttled to a line per second: clients can leave as often as they like. */
 const log = (status: number, { method, url, id, raw }: FastifyRequest): void => {
   const now = performance.now();
   if (now < throttle.nextLineAt) return void throttle.unsaid++;
-  // The query is left out: it may hold what somebody took for a place to put a key.
+  // Without the query, into which somebody may have put a key.
   const path = JSON.stringify(/^[^?]*/.exec(url)![0].replace(/\p{Cc}/gu, ' '));
-  const why = status === TIMED_OUT ? 'its body did not arrive in time' : 'the client left before its answer';
+  const why = status === TIMED_OUT ? 'its body did not arrive in time' : 'the client left before it got an answer';
   const more = throttle.unsaid === 0 ? '' : ` (and ${throttle.unsaid} more before it)`;
   logger.log(`${method} ${path} ended ${status}, request ${answeredLate.get(raw.socket) ?? id}: ${why}${more}`);
   Object.assign(throttle, { nextLineAt: now + LINE_EVERY_MS, unsaid: 0 });
 };
 
 /**
- * Reports how a request ended, once: with the status of its answer; with 499 where the client left before it, or 408
- * where its body stalled and the connection was answered and closed. Fastify's onResponse knows nothing of the last two,
- * and costs every request two listeners where this costs one.
- * @param count called with the status and how long it took, in ms
+ * Reports once how a request ended: the status of its answer, 499 if the client left before it, or 408 if its body
+ * stalled and the connection was answered and closed. Fastify's onResponse does not cover the last two, and needs two
+ * listeners per request instead of one.
+ * @param count called with the status and the duration in ms
  */
 export const whenEnded = (
   request: FastifyRequest,
@@ -43,7 +43,7 @@ export const whenEnded = (
   const began = performance.now();
   const { raw } = reply;
   const { socket } = request.raw;
-  // Emitted once. `once` itself would cost every request more than the rest of this.
+  // Emitted once. `once` itself would cost every request more than all of this.
   raw.on('close', () => {
     const ms = performance.now() - began;
     if (raw.writableFinished) return count(reply.statusCode, ms, reply);

@@ -8,20 +8,20 @@ import { BODY_LIMIT } from './limits.js';
 import { requestIdOf } from './request-id.js';
 import './access/caller.js';
 
-/** The HTTP server, with the time limits that Fastify leaves open. Milliseconds. */
+/** The HTTP server, with the timeouts that Fastify leaves open. ms */
 export const createServer = (config: Config): FastifyAdapter => {
   const adapter = new FastifyAdapter({
     logger: false,
     trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
     bodyLimit: BODY_LIMIT,
-    // A longer one is an address that names nothing, not a request that cannot be routed.
+    // A longer parameter is an unknown id, not an unroutable request.
     routerOptions: { maxParamLength: 16_384 },
     genReqId: requestIdOf as never,
     requestTimeout: 10_000,
     keepAliveTimeout: 72_000,
-    // A request without a Host is refused by us, because Node's own refusal has no body.
+    // A request without a Host is rejected by our hook, because Node's own rejection has no body.
     http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000, requireHostHeader: false },
-    // While stopping, what still comes on an open connection is answered, and the connection then closed.
+    // While stopping, requests on open connections are still answered, and the connection then closed.
     return503OnClosing: false,
     clientErrorHandler: onClientError,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {

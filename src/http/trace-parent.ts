@@ -1,8 +1,10 @@
-/** W3C Trace Context: version, trace id, parent id and flags, 55 characters; not of version ff, no id all zeros. */
+/**
+ * W3C Trace Context: version, trace id, parent id and flags, 55 characters; the version not ff, the ids not all zeros.
+ */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 const TRACE_ID = { begin: 3, end: 35 };
 
-/** The caller's `traceparent`; undefined where there is none, or none that is valid: tracing refuses no request. */
+/** The caller's `traceparent`; undefined if missing or invalid, because tracing must not reject a request. */
 export const traceparentOf = (header: string | readonly string[] | undefined): string | undefined =>
   typeof header === 'string' && header.length === 55 && TRACEPARENT.test(header) ? header : undefined;
 

@@ -8,15 +8,16 @@ const HEADERS = {
     schema: { type: 'string', format: 'date-time' },
   },
   ETag: {
-    description: 'Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays.',
+    description:
+      'Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged.',
     required: true,
     schema: { type: 'string' },
   },
 } as const;
 
 /**
- * How a route of metrics answers.
- * @param others media types beside JSON, each with what it looks like
+ * Documents a metrics route's answers.
+ * @param others media types besides JSON, each with an example
  */
 export const ApiCounted = (type: Type, others: Readonly<Record<string, string>> = {}): MethodDecorator =>
   applyDecorators(
@@ -24,11 +25,11 @@ export const ApiCounted = (type: Type, others: Readonly<Record<string, string>> 
     ApiHeader({
       name: 'If-None-Match',
       required: false,
-      description: 'The `ETag` of an answer that the client has, several of them, or `*`.',
+      description: 'One or more `ETag`s of answers the client has, or `*`.',
       schema: { type: 'string' },
     }),
     ApiOkResponse({
-      description: 'Counted, all of it at one moment.',
+      description: 'All counts are of one snapshot.',
       headers: HEADERS,
       content: {
         'application/json': { schema: { $ref: getSchemaPath(type) } },
@@ -37,5 +38,5 @@ export const ApiCounted = (type: Type, others: Readonly<Record<string, string>> 
         ),
       },
     }),
-    ApiResponse({ status: 304, description: 'The client has this content already.', headers: HEADERS }),
+    ApiResponse({ status: 304, description: 'The content is unchanged.', headers: HEADERS }),
   );

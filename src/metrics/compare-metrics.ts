@@ -9,9 +9,9 @@ import type { AskedRange, Range } from './range.js';
 
 export interface ComparisonAsOf {
   readonly comparison: Comparison;
-  /** Everything answered at the door before this instant (ms) is counted. */
+  /** Everything acknowledged before this instant (ms) is counted. */
   readonly asOf: number;
-  /** Instants (ms) in it that are only that of the question. */
+  /** Instants (ms) in the answer that only reflect the time of the request. */
   readonly clock: readonly number[];
 }
 
@@ -43,7 +43,7 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
 
   /**
    * @throws as `MetricsQueries.run`
-   * @throws Invalid where the earlier window would begin before the year 1
+   * @throws Invalid if the earlier window would begin before year 1
    */
   execute(query: CompareMetrics): Promise<ComparisonAsOf> {
     const { organization, brand } = query;

@@ -5,10 +5,10 @@ import type { Range } from './range.js';
 import { NAMED_TYPES, toTotals } from './totals.js';
 
 const OWNED = 'organization = $1 and brand = $2';
-/** The types without a total of their own are one. */
+/** All types without a total of their own count as ''. */
 const KIND = `case when type in (${NAMED_TYPES.map((type) => `'${type}'`).join(', ')}) then type else '' end`;
 
-/** The sums of a range by measure and kind. @param first the number of the first of its six parameters */
+/** The totals of a range by measure and kind. @param first the number of the first of its six parameters */
 const sums = (first: number): string => {
   const between = (at: string, type: string, pair: number): string =>
     `${at} between $${first + pair}::${type} and $${first + pair + 1}::${type}`;
@@ -28,8 +28,8 @@ const sums = (first: number): string => {
 };
 
 /**
- * Counts two ranges in one statement, so that both are of one snapshot. $1 to $8 as those of `COUNT`, $9 to $14 the
- * last six of them for the earlier range.
+ * Counts two ranges in one statement, so that both are of one snapshot. $1 to $8 as in `COUNT`; $9 to $14 are the last
+ * six of them for the earlier range.
  */
 export const COMPARISON = {
   name: 'metrics-comparison',
@@ -42,9 +42,9 @@ export const COMPARISON = {
 
 type Sums = readonly (readonly [measure: number, kind: string, n: number])[];
 
-/** One row; a range in which there is nothing is null. */
+/** One row; null: nothing in that range. */
 export interface CountedTwice {
-  /** Everything answered at the door before this instant (ms) is counted. */
+  /** Everything acknowledged before this instant (ms) is counted. */
   readonly asOf: number | null;
   readonly current: Sums | null;
   readonly earlier: Sums | null;

@@ -19,8 +19,8 @@ export class ComparisonController {
   @Get()
   @Access({ scope: 'read' })
   @ApiOperation({
-    summary: 'The metrics of a window beside those of an earlier one',
-    description: 'Both are counted at one moment, each to the millisecond, with difference and ratio of each metric.',
+    summary: 'The metrics of a window compared with those of an earlier one',
+    description: 'Both are of one snapshot and exact to the millisecond; with difference and ratio per metric.',
   })
   @ApiCounted(Comparison)
   @ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })

@@ -7,7 +7,7 @@ import { Window } from './timeline.dto.js';
 
 export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
   /**
-   * The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC where it has no offset).
+   * The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
    * @example '2026-01-01'
    */
   @IsDefined({ message: 'startDate is required' })
@@ -15,7 +15,7 @@ export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
   startDate!: string;
 
   /**
-   * What it is compared with: the window of equal length just before (`previous`), or the same dates a year earlier
+   * What to compare with: the window of equal length just before (`previous`), or the same dates a year earlier
    * (`year`; 29 February becomes the 28th).
    * @example 'previous'
    */
@@ -30,7 +30,7 @@ export class ComparedMetrics {
   metrics!: Totals;
 }
 
-/** Each metric of the window divided by the earlier one; null where that is 0. */
+/** Each metric of the window divided by the earlier one; null if that is 0. */
 export class Ratios implements Record<keyof Totals, number | null> {
   /** @example 1.25 */
   reports!: number | null;
@@ -52,10 +52,10 @@ export class Ratios implements Record<keyof Totals, number | null> {
   otherThreats!: number | null;
 }
 
-/** It may be negative, as no count is. */
+/** Unlike a count, it may be negative. */
 const ApiDifference = (): PropertyDecorator => ApiProperty({ type: 'integer', format: 'int64', example: -3 });
 
-/** Each metric of the window less the earlier one. */
+/** Each metric of the window minus the earlier one. */
 export class Differences implements Record<keyof Totals, number> {
   @ApiDifference()
   reports!: number;
@@ -81,12 +81,12 @@ export class Comparison {
   /** @example 'previous' */
   @ApiProperty({ enum: EARLIER })
   with!: Earlier;
-  /** The window that was asked for. */
+  /** The requested window. */
   current!: ComparedMetrics;
   /** The window it is compared with. */
   earlier!: ComparedMetrics;
-  /** Each metric of the window less the earlier one. */
+  /** Each metric of the window minus the earlier one. */
   difference!: Differences;
-  /** Each metric of the window divided by the earlier one; null where that is 0. */
+  /** Each metric of the window divided by the earlier one; null if that is 0. */
   ratio!: Ratios;
 }

@@ -5,19 +5,19 @@ import type { Range } from './range.js';
 export const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure !== MEASURE.threat);
 
 /**
- * What one answer holds: it is made in one turn of the event loop, which nobody else's request should have to wait for.
- * 82 years have 30,000 days.
+ * An answer is built in one turn of the event loop, which other requests must not wait for long. 30,000 days are 82
+ * years.
  */
 export const MAX_DAYS = 30_000;
 export const MAX_TYPES = 10_000;
 
 export const TOO_MANY = 'too many';
 
-/** Rows as JSON; `"too many"` where an answer would not hold them, so that they are neither sent nor parsed. */
+/** Rows as JSON, or `"too many"` if an answer cannot hold them, so that they are neither sent nor parsed. */
 const bounded = (row: string, most: number): string =>
   `case when count(*) > ${most} then '"${TOO_MANY}"'::json else json_agg(json_build_array(${row})) end`;
 
-/** The facts of a broken day, by measure and type: up to so many of these. */
+/** The facts of a partial day, by measure and type, up to `most` of them. */
 export const factsBetween = (first: string, last: string, most: number): string => `
       (select ${bounded('measure, type, n', most)} from (
         select measure, type, count(*) as n from read.facts
@@ -26,12 +26,12 @@ export const factsBetween = (first: string, last: string, most: number): string 
       ) facts)`;
 
 /**
- * Counts a range in one statement, so that every number is of one snapshot. Whole days come from `days` and, threats by
- * type, from `type_days`; the broken days at both edges of the range, whatever is counted, from `facts`. What the parts
- * add up to, `get-metrics.ts` adds up; one day more than an answer holds tells it that there are too many.
+ * Counts a range in one statement, so that every number is of one snapshot. Whole days come from `days` and `type_days`
+ * (threats by type), partial days at the edges of the range from `facts`; `get-metrics.ts` adds the parts up. One day
+ * more than an answer holds tells it that there are too many.
  *
- * $1 organization, $2 brand, then pairs of a first and a last: $3 whole days, $5 and $7 the instants (ms) that are in no
- * whole day.
+ * $1 organization, $2 brand, then pairs of a first and a last: $3 whole days, $5 and $7 the instants (ms) outside whole
+ * days.
  */
 export const COUNT = {
   name: 'metrics-count',
@@ -62,26 +62,26 @@ export const COUNT = {
 
 export type FactCounts = readonly (readonly [measure: number, type: string, n: number])[];
 
-/** One row; a part in which there is nothing is null. */
+/** One row; null: nothing in that part. */
 export interface Counted {
-  /** Everything answered at the door before this instant (ms) is counted. */
+  /** Everything acknowledged before this instant (ms) is counted. */
   readonly asOf: number | null;
-  /** Whole days, threats apart. */
+  /** Whole days, without threats. */
   readonly totals: readonly (readonly [measure: number, n: number])[] | null;
-  /** Whole days with threats, ascending, and how many each has. */
+  /** Whole days with threats, ascending, and their counts. */
   readonly days: readonly number[] | null;
   readonly counts: readonly number[] | null;
   /** Threats of whole days. */
   readonly types: readonly (readonly [type: string, n: number])[] | typeof TOO_MANY | null;
-  /** What is on the first day, where the range begins within it; or ends within it as well. */
+  /** Counts of the first day, if the range begins within it (it may end within it too). */
   readonly firstFacts: FactCounts | typeof TOO_MANY | null;
-  /** What is on the last day, where the range ends within it. */
+  /** Counts of the last day, if the range ends within it. */
   readonly lastFacts: FactCounts | typeof TOO_MANY | null;
 }
 
 type Span = readonly [first: number, last: number];
 
-/** The values of the statement. A span that is empty begins after its end. */
+/** The statement's parameters. An empty span begins after its end. */
 export const countValues = (organization: string, brand: string, { from, to }: Range): unknown[] => {
   const days: Span = [Math.ceil(from / MS_PER_DAY), Math.floor((to + 1) / MS_PER_DAY) - 1];
   const before: Span = [from, Math.min(to, days[0] * MS_PER_DAY - 1)];
@@ -89,5 +89,5 @@ export const countValues = (organization: string, brand: string, { from, to }: R
   return [organization, brand, ...days, ...before, ...after];
 };
 
-/** The days that `firstFacts` and `lastFacts` are of. */
+/** The days of `firstFacts` and `lastFacts`. */
 export const edgeDays = ({ from, to }: Range): Span => [dayOf(from), dayOf(to)];

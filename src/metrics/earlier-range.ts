@@ -2,7 +2,7 @@ import { Invalid } from '../errors.js';
 import { EARLIEST } from '../events/instant.js';
 import type { Range } from './range.js';
 
-/** What a range is compared with: the one of equal length just before, or the same dates a year earlier. */
+/** What to compare a range with: the one of equal length just before, or the same dates a year earlier. */
 export const EARLIER = ['previous', 'year'] as const;
 export type Earlier = (typeof EARLIER)[number];
 
@@ -15,12 +15,11 @@ const yearBefore = (instant: number): number => {
   return date.getTime();
 };
 
-/** @throws Invalid where it would begin before the year 1 */
+/** @throws Invalid if it would begin before year 1 */
 export const earlierRange = ({ from, to }: Range, earlier: Earlier): Range => {
   const length = Math.max(0, to - from + 1);
   const range =
     earlier === 'year' ? { from: yearBefore(from), to: yearBefore(to) } : { from: from - length, to: from - 1 };
-  if (range.from < EARLIEST)
-    throw new Invalid('The earlier window would begin before the year 1; ask for a later start');
+  if (range.from < EARLIEST) throw new Invalid('The earlier window would begin before year 1; use a later startDate');
   return range;
 };

@@ -10,7 +10,7 @@ import { toTotals } from './totals.js';
 
 export interface MetricsAsOf {
   readonly metrics: Metrics;
-  /** Everything answered at the door before this instant (ms) is counted. */
+  /** Everything acknowledged before this instant (ms) is counted. */
   readonly asOf: number;
 }
 
@@ -32,8 +32,8 @@ const add = <Key>(sums: Map<Key, number>, key: Key, n: number): void => {
 };
 
 /**
- * Adds the parts up. The first day comes before the whole ones and the last one after them, so the days stay in order.
- * @throws Unprocessable where an answer cannot hold as much
+ * Adds up the parts. Days stay in order: the first partial day, whole days, the last partial day.
+ * @throws Unprocessable if an answer cannot hold them
  */
 const toMetrics = (counted: Counted, range: Range): Metrics => {
   const { firstFacts, lastFacts } = counted;
@@ -44,7 +44,7 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
     lastFacts === TOO_MANY
   )
     throw new Unprocessable(
-      `An answer holds at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; ask for a shorter range`,
+      `An answer holds at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; request a shorter range`,
     );
   const totals = new Map(counted.totals);
   const types = new Map(counted.types);
@@ -83,7 +83,7 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
 
   /**
    * @throws as `MetricsQueries.run`
-   * @throws Unprocessable where the range has more days or asset types than an answer holds
+   * @throws Unprocessable if the range has more days or asset types than an answer holds
    */
   execute(query: GetMetrics): Promise<MetricsAsOf> {
     const { organization, brand } = query;

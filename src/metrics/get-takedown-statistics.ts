@@ -10,7 +10,7 @@ import type { TakedownStatistics, TakedownTimes } from './takedown-statistics.dt
 
 export interface TakedownStatisticsAsOf {
   readonly statistics: TakedownStatistics;
-  /** Everything answered at the door before this instant (ms) is counted. */
+  /** Everything acknowledged before this instant (ms) is counted. */
   readonly asOf: number;
 }
 
@@ -29,10 +29,10 @@ const timesOf = ([, count, times]: readonly [unknown, number, Times]): TakedownT
   return { count, median, p90, p99, longest };
 };
 
-/** @throws Unprocessable where an answer cannot hold as many types */
+/** @throws Unprocessable if there are more types than an answer holds */
 const toStatistics = ({ measures, withdrawn, times }: CountedTakedowns): TakedownStatistics => {
   if (times === TOO_MANY)
-    throw new Unprocessable(`An answer holds at most ${MAX_TYPES} asset types; ask for a shorter range`);
+    throw new Unprocessable(`An answer holds at most ${MAX_TYPES} asset types; request a shorter range`);
   const counted = new Map(measures);
   const ended = new Map(withdrawn);
   const filed = counted.get(MEASURE.takedownFiled) ?? 0;
@@ -61,7 +61,7 @@ export class GetTakedownStatisticsHandler implements IQueryHandler<GetTakedownSt
 
   /**
    * @throws as `MetricsQueries.run`
-   * @throws Unprocessable where there are more asset types than an answer holds
+   * @throws Unprocessable if there are more asset types than an answer holds
    */
   execute(query: GetTakedownStatistics): Promise<TakedownStatisticsAsOf> {
     return this.queries.run(query, async (count, range) => {

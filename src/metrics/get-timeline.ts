@@ -8,9 +8,9 @@ import { toTimeline } from './timeline.js';
 
 export interface TimelineAsOf {
   readonly timeline: Timeline;
-  /** Everything answered at the door before this instant (ms) is counted. */
+  /** Everything acknowledged before this instant (ms) is counted. */
   readonly asOf: number;
-  /** Instants (ms) in it that are only that of the question. */
+  /** Instants (ms) in the answer that only reflect the time of the request. */
   readonly clock: readonly number[];
 }
 
@@ -34,7 +34,7 @@ export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
 
   /**
    * @throws as `MetricsQueries.run`
-   * @throws Invalid where there are too many points, Unprocessable where there are too many types at them
+   * @throws Invalid if there are too many points, Unprocessable if they have too many types
    */
   execute(query: GetTimeline): Promise<TimelineAsOf> {
     const { organization, brand, interval } = query;

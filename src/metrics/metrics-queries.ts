@@ -9,7 +9,7 @@ import { MetricsPool } from '../read-models/pools.js';
 import { QueryTurns } from './query-turns.js';
 import { type AskedRange, type Range, rangeAt } from './range.js';
 
-/** What every query of metrics names. */
+/** The parameters of every metrics query. */
 export interface MetricsQuery {
   readonly organization: string;
   readonly range: AskedRange;
@@ -17,7 +17,7 @@ export interface MetricsQuery {
   readonly brand: string | undefined;
 }
 
-/** The one statement that a query is, and so the one snapshot. */
+/** Runs a query's single statement, and so its single snapshot. */
 export type Count = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row>;
 
 const findBrand = compiled(
@@ -53,12 +53,12 @@ export class MetricsQueries {
   constructor(private readonly pool: MetricsPool) {}
 
   /**
-   * Waits for the organization's turn, checks the brand, then lets `answer` count.
-   * @param query equal ones of a class share an answer
-   * @param answer is given `count`, which gives a statement's one row, the range as it is by then, and what time (ms) it is
-   * @throws Forbidden where the organization may not see brands, NotFound where it has no such brand
-   * @throws Unavailable where the database is away, or the range takes too long to count
-   * @throws TooManyRequests where too many queries of the organization are waiting
+   * Waits for the organization's turn, checks the brand, then calls `answer`.
+   * @param query equal queries of a class share an answer
+   * @param answer gets `count`, which returns a statement's single row, the range as of now, and the current time (ms)
+   * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
+   * @throws Unavailable if the database is unavailable, or the range takes too long to count
+   * @throws TooManyRequests if too many queries of the organization are waiting
    */
   run<Answer>(
     query: MetricsQuery,
@@ -66,7 +66,7 @@ export class MetricsQueries {
   ): Promise<Answer> {
     const { organization, brand } = query;
     return this.turns.take(organization, query.constructor.name + JSON.stringify(query), async () => {
-      // Only now, so that all who wait for this answer are told of everything up to their own request.
+      // Read only now, so that everyone who shares this answer gets a range that covers their own request.
       const now = Date.now();
       const count: Count = async <Row extends QueryResultRow>(statement: QueryConfig) =>
         (await this.pool.query<Row>(statement)).rows[0]!;
@@ -75,7 +75,7 @@ export class MetricsQueries {
         return await answer(count, rangeAt(query.range, now), now);
       } catch (error) {
         if (isTimeLimit(error))
-          throw new Unavailable('This range takes too long to count; ask for a shorter one, or try again', 1, {
+          throw new Unavailable('This range takes too long to count; request a shorter one, or try again', 1, {
             cause: error,
           });
         throw asUnavailable(error);
@@ -84,7 +84,7 @@ export class MetricsQueries {
   }
 
   private async checkBrand(organization: string, brand: string): Promise<void> {
-    // What is no slug names no brand; it is not sent, since it may be no text for PostgreSQL either.
+    // Only a slug can name a brand; anything else is not sent, since PostgreSQL might not accept it as text.
     const asked = { organization, brand: SLUG.test(brand) ? brand : '' };
     const { enabled, registered } = (await findBrand(this.pool, asked))[0]!;
     if (!enabled) throw new Forbidden('Brand metrics are not enabled for this organization');

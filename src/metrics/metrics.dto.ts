@@ -4,7 +4,7 @@ import { INVALID_DATE } from './range.js';
 
 export class MetricsRequest {
   /**
-   * Restricts the metrics to one brand of the organization; the organization needs the feature flag `brands-metrics`.
+   * Restricts the metrics to one of the organization's brands; requires the feature flag `brands-metrics`.
    * @example 'acme-wallet'
    */
   @IsOptional()
@@ -13,8 +13,8 @@ export class MetricsRequest {
   brandSlug?: string;
 
   /**
-   * The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC where it has no
-   * offset). Default: the beginning of time.
+   * The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
+   * Default: the beginning of time.
    * @example '2026-01-01T00:00:00.000Z'
    */
   @IsOptional()
@@ -22,8 +22,8 @@ export class MetricsRequest {
   startDate?: string;
 
   /**
-   * The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC where it has no offset).
-   * Default: now, where a start is given; otherwise everything is counted.
+   * The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
+   * Default: now if a start is given; otherwise everything is counted.
    * @example '2026-01-31'
    */
   @IsOptional()
@@ -34,7 +34,7 @@ export class MetricsRequest {
 export class Totals {
   /** Reports filed. @example 57 */
   reports!: number;
-  /** Threats blocked; always the sum of the four by kind, of `blockedByType` and of `blockedByDay`. @example 1204 */
+  /** Threats blocked; always the sum of the four by type, of `blockedByType` and of `blockedByDay`. @example 1204 */
   newThreats!: number;
   /** Threats on the watchlist; always 0 for a brand. @example 31 */
   threatsWatchlisted!: number;
@@ -42,13 +42,13 @@ export class Totals {
   takedownsFiled!: number;
   /** Takedown requests completed. @example 98 */
   takedownsCompleted!: number;
-  /** Threats blocked of the types URL and PAGE. @example 1100 */
+  /** Blocked threats of type URL or PAGE. @example 1100 */
   domainThreats!: number;
-  /** Threats blocked of the type TWITTER. @example 60 */
+  /** Blocked threats of type TWITTER. @example 60 */
   twitterThreats!: number;
-  /** Threats blocked of the type TELEGRAM. @example 40 */
+  /** Blocked threats of type TELEGRAM. @example 40 */
   telegramThreats!: number;
-  /** Threats blocked of every other type. @example 4 */
+  /** Blocked threats of all other types. @example 4 */
   otherThreats!: number;
 }
 
@@ -69,8 +69,8 @@ export class BlockedOnDay {
 
 export class Metrics {
   metrics!: Totals;
-  /** One item for each type with a blocked threat, the greatest count first, then by name. */
+  /** One item per type with a blocked threat, highest count first, then by name. */
   blockedByType!: BlockedOfType[];
-  /** One item for each day with a blocked threat, in order. */
+  /** One item per day with a blocked threat, in order. */
   blockedByDay!: BlockedOnDay[];
 }

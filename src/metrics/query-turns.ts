@@ -2,11 +2,13 @@ import { Unavailable } from '../errors.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
 
 interface Limits {
-  /** Queries of one organization that run at a time, in this process. */
+  /** Concurrent queries per organization, in this process. */
   readonly running: number;
-  /** Different queries of one organization that wait for their turn. */
+  /** Distinct queries of one organization that may wait for their turn. */
   readonly waiting: number;
-  /** How long one waits for its turn. With the limits of connection and statement an answer takes 5 s at most. ms */
+  /**
+   * How long a query waits for its turn. With the timeouts of connection and statement, an answer takes at most 5 s. ms
+   */
   readonly patience: number;
 }
 
@@ -25,20 +27,20 @@ interface Queue {
 }
 
 /**
- * Runs a few queries of each organization at a time, so that one that asks for much waits for itself and the others
- * find connections. Equal queries share one run (single flight), but only one that has not begun: no answer is of a
- * moment before its request, so what a client has been told once is in every later answer.
+ * Limits each organization to a few concurrent queries, so that a busy one waits for itself and the others find
+ * connections. Equal queries share one run (single flight), but only one that has not begun: no answer is older than
+ * its request, so what a client has seen once is in every later answer.
  */
 export class QueryTurns {
-  /** Of the organizations that are asking now. */
+  /** Only organizations with queries under way. */
   private readonly queues = new Map<string, Queue>();
 
   constructor(private readonly limits: Limits = LIMITS) {}
 
   /**
-   * @param question equal where the answers are equal
-   * @throws TooManyRequests where too many of the organization's queries are waiting already
-   * @throws Unavailable where the turn does not come in time
+   * @param question equal if the answers are equal
+   * @throws TooManyRequests if too many of the organization's queries are waiting already
+   * @throws Unavailable if the turn does not come in time
    */
   take<Answer>(organization: string, question: string, query: () => Promise<Answer>): Promise<Answer> {
     let queue = this.queues.get(organization);
@@ -49,7 +51,7 @@ export class QueryTurns {
     if (queue.waiting.size < this.limits.waiting) return this.wait(organization, queue, question, query);
     throw new TooManyRequests(
       RETRY_AFTER_SECONDS,
-      'Too many metrics queries of this organization are waiting; try again after the seconds in Retry-After',
+      'Too many metrics queries of this organization are waiting; retry after the number of seconds in Retry-After',
     );
   }
 

@@ -18,7 +18,7 @@ export interface Range {
 export const INVALID_DATE = 'Invalid date format, use ISO 8601 format';
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
-// The blank is a plus that was not escaped in the query.
+// A blank is a plus sign that was not escaped in the query.
 const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:[Zz]|([+\- ])(\d\d):(\d\d))?$/;
 
 const MIDNIGHT = { hour: 0, minute: 0, second: 0, millisecond: 0 };
@@ -33,8 +33,8 @@ const within = (instant: number | undefined): number | undefined =>
   instant !== undefined && instant >= EARLIEST && instant <= LATEST ? instant : undefined;
 
 /**
- * The first and the last millisecond that a text of ISO 8601 names: of the day for a date, of the instant for a
- * date-time. Undefined where the text is neither.
+ * The first and last millisecond that an ISO 8601 string names: of the day for a date, of the instant for a date-time.
+ * Undefined if it is neither.
  */
 const readSpan = (text: string): Range | undefined => {
   const date = DATE.exec(text);
@@ -64,17 +64,17 @@ const readDate = (name: string, value: unknown): Range | undefined => {
   return span;
 };
 
-/** A range as it was asked for. */
+/** A range as requested. */
 export interface AskedRange {
   readonly from: number;
-  /** Absent: now, whenever that is. */
+  /** Absent: now, at the time of the query. */
   readonly to?: number;
 }
 
 /**
- * Reads the range that a request names. Neither date: everything, records dated in the future included. No start: from
- * the beginning. A start without an end: up to now.
- * @throws Invalid where a date is none, or where the start is after a given end
+ * Reads a request's range. Neither date: everything, including records dated in the future. No start: from the
+ * beginning. A start without an end: until now.
+ * @throws Invalid for an invalid date, or a start after the end
  */
 export const readRange = (startDate: unknown, endDate: unknown): AskedRange => {
   const start = readDate('startDate', startDate);

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { formatInstant } from '../events/instant.js';
 import { entityTag, isKnown } from '../http/entity-tag.js';
 
-/** A client keeps an answer and asks each time whether it is still the one: cheap where nothing was counted since. */
+/** A client keeps an answer and revalidates it, which is cheap if nothing was counted since. */
 const CACHE_CONTROL = 'private, max-age=0, must-revalidate';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -11,16 +11,13 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 export interface CountedText {
   readonly type: string;
   readonly text: string;
-  /** Everything answered at the door before this instant (ms) is counted. */
+  /** Everything acknowledged before this instant (ms) is counted. */
   readonly asOf: number;
-  /** Instants (ms) in the text that only say when it was asked; what they are changes nothing of the content. */
+  /** Instants (ms) in the text that only reflect the time of the request, and so do not count as content. */
   readonly clock?: readonly number[];
 }
 
-/**
- * What a route of metrics gives back: the text with its moment and tag, or nothing where the client has the same content
- * (304).
- */
+/** Answers a metrics route: the text with its as-of instant and tag, or a 304 if the client has the same content. */
 export const sendCounted = (
   { type, text, asOf, clock = [] }: CountedText,
   { headers }: FastifyRequest,

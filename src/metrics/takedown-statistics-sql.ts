@@ -3,20 +3,20 @@ import { OUTCOME } from '../read-models/takedown-outcome.js';
 import { countValues, MAX_TYPES, TOO_MANY } from './count-sql.js';
 import type { Range } from './range.js';
 
-/** As shares of those that were completed; the last one is the longest. Each is a time that one of them took. */
+/** Percentiles; 1 is the longest. `percentile_disc`: each figure is an actual duration. */
 const SHARES = 'array[0.5, 0.9, 0.99, 1]';
 
 const { takedownFiled, takedownCompleted } = MEASURE;
 const { completed, canceled, retracted } = OUTCOME;
 
 /**
- * Counts takedowns by outcome and says how long they took, in one statement and so of one snapshot. What was filed and
- * completed the metrics have counted; both projections move in one transaction. What was withdrawn is few, and each time
- * is read.
+ * Counts takedowns by outcome and says how long they took, in one statement and so of one snapshot. Filed and completed
+ * ones come from the metrics' tables, whose projection moves in the same transaction. Withdrawn ones are few, and each
+ * duration is read.
  *
- * $1 to $8 as those of `COUNT`: $5 and $8 are the whole range.
- * @param owned which takedowns are meant
- * @param dated by which instant an outcome is in the range
+ * $1 to $8 as in `COUNT`: $5 and $8 are the whole range.
+ * @param owned selects the takedowns
+ * @param dated the column by which an outcome falls into the range
  */
 const statistics = (owned: string, dated: string): string => {
   const facts = (first: string, last: string): string => `
@@ -51,26 +51,26 @@ const statistics = (owned: string, dated: string): string => {
       ) types) as times`;
 };
 
-// $2 is '' here, and has to be named: PostgreSQL asks what type it is.
+// $2 is '' here; it is used only because PostgreSQL must infer its type.
 const OF_ORGANIZATION = statistics(`organization = $1 and $2 = ''`, 'created_at');
 const OF_BRAND = statistics(`organization = $1 and brand = $2 and brand <> '' and outcome is not null`, 'updated_at');
 
-/** Those of `SHARES`, ms; null where there is none. */
+/** As `SHARES`, in ms; null if there is none. */
 export type Times = readonly [median: number, p90: number, p99: number, longest: number] | null;
 
 /** One row. */
 export interface CountedTakedowns {
-  /** Everything answered at the door before this instant (ms) is counted. */
+  /** Everything acknowledged before this instant (ms) is counted. */
   readonly asOf: number | null;
   /** Filed and completed; null: none. */
   readonly measures: readonly (readonly [measure: number, n: number])[] | null;
   /** Canceled and retracted; null: none. */
   readonly withdrawn: readonly (readonly [outcome: number, n: number])[] | null;
-  /** Of each type, and of all of them: null. */
+  /** Per type, and for all types: null. */
   readonly times: readonly (readonly [type: string | null, n: number, times: Times])[] | typeof TOO_MANY;
 }
 
-/** Without a name: planned for these values, it reads types and times in the order of their index. */
+/** Not a named statement: planned for these values, it reads types and times in index order. */
 export const takedownStatistics = (organization: string, brand: string | undefined, range: Range) => ({
   text: brand === undefined ? OF_ORGANIZATION : OF_BRAND,
   values: countValues(organization, brand ?? '', range),

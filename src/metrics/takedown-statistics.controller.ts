@@ -21,9 +21,9 @@ export class TakedownStatisticsController {
   @Get()
   @Access({ scope: 'read' })
   @ApiOperation({
-    summary: 'What became of takedowns, and how long they took',
+    summary: 'Outcomes of takedowns, and how long they took',
     description:
-      'Outcomes are of the takedowns filed in the window, as `takedownsFiled` of the metrics counts them; times are of ' +
+      'Outcomes are of the takedowns filed in the window (`takedownsFiled` in the metrics); times are of ' +
       'those completed in it.',
   })
   @ApiCounted(TakedownStatistics)

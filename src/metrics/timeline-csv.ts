@@ -15,8 +15,8 @@ const COLUMNS = [
 ] as const;
 
 /**
- * A line for each point; after the columns of every timeline one for each asset type of this one, `byType.URL`, by name.
- * @throws Unprocessable where that are too many columns for its lines
+ * A line per point; after the fixed columns one per asset type, `byType.URL`, sorted by name.
+ * @throws Unprocessable if the table would have too many cells
  */
 export function* timelineCsv({ points }: Timeline): Work<string> {
   const names = new Set<string>();
@@ -27,7 +27,7 @@ export function* timelineCsv({ points }: Timeline): Work<string> {
   const types = [...names].sort();
   if (types.length * points.length > MAX_CELLS)
     throw new Unprocessable(
-      `A table has at most ${MAX_CELLS} counts by type; ask for JSON, a longer interval or a shorter range`,
+      `A table has at most ${MAX_CELLS} counts by type; request JSON, a longer interval or a shorter range`,
     );
   const lines = [csvLine([...COLUMNS, ...types.map((type) => `byType.${type}`)])];
   for (const point of points) {

@@ -1,7 +1,7 @@
 import type { Work } from '../cooperative/time-slices.js';
 import type { Timeline } from './timeline.dto.js';
 
-/** As `JSON.stringify` writes it, a point at a time. */
+/** Equals `JSON.stringify`, one point at a time. */
 export function* timelineJson({ points, ...rest }: Timeline): Work<string> {
   const texts: string[] = [];
   for (const point of points) {

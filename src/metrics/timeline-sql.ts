@@ -2,11 +2,11 @@ import { dayOf, EARLIEST, LATEST, MS_PER_DAY } from '../events/instant.js';
 import { countValues, type FactCounts, factsBetween, OTHER_MEASURES, TOO_MANY } from './count-sql.js';
 import type { Range } from './range.js';
 
-/** ISO weeks, which begin on Monday; quarters that begin with January, April, July and October. All UTC. */
+/** In UTC. ISO weeks begin on Monday; quarters in January, April, July and October. */
 export const INTERVALS = ['day', 'week', 'month', 'quarter', 'year'] as const;
 export type Interval = (typeof INTERVALS)[number];
 
-/** As PostgreSQL writes how long each is. */
+/** Each one's length as a PostgreSQL interval. */
 const STEPS: Readonly<Record<Interval, string>> = {
   day: '1 day',
   week: '7 days',
@@ -17,7 +17,7 @@ const STEPS: Readonly<Record<Interval, string>> = {
 
 /** Ten years of days. */
 export const MAX_POINTS = 3_660;
-/** Counts of a type at a point: 30 types on each of ten years' days. */
+/** Counts by type: 30 types on each day of ten years. */
 export const MAX_CELLS = 110_000;
 
 const OWNED = 'organization = $1 and brand = $2';
@@ -25,8 +25,8 @@ const OF_RANGE = `${OWNED} and at between $5::bigint and $8::bigint`;
 const DAY_OF = (at: string): string => `floor(${at} / ${MS_PER_DAY}.0)::int`;
 
 /**
- * Rows of a table of day counts as rows of points, from 1. A day is a point. Other points are summed one by one, each
- * from its piece of the index: grouping all rows by type and point at once takes half as long again.
+ * Turns rows of day counts into rows of points, numbered from 1. For days these are the same. Longer points are summed
+ * one by one, each from its slice of the index: grouping all rows by type and point takes half as long again.
  */
 const atPoints = (isByDay: boolean, key: string, table: string, condition = ''): string => {
   const rows = `from ${table} where ${OWNED} ${condition} and day between`;
@@ -39,7 +39,7 @@ const atPoints = (isByDay: boolean, key: string, table: string, condition = ''):
           where cardinality(starts) <= ${MAX_POINTS}`;
 };
 
-/** Arrays as text: a row is parsed by itself, so that no parsing takes long. */
+/** Arrays as text: each row is parsed on its own, so that no parse takes long. */
 const BY_KEY = 'array_agg(point)::text as points, array_agg(n)::text as counts';
 
 const timeline = (name: string, isByDay: boolean) => ({
@@ -88,28 +88,28 @@ const timeline = (name: string, isByDay: boolean) => ({
 
 /**
  * Counts a window by interval in one statement, so that every point is of one snapshot. Whole days come from `days` and
- * `type_days`; the broken days at the edges, which belong to the first and the last point, from `facts`. A window
- * without a start begins with the interval of the first fact; one without an end lasts until now, or to the last fact
- * where that is later. What is more than an answer holds is neither sent nor parsed.
+ * `type_days`; partial days at the edges, which belong to the first and last point, from `facts`. A window without a
+ * start begins with the interval of the first fact; one without an end lasts until now, or until the last fact if that
+ * is later. If there is more than an answer holds, it is neither sent nor parsed.
  *
- * $1 to $8 as those of `COUNT`, $9 the interval and $10 its length; the window's days $11 and $12, null where it has no
- * start or no end, and $13 today.
+ * $1 to $8 as in `COUNT`, $9 the interval and $10 its length; the window's days $11 and $12, null without a start or an
+ * end, and $13 today.
  */
 const BY_INTERVAL = timeline('metrics-timeline', false);
 const BY_DAY = timeline('metrics-timeline-by-day', true);
 
-/** Points count from 1; both lists are PostgreSQL's arrays as text. */
+/** Points count from 1; both lists are PostgreSQL arrays as text. */
 export type AtPoints<Key> = readonly (readonly [key: Key, points: string, counts: string])[];
 
-/** One row; a part in which there is nothing is null. */
+/** One row; null: nothing in that part. */
 export interface CountedTimeline {
-  /** Everything answered at the door before this instant (ms) is counted. */
+  /** Everything acknowledged before this instant (ms) is counted. */
   readonly asOf: number | null;
   /** The last fact of the window. ms */
   readonly lastAt: number | null;
   /** The day on which each interval begins. */
   readonly starts: readonly number[] | null;
-  /** Whole days, threats apart. */
+  /** Whole days, without threats. */
   readonly measures: AtPoints<number> | null;
   /** Threats of whole days. */
   readonly types: AtPoints<string> | typeof TOO_MANY | null;
@@ -118,7 +118,7 @@ export interface CountedTimeline {
 }
 
 export const hasStart = ({ from }: Range): boolean => from !== EARLIEST;
-/** Only everything has none. */
+/** Only the unbounded range has none. */
 export const hasEnd = (range: Range): boolean => hasStart(range) || range.to !== LATEST;
 
 /** @param now ms */

@@ -35,13 +35,13 @@ export class TimelineController {
     summary: 'The metrics by day, week, month, quarter or year',
     description:
       `The points add up to the metrics of the same range. At most ${MAX_POINTS} of them, otherwise 400. With ` +
-      '`Accept: text/csv` the answer is a table (RFC 4180): a line for each point, and a column `byType.TYPE` for each ' +
+      '`Accept: text/csv` the answer is a table (RFC 4180): a line per point, and a column `byType.TYPE` per ' +
       'asset type with a blocked threat.',
   })
   @ApiCounted(Timeline, { 'text/csv': CSV_EXAMPLE })
   @ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })
   @ApiUnprocessableEntityResponse({
-    description: `There are more than ${MAX_CELLS} counts of a type at a point.`,
+    description: `The points have more than ${MAX_CELLS} counts by type in total.`,
     type: ErrorBody,
   })
   async getTimeline(

@@ -5,7 +5,7 @@ import { type Interval, INTERVALS } from './timeline-sql.js';
 
 export class TimelineRequest extends MetricsRequest {
   /**
-   * How long a point lasts: a UTC day, an ISO week (from Monday), a month, a quarter or a year of the calendar.
+   * The length of a point: a UTC day, an ISO week (from Monday), a calendar month, quarter or year.
    * @example 'week'
    */
   @IsOptional()
@@ -17,14 +17,14 @@ export class TimelineRequest extends MetricsRequest {
 export class Window {
   /** Its first instant. @example '2026-01-01T00:00:00.000Z' */
   startDate!: string;
-  /** Its last instant, included. @example '2026-01-31T23:59:59.999Z' */
+  /** Its last instant, inclusive. @example '2026-01-31T23:59:59.999Z' */
   endDate!: string;
 }
 
 export class TimelinePoint {
-  /** The first instant of the interval, or of the window where that is later. @example '2026-01-05T00:00:00.000Z' */
+  /** The first instant of the interval, or of the window if that is later. @example '2026-01-05T00:00:00.000Z' */
   start!: string;
-  /** The last instant of the interval, or of the window where that is earlier. @example '2026-01-11T23:59:59.999Z' */
+  /** The last instant of the interval, or of the window if that is earlier. @example '2026-01-11T23:59:59.999Z' */
   end!: string;
   /** Reports filed. @example 57 */
   reports!: number;
@@ -36,7 +36,7 @@ export class TimelinePoint {
   takedownsFiled!: number;
   /** Takedown requests completed. @example 98 */
   takedownsCompleted!: number;
-  /** Threats blocked by asset type; a type of which there is none is left out. */
+  /** Threats blocked by asset type; types without any are omitted. */
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },
@@ -47,13 +47,13 @@ export class TimelinePoint {
 
 export class Timeline {
   /**
-   * What is counted. Without a `startDate` it begins with the interval of the first record; with neither date it ends
-   * now, or with the last record where that is later.
+   * The window counted. Without a `startDate` it begins with the interval of the first record; with neither date it
+   * ends now, or with the last record if that is later.
    */
   window!: Window;
   /** @example 'week' */
   @ApiProperty({ enum: INTERVALS })
   interval!: Interval;
-  /** Every interval of the window in order, those in which nothing happened included. */
+  /** Every interval of the window in order, including empty ones. */
   points!: TimelinePoint[];
 }

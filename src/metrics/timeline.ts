@@ -31,13 +31,13 @@ const pointsOf = (starts: readonly number[], { from, to }: Range): Point[] =>
     };
   });
 
-/** The window as it is answered: one without a start or an end has those of what is counted. */
+/** The window in the answer: a missing start or end is taken from what was counted. */
 const windowOf = ({ starts, lastAt }: CountedTimeline, range: Range, now: number): Range => ({
   from: hasStart(range) || starts === null ? range.from : starts[0]! * MS_PER_DAY,
   to: hasEnd(range) ? range.to : Math.max(now, lastAt ?? now),
 });
 
-/** PostgreSQL's array of numbers. */
+/** Parses a PostgreSQL array of numbers. */
 const numbers = (array: string): number[] => JSON.parse(`[${array.slice(1, -1)}]`) as number[];
 
 const byKey = ([a]: readonly [string, ...unknown[]], [b]: readonly [string, ...unknown[]]): number =>
@@ -46,19 +46,18 @@ const byKey = ([a]: readonly [string, ...unknown[]], [b]: readonly [string, ...u
 const isThreat = ([measure]: FactCounts[number]): boolean => measure === MEASURE.threat;
 
 /**
- * Puts together what was counted. The types of a point are in the order of their names, so that equal answers are equal
- * texts.
+ * Assembles a timeline. Types of a point are sorted by name, so that equal answers are equal texts.
  * @param now ms
- * @throws Invalid where there are too many points, Unprocessable where there are too many types at them
+ * @throws Invalid if there are too many points, Unprocessable if they have too many types
  */
 export function* toTimeline(counted: CountedTimeline, range: Range, interval: Interval, now: number): Work<Timeline> {
   const starts = range.from > range.to ? [] : (counted.starts ?? []);
   if (starts.length > MAX_POINTS)
-    throw new Invalid(`A timeline has at most ${MAX_POINTS} points; ask for a longer interval or a shorter range`);
+    throw new Invalid(`A timeline has at most ${MAX_POINTS} points; request a longer interval or a shorter range`);
   const { types, firstFacts, lastFacts } = counted;
   if (types === TOO_MANY || firstFacts === TOO_MANY || lastFacts === TOO_MANY)
     throw new Unprocessable(
-      `A timeline holds at most ${MAX_CELLS} counts of a type at a point; ask for a longer interval or a shorter range`,
+      `A timeline holds at most ${MAX_CELLS} counts by type; request a longer interval or a shorter range`,
     );
   const window = windowOf(counted, range, now);
   const points = pointsOf(starts, window);

@@ -1,12 +1,12 @@
 import { MEASURE } from '../read-models/measure.js';
 import type { Totals } from './metrics.dto.js';
 
-/** The types that have a total of their own. */
+/** Types that have a total of their own. */
 export const NAMED_TYPES = ['URL', 'PAGE', 'TWITTER', 'TELEGRAM'] as const;
 
 /**
- * @param total of a measure, threats apart
- * @param ofType threats of a named type
+ * @param total of a measure other than threats
+ * @param ofType blocked threats of a type
  * @param newThreats of all types
  */
 export const toTotals = (

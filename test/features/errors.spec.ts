@@ -52,7 +52,7 @@ describe('Every error has the flat body', () => {
       const { status, headers, body } = await ask('GET', path);
       expect([path, status]).toEqual([path, 404]);
       expect(headers.get('content-type')).toMatch(/^application\/json/);
-      expect(body).toEqual({ code: 'NOT_FOUND', message: 'There is nothing at this address' });
+      expect(body).toEqual({ code: 'NOT_FOUND', message: 'Route not found' });
     }
   });
 
@@ -180,7 +180,7 @@ describe('Every error has the flat body', () => {
   });
 
   it('414 for an address over 8 KiB, with a good key and with none', async () => {
-    const tooLong = { code: 'URI_TOO_LONG', message: 'The address is longer than 8,192 bytes' };
+    const tooLong = { code: 'URI_TOO_LONG', message: 'The URL exceeds 8,192 bytes' };
     const { status, body } = await ask('GET', `${METRICS}?x=${'a'.repeat(9_000)}`, { headers: { 'x-api-key': key } });
     expect([status, body]).toEqual([414, tooLong]);
     expect((await ask('GET', `${METRICS}?x=${'a'.repeat(9_000)}`)).status).toBe(414);
@@ -241,7 +241,7 @@ describe('Every error has the flat body', () => {
   it('405 for CONNECT', async () => {
     const raw = await sendRaw('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n');
     expect(raw).toMatch(/^HTTP\/1\.1 405 /);
-    expect(bodyOf(raw)).toEqual({ code: 'METHOD_NOT_ALLOWED', message: 'The method is not allowed here' });
+    expect(bodyOf(raw)).toEqual({ code: 'METHOD_NOT_ALLOWED', message: 'Method not allowed' });
   });
 
   it('keeps a sane request id and replaces any other', async () => {

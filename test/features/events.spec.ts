@@ -277,7 +277,7 @@ describe('The quota of an organization’s own ingest key', () => {
       const refused = await post(mine, 'acme', ['q-11']);
       expect(refused).toMatchObject({
         status: 429,
-        message: 'acme has used its quota of 10 events a day; it begins again at midnight UTC',
+        message: 'acme has used its quota of 10 events per day; it resets at midnight UTC',
       });
       expect(Number(refused.retryAfter)).toBeGreaterThan(0);
       expect(Number(refused.retryAfter)).toBeLessThanOrEqual(86_400);

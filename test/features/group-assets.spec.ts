@@ -266,7 +266,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     const { status, body, headers } = await call('POST', '/1/assets', { contents: ['c.example', 'd.example'] });
     expect({ status, message: body.message }).toEqual({
       status: 429,
-      message: `${organization} has used its quota of ${app.config.ingestEventsPerDay} events a day; it begins again at midnight UTC`,
+      message: `${organization} has used its quota of ${app.config.ingestEventsPerDay} events per day; it resets at midnight UTC`,
     });
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
     expect(await add(1, 'a.example', 'c.example')).toEqual(['unchanged', 'added']);

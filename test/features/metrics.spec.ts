@@ -343,7 +343,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     const { status, body } = await timelineOf(key, 'startDate=2016-01-01&endDate=2026-01-08');
     expect([status, body.message]).toEqual([
       400,
-      'A timeline has at most 3660 points; ask for a longer interval or a shorter range',
+      'A timeline has at most 3660 points; request a longer interval or a shorter range',
     ]);
     expect((await timelineOf(key, 'startDate=0001-01-01T12:00&endDate=9999-12-31&interval=year')).status).toBe(400);
   });
@@ -460,10 +460,7 @@ describe('GET /v2/organization/metrics/comparison', () => {
     ['endDate=2026-01-01', 'startDate is required'],
     ['startDate=x', 'Invalid date format, use ISO 8601 format'],
     ['startDate=2026-01-01&with=month', 'with must be one of previous, year'],
-    [
-      'startDate=0001-01-01&endDate=2026-01-01',
-      'The earlier window would begin before the year 1; ask for a later start',
-    ],
+    ['startDate=0001-01-01&endDate=2026-01-01', 'The earlier window would begin before year 1; use a later startDate'],
   ])('answers %s with 400: %s', async (query, message) => {
     const { status, body } = await comparisonOf(await app.issueKey({ organization: 'empty' }), query);
     expect([status, body.code, body.message]).toEqual([400, 'BAD_REQUEST', message]);

@@ -160,7 +160,7 @@ describe('An organization that asks for metrics without end', () => {
       // With the second that it may wait for its turn, and the one for a connection, within 5 s.
       expect(performance.now() - from).toBeLessThan(3_900);
       expect({ status, retryAfter }).toEqual({ status: 503, retryAfter: '1' });
-      expect(message).toBe('This range takes too long to count; ask for a shorter one, or try again');
+      expect(message).toBe('This range takes too long to count; request a shorter one, or try again');
     } finally {
       await database.pool.query('drop view read.type_days; alter table read.all_type_days rename to type_days');
     }

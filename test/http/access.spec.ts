@@ -37,7 +37,7 @@ describe('Who may call a route', () => {
       bodyParser: false,
       abortOnError: false,
     });
-    await expect(open.init()).rejects.toThrow('GET /v2/open says nothing of who may call it');
+    await expect(open.init()).rejects.toThrow('GET /v2/open has no @Access');
     await open.close();
   });
 

@@ -63,8 +63,8 @@ describe('The body of a bulk check', () => {
     const cases = [
       ['['.repeat(1_000), 'The body nests deeper than 32 levels'],
       [`{"odd":${'['.repeat(1_000)}`, 'The body nests deeper than 32 levels'],
-      [`{"contents":[${'"",'.repeat(5_000)}`, 'The body holds more than 4096 values'],
-      [`{${'"a":1,'.repeat(5_000)}`, 'The body holds more than 4096 values'],
+      [`{"contents":[${'"",'.repeat(5_000)}`, 'The body has more than 4096 values'],
+      [`{${'"a":1,'.repeat(5_000)}`, 'The body has more than 4096 values'],
       ['{"contents":["\xff', 'The body is not valid JSON'],
     ] as const;
     for (const [begun, message] of cases) {
@@ -132,7 +132,7 @@ describe('The bounds of a JSON text', () => {
       expect(() => watch('[[],[],[]]', pieces, { depth: 2, values: 7 })).not.toThrow();
       expect(() => watch('[[[', pieces)).toThrow('The body nests deeper than 2 levels');
       expect(() => watch('["\\\\",[[', pieces)).toThrow('deeper');
-      expect(() => watch('[1,2,3,4,5]', pieces)).toThrow('The body holds more than 5 values');
+      expect(() => watch('[1,2,3,4,5]', pieces)).toThrow('The body has more than 5 values');
     }
   });
 });
@@ -239,7 +239,7 @@ describe('A body packed with gzip', () => {
     for (const broken of [Buffer.from('{"name":"x"}'), whole.subarray(0, 20), whole.subarray(0, whole.length - 1)])
       expect(await post(GROUPS, new Uint8Array(broken), gzip)).toMatchObject({
         status: 400,
-        body: { message: 'The body is not what gzip makes' },
+        body: { message: 'The body is not valid gzip' },
       });
   });
 });

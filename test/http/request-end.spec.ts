@@ -52,7 +52,7 @@ describe('A request that ends without its answer', () => {
     socket.destroy();
     await eventually('it is logged', () => said.length > 0);
     expect(said).toEqual([
-      'GET "/v2/organization/metrics" ended 499, request mine-1: the client left before its answer',
+      'GET "/v2/organization/metrics" ended 499, request mine-1: the client left before it got an answer',
     ]);
     await eventually('it is counted', () => counted(499));
     release();

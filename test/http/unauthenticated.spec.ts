@@ -46,7 +46,7 @@ describe('Requests without a good key', () => {
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
       expect(await response.json()).toMatchObject({
         code: 'TOO_MANY_REQUESTS',
-        message: expect.stringContaining('without a good key'),
+        message: expect.stringContaining('without a valid key'),
       });
     }
   });

@@ -38,10 +38,10 @@ describe('The quota of a day', () => {
     expect(await taking(quota, { events: 1_000 })).toBe('taken');
     const refused = (await taking(quota, { events: 1 })) as TooManyRequests;
     expect(refused).toBeInstanceOf(TooManyRequests);
-    expect(refused.message).toBe('acme has used its quota of 1000 events a day; it begins again at midnight UTC');
+    expect(refused.message).toBe('acme has used its quota of 1000 events per day; it resets at midnight UTC');
     expect(refused.retryAfterSeconds).toBe(12 * 3_600);
     expect(await taking(quota, { bytes: 5_000 })).toBe('taken');
-    expect(await taking(quota, { bytes: 1 })).toMatchObject({ message: expect.stringContaining('5000 bytes a day') });
+    expect(await taking(quota, { bytes: 1 })).toMatchObject({ message: expect.stringContaining('5000 bytes per day') });
     expect(await taking(quota, { events: 1_000, bytes: 5_000 }, 'other')).toBe('taken');
     expect(await registry.metrics()).toMatch(
       /ingest_quota_refusals_total\{quota="events"\} 1\n[^]*quota="bytes"\} 1\n/,

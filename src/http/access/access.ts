@@ -7,21 +7,21 @@ import { ApiFailure } from '../errors/api-failure.js';
 import type { JsonBounds } from '../body/json-bounds.js';
 import { BODY_LIMIT } from '../limits.js';
 
-/** What a route asks of its caller, checked before the body is read. */
+/** What a route requires of its caller; checked before the body is read. */
 export interface Requirement {
-  /** The key must have this scope (403); `any` is content with whichever it has. */
+  /** The scope the key must have (403); `any`: whichever it has. */
   readonly scope: Scope | 'any';
   /** Whether the key must name an organization (401). Default true. */
   readonly organization?: boolean;
   /** The largest body, in bytes (413). Default 65,536. */
   readonly bodyLimit?: number;
   /**
-   * The body arrives as the `Buffer` that was sent, unparsed. Taken as `application/json`,
-   * `application/cloudevents+json` and `application/cloudevents-batch+json`; what else is sent is a 415. The media type
-   * is in the request's `content-type` header, an absent body is `undefined`.
+   * Hands over the body as the `Buffer` that was sent, unparsed; `undefined` if empty. Accepts `application/json`,
+   * `application/cloudevents+json` and `application/cloudevents-batch+json`; anything else is a 415. The media type is
+   * in the request's `content-type` header.
    */
   readonly rawBody?: boolean;
-  /** How large the structure of the JSON may be (400), for bodies of megabytes. Default: as the bytes allow. */
+  /** Bounds on the structure of the JSON (400), for bodies of megabytes. Default: none beyond the bytes. */
   readonly json?: JsonBounds;
 }
 
@@ -30,23 +30,23 @@ declare module 'fastify' {
     access?: Requirement;
   }
   interface FastifyRequest {
-    /** What the route asks of its caller; set once that has been checked, as the next one. */
+    /** What the route requires of its caller; set once it has been checked, like `caller`. */
     access: Requirement | null;
     answer: ServerResponse | null;
   }
 }
 
-/** What every route with `@Access` may answer, in the same words. */
+/** Errors that any route with `@Access` may answer, worded the same everywhere. */
 export const SHARED_FAILURES: Readonly<Record<number, string>> = {
   401: 'The key is missing, unknown, malformed, revoked or expired, or names no organization.',
-  414: 'The address is longer than 8,192 bytes.',
+  414: 'The URL exceeds 8,192 bytes.',
   429: 'Too many requests with this key, or over 16 MiB of bodies at once; `Retry-After` says when to try again.',
-  500: 'A fault of the service. Its log has the details under the `X-Request-Id` of the answer.',
-  503: 'The log or the database did not answer; trying again after `Retry-After` seconds is safe.',
+  500: 'An internal error. The log has the details under `X-Request-Id`.',
+  503: 'The log or the database did not answer; it is safe to retry after `Retry-After` seconds.',
 };
 
 /**
- * Who may call the route. Every route under `/v2` carries it; one that does not stops the start.
+ * Declares who may call the route. A route under `/v2` without it stops the start.
  *
  *     @Get()
  *     @Access({ scope: 'read' })
@@ -57,11 +57,11 @@ export const Access = (requirement: Requirement): MethodDecorator =>
     RouteConfig({ access: requirement }),
     ApiSecurity('key'),
     ...Object.entries(SHARED_FAILURES).map(([status, description]) => ApiFailure(Number(status), description)),
-    ApiFailure(400, 'The request is not what it must be; `issues` says where.'),
+    ApiFailure(400, 'The request is invalid; `issues` says where.'),
     ...(requirement.scope === 'any'
       ? []
       : [ApiFailure(403, `The key lacks the scope \`${requirement.scope}\`, or the organization may not do this.`)]),
-    // Taken out again where a route takes no body.
+    // Removed from the description of routes without a body.
     ApiFailure(413, `The body is larger than ${(requirement.bodyLimit ?? BODY_LIMIT).toLocaleString('en')} bytes.`),
-    ApiFailure(415, 'The body is of another media type, or packed in another way, than the route takes.'),
+    ApiFailure(415, 'The route does not accept this media type or content encoding.'),
   );

@@ -9,7 +9,7 @@ import type { TimeSlices } from '../../cooperative/time-slices.js';
 import { type Caller, laneOf } from './caller.js';
 import type { Unauthenticated } from './unauthenticated.js';
 
-/** Lets a request on to a route, or says why not, before a byte of its body is read; each caller in its turn. */
+/** Lets a request through to its route, or rejects it before a byte of its body is read; callers take turns. */
 export const checkAccess = (
   access: Requirement,
   keys: ApiKeyVerifier,
@@ -20,7 +20,7 @@ export const checkAccess = (
   const { scope, organization = true } = access;
   const check = (caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): void => {
     if (caller === undefined || (organization && caller.organization === undefined)) throw new Unauthorized();
-    // Before it may be refused: the access log names whose request it was.
+    // Set before a possible rejection: the access log names the key.
     request.caller = caller;
     const allowance = limit.take(caller.keyId);
     if (allowance !== undefined) {
@@ -47,7 +47,7 @@ export const checkAccess = (
       return refuse(error, request, reply);
     }
     slices.begin(laneOf(caller), () => {
-      // The client has left meanwhile.
+      // The client has left in the meantime.
       if (request.raw.socket.destroyed) return;
       try {
         check(caller, request, reply);

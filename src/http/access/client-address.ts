@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * What limits count by. IPv4 written as IPv6 is the same client, and a network of 64 bits is the least that one client
- * of IPv6 has. What is no address, as a proxy may send, is counted together.
+ * The client that limits count by. An IPv4-mapped IPv6 address is the IPv4 client; the smallest IPv6 client is a /64
+ * network. Strings that are not addresses, as a proxy may send, count as one client.
  */
 export const clientOf = (address: string): string => {
   if (!ipaddr.isValid(address)) return 'unknown';

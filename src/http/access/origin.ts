@@ -2,10 +2,10 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { traceparentOf } from '../trace-parent.js';
 
-/** What an event's metadata keeps of the request that caused it. */
+/** What an event's metadata records about the request that caused it. */
 export interface Origin {
   readonly keyId?: string;
-  /** W3C Trace Context, as it was sent. */
+  /** W3C Trace Context, as sent. */
   readonly traceparent?: string;
 }
 

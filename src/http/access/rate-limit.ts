@@ -1,6 +1,6 @@
 const WINDOW_MS = 60_000;
 
-/** What a key has left in this minute. */
+/** What a key has left in the current minute. */
 export interface Allowance {
   readonly limit: number;
   readonly remaining: number;
@@ -16,15 +16,15 @@ interface Counts {
 }
 
 /**
- * A fixed window of one minute for each key, in this process. All windows end together, so that one sweep forgets
- * them; a key can so send at most two limits' worth around a border.
+ * A fixed window of one minute per key, in this process. All windows end together, so that one sweep clears them;
+ * across a boundary a key can therefore send up to twice the limit.
  */
 export class RateLimit {
   private windowEnds = 0;
 
   /**
    * @param limit requests per key and minute; 0 means no limit
-   * @param used where they are counted; bounded where anybody can invent keys
+   * @param used the counters; bounded if clients can invent keys
    */
   constructor(
     private readonly limit: number,
@@ -32,7 +32,7 @@ export class RateLimit {
     private readonly used: Counts = new Map<string, number>(),
   ) {}
 
-  /** Counts one request of a key; undefined where there is no limit. */
+  /** Counts one request of a key; undefined if there is no limit. */
   take(keyId: string): Allowance | undefined {
     if (this.limit === 0) return undefined;
     const now = this.now();

@@ -5,19 +5,20 @@ import { clientOf } from './client-address.js';
 import type { ApiKeyVerifier } from './api-key-verifier.js';
 import { RateLimit } from './rate-limit.js';
 
-/** Addresses remembered at once; the one not heard of for longest is forgotten first. About 4 MB. */
+/** Addresses remembered; beyond, the least recently seen is dropped. About 4 MB. */
 const MAX_ADDRESSES = 20_000;
 
-const MESSAGE = 'Too many requests from this address without a good key; Retry-After says when to try again';
+const MESSAGE =
+  'Too many requests from this address without a valid key; retry after the number of seconds in Retry-After';
 
 /**
- * Limits requests without a good key by the address they come from. Those with one are limited by the key alone, so
- * that nobody behind the same address can have them refused.
+ * Limits requests without a valid key by client address. Requests with one are limited by the key alone, so that nobody
+ * behind the same address can get them rejected.
  */
 export class Unauthenticated {
   private readonly limit: RateLimit;
 
-  /** @param perMinute requests per IPv4 address, or IPv6 network of 64 bits, and minute; 0 means no limit */
+  /** @param perMinute requests per minute and IPv4 address or IPv6 /64 network; 0 means no limit */
   constructor(
     perMinute: number,
     private readonly keys: ApiKeyVerifier,
@@ -25,13 +26,13 @@ export class Unauthenticated {
     this.limit = new RateLimit(perMinute, Date.now, new LRUCache<string, number>({ max: MAX_ADDRESSES }));
   }
 
-  /** Counts a request that has shown no good key; the refusal where there have been too many. */
+  /** Counts a request without a valid key; returns the rejection if there have been too many. */
   take(request: FastifyRequest): TooManyRequests | undefined {
     const allowance = this.limit.take(clientOf(request.ip));
     return allowance?.exceeded ? new TooManyRequests(allowance.resetSeconds, MESSAGE) : undefined;
   }
 
-  /** The same where no key is asked for: one that is good is not counted. */
+  /** The same on a route that requires no key: a request with a valid one is not counted. */
   takeUnlessKeyed(request: FastifyRequest): TooManyRequests | undefined {
     return this.hasGoodKey(request) ? undefined : this.take(request);
   }

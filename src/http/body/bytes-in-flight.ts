@@ -4,12 +4,12 @@ import { TooManyRequests } from '../errors/error-response.js';
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * The bytes of bodies that are being received or worked on, of each key and in all. Of a key those count that are
- * announced, in all those that have arrived: announcing alone keeps nobody else out.
+ * Bytes of request bodies being received or processed, per key and in total. A key is charged for what it announces,
+ * the total for what has arrived: announcing alone keeps nobody else out.
  */
 export class BytesInFlight {
   private arrived = 0;
-  /** Kept for good: keys are few, and to add and remove them costs every request. */
+  /** Entries stay: keys are few, and adding and removing them would cost every request. */
   private readonly ofKeys = new Map<string, { bytes: number }>();
 
   constructor(
@@ -29,7 +29,7 @@ export class BytesInFlight {
 
   /**
    * @returns bytes
-   * @throws Unavailable where there is no room for so much in all
+   * @throws Unavailable if they exceed the total
    */
   checked(bytes: number): number {
     if (this.arrived + bytes > this.mostInAll)
@@ -44,7 +44,7 @@ export class BytesInFlight {
     if (ofKey.bytes + bytes > this.mostOfKey)
       throw new TooManyRequests(
         RETRY_AFTER_SECONDS,
-        `The bodies sent at once with this key are larger than ${this.mostOfKey} bytes; try again`,
+        `Concurrent request bodies with this key exceed ${this.mostOfKey} bytes; try again`,
       );
     ofKey.bytes += bytes;
   }
@@ -56,7 +56,7 @@ export class BytesInFlight {
   }
 }
 
-/** What the body of one request holds, until it is answered. */
+/** The bytes charged for one request's body, until it is answered. */
 export class Share {
   private reserved = 0;
   private arrived = 0;
@@ -67,7 +67,7 @@ export class Share {
   ) {}
 
   /**
-   * Before anything is read.
+   * Called before anything is read.
    * @throws TooManyRequests, Unavailable
    */
   announce(bytes: number): void {
@@ -95,7 +95,7 @@ export class Share {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the body holds; null until it is read. */
+    /** What the body is charged; null until it is read. */
     share: Share | null;
   }
 }

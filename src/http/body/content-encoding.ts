@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { UnsupportedMediaTypeException } from '@nestjs/common';
 
 /**
- * Whether a body is packed with gzip.
- * @throws UnsupportedMediaTypeException where it is packed with anything else
+ * Whether a body is compressed with gzip.
+ * @throws UnsupportedMediaTypeException for any other coding
  */
 export const isGzip = (headers: IncomingHttpHeaders): boolean => {
   const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase();

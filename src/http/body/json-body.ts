@@ -11,7 +11,7 @@ type Done = (error: Error | null, body?: unknown) => void;
 
 const CLOUD_EVENTS = ['application/cloudevents+json', 'application/cloudevents-batch+json'];
 
-/** A body as it was sent; undefined where it is empty. */
+/** The raw body; undefined if it is empty. */
 const readBytes = (request: FastifyRequest, slices: TimeSlices, done: Done): void => {
   const pieces: Buffer[] = [];
   readBody(
@@ -33,8 +33,8 @@ const decode = (decoder: TextDecoder, piece?: Uint8Array, stream = false): strin
 };
 
 /**
- * A body as text. It is decoded, and its structure watched, while it arrives: at the end that would take too long. Most
- * arrive in one piece, which needs no decoder of its own.
+ * The body as text. Decoding and the check of its structure happen as chunks arrive: at the end they would take too
+ * long. Most bodies are one chunk, which needs no decoder of its own.
  */
 const readText = (
   request: FastifyRequest,
@@ -63,11 +63,11 @@ const readText = (
   });
 };
 
-/** How bodies are read: JSON in strict UTF-8, or the bytes where the route asks for them. Nothing else is taken. */
+/** Reads bodies as JSON in strict UTF-8, or as bytes if the route asks for them; nothing else is accepted. */
 export const readJsonBodies = (instance: FastifyInstance, slices: TimeSlices): void => {
   const inFlight = new BytesInFlight(MAX_BYTES_OF_KEY, MAX_BYTES_IN_ALL);
   instance.removeAllContentTypeParsers();
-  // `__proto__` and `constructor.prototype` are dropped, so that no copy of the body can change a prototype.
+  // `__proto__` and `constructor.prototype` are dropped, so that copying the body cannot change a prototype.
   const parse = instance.getDefaultJsonParser('remove', 'remove');
 
   instance.addContentTypeParser('application/json', (request: FastifyRequest, _: unknown, done: Done) => {
@@ -75,10 +75,10 @@ export const readJsonBodies = (instance: FastifyInstance, slices: TimeSlices): v
     if (request.access?.rawBody === true) return readBytes(request, slices, done);
     readText(request, slices, (error, text) => {
       if (error !== null) return done(error);
-      // Of an empty body every field is missing; clients send the header with a DELETE that has no body.
+      // An empty body counts as missing fields: clients send the header with a DELETE that has no body.
       if (text === '') return done(null, undefined);
       if (text.length <= BODY_LIMIT) return void parse(request, text, done);
-      // Megabytes take milliseconds: in the caller's turn.
+      // Megabytes take milliseconds to parse, so it waits for the caller's turn.
       slices.begin(laneOf(request.caller ?? undefined), () => void parse(request, text, done));
     });
   });

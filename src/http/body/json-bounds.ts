@@ -1,10 +1,10 @@
 import { Invalid } from '../../errors.js';
 
-/** How large the structure of a JSON text may be. */
+/** Bounds on the structure of a JSON text. */
 export interface JsonBounds {
-  /** Levels of arrays and objects. */
+  /** Nesting levels of arrays and objects. */
   readonly depth: number;
-  /** Values, names included. */
+  /** Values, property names included. */
   readonly values: number;
 }
 
@@ -12,8 +12,8 @@ const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Watches a JSON text while its bytes arrive. To parse megabytes of brackets takes seconds and a hundred times their
- * memory; within bounds it is a matter of milliseconds. Whether the text is JSON at all is for the parser to find out.
+ * Bounds a JSON text while its bytes arrive. Parsing megabytes of brackets takes seconds and a hundred times their
+ * memory; within bounds, milliseconds. Whether it is valid JSON is left to the parser.
  */
 export class BoundedJson {
   private depth = 0;
@@ -23,9 +23,9 @@ export class BoundedJson {
 
   constructor(private readonly bounds: JsonBounds) {}
 
-  /** @throws Invalid at the first byte that passes a bound */
+  /** @throws Invalid at the first byte that exceeds a bound */
   watch(bytes: Uint8Array): void {
-    // Local, and by index: this is most of what reading a body costs.
+    // Local variables and an index loop: this is most of the cost of reading a body.
     let { inString, escaped } = this;
     for (let i = 0; i < bytes.length; i += 1) {
       const byte = bytes[i]!;
@@ -48,6 +48,6 @@ export class BoundedJson {
 
   private count(): void {
     this.values += 1;
-    if (this.values > this.bounds.values) throw new Invalid(`The body holds more than ${this.bounds.values} values`);
+    if (this.values > this.bounds.values) throw new Invalid(`The body has more than ${this.bounds.values} values`);
   }
 }

@@ -8,11 +8,11 @@ type OnSend = (
   done: (error?: Error | null, payload?: unknown) => void,
 ) => void;
 
-/** In UTF-16 units. Less is one packet either way. */
+/** In UTF-16 units. Smaller answers fit one packet anyway. */
 const WORTH_PACKING = 1024;
-/** Nearly as small as the default level makes it, in half the time. */
+/** Almost as small as the default level, in half the time. */
 const LEVEL = 4;
-/** Node has four threads for this, for files and for looking up hosts; beyond, answers are sent as they are. */
+/** Node's four pool threads also serve files and DNS lookups; beyond this, answers are sent uncompressed. */
 const MAX_AT_ONCE = 2;
 
 const takesGzip = (acceptEncoding: string): boolean =>
@@ -25,7 +25,7 @@ const takesGzip = (acceptEncoding: string): boolean =>
       return name === 'gzip' && Number(weight ?? 1) > 0;
     });
 
-/** Packs answers of text with gzip, in Node's threads, for clients that accept it. */
+/** Compresses text answers with gzip, in Node's thread pool, for clients that accept it. */
 export const createPacker = (): OnSend => {
   let underWay = 0;
   return (request, reply, payload, done) => {

@@ -11,10 +11,10 @@ const UNPACKED_PIECE = 64 * 1024;
 const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
 
 /**
- * Reads the body of a request piece by piece, unpacked where it is packed. Who waits for `100 Continue` gets it here,
- * where everything that can be known of a body beforehand is good.
- * @param take gets each piece; what it throws ends the reading
- * @param done called once, with why the body is not taken
+ * Reads a request body in chunks, decompressed if necessary. A client waiting for `100 Continue` gets it here, once
+ * everything that can be checked in advance has been.
+ * @param take gets each chunk; if it throws, reading ends
+ * @param done called once, with the reason if the body is rejected
  * @throws UnsupportedMediaTypeException, FST_ERR_CTP_BODY_TOO_LARGE, TooManyRequests, Unavailable: nothing is read
  */
 export const readBody = (
@@ -53,7 +53,7 @@ export const readBody = (
     } catch (error) {
       return end(error as Error);
     }
-    // Node reads up to 2 MiB of a connection before it looks at the next one.
+    // Node reads up to 2 MiB of one connection before it turns to the next.
     if (slices.isOver()) {
       source.pause();
       slices.begin(lane, () => source.resume());
@@ -70,7 +70,7 @@ export const readBody = (
     ?.on('data', onPiece)
     .on('drain', () => raw.resume())
     .on('end', () => end(null))
-    .on('error', () => end(new Invalid('The body is not what gzip makes')));
+    .on('error', () => end(new Invalid('The body is not valid gzip')));
   raw
     .on('data', onData)
     .on('end', () => (gunzip === undefined ? end(null) : gunzip.end()))

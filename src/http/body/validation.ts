@@ -8,18 +8,18 @@ type Dto = new () => Fields;
 /** What a DTO declares of one field. */
 interface Field {
   readonly name: string;
-  /** Whether its rules count, as `@IsOptional` says. */
+  /** Whether the rules apply, according to `@IsOptional`. */
   readonly conditions: readonly ((dto: Fields, value: unknown) => boolean)[];
-  /** Undefined: there are rules that only class-validator itself can try. */
+  /** Undefined: some rules can only be run by class-validator itself. */
   readonly rules: readonly ((dto: Fields, value: unknown) => boolean)[] | undefined;
 }
 
-/** What Nest says of a parameter that has no class of its own. */
+/** What Nest reports for a parameter without a class of its own. */
 const PLAIN: ReadonlySet<unknown> = new Set([String, Boolean, Number, Array, Object, undefined]);
 
 const RULES = { stopAtFirstError: true, validationError: { target: false, value: false } } as const;
 
-/** The rules of a DTO, looked up once: class-validator looks them all up with every request. */
+/** A DTO's rules, collected once; class-validator collects them for every request. */
 const declaredFields = (dto: Dto): Field[] => {
   const storage = getMetadataStorage();
   const declared = storage.getTargetValidationMetadatas(dto, '', false, false);
@@ -42,7 +42,7 @@ const declaredFields = (dto: Dto): Field[] => {
   });
 };
 
-/** Whether every rule is kept. False may also mean that only class-validator itself can tell. */
+/** Whether all rules hold. False may also mean that only class-validator itself can tell. */
 const isGood = (dto: Fields, fields: readonly Field[]): boolean =>
   fields.every(({ name, conditions, rules }) => {
     const value = dto[name];
@@ -54,11 +54,11 @@ const messagesOf = (errors: readonly ValidationError[]): string[] =>
   errors.flatMap((error) => [...Object.values(error.constraints ?? {}), ...messagesOf(error.children ?? [])]);
 
 /**
- * Checks what a DTO declares, with class-validator's rules; the decorators' texts are the answer. Nothing is converted.
+ * Validates a DTO with class-validator's rules; their messages become the answer. Nothing is converted.
  *
- * Only declared fields are copied, as they are. Nest's own ValidationPipe first transforms everything that was sent,
- * unknown fields too, by recursion: a few kilobytes of brackets end in a stack overflow, and megabytes of them keep the
- * process busy for minutes. DTOs are therefore flat: a declared field that holds objects checks them itself.
+ * Only declared fields are copied. Nest's ValidationPipe first transforms everything that was sent, unknown fields
+ * included, recursively: a few kilobytes of brackets overflow the stack, and megabytes block the process for minutes.
+ * DTOs are therefore flat: a declared field that holds objects validates them itself.
  */
 @Injectable()
 export class DtoValidation implements PipeTransform {
@@ -68,7 +68,7 @@ export class DtoValidation implements PipeTransform {
     if (type === 'custom' || PLAIN.has(metatype)) return sent;
     const dto = new (metatype as Dto)();
     const fields = this.fieldsOf(metatype as Dto);
-    // What is no object has none of the fields, and is told so.
+    // Anything but an object fails as if all fields were missing.
     if (typeof sent === 'object' && sent !== null)
       for (const { name } of fields) if (Object.hasOwn(sent, name)) dto[name] = (sent as Fields)[name];
     if (fields.length > 0 && isGood(dto, fields)) return dto;

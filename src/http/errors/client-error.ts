@@ -12,7 +12,7 @@ import { timedOut } from '../request-end.js';
 
 const LINE_FEED = 10;
 
-/** Node reports one overflow for address and headers; the first line of what was sent tells which of them it was. */
+/** Node has one overflow error for URL and headers; the first line of the packet tells which it was. */
 const overflowStatus = (packet: unknown): 414 | 431 => {
   const firstLineEnds = Buffer.isBuffer(packet) ? packet.indexOf(LINE_FEED) : 0;
   return firstLineEnds === -1 || firstLineEnds > MAX_URI_LENGTH ? 414 : 431;
@@ -34,12 +34,15 @@ const answerRaw = (socket: Duplex, status: number, id: string = randomUUID(), he
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n` +
       `X-Request-Id: ${id}\r\n${ALWAYS}Content-Type: application/json; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n${headers}Connection: close\r\n\r\n${body}`,
-    // A peer that never reads must not keep the socket.
+    // A peer that never reads must not keep the socket open.
     () => socket.destroy(),
   );
 };
 
-/** Answers what Node could not read as a request, and ends the connection: nobody knows where the next one begins. */
+/**
+ * Answers bytes that Node could not parse as a request, and closes the connection: where the next request begins is
+ * unknown.
+ */
 export const onClientError = (error: ConnectionError, socket: Duplex): void => {
   const response = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
   if (error.code === 'ECONNRESET' || !socket.writable || response?.headersSent || hasLastAnswer(socket)) {
@@ -49,16 +52,16 @@ export const onClientError = (error: ConnectionError, socket: Duplex): void => {
   const status = statusOf(error);
   const id = response ? requestIdOf(response.req) : randomUUID();
   if (status === 408) timedOut(socket, id);
-  // A request that has been routed is logged with its route, when its connection closes.
+  // A routed request is logged with its route when its connection closes.
   if (!response) (socket as { server?: Server }).server?.emit('unreadRequest', status, id);
   answerRaw(socket, status, id);
 };
 
-/** What Node would answer without a body, or not at all. */
+/** Answers what Node would answer without a body, or not at all. */
 export const handleRawNodeEvents = (server: Server): void => {
   server.on('connect', (_request, socket) => answerRaw(socket, 405, randomUUID(), 'Allow: GET, POST\r\n'));
-  // Asked for where the body is read, once its sender may send it.
+  // Sent when the body is read, once it may be.
   server.on('checkContinue', (request, response) => server.emit('request', request, response));
-  // An expectation we do not know is no reason to refuse the request.
+  // An unknown expectation does not invalidate the request.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 };

@@ -3,19 +3,19 @@ import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { BODY_LIMIT } from '../limits.js';
 
-/** Twice the largest body of a route. */
+/** Twice the largest body of any route. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** The request of a connection that was answered before its body had arrived. */
+/** The request on a connection that was answered before its body had arrived. */
 const answeredEarly = new WeakMap<object, IncomingMessage>();
-/** Connections whose last answer has been given. */
+/** Connections whose last answer has been sent. */
 const closing = new WeakSet();
 
-/** Whether nothing may be answered on the connection now: its peer would take it for the answer to something else. */
+/** Whether the connection must not carry another answer: the peer would match it to the wrong request. */
 export const hasLastAnswer = (socket: object): boolean =>
   closing.has(socket) || answeredEarly.get(socket)?.complete === false;
 
-/** Reads a body and throws it away. Read from now on, because Node counts nothing of a body that nobody has asked for. */
+/** Reads and discards a body. Reading starts now, because Node does not count bytes that nobody consumes. */
 const discard = (request: IncomingMessage, socket: Socket): void => {
   let left = MAX_BYTES;
   request.on('data', (chunk: Buffer) => {
@@ -25,10 +25,10 @@ const discard = (request: IncomingMessage, socket: Socket): void => {
 };
 
 /**
- * Called before a request is refused whose body may not have arrived: sees to it that the answer does. Were the
- * connection closed at once, the kernel would reset it, and a client that reads only after it has written everything
- * would find the answer gone (RFC 9112, 9.6). A short body is read to its end and the connection kept; any other is read
- * and thrown away up to 16 MiB, then the connection is closed. The server's time limit for a request holds for both.
+ * Called before a request is rejected whose body may still be arriving, so that the answer reaches the client. If the
+ * connection were closed at once, the kernel would reset it, and a client that writes everything before it reads would
+ * lose the answer (RFC 9112, 9.6). A short body is read to its end and the connection kept; any other is discarded up
+ * to 16 MiB, then the connection is closed. The server's request timeout applies to both.
  */
 export const letAnswerArrive = (request: IncomingMessage, reply: FastifyReply): void => {
   if (request.complete) return;
@@ -41,7 +41,7 @@ export const letAnswerArrive = (request: IncomingMessage, reply: FastifyReply): 
     discard(request, socket);
   }
   answeredEarly.set(socket, request);
-  // Node calls this once the last answer of a connection has been written.
+  // Node calls this after the last answer on a connection.
   socket.destroySoon = () => {
     if (request.complete) Socket.prototype.destroySoon.call(socket);
     else request.once('end', () => Socket.prototype.destroySoon.call(socket));

@@ -1,38 +1,38 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ERROR_CODES } from './error-codes.js';
 
-/** One thing that is wrong with a request. */
+/** One problem with a request. */
 export class Issue {
   /**
-   * What is wrong, where, and what it must be.
+   * What is wrong, where, and what is expected.
    * @example "data.updatedAt must be an RFC 3339 time with an offset"
    */
   message!: string;
 }
 
-/** One of many things that were sent, refused. */
+/** One rejected item of a batch. */
 export class RejectionDto {
-  /** Its place in the request, from 0. */
+  /** Its index in the request, from 0. */
   @ApiProperty({ type: 'integer', minimum: 0, example: 0 })
   index!: number;
   /** Its id, if it has one. */
   id?: string;
-  /** Everything that is wrong with it. */
+  /** Every problem found in it. */
   issues!: Issue[];
 }
 
-/** The one body of every error. */
+/** The body of every error. */
 export class ErrorBody {
   /** The kind of error: one per status. */
   @ApiProperty({ enum: Object.values(ERROR_CODES), example: 'BAD_REQUEST' })
   code!: string;
   /**
-   * One sentence for the person who reads it.
+   * One sentence for people.
    * @example "Group name is required"
    */
   message!: string;
-  /** Of a batch of events that was refused as a whole. */
+  /** The rejected events of a batch that was rejected as a whole. */
   rejected?: RejectionDto[];
-  /** Everything that is wrong, where there is more to say than the message does. */
+  /** Every problem found, if the message does not cover them. */
   issues?: Issue[];
 }

@@ -1,4 +1,4 @@
-/** What each status is called in the `code` of an error. */
+/** The `code` of each error status. */
 export const ERROR_CODES: Readonly<Record<number, string>> = {
   400: 'BAD_REQUEST',
   401: 'UNAUTHORIZED',

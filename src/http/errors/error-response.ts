@@ -15,45 +15,45 @@ import { letAnswerArrive } from './early-answer.js';
 import type { ErrorBody } from './error-body.dto.js';
 import { ERROR_CODES } from './error-codes.js';
 
-export const ROUTE_NOT_FOUND = 'There is nothing at this address';
+export const ROUTE_NOT_FOUND = 'Route not found';
 
-/** What is said of the errors that Fastify and Node find; their own words would be an implementation's. */
+/** Messages for errors of Fastify and Node, whose own would expose the implementation. */
 const SENTENCES: Readonly<Record<number, string>> = {
   400: 'The request could not be read',
-  405: 'The method is not allowed here',
+  405: 'Method not allowed',
   408: 'The request did not arrive in time',
   413: 'The body is too large',
-  414: 'The address is longer than 8,192 bytes',
+  414: 'The URL exceeds 8,192 bytes',
   415: 'The body must be sent as Content-Type: application/json',
   431: 'The headers are larger than 16 KiB',
   500: 'Internal error',
 };
 
-/** Said where a route takes its body as the bytes that were sent. */
+/** For routes that take the body as raw bytes. */
 const EVENTS_EXPECTED =
   'Send application/cloudevents-batch+json, application/cloudevents+json, or application/json with ce- headers, in UTF-8';
 
-/** Fastify's own codes where the status alone would say too little. */
+/** Fastify's own codes, if the status alone would say too little. */
 const FASTIFY_SENTENCES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as Content-Length says',
-  FST_ERR_BAD_URL: 'The address holds a percent sign that begins no escape',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'Body length does not match Content-Length',
+  FST_ERR_BAD_URL: 'The URL has an invalid percent escape',
 };
 
-/** Too many requests: with one key, of one organization, or from one address without a good key. */
+/** A limit of a key, an organization or, without a valid key, an address was exceeded. */
 export class TooManyRequests extends Error {
   constructor(
     readonly retryAfterSeconds: number,
-    message = 'Too many requests with this key; go on after the seconds that Retry-After says',
+    message = 'Rate limit exceeded for this key; retry after the number of seconds in Retry-After',
   ) {
     super(message);
   }
 }
 
-/** The path exists, but not for this method. */
+/** The path exists, but not with this method. */
 export class MethodNotAllowed extends Error {
   constructor(readonly allow: string) {
-    super(`The method is not allowed here; allowed: ${allow}`);
+    super(`Method not allowed; allowed: ${allow}`);
   }
 }
 
@@ -77,14 +77,14 @@ interface ErrorResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** RFC 9110 asks for a challenge with each 401. Nobody has registered a scheme for keys; this one's name is common. */
+/** RFC 9110 requires a challenge with each 401. No scheme is registered for API keys; this name is common. */
 const CHALLENGE = { 'www-authenticate': 'ApiKey realm="threat-protection"' };
-/** Beside an answer that is the first one to its `Idempotency-Key` again. */
+/** Sent with a repeated answer to an `Idempotency-Key`. */
 export const REPLAYED = { 'idempotent-replayed': 'true' };
 
 const retryAfter = (seconds: number): Record<string, string> => ({ 'retry-after': String(seconds) });
 
-/** The error that the framework wrapped, or itself. Errors of Fastify arrive as Nest's exceptions and bare. */
+/** The original error. Fastify's errors arrive both wrapped in Nest's exceptions and bare. */
 const unwrapped = (error: unknown): unknown =>
   error instanceof HttpException && error.cause instanceof Error ? error.cause : error;
 
@@ -111,7 +111,7 @@ const toResponse = (thrown: unknown): ErrorResponse => {
   if (isFastifyError(error) && error.statusCode < 500)
     return { status: error.statusCode, message: FASTIFY_SENTENCES[error.code] };
   if (error instanceof HttpException && error.getStatus() < 500)
-    // Nest's own 404 repeats the address; ours are the named errors above.
+    // Nest's own 404 repeats the URL; this service's errors are the named ones above.
     return { status: error.getStatus(), message: error.getStatus() === 404 ? ROUTE_NOT_FOUND : error.message };
   return { status: 500 };
 };
@@ -124,24 +124,24 @@ const outage = { nextLineAt: 0, unsaid: 0 };
 const log = (status: number, error: unknown, { method, url, id }: FastifyRequest): void => {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const text = cause instanceof Error ? (status === 500 && cause.stack) || cause.message : String(cause);
-  // The query is left out: it may hold what somebody took for a place to put a key.
+  // Without the query, into which somebody may have put a key.
   const path = JSON.stringify(/^[^?]*/.exec(url)![0]);
   const line = `${method} ${path} answered ${status}, request ${id}: ${text}`;
   if (status === 500) return logger.error(line);
-  // While the database is away every request says the same, thousands a second.
+  // While the database is unavailable, thousands of requests per second would log the same.
   const now = Date.now();
   if (now < outage.nextLineAt) return void outage.unsaid++;
   logger.warn(outage.unsaid === 0 ? line : `${line} (and ${outage.unsaid} more before it)`);
   Object.assign(outage, { nextLineAt: now + OUTAGE_LINE_EVERY_MS, unsaid: 0 });
 };
 
-/** Answers a request with an error: the only place that knows which status each error is. */
+/** Answers a request with an error; the only place that maps errors to statuses. */
 export const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
   const { status, message, issues, rejected, headers } = toResponse(error);
   if (status >= 500) log(status, error, request);
   if (reply.sent) return;
   letAnswerArrive(request.raw, reply);
-  // A handler may have named another media type before it failed.
+  // A handler may have set another media type before it failed.
   reply.removeHeader('content-type');
   if (headers) void reply.headers(headers);
   const sentence = status === 415 && request.access?.rawBody === true ? EVENTS_EXPECTED : undefined;

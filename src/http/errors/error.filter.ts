@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common'
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { sendError } from './error-response.js';
 
-/** Every error of a handler, a pipe or Fastify itself ends here and becomes the flat body. */
+/** Turns every error of a handler, a pipe or Fastify itself into the error body. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {

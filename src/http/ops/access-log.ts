@@ -4,22 +4,22 @@ import { Counter, Registry } from 'prom-client';
 import { Config } from '../../config.js';
 import { traceIdOf, traceparentOf } from '../trace-parent.js';
 
-/** Lines wait this long for others to be written with. Milliseconds. */
+/** How long lines wait to be written together. ms */
 const FLUSH_EVERY_MS = 100;
-/** In UTF-16 units; every line is ASCII, so in bytes too. */
+/** In UTF-16 units; lines are ASCII, so in bytes too. */
 const MAX_WAITING = 64 * 1024;
 
-/** Where the lines go. */
+/** The destination of the lines. */
 export abstract class AccessLogOutput {
-  /** @returns false where it did not take the text, because what it was given before has not been read yet */
+  /** @returns false if it did not take the text because earlier text has not been read yet */
   abstract write(text: string): boolean;
 }
 
 const orNull = (value: string | undefined): string => (value === undefined ? 'null' : `"${value}"`);
 
 /**
- * One line of JSON a request, written when it has ended. Nothing of it needs escaping: the route is the pattern, never
- * the path that was asked; method, request id, key id, organization and trace id are checked where they are read.
+ * One line of JSON per request, written when it has ended. Nothing needs escaping: the route is the pattern, never the
+ * requested path; method, request id, key id, organization and trace id are validated where they are read.
  */
 @Injectable()
 export class AccessLog implements OnApplicationShutdown {
@@ -39,12 +39,12 @@ export class AccessLog implements OnApplicationShutdown {
     this.isOn = config.accessLog;
     this.lost = new Counter({
       name: 'access_log_lost_lines_total',
-      help: 'Lines of the access log that were dropped because nobody read standard output',
+      help: 'Lines of the access log that were dropped because standard output was not read',
       registers: [registry],
     });
   }
 
-  /** @param route the pattern of the route; `none` where the request had none */
+  /** @param route the route's pattern; `none` without a route */
   add(route: string, status: number, ms: number, reply: FastifyReply): void {
     if (!this.isOn) return;
     const { request } = reply;
@@ -59,7 +59,7 @@ export class AccessLog implements OnApplicationShutdown {
     );
   }
 
-  /** A request that never became one: Node could not read it, and we answered in its place. */
+  /** Logs input that Node could not parse as a request, and that was answered anyway. */
   addUnread(status: number, requestId: string): void {
     if (!this.isOn) return;
     this.append(

@@ -7,13 +7,13 @@ import { Health, Liveness } from './health.dto.js';
 import { ProjectionLags } from './projection-lag.js';
 import { Readiness, type Report } from './readiness.js';
 
-/** A projection further behind than this is worth a look. */
+/** A projection further behind than this deserves a look. */
 const DEGRADED_AFTER_SECONDS = 10;
 
-/** Answers with a report, so that a balancer understands its status alone. */
+/** Answers with a report, in a status that a load balancer understands without the body. */
 export const answerReport = (report: Report, reply: FastifyReply): Report => {
   if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
-  // Said here too: the request may have come before the signal, and the report after it.
+  // Set here too: the request may have arrived before the signal, and the report been made after it.
   if (report.status === 'stopping') void reply.header('connection', 'close');
   return report;
 };
@@ -36,23 +36,23 @@ export class HealthController {
     readiness.register('readModels', async () => {
       const projections = await lags.read();
       const ill = projections.some(({ parked, lagSeconds }) => parked > 0 || lagSeconds > DEGRADED_AFTER_SECONDS);
-      // A position may be greater than a number in JSON holds, for whoever reads it.
+      // A string: a position may exceed the integers that JSON readers keep exact.
       const shown = projections.map((projection) => ({ ...projection, position: String(projection.position) }));
       return { state: ill ? 'degraded' : 'ok', detail: { projections: shown } };
     });
   }
 
   @Get('live')
-  @ApiOperation({ summary: 'Whether the process answers' })
-  @ApiOkResponse({ type: Liveness, description: 'It does.' })
+  @ApiOperation({ summary: 'Whether the process responds' })
+  @ApiOkResponse({ type: Liveness, description: 'It responds.' })
   getLiveness(): Liveness {
     return { status: 'live' };
   }
 
   @Get('ready')
-  @ApiOperation({ summary: 'Whether this process should be sent requests, and how each part does' })
-  @ApiOkResponse({ type: Health, description: 'It should; `degraded` where an operator should look.' })
-  @ApiServiceUnavailableResponse({ type: Health, description: 'A part is away, or the process is stopping.' })
+  @ApiOperation({ summary: 'Whether this process should receive requests, and the state of each part' })
+  @ApiOkResponse({ type: Health, description: 'It should; with `degraded`, an operator should look.' })
+  @ApiServiceUnavailableResponse({ type: Health, description: 'A part is unavailable, or the process is stopping.' })
   async getReadiness(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const report = await this.readiness.report();
     return answerReport(this.config.opsPort === undefined ? report : withoutDetails(report), reply);

@@ -1,11 +1,11 @@
-/** How one part of the service does. */
+/** The state of one part of the service. */
 export class PartHealth {
   /**
-   * `degraded`: it answers, but an operator should look. `away`: nothing that needs it can be answered.
+   * `degraded`: it works, but an operator should look. `away`: it is unavailable, and so is whatever needs it.
    * @example "ok"
    */
   state!: 'ok' | 'degraded' | 'away';
-  /** What an operator wants to know of it. Where operators have a listener of their own (`OPS_PORT`), given there alone. */
+  /** Details for an operator; with `OPS_PORT` set, given on that port only. */
   detail?: unknown;
 }
 
@@ -17,6 +17,6 @@ export class Liveness {
 export class Health {
   /** @example "ready" */
   status!: 'ready' | 'degraded' | 'not-ready' | 'stopping';
-  /** Each part by its name. */
+  /** Each part by name. */
   parts!: Record<string, PartHealth>;
 }

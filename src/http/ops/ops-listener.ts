@@ -11,7 +11,7 @@ import { Readiness } from './readiness.js';
 import { createServer } from '../server.js';
 import { cutStalledReaders } from '../connections/stalled-readers.js';
 
-/** What is for operators and their Prometheus, on a port of its own: `/health/*` with all details, and `/metrics`. */
+/** Serves operators and their Prometheus on a separate port: `/health/*` with all details, and `/metrics`. */
 export const createOpsListener = (app: INestApplicationContext): FastifyInstance => {
   const readiness = app.get(Readiness);
   const prometheus = app.get(Prometheus);
@@ -26,7 +26,7 @@ export const createOpsListener = (app: INestApplicationContext): FastifyInstance
   instance.get('/metrics', async (_request, reply) =>
     reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await prometheus.scrape()),
   );
-  // A client that holds a connection must not hold the end of the process.
+  // A client that keeps a connection open must not delay the end of the process.
   instance.addHook('preClose', (done) => {
     instance.server.closeAllConnections();
     done();

@@ -7,10 +7,10 @@ import { readProjectionCheckpoints } from '../../read-models/projection-checkpoi
 export interface ProjectionLag {
   readonly projection: string;
   readonly position: number;
-  /** Positions between it and the end of the log; `unit` says what one is. */
+  /** Positions between it and the head; `unit` says of what. */
   readonly lag: number;
   readonly unit: 'events' | 'bytes';
-  /** Everything answered at the door longer ago than this is in its rows. Seconds. */
+  /** Everything acknowledged longer ago than this is in its rows. Seconds. */
   readonly lagSeconds: number;
   /** Events it could not apply, waiting for an operator. */
   readonly parked: number;
@@ -25,7 +25,7 @@ export class ProjectionLags {
   ) {}
 
   async read(): Promise<ProjectionLag[]> {
-    // The end of the log first: a projection that moves meanwhile must not seem ahead of it.
+    // The head first: a projection that moves in between must not seem ahead of it.
     const head = Number(await this.log.forFollowers.head());
     const rows = await readProjectionCheckpoints(this.pool, {});
     return rows.map(({ projection, position, as_of, parked }) => ({

@@ -10,7 +10,7 @@ export class PrometheusController {
 
   @Get()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
-  @ApiOperation({ summary: 'What Prometheus scrapes' })
+  @ApiOperation({ summary: 'Metrics for Prometheus' })
   @ApiProduces('text/plain')
   @ApiOkResponse({ schema: { type: 'string' }, description: 'The Prometheus text format' })
   getPrometheusMetrics(): Promise<string> {

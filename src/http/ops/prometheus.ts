@@ -8,14 +8,14 @@ import { Config } from '../../config.js';
 import { watchDisk } from './disk.js';
 import { ProjectionLags } from './projection-lag.js';
 
-/** Seconds. A metrics query of a large organization takes tens of milliseconds, an authenticated check far less. */
+/** Seconds. A metrics query of a large organization takes tens of milliseconds, an authenticated check much less. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const SHARED_FOR_MS = 1_000;
 
 /**
- * What Prometheus is told. Features register what is theirs in the same `Registry` (prom-client's, injectable); the
- * event-loop delay and memory come from its defaults.
+ * Exports metrics. Features register theirs in the same injectable `Registry` of prom-client, whose defaults cover
+ * event-loop delay and memory.
  */
 @Injectable()
 export class Prometheus {
@@ -42,7 +42,7 @@ export class Prometheus {
     watchDisk(config.dataDir, registry);
     this.requests = new Histogram({
       name: 'http_request_duration_seconds',
-      help: 'Requests by route and status, from their headers read to their answer sent',
+      help: 'Requests by route and status, from headers read to answer sent',
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS,
       registers,
@@ -55,12 +55,15 @@ export class Prometheus {
       registers,
     });
     this.position = gauge('projection_position', 'How far each projection has read the log');
-    this.lag = gauge('projection_lag', 'Positions between a projection and the end of the log', ['projection', 'unit']);
-    this.seconds = gauge('projection_lag_seconds', 'Age of the newest moment up to which everything is counted');
+    this.lag = gauge('projection_lag', 'Positions between a projection and the head of the log', [
+      'projection',
+      'unit',
+    ]);
+    this.seconds = gauge('projection_lag_seconds', 'Age of the instant up to which everything is counted');
     this.parked = gauge('parked_events', 'Events a projection could not apply, waiting for an operator');
     new Gauge({
       name: 'database_pool_connections',
-      help: 'Connections of each of the read models’ pools, and queries waiting for one',
+      help: 'Connections per pool of the read models, and queries waiting for one',
       labelNames: ['pool', 'state'],
       registers,
       collect() {
@@ -73,7 +76,7 @@ export class Prometheus {
     });
   }
 
-  /** Every figure, at most a second old: however many ask, the database is asked once a second. */
+  /** All metrics, at most a second old: however many scrape, the database is queried once per second. */
   scrape(): Promise<string> {
     const now = performance.now();
     if (this.shared === undefined || now >= this.shared.until) {
@@ -86,7 +89,7 @@ export class Prometheus {
   }
 
   private async collect(): Promise<string> {
-    // Old figures of a database that is away would look like new ones.
+    // While the database is unavailable, old figures would look current.
     for (const gauge of [this.position, this.lag, this.seconds, this.parked]) gauge.reset();
     try {
       for (const { projection, unit, ...figures } of await this.lags.read()) {
@@ -102,7 +105,7 @@ export class Prometheus {
     return this.registry.metrics();
   }
 
-  /** Counts a route's answers. The label is the route's pattern, never the path that was asked: paths are endless. */
+  /** Counts a route's answers. The label is the route's pattern, never the requested path: those are unlimited. */
   count(method: string, route: string): (status: number, ms: number) => void {
     const observers = new Map<number, (seconds: number) => void>();
     return (status, ms) => {

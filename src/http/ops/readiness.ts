@@ -3,16 +3,16 @@ import { Logger } from '@nestjs/common';
 
 const MAX_PROBE_MS = 2_000;
 
-/** How one part of the service does. */
+/** The state of one part of the service. */
 export interface PartState {
-  /** `degraded`: it answers, but an operator should look. `away`: nothing that needs it can be answered. */
+  /** `degraded`: it works, but an operator should look. `away`: it is unavailable, and so is whatever needs it. */
   readonly state: 'ok' | 'degraded' | 'away';
-  /** What a person wants to know of it. */
+  /** Details for an operator. */
   readonly detail?: unknown;
 }
 
-/** Anybody may read them: no addresses, no words of a driver. */
-const FAILED = 'It does not answer; the log says why';
+/** Public, so without addresses or a driver's messages. */
+const FAILED = 'No answer; see the log';
 const LATE = `No answer within ${MAX_PROBE_MS} ms`;
 
 const logger = new Logger('health');
@@ -26,21 +26,21 @@ type Probe = () => PartState | Promise<PartState>;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Whether this process should be sent requests. Each part that can be away or ill registers itself. */
+/** Whether this process should receive requests. Each part that can fail registers itself. */
 export class Readiness {
-  /** Set once, when the process has been asked to stop. */
+  /** Set once the process has been asked to stop. */
   stopping = false;
   private readonly probes = new Map<string, Probe>();
-  /** Parts whose failure has been logged; once until they answer again. */
+  /** Parts whose failure has been logged, until they answer again. */
   private readonly failing = new Set<string>();
   private running: Promise<Report> | undefined;
 
-  /** @param probe where it throws the part is away; what it throws is logged, not shown */
+  /** @param probe if it throws, the part is `away`; the error is logged, not shown */
   register(part: string, probe: Probe): void {
     this.probes.set(part, probe);
   }
 
-  /** Asks every part, each for two seconds at most. However many ask at once, the parts are asked once. */
+  /** Probes every part, for two seconds at most. Concurrent calls share one run. */
   report(): Promise<Report> {
     this.running ??= this.ask().finally(() => (this.running = undefined));
     return this.running;

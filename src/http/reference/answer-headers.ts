@@ -13,19 +13,19 @@ const count = (description: string, example: number): Headers[string] => ({
   example,
 });
 
-/** What several answers declare, by the name in `components.headers`. */
+/** Headers that several answers declare, by their name in `components.headers`. */
 export const SHARED_HEADERS: Headers = {
   'X-Request-Id': {
     ...text(
-      'Names this request in the log. One that was sent (1 to 128 of A-Z a-z 0-9 . _ : -) is kept.',
+      'Names this request in the log. A valid id sent by the client (1 to 128 of A-Z a-z 0-9 . _ : -) is kept.',
       '7f0d6c1e-5b1e-4d0e-9a43-1f6f0a6c2b11',
     ),
     required: true,
   },
-  'RateLimit-Limit': count('Requests per minute with this key. Absent where none is set.', 6000),
-  'RateLimit-Remaining': count('What is left of them in this minute.', 5999),
+  'RateLimit-Limit': count('Requests per minute with this key. Absent if there is no limit.', 6000),
+  'RateLimit-Remaining': count('Requests left in this minute.', 5999),
   'RateLimit-Reset': count('Seconds until the minute ends.', 42),
-  'Retry-After': { ...count('Seconds after which trying again makes sense.', 1), required: true },
+  'Retry-After': { ...count('Seconds to wait before a retry.', 1), required: true },
   'WWW-Authenticate': {
     ...text('Names the scheme: the key is sent as `X-API-KEY`.', 'ApiKey realm="threat-protection"'),
     required: true,
@@ -33,9 +33,9 @@ export const SHARED_HEADERS: Headers = {
 };
 
 const isLimited = (status: string, { security = [], parameters = [], responses }: Operation): boolean => {
-  // Refused before the key has been found good, so there is nobody whose limit it is.
+  // Rejected before the key has been verified, so there is no limit to report.
   if (security.length === 0 || status === '401' || status === '414') return false;
-  // What a route reads is looked at after the key. Where it reads nothing, only the request as such can be wrong.
+  // A route's input is read after the key is checked. A route without input can only fail as an HTTP request.
   const readsQuery = parameters.some((parameter) => '$ref' in parameter || parameter.in !== 'path');
   return status !== '400' || readsQuery || '415' in responses;
 };
@@ -47,7 +47,7 @@ const namesOf = (status: string, operation: Operation): string[] => [
   ...(status === '401' ? ['WWW-Authenticate'] : []),
 ];
 
-/** Declares what comes with an answer beside the headers of its own route. */
+/** Declares an answer's headers besides those of its own route. */
 export const declareHeaders = (status: string, response: Response, operation: Operation): void => {
   const shared = namesOf(status, operation).map((name) => [name, { $ref: `#/components/headers/${name}` }]);
   response.headers = { ...response.headers, ...Object.fromEntries(shared) };

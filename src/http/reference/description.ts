@@ -1,41 +1,41 @@
 import { ERROR_CODES } from '../errors/error-codes.js';
 
-/** The groups of operations, in the order in which they are read. */
+/** The groups of operations, in reading order. */
 export const TAGS: readonly (readonly [name: string, description: string])[] = [
   ['Metrics', 'Reports, blocked threats, watchlist and takedowns, counted at the moment of the request.'],
-  ['Asset check', 'Whether an asset is known to be bad or good, who says so and why. UNKNOWN never means safe.'],
+  [
+    'Asset check',
+    'Whether an asset is known to be bad or good, which source says so, and why. UNKNOWN never means safe.',
+  ],
   [
     'Asset groups',
     'Named groups for the organization’s assets. A change is seen by the next request, on every instance.',
   ],
-  [
-    'Organization',
-    'What the key of the request stands for: its organization, what it may do, what is left of its limits.',
-  ],
+  ['Organization', 'What the request’s key gives access to: its organization, scopes, and what is left of its limits.'],
   [
     'Events',
     'What happened upstream, reported as CloudEvents 1.0. Acknowledged means on disk; sent twice counts once.',
   ],
-  ['Operations', 'For probes and monitoring. These routes need no key and lie outside `/v2`.'],
+  ['Operations', 'For probes and monitoring. These routes need no key and are not under `/v2`.'],
 ];
 
-/** When each error is answered. */
+/** When each error occurs. */
 const WHEN: Readonly<Record<number, string>> = {
-  400: 'The request is not what it must be; `issues` says where, if there is more than one place',
+  400: 'The request is invalid; `issues` says where, if the message does not',
   401: 'The key is missing, unknown, revoked or expired, or names no organization',
   403: 'The key lacks the scope, or the organization may not do this',
-  404: 'There is nothing at this address, or no such group or brand',
-  405: 'The address exists for the methods that `Allow` names',
+  404: 'No such route, group or brand',
+  405: 'The route exists for the methods in `Allow`',
   408: 'The request did not arrive within 10 seconds',
   409: 'The name is taken',
   413: 'The body is too large: 65,536 bytes unless the route says otherwise',
-  414: 'The address is longer than 8,192 bytes',
-  415: 'The body is of another media type than the route takes, or packed with anything but gzip',
-  422: 'The request is right by itself, but not with an earlier one, or its answer would be too large',
-  429: 'Too many requests with this key, or too much at once; wait the seconds of `Retry-After`',
+  414: 'The URL exceeds 8,192 bytes',
+  415: 'The route does not accept this media type, or the body is compressed with anything but gzip',
+  422: 'The request contradicts an earlier one, or its answer would be too large',
+  429: 'Too many requests with this key, or too much at once; retry after `Retry-After` seconds',
   431: 'The headers are larger than 16 KiB',
-  500: 'A fault of the service; its log has the details under `X-Request-Id`',
-  503: 'The log or the database did not answer; trying again after `Retry-After` seconds is safe',
+  500: 'An internal error; the log has the details under `X-Request-Id`',
+  503: 'The log or the database did not answer; it is safe to retry after `Retry-After` seconds',
 };
 
 const errorTable = Object.entries(ERROR_CODES)
@@ -44,15 +44,15 @@ const errorTable = Object.entries(ERROR_CODES)
 
 /** Markdown. */
 export const DESCRIPTION = `Metrics, asset check and asset groups of one organization. The organization is never part of a
-request: it is the one of the API key, sent as \`X-API-KEY\`.
+request: it is that of the API key, sent as \`X-API-KEY\`.
 
 Each answer carries \`X-Request-Id\`, \`Date\` and \`Cache-Control: private, no-store\`. Unknown fields and query parameters of
 a request are ignored. Instants are ISO 8601 in UTC, days are UTC days. Answers may gain fields and codes within a version;
-nothing is taken away.
+none are removed.
 
 ## Errors
 
-Every error has one body, \`{ code, message, issues? }\`. \`code\` is for programs, \`message\` for the person who reads it.
+Every error has one body, \`{ code, message, issues? }\`. \`code\` is for programs, \`message\` for people.
 
 | status | code | when |
 | --- | --- | --- |

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type KeptAnswer, keepAnswer, onceMade, sendKept } from './kept-answer.js';
 
-/** Nothing but our own files, no script in the page, in no frame. Swagger UI sets styles and draws icons from `data:`. */
+/** Own files only, no inline script, no framing. Swagger UI sets styles and draws icons from `data:`. */
 const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
@@ -35,7 +35,7 @@ const HTML = 'text/html; charset=utf-8';
 const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 
-/** Swagger UI comes with `@nestjs/swagger`, wherever npm has put it. */
+/** Swagger UI is a dependency of `@nestjs/swagger`, wherever npm installed it. */
 const swaggerUi = (file: string): Promise<Buffer> => {
   const { resolve } = createRequire(createRequire(import.meta.url).resolve('@nestjs/swagger'));
   return readFile(resolve(`swagger-ui-dist/${file}`));
@@ -43,7 +43,7 @@ const swaggerUi = (file: string): Promise<Buffer> => {
 
 const ours = (file: string): Promise<Buffer> => readFile(join(import.meta.dirname, 'page', file));
 
-/** What there is under `/docs`. */
+/** The files under `/docs`. */
 const FILES: Readonly<Record<string, () => Promise<KeptAnswer>>> = {
   '/docs': () => keepAnswer(HTML, page('docs')),
   '/docs/': () => keepAnswer(HTML, page('.')),
@@ -54,8 +54,8 @@ const FILES: Readonly<Record<string, () => Promise<KeptAnswer>>> = {
 };
 
 /**
- * The reference for people. Answered from memory: a stream of a file keeps its descriptor open for a client that asks
- * and never reads.
+ * The reference for people. Served from memory: a file stream would keep its descriptor open for a client that never
+ * reads.
  */
 export const serveDocs = (instance: FastifyInstance): void => {
   for (const [path, make] of Object.entries(FILES)) {

@@ -9,17 +9,17 @@ import { METHODS, type Operation, operationsOf, type Parameter, type Response } 
 import { examplesOf, readRecordings, type Recording } from './examples.js';
 import { withPlainSchemas } from './plain-schemas.js';
 
-/** Where the operations of the interface are; the paths of the document are below it. */
+/** The base path of the interface's operations; the document's paths are relative to it. */
 const BASE = '/v2';
 
 const ERROR_BODY = '#/components/schemas/ErrorBody';
-/** The refusals of what every server is asked: two Host lines, an ambiguous length. */
+/** Rejections that apply to any HTTP request: two Host lines, an ambiguous length. */
 const BAD_REQUEST: Response = {
   description: 'The request cannot be read, or could be read in two ways.',
   content: { 'application/json': { schema: { $ref: ERROR_BODY } } },
 };
 
-/** A header that a controller both describes and takes is found twice; the described one stays. */
+/** A header that a controller both describes and takes appears twice; the described one stays. */
 const onceEach = (parameters: readonly Parameter[]): Parameter[] => {
   const described = new Map<string, Parameter>();
   for (const parameter of parameters) {
@@ -53,12 +53,12 @@ const addExamples = (operation: Operation, recording: Recording): void => {
   if (requestBody === undefined || '$ref' in requestBody) return;
   const accepted = Object.entries(recording).flatMap(([status, recorded]) => (status < '300' ? recorded : []));
   const json = requestBody.content['application/json'];
-  // A route that shows its own is left as it is.
+  // A route's own example stays.
   if (json && json.example === undefined && json.examples === undefined)
     json.examples = examplesOf(accepted, ({ request }) => request?.body);
 };
 
-/** What every operation has in common and no controller should have to repeat. */
+/** Adds what every operation shares, so that controllers need not repeat it. */
 const completeOperation = (method: string, operation: Operation, recording: Recording): void => {
   const { responses } = operation;
   operation.security ??= [];
@@ -69,7 +69,7 @@ const completeOperation = (method: string, operation: Operation, recording: Reco
   addExamples(operation, recording);
 };
 
-/** Moves what every route answers alike to one place, with one of each example. */
+/** Moves answers that all routes share to `components`, with one of each example. */
 const shareFailures = (document: OpenAPIObject): Record<string, Response> => {
   const shared: Record<string, Response> = {};
   for (const { operation } of operationsOf(document))
@@ -84,7 +84,7 @@ const shareFailures = (document: OpenAPIObject): Record<string, Response> => {
   return shared;
 };
 
-/** The paths of the interface below its server, the others beside it; in the order of the tags. */
+/** The interface's paths relative to its server, the others with one of their own; in the order of the tags. */
 const arrange = (paths: OpenAPIObject['paths']): OpenAPIObject['paths'] => {
   const order = (item: OpenAPIObject['paths'][string]): number => {
     const [operation] = METHODS.flatMap((method) => item[method] ?? []);
@@ -98,7 +98,7 @@ const arrange = (paths: OpenAPIObject['paths']): OpenAPIObject['paths'] => {
   return Object.fromEntries(arranged);
 };
 
-/** The whole reference as OpenAPI 3.1. Nothing has to be running: an application in preview mode is enough. */
+/** The whole reference as OpenAPI 3.1. An application in preview mode is enough; nothing has to run. */
 export const createDocument = (app: INestApplication): OpenAPIObject => {
   const settings = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')

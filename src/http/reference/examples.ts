@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** One answer of the running service, and what was sent for it unless many routes answer that alike. */
+/** One recorded answer, and its request unless many routes share that case. */
 export interface Recorded {
-  /** A few words that say which case it is. */
+  /** A few words that name the case. */
   readonly summary: string;
   readonly request?: {
     readonly path: string;
     readonly headers?: Readonly<Record<string, string>>;
     readonly body?: unknown;
   };
-  /** Those that are declared; what differs each time is replaced by a constant. */
+  /** Declared headers only; values that differ each time are replaced by a constant. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The media type of the answer; absent where it has no body. */
+  /** The answer's media type; absent if it has no body. */
   readonly type?: string;
   readonly body: unknown;
 }
@@ -22,7 +22,7 @@ export type Recording = Readonly<Record<string, readonly Recorded[]>>;
 
 const FOLDER = join(import.meta.dirname, 'examples');
 
-/** What a spec has recorded of each operation, by its id; it compares them with the service ever after. */
+/** The recorded examples by operation id; a spec records them and compares them with the service. */
 export const readRecordings = (): ReadonlyMap<string, Recording> =>
   new Map(
     readdirSync(FOLDER)
@@ -33,7 +33,7 @@ export const readRecordings = (): ReadonlyMap<string, Recording> =>
       ]),
   );
 
-/** @returns examples as a media type lists them, by their summaries; undefined where there is none */
+/** @returns a media type's examples by their summaries; undefined if there are none */
 export const examplesOf = (
   recorded: readonly Recorded[],
   valueOf: (one: Recorded) => unknown,

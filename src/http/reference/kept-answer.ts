@@ -5,12 +5,12 @@ import { entityTag, isKnown } from '../entity-tag.js';
 
 const pack = promisify(gzip);
 
-/** An answer that stays the same while the process lives, kept as the bytes that are sent. */
+/** An answer that stays the same while the process runs, kept as the bytes that are sent. */
 export interface KeptAnswer {
   readonly type: string;
   readonly body: Buffer;
   readonly packed: Buffer;
-  /** Weak: it stands for both forms. */
+  /** Weak, because both encodings share it. */
   readonly tag: string;
 }
 
@@ -19,7 +19,7 @@ export const keepAnswer = async (type: string, content: string | Buffer): Promis
   return { type, body, packed: await pack(body), tag: entityTag(body) };
 };
 
-/** Makes it when it is first asked for, once, however many ask meanwhile; where that fails, the next one tries again. */
+/** Makes a value on first use; concurrent callers share one attempt, and after a failure the next call tries again. */
 export const onceMade = <T>(make: () => Promise<T>): (() => Promise<T>) => {
   let made: Promise<T> | undefined;
   return () =>
@@ -35,7 +35,7 @@ const GZIP = /^gzip(?:;q=(?!0(?:\.0*)?$).*)?$/;
 const takesGzip = (encodings: string): boolean =>
   encodings.split(',').some((encoding) => GZIP.test(encoding.replaceAll(' ', '').toLowerCase()));
 
-/** Sends it, packed for who takes that, or a 304 to who has it already. */
+/** Sends it, compressed if the client accepts that, or a 304 if the client has it. */
 export const sendKept = (
   { type, body, packed, tag }: KeptAnswer,
   request: FastifyRequest,

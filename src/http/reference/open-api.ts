@@ -3,7 +3,7 @@ import { serveDocs } from './docs.js';
 import { createDocument } from './document.js';
 import { keepAnswer, onceMade, sendKept } from './kept-answer.js';
 
-/** Serves the reference: `/openapi.json`, and `/docs` for people, from memory and without another server. */
+/** Serves the reference from memory: `/openapi.json`, and `/docs` for people. */
 export const serveOpenApi = (app: NestFastifyApplication): void => {
   const document = onceMade(async () =>
     keepAnswer('application/json; charset=utf-8', JSON.stringify(createDocument(app))),

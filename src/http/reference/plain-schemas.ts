@@ -4,17 +4,17 @@ type Node = Record<string, unknown>;
 
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null;
 
-/** A lone reference with a description, as 3.1 writes it and 3.0 could not. */
+/** A single reference with a description, in the notation that 3.1 has and 3.0 lacked. */
 const withoutLoneAllOf = ({ allOf, ...rest }: Node): Node =>
   Array.isArray(allOf) && allOf.length === 1 && !('properties' in rest) ? { ...rest, ...allOf[0] } : { allOf, ...rest };
 
-/** Every number here is a count, unless its property says otherwise by a format or a bound. */
+/** A number is a count, unless its property has a format or a bound. */
 const asCount = (schema: Node): Node =>
   schema['type'] === 'number' && !('format' in schema || 'minimum' in schema || 'maximum' in schema)
     ? { ...schema, type: 'integer', minimum: 0 }
     : schema;
 
-/** JSON Schema has `examples`; OpenAPI's own `example` is deprecated beside it. */
+/** JSON Schema has `examples`; OpenAPI's own `example` is deprecated. */
 const withExamples = ({ example, ...rest }: Node): Node =>
   example === undefined ? rest : { ...rest, examples: [example] };
 
@@ -31,7 +31,7 @@ const plain = (schema: unknown): unknown => {
   return written;
 };
 
-/** Finds each `schema` of a document's part and writes it as OpenAPI 3.1 does. */
+/** Converts each `schema` in a part of the document to OpenAPI 3.1. */
 export const plainSchemas = (part: unknown): void => {
   if (Array.isArray(part)) return part.forEach(plainSchemas);
   if (!isNode(part)) return;
@@ -42,10 +42,10 @@ export const plainSchemas = (part: unknown): void => {
   }
 };
 
-/** A class may be called `…Dto`, beside what it is made of; clients know only the one that is sent. */
+/** Clients do not see the suffix `Dto` that distinguishes a class from what it is made of. */
 const withoutSuffix = (name: string): string => name.replace(/Dto$/, '');
 
-/** @returns the document with every schema as 3.1 writes it, under a client's name */
+/** @returns the document with every schema in 3.1 notation, under its public name */
 export const withPlainSchemas = (document: OpenAPIObject): OpenAPIObject => {
   const schemas = Object.entries(document.components?.schemas ?? {});
   const twice = schemas.find(

@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * The metrics by day, week, month, quarter or year
-         * @description The points add up to the metrics of the same range. At most 3660 of them, otherwise 400. With `Accept: text/csv` the answer is a table (RFC 4180): a line for each point, and a column `byType.TYPE` for each asset type with a blocked threat.
+         * @description The points add up to the metrics of the same range. At most 3660 of them, otherwise 400. With `Accept: text/csv` the answer is a table (RFC 4180): a line per point, and a column `byType.TYPE` per asset type with a blocked threat.
          */
         get: operations["getTimeline"];
         put?: never;
@@ -49,8 +49,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The metrics of a window beside those of an earlier one
-         * @description Both are counted at one moment, each to the millisecond, with difference and ratio of each metric.
+         * The metrics of a window compared with those of an earlier one
+         * @description Both are of one snapshot and exact to the millisecond; with difference and ratio per metric.
          */
         get: operations["compareMetrics"];
         put?: never;
@@ -69,8 +69,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What became of takedowns, and how long they took
-         * @description Outcomes are of the takedowns filed in the window, as `takedownsFiled` of the metrics counts them; times are of those completed in it.
+         * Outcomes of takedowns, and how long they took
+         * @description Outcomes are of the takedowns filed in the window (`takedownsFiled` in the metrics); times are of those completed in it.
          */
         get: operations["getTakedownStatistics"];
         put?: never;
@@ -315,7 +315,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process answers */
+        /** Whether the process responds */
         get: operations["getLiveness"];
         put?: never;
         post?: never;
@@ -332,7 +332,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether this process should be sent requests, and how each part does */
+        /** Whether this process should receive requests, and the state of each part */
         get: operations["getReadiness"];
         put?: never;
         post?: never;
@@ -349,7 +349,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What Prometheus scrapes */
+        /** Metrics for Prometheus */
         get: operations["getPrometheusMetrics"];
         put?: never;
         post?: never;
@@ -376,27 +376,27 @@ export interface components {
              * @enum {string}
              */
             status: "degraded" | "ready" | "not-ready" | "stopping";
-            /** @description Each part by its name. */
+            /** @description Each part by name. */
             parts: {
                 [key: string]: unknown;
             };
         };
         Issue: {
             /**
-             * @description What is wrong, where, and what it must be.
+             * @description What is wrong, where, and what is expected.
              * @example data.updatedAt must be an RFC 3339 time with an offset
              */
             message: string;
         };
         Rejection: {
             /**
-             * @description Its place in the request, from 0.
+             * @description Its index in the request, from 0.
              * @example 0
              */
             index: number;
             /** @description Its id, if it has one. */
             id?: string;
-            /** @description Everything that is wrong with it. */
+            /** @description Every problem found in it. */
             issues: components["schemas"]["Issue"][];
         };
         RecordedEvents: {
@@ -415,13 +415,13 @@ export interface components {
              */
             code: "BAD_REQUEST" | "UNAUTHORIZED" | "FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "CONFLICT" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "UNPROCESSABLE_CONTENT" | "TOO_MANY_REQUESTS" | "REQUEST_HEADER_FIELDS_TOO_LARGE" | "INTERNAL_SERVER_ERROR" | "SERVICE_UNAVAILABLE";
             /**
-             * @description One sentence for the person who reads it.
+             * @description One sentence for people.
              * @example Group name is required
              */
             message: string;
-            /** @description Of a batch of events that was refused as a whole. */
+            /** @description The rejected events of a batch that was rejected as a whole. */
             rejected?: components["schemas"]["Rejection"][];
-            /** @description Everything that is wrong, where there is more to say than the message does. */
+            /** @description Every problem found, if the message does not cover them. */
             issues?: components["schemas"]["Issue"][];
         };
         Totals: {
@@ -431,7 +431,7 @@ export interface components {
              */
             reports: number;
             /**
-             * @description Threats blocked; always the sum of the four by kind, of `blockedByType` and of `blockedByDay`.
+             * @description Threats blocked; always the sum of the four by type, of `blockedByType` and of `blockedByDay`.
              * @example 1204
              */
             newThreats: number;
@@ -451,22 +451,22 @@ export interface components {
              */
             takedownsCompleted: number;
             /**
-             * @description Threats blocked of the types URL and PAGE.
+             * @description Blocked threats of type URL or PAGE.
              * @example 1100
              */
             domainThreats: number;
             /**
-             * @description Threats blocked of the type TWITTER.
+             * @description Blocked threats of type TWITTER.
              * @example 60
              */
             twitterThreats: number;
             /**
-             * @description Threats blocked of the type TELEGRAM.
+             * @description Blocked threats of type TELEGRAM.
              * @example 40
              */
             telegramThreats: number;
             /**
-             * @description Threats blocked of every other type.
+             * @description Blocked threats of all other types.
              * @example 4
              */
             otherThreats: number;
@@ -498,9 +498,9 @@ export interface components {
         };
         Metrics: {
             metrics: components["schemas"]["Totals"];
-            /** @description One item for each type with a blocked threat, the greatest count first, then by name. */
+            /** @description One item per type with a blocked threat, highest count first, then by name. */
             blockedByType: components["schemas"]["BlockedOfType"][];
-            /** @description One item for each day with a blocked threat, in order. */
+            /** @description One item per day with a blocked threat, in order. */
             blockedByDay: components["schemas"]["BlockedOnDay"][];
         };
         Window: {
@@ -510,14 +510,14 @@ export interface components {
              */
             startDate: string;
             /**
-             * @description Its last instant, included.
+             * @description Its last instant, inclusive.
              * @example 2026-01-31T23:59:59.999Z
              */
             endDate: string;
         };
         TimelinePoint: {
             /**
-             * @description Threats blocked by asset type; a type of which there is none is left out.
+             * @description Threats blocked by asset type; types without any are omitted.
              * @example {
              *       "URL": 1100,
              *       "TWITTER": 104
@@ -527,12 +527,12 @@ export interface components {
                 [key: string]: number;
             };
             /**
-             * @description The first instant of the interval, or of the window where that is later.
+             * @description The first instant of the interval, or of the window if that is later.
              * @example 2026-01-05T00:00:00.000Z
              */
             start: string;
             /**
-             * @description The last instant of the interval, or of the window where that is earlier.
+             * @description The last instant of the interval, or of the window if that is earlier.
              * @example 2026-01-11T23:59:59.999Z
              */
             end: string;
@@ -569,11 +569,11 @@ export interface components {
              */
             interval: "day" | "week" | "month" | "quarter" | "year";
             /**
-             * @description What is counted. Without a `startDate` it begins with the interval of the first record; with neither date it ends
-             *     now, or with the last record where that is later.
+             * @description The window counted. Without a `startDate` it begins with the interval of the first record; with neither date it
+             *     ends now, or with the last record if that is later.
              */
             window: components["schemas"]["Window"];
-            /** @description Every interval of the window in order, those in which nothing happened included. */
+            /** @description Every interval of the window in order, including empty ones. */
             points: components["schemas"]["TimelinePoint"][];
         };
         ComparedMetrics: {
@@ -653,13 +653,13 @@ export interface components {
              * @enum {string}
              */
             with: "previous" | "year";
-            /** @description The window that was asked for. */
+            /** @description The requested window. */
             current: components["schemas"]["ComparedMetrics"];
             /** @description The window it is compared with. */
             earlier: components["schemas"]["ComparedMetrics"];
-            /** @description Each metric of the window less the earlier one. */
+            /** @description Each metric of the window minus the earlier one. */
             difference: components["schemas"]["Differences"];
-            /** @description Each metric of the window divided by the earlier one; null where that is 0. */
+            /** @description Each metric of the window divided by the earlier one; null if that is 0. */
             ratio: components["schemas"]["Ratios"];
         };
         TakedownTimesOfType: {
@@ -674,28 +674,28 @@ export interface components {
              */
             count: number;
             /**
-             * @description Half of them took at most this long, in ms; null where there is none.
+             * @description Half of them took at most this long, in ms; null if there is none.
              * @example 172800000
              */
             median: number | null;
             /**
-             * @description Nine of ten took at most this long, in ms; null where there is none.
+             * @description Nine in ten took at most this long, in ms; null if there is none.
              * @example 518400000
              */
             p90: number | null;
             /**
-             * @description 99 of 100 took at most this long, in ms; null where there is none.
+             * @description 99 in 100 took at most this long, in ms; null if there is none.
              * @example 1209600000
              */
             p99: number | null;
             /**
-             * @description What the longest took, in ms; null where there is none.
+             * @description The longest took this long, in ms; null if there is none.
              * @example 1814400000
              */
             longest: number | null;
         };
         TimeToTakedown: {
-            /** @description The same of each asset type with a takedown completed in the window, the greatest count first, then by name. */
+            /** @description The same per asset type with a takedown completed in the window, highest count first, then by name. */
             byType: components["schemas"]["TakedownTimesOfType"][];
             /**
              * @description Takedowns completed in the window, whenever they were filed.
@@ -703,29 +703,29 @@ export interface components {
              */
             count: number;
             /**
-             * @description Half of them took at most this long, in ms; null where there is none.
+             * @description Half of them took at most this long, in ms; null if there is none.
              * @example 172800000
              */
             median: number | null;
             /**
-             * @description Nine of ten took at most this long, in ms; null where there is none.
+             * @description Nine in ten took at most this long, in ms; null if there is none.
              * @example 518400000
              */
             p90: number | null;
             /**
-             * @description 99 of 100 took at most this long, in ms; null where there is none.
+             * @description 99 in 100 took at most this long, in ms; null if there is none.
              * @example 1209600000
              */
             p99: number | null;
             /**
-             * @description What the longest took, in ms; null where there is none.
+             * @description The longest took this long, in ms; null if there is none.
              * @example 1814400000
              */
             longest: number | null;
         };
         TakedownStatistics: {
             /**
-             * @description Takedowns filed in the window (of a brand: last changed in it); the sum of the four that follow.
+             * @description Takedowns filed in the window (of a brand: last changed in it); the sum of the next four.
              * @example 112
              */
             filed: number;
@@ -735,7 +735,7 @@ export interface components {
              */
             completed: number;
             /**
-             * @description Those of `filed` that have not ended; a retraction that is only asked for is one of them.
+             * @description Those of `filed` that have not ended, including ones whose retraction was only requested.
              * @example 12
              */
             open: number;
@@ -750,13 +750,13 @@ export interface components {
              */
             retracted: number;
             /**
-             * @description `completed` divided by `filed`; null where none was filed.
+             * @description `completed` divided by `filed`; null if none was filed.
              * @example 0.8036
              */
             completionRate: number | null;
             /**
-             * @description How long takedowns took that were completed in the window: from `createdAt` to the `updatedAt` of the completed
-             *     state. Each figure is a time that one of them took, none is between two.
+             * @description How long the takedowns completed in the window took: from `createdAt` to the `updatedAt` of the completed state.
+             *     Each figure is an actual duration, not interpolated.
              */
             timeToTakedown: components["schemas"]["TimeToTakedown"];
         };
@@ -2064,7 +2064,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The address is longer than 8,192 bytes. */
+        /** @description The URL exceeds 8,192 bytes. */
         UriTooLong: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2088,7 +2088,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description A fault of the service. Its log has the details under the `X-Request-Id` of the answer. */
+        /** @description An internal error. The log has the details under `X-Request-Id`. */
         InternalServerError: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2101,7 +2101,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The log or the database did not answer; trying again after `Retry-After` seconds is safe. */
+        /** @description The log or the database did not answer; it is safe to retry after `Retry-After` seconds. */
         ServiceUnavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2120,17 +2120,17 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Names this request in the log. One that was sent (1 to 128 of A-Z a-z 0-9 . _ : -) is kept.
+         * @description Names this request in the log. A valid id sent by the client (1 to 128 of A-Z a-z 0-9 . _ : -) is kept.
          * @example 7f0d6c1e-5b1e-4d0e-9a43-1f6f0a6c2b11
          */
         "X-Request-Id": string;
         /**
-         * @description Requests per minute with this key. Absent where none is set.
+         * @description Requests per minute with this key. Absent if there is no limit.
          * @example 6000
          */
         "RateLimit-Limit": number;
         /**
-         * @description What is left of them in this minute.
+         * @description Requests left in this minute.
          * @example 5999
          */
         "RateLimit-Remaining": number;
@@ -2140,7 +2140,7 @@ export interface components {
          */
         "RateLimit-Reset": number;
         /**
-         * @description Seconds after which trying again makes sense.
+         * @description Seconds to wait before a retry.
          * @example 1
          */
         "Retry-After": number;
@@ -2157,21 +2157,21 @@ export interface operations {
     getMetrics: {
         parameters: {
             query?: {
-                /** @description Restricts the metrics to one brand of the organization; the organization needs the feature flag `brands-metrics`. */
+                /** @description Restricts the metrics to one of the organization's brands; requires the feature flag `brands-metrics`. */
                 brandSlug?: string;
                 /**
-                 * @description The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC where it has no
-                 *     offset). Default: the beginning of time.
+                 * @description The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
+                 *     Default: the beginning of time.
                  */
                 startDate?: string;
                 /**
-                 * @description The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC where it has no offset).
-                 *     Default: now, where a start is given; otherwise everything is counted.
+                 * @description The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
+                 *     Default: now if a start is given; otherwise everything is counted.
                  */
                 endDate?: string;
             };
             header?: {
-                /** @description The `ETag` of an answer that the client has, several of them, or `*`. */
+                /** @description One or more `ETag`s of answers the client has, or `*`. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -2179,12 +2179,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Counted, all of it at one moment. */
+            /** @description All counts are of one snapshot. */
             200: {
                 headers: {
                     /** @description Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is counted. */
                     "X-As-Of": string;
-                    /** @description Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays. */
+                    /** @description Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged. */
                     ETag: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -2196,12 +2196,12 @@ export interface operations {
                     "application/json": components["schemas"]["Metrics"];
                 };
             };
-            /** @description The client has this content already. */
+            /** @description The content is unchanged. */
             304: {
                 headers: {
                     /** @description Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is counted. */
                     "X-As-Of": string;
-                    /** @description Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays. */
+                    /** @description Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged. */
                     ETag: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -2211,7 +2211,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2273,23 +2273,23 @@ export interface operations {
     getTimeline: {
         parameters: {
             query?: {
-                /** @description How long a point lasts: a UTC day, an ISO week (from Monday), a month, a quarter or a year of the calendar. */
+                /** @description The length of a point: a UTC day, an ISO week (from Monday), a calendar month, quarter or year. */
                 interval?: "day" | "week" | "month" | "quarter" | "year";
-                /** @description Restricts the metrics to one brand of the organization; the organization needs the feature flag `brands-metrics`. */
+                /** @description Restricts the metrics to one of the organization's brands; requires the feature flag `brands-metrics`. */
                 brandSlug?: string;
                 /**
-                 * @description The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC where it has no
-                 *     offset). Default: the beginning of time.
+                 * @description The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
+                 *     Default: the beginning of time.
                  */
                 startDate?: string;
                 /**
-                 * @description The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC where it has no offset).
-                 *     Default: now, where a start is given; otherwise everything is counted.
+                 * @description The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
+                 *     Default: now if a start is given; otherwise everything is counted.
                  */
                 endDate?: string;
             };
             header?: {
-                /** @description The `ETag` of an answer that the client has, several of them, or `*`. */
+                /** @description One or more `ETag`s of answers the client has, or `*`. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -2297,12 +2297,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Counted, all of it at one moment. */
+            /** @description All counts are of one snapshot. */
             200: {
                 headers: {
                     /** @description Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is counted. */
                     "X-As-Of": string;
-                    /** @description Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays. */
+                    /** @description Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged. */
                     ETag: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -2315,12 +2315,12 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The client has this content already. */
+            /** @description The content is unchanged. */
             304: {
                 headers: {
                     /** @description Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is counted. */
                     "X-As-Of": string;
-                    /** @description Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays. */
+                    /** @description Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged. */
                     ETag: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -2330,7 +2330,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2371,7 +2371,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description There are more than 110000 counts of a type at a point. */
+            /** @description The points have more than 110000 counts by type in total. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2392,23 +2392,23 @@ export interface operations {
     compareMetrics: {
         parameters: {
             query: {
-                /** @description Restricts the metrics to one brand of the organization; the organization needs the feature flag `brands-metrics`. */
+                /** @description Restricts the metrics to one of the organization's brands; requires the feature flag `brands-metrics`. */
                 brandSlug?: string;
                 /**
-                 * @description The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC where it has no offset).
-                 *     Default: now, where a start is given; otherwise everything is counted.
+                 * @description The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
+                 *     Default: now if a start is given; otherwise everything is counted.
                  */
                 endDate?: string;
                 /**
-                 * @description What it is compared with: the window of equal length just before (`previous`), or the same dates a year earlier
+                 * @description What to compare with: the window of equal length just before (`previous`), or the same dates a year earlier
                  *     (`year`; 29 February becomes the 28th).
                  */
                 with?: "previous" | "year";
-                /** @description The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC where it has no offset). */
+                /** @description The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset). */
                 startDate: string;
             };
             header?: {
-                /** @description The `ETag` of an answer that the client has, several of them, or `*`. */
+                /** @description One or more `ETag`s of answers the client has, or `*`. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -2416,12 +2416,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Counted, all of it at one moment. */
+            /** @description All counts are of one snapshot. */
             200: {
                 headers: {
                     /** @description Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is counted. */
                     "X-As-Of": string;
-                    /** @description Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays. */
+                    /** @description Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged. */
                     ETag: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -2433,12 +2433,12 @@ export interface operations {
                     "application/json": components["schemas"]["Comparison"];
                 };
             };
-            /** @description The client has this content already. */
+            /** @description The content is unchanged. */
             304: {
                 headers: {
                     /** @description Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is counted. */
                     "X-As-Of": string;
-                    /** @description Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays. */
+                    /** @description Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged. */
                     ETag: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -2448,7 +2448,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2497,21 +2497,21 @@ export interface operations {
     getTakedownStatistics: {
         parameters: {
             query?: {
-                /** @description Restricts the metrics to one brand of the organization; the organization needs the feature flag `brands-metrics`. */
+                /** @description Restricts the metrics to one of the organization's brands; requires the feature flag `brands-metrics`. */
                 brandSlug?: string;
                 /**
-                 * @description The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC where it has no
-                 *     offset). Default: the beginning of time.
+                 * @description The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
+                 *     Default: the beginning of time.
                  */
                 startDate?: string;
                 /**
-                 * @description The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC where it has no offset).
-                 *     Default: now, where a start is given; otherwise everything is counted.
+                 * @description The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
+                 *     Default: now if a start is given; otherwise everything is counted.
                  */
                 endDate?: string;
             };
             header?: {
-                /** @description The `ETag` of an answer that the client has, several of them, or `*`. */
+                /** @description One or more `ETag`s of answers the client has, or `*`. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -2519,12 +2519,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Counted, all of it at one moment. */
+            /** @description All counts are of one snapshot. */
             200: {
                 headers: {
                     /** @description Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is counted. */
                     "X-As-Of": string;
-                    /** @description Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays. */
+                    /** @description Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged. */
                     ETag: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -2536,12 +2536,12 @@ export interface operations {
                     "application/json": components["schemas"]["TakedownStatistics"];
                 };
             };
-            /** @description The client has this content already. */
+            /** @description The content is unchanged. */
             304: {
                 headers: {
                     /** @description Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is counted. */
                     "X-As-Of": string;
-                    /** @description Weak: names the content of the answer. Send it as `If-None-Match` to be answered 304 while it stays. */
+                    /** @description Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged. */
                     ETag: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -2551,7 +2551,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2636,7 +2636,7 @@ export interface operations {
                     "application/json": components["schemas"]["AssetCheckAnswer"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2677,7 +2677,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            /** @description The route does not accept this media type or content encoding. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2721,7 +2721,7 @@ export interface operations {
                     "application/json": components["schemas"]["BulkAssetCheckAnswer"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2762,7 +2762,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            /** @description The route does not accept this media type or content encoding. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2806,7 +2806,7 @@ export interface operations {
                     "application/json": components["schemas"]["AssetHistoryAnswer"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2847,7 +2847,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            /** @description The route does not accept this media type or content encoding. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2887,7 +2887,7 @@ export interface operations {
                     "application/json": components["schemas"]["AssetGroupList"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2953,7 +2953,7 @@ export interface operations {
                     "application/json": components["schemas"]["NamedAssetGroup"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3009,7 +3009,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            /** @description The route does not accept this media type or content encoding. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3065,7 +3065,7 @@ export interface operations {
                     "application/json": components["schemas"]["ListedAssetGroup"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3133,7 +3133,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeletedAssetGroup"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3187,7 +3187,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            /** @description The route does not accept this media type or content encoding. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3234,7 +3234,7 @@ export interface operations {
                     "application/json": components["schemas"]["NamedAssetGroup"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3301,7 +3301,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            /** @description The route does not accept this media type or content encoding. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3349,7 +3349,7 @@ export interface operations {
                     "application/json": components["schemas"]["GroupAssetPage"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3424,7 +3424,7 @@ export interface operations {
                     "application/json": components["schemas"]["AssignmentAnswer"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3478,7 +3478,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            /** @description The route does not accept this media type or content encoding. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3525,7 +3525,7 @@ export interface operations {
                     "application/json": components["schemas"]["RemovalAnswer"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3579,7 +3579,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            /** @description The route does not accept this media type or content encoding. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3619,7 +3619,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrganizationAnswer"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3658,7 +3658,7 @@ export interface operations {
                     "application/json": components["schemas"]["OwnBrandsAnswer"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3727,7 +3727,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecordedEvents"];
                 };
             };
-            /** @description The request is not what it must be; `issues` says where. */
+            /** @description The request is invalid; `issues` says where. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3768,7 +3768,7 @@ export interface operations {
                 };
             };
             414: components["responses"]["UriTooLong"];
-            /** @description The body is of another media type, or packed in another way, than the route takes. */
+            /** @description The route does not accept this media type or content encoding. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3795,7 +3795,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It does. */
+            /** @description It responds. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3826,7 +3826,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It should; `degraded` where an operator should look. */
+            /** @description It should; with `degraded`, an operator should look. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3846,7 +3846,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description A part is away, or the process is stopping. */
+            /** @description A part is unavailable, or the process is stopping. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
