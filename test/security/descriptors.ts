@@ -19,6 +19,7 @@ const FILES = [
   '/docs/swagger-ui.css',
   '/docs',
   '/docs/favicon-32x32.png',
+  '/dashboard',
   '/openapi.json',
 ];
 

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { constants, getPriority, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { percentile } from '../../faults/rig/ask.js';
@@ -86,6 +87,23 @@ const recovered = async (target: Target, before: Weight, { recoveryMs }: Limits)
   }
 };
 
+/**
+ * Runs an attack from this thread at the lowest priority: an attacker has machines of their own, so what the attack
+ * itself costs may not come out of the service's processor. Threads and processes started before keep theirs.
+ */
+const asIfFromElsewhere = async (attack: () => Promise<unknown>): Promise<void> => {
+  const before = getPriority();
+  setPriority(constants.priority.PRIORITY_LOW);
+  try {
+    await attack();
+  } finally {
+    // Only a superuser may; without it the next attacks, and what they start, have the lowest priority throughout.
+    try {
+      setPriority(before);
+    } catch {}
+  }
+};
+
 export interface Noticed {
   readonly seen: string;
   readonly findings: readonly string[];
@@ -108,7 +126,7 @@ export const unnoticed = async (
   const before = await target.weigh();
   const stop = watch(target);
   try {
-    await attack();
+    await asIfFromElsewhere(attack);
   } finally {
     scene.tell('looking at what is left of it');
   }
