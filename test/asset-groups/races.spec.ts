@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
-import { readCheckpoints } from '../../projections/engine/checkpoints.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { ChangeMembership } from '../../src/asset-groups/change-membership.js';
 import { CreateAssetGroup } from '../../src/asset-groups/create-asset-group.js';
@@ -12,8 +9,8 @@ import { ListAssetGroups } from '../../src/asset-groups/list-asset-groups.js';
 import { ListGroupAssets } from '../../src/asset-groups/list-group-assets.js';
 import { Conflict } from '../../src/errors.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { eventStores } from '../support/event-store.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { keepProjecting, projectToHead } from '../support/projecting.js';
 
 /** The dose of the suite, or `GROUPS_DOSE=full` for what was promised. */
 const FULL = process.env['GROUPS_DOSE'] === 'full';
@@ -27,23 +24,16 @@ interface Listed {
   readonly assetCount: number;
 }
 
-const LOGS = [{ name: 'PostgreSQL', open: async () => ({ url: undefined, release: async () => {} }) }, ...eventStores];
-
-describe.each(LOGS)('two instances on the log in $name', ({ open }) => {
+describe('two instances on one database', () => {
   let database: TestDatabase;
   let instances: TestApp[];
-  let release: () => Promise<void>;
   beforeAll(async () => {
-    const store = await open();
-    release = store.release;
     database = await createDatabase();
-    const options = { databaseUrl: database.url, env: { EVENTSTORE_URL: store.url } };
-    instances = [await startApp(options), await startApp(options)];
+    instances = [await startApp({ databaseUrl: database.url }), await startApp({ databaseUrl: database.url })];
   });
   afterAll(async () => {
     for (const instance of instances) await instance.close();
     await database.drop();
-    await release();
   });
 
   const instance = (n: number): TestApp => instances[n % 2]!;
@@ -71,19 +61,8 @@ describe.each(LOGS)('two instances on the log in $name', ({ open }) => {
       .execute(new ListGroupAssets(organization, group, 1_000));
     return assets.map(({ content }) => content).sort();
   };
-  const follow = async (until: () => Promise<boolean>): Promise<void> => {
-    const { log, pool } = instances[0]!;
-    const stop = new AbortController();
-    const running = new Projector(log, pool, [assetGroups], () => {}).run(stop.signal);
-    while (!(await until())) await sleep(5);
-    stop.abort();
-    await running;
-  };
-  const project = async (): Promise<void> => {
-    const { log, pool } = instances[0]!;
-    const head = await log.head();
-    await follow(async () => (await readCheckpoints(pool, log, [assetGroups.name]))[0]!.position >= head);
-  };
+  const follow = (): (() => Promise<void>) => keepProjecting(instances[0]!.log, instances[0]!.pool, [assetGroups]);
+  const project = (): Promise<string[]> => projectToHead(instances[0]!.log, instances[0]!.pool, [assetGroups]);
 
   it('give one of 100 requests for one name the name, and the rest a 409', async () => {
     const key = await instances[0]!.issueKey({ organization: 'one-name' });
@@ -126,21 +105,18 @@ describe.each(LOGS)('two instances on the log in $name', ({ open }) => {
   });
 
   it(`have each of ${LISTS} groups in the other's next list, while the projector works`, async () => {
-    let isDone = false;
-    const following = follow(async () => isDone);
+    const stopFollowing = follow();
     for (let n = 1; n <= LISTS; n += 1) {
       await create(n, 'working', `Group ${n}`);
       expect((await list(n + 1, 'working')).map((group) => group.id)).toEqual(
         Array.from({ length: n }, (_, i) => i + 1),
       );
     }
-    isDone = true;
-    await following;
+    await stopFollowing();
   });
 
   it(`have each of ${MEMBERSHIPS} changes of a group in the other's next list and count`, async () => {
-    let isDone = false;
-    const following = follow(async () => isDone);
+    const stopFollowing = follow();
     await create(0, 'filled', 'A');
     for (let n = 1; n <= MEMBERSHIPS; n += 1) {
       expect(await change(n, 'add', 'filled', 1, [`${n}.example`, 'always.example'])).toEqual([
@@ -152,13 +128,11 @@ describe.each(LOGS)('two instances on the log in $name', ({ open }) => {
     }
     expect(await change(0, 'remove', 'filled', 1, ['always.example'])).toEqual(['removed']);
     expect(await members(1, 'filled', 1)).toHaveLength(MEMBERSHIPS);
-    isDone = true;
-    await following;
+    await stopFollowing();
   });
 
   it('have each asset in one group after they moved the same ones at once', async () => {
-    let isDone = false;
-    const following = follow(async () => isDone);
+    const stopFollowing = follow();
     for (const name of ['A', 'B', 'C']) await create(0, 'moved', name);
     const assets = Array.from({ length: 60 }, (_, n) => `${n}.example`);
     await Promise.all(
@@ -172,8 +146,7 @@ describe.each(LOGS)('two instances on the log in $name', ({ open }) => {
     const last = await change(0, 'add', 'moved', 1, assets);
     expect(last).not.toContain('error');
     expect(await members(1, 'moved', 1)).toEqual(assets.toSorted());
-    isDone = true;
-    await following;
+    await stopFollowing();
   });
 
   it('agree on everything after creates, renames and deletions at once', async () => {
