@@ -41,6 +41,7 @@ export class Projector {
     private readonly projections: readonly Projection[],
     /** Told, in a sentence, of everything that keeps the read models from moving on. */
     private readonly onTrouble: (sentence: string, error: unknown) => void,
+    private readonly backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS),
   ) {}
 
   /**
@@ -48,7 +49,6 @@ export class Projector {
    * @throws ForeignCheckpoint, and whatever neither time nor parking an event can mend
    */
   async run(signal: AbortSignal): Promise<void> {
-    const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
     while (!signal.aborted) {
       try {
         const names = this.projections.map(({ name }) => name);
@@ -68,7 +68,7 @@ export class Projector {
             const shares = await dispatchBatch(this.projections, checkpoints, piece);
             checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
             await writer.push({ shares, piece });
-            backoff.reset();
+            this.backoff.reset();
             if (signal.aborted) return;
           }
         };
@@ -81,7 +81,7 @@ export class Projector {
         if (error instanceof CheckpointMoved) continue;
         if (!isTransient(error instanceof NotApplied ? error.cause : error)) throw error;
         this.onTrouble(`The read models wait: ${error instanceof Error ? error.message : String(error)}`, error);
-        await pause(backoff.next(), signal);
+        await pause(this.backoff.next(), signal);
       }
     }
   }

@@ -1,18 +1,21 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
 import { metrics } from '../../projections/metrics/projection.js';
 import { listParked } from '../../projections/engine/parked.js';
-import { Projector } from '../../projections/engine/projector.js';
+import { SUSPECT_LIMIT_MS } from '../../projections/engine/projector.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
+import { STATEMENT_LIMIT_MS } from '../../projections/engine/transaction.js';
 import { verify } from '../../projections/engine/verify.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
+import { Backoff } from '../../src/retry.js';
 import { Proxy } from '../faults/rig/proxy.js';
 import { Scene } from '../faults/rig/scene.js';
-import { type Statement, type Tamper, tampered } from '../faults/rig/tamper.js';
+import { type Tamper, tampered } from '../faults/rig/tamper.js';
+import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
 import { sent, type Sent, stored } from '../support/upstream.js';
 
 let database: TestDatabase;
@@ -53,17 +56,10 @@ const one = async (text: string): Promise<number> => (await database.pool.query<
 const counted = (): Promise<number> => one(`select coalesce(sum(n), 0) as n from read.days where brand = ''`);
 const position = (): Promise<number> => one(`select position as n from read.checkpoints where projection = 'metrics'`);
 
-/** Works until the end of the log as it is now is reached; or until the projector has tried for so long. */
-const project = async (pool: Pool, longestMs = 25_000): Promise<void> => {
-  const stop = new AbortController();
-  const running = new Projector(log, pool, [metrics], (sentence) => troubles.push(sentence)).run(stop.signal);
-  let isOver = false;
-  void running.catch(() => {}).finally(() => (isOver = true));
-  const head = Number(await log.head());
-  const until = Date.now() + longestMs;
-  while ((await position()) < head && Date.now() < until && !isOver) await sleep(10);
-  stop.abort();
-  await running;
+/** Soon enough that a spec need not wait, and slow enough that the database can answer between. */
+const options = () => ({ backoff: new Backoff(1, 20), watchedBy: database.pool });
+const project = async (pool: Pool): Promise<void> => {
+  troubles.push(...(await projectToHead(log, pool, [metrics], options())));
 };
 
 /** A pool on which every statement that writes this record's facts comes to harm. */
@@ -74,22 +70,22 @@ const harming = (
   tampered(database.pool, (connection) => async (statement, send) => {
     if (statement.name === 'metrics-insert-facts' && String(statement.values?.at(-1)).includes(`"${record}"`))
       await harm(connection, send);
-    return send(shortened(statement));
+    return send(statement);
   });
-
-/** A projector's limit of seconds as one of a quarter of a second. */
-const shortened = (statement: Statement): Statement => ({
-  ...statement,
-  text: statement.text.replace(/statement_timeout = \d+/, 'statement_timeout = 250'),
-});
 
 const kill = async (connection: PoolClient): Promise<void> => {
   const { processID } = connection as unknown as { processID: number };
   await database.pool.query('select pg_terminate_backend($1)', [processID]);
 };
 
-const sleepForEver = (_: PoolClient, send: Parameters<Tamper>[1]): Promise<unknown> =>
-  send({ text: 'select pg_sleep(60)' });
+/** Shortens the limit that the projector has set, which ends with the transaction that it breaks. */
+const SHORTEN_LIMIT = `
+  select set_config('statement_timeout', '5ms', true) where current_setting('statement_timeout') in ('${STATEMENT_LIMIT_MS / 1_000}s', '${SUSPECT_LIMIT_MS / 1_000}s')`;
+
+const sleepForEver = async (_: PoolClient, send: Parameters<Tamper>[1]): Promise<void> => {
+  await send({ text: SHORTEN_LIMIT });
+  await send({ text: 'select pg_sleep(60)' });
+};
 
 const waitForLock = async (_: PoolClient, send: Parameters<Tamper>[1]): Promise<never> => {
   await send({ text: 'select 1' });
@@ -119,7 +115,7 @@ describe('an event that fails for a passing reason whenever it is tried', () => 
     const pool = tampered(database.pool, () => async (statement, send) => {
       if (statement.name === 'metrics-insert-facts' && /"r-(5|6|17)"/.test(String(statement.values?.at(-1))))
         await sleepForEver(undefined as never, send);
-      return send(shortened(statement));
+      return send(statement);
     });
     await project(pool);
     expect((await listParked(database.pool)).map(({ event_id }) => event_id)).toEqual(
@@ -140,20 +136,25 @@ describe('an event that fails for a passing reason whenever it is tried', () => 
 });
 
 describe('nothing is parked', () => {
+  /** More often than an event is tried that is parked in the end. */
+  const failsOften = (projecting: Projecting): Promise<void> =>
+    eventually('it has been tried often', () => projecting.troubles.length > 4);
+
   it('while the tables are locked, however long; the place is named', async () => {
     await append(reports(1));
     const holder = await database.pool.connect();
     await holder.query('begin; lock table read.facts in exclusive mode');
     const pool = createPool(database.url, () => {}, { lock_timeout: 50 });
-    const projecting = project(pool);
-    await sleep(3_000);
+    const projecting = startProjecting(log, pool, [metrics], options());
+    await failsOften(projecting);
     await holder.query('rollback');
     holder.release();
-    await projecting;
+    await projecting.reached();
+    await projecting.stop();
     await pool.end();
     expect(await listParked(database.pool)).toEqual([]);
     expect(await counted()).toBe(1);
-    expect(troubles[0]).toContain(`event ${idOf(report(0))}`);
+    expect(projecting.troubles[0]).toContain(`event ${idOf(report(0))}`);
   });
 
   it('while a recount holds the checkpoint', async () => {
@@ -163,11 +164,12 @@ describe('nothing is parked', () => {
     const holder = await database.pool.connect();
     await holder.query('begin; select from read.checkpoints for update');
     const pool = createPool(database.url, () => {}, { lock_timeout: 50 });
-    const projecting = project(pool);
-    await sleep(2_000);
+    const projecting = startProjecting(log, pool, [metrics], options());
+    await failsOften(projecting);
     await holder.query('rollback');
     holder.release();
-    await projecting;
+    await projecting.reached();
+    await projecting.stop();
     await pool.end();
     expect(await listParked(database.pool)).toEqual([]);
     expect(await counted()).toBe(2);
@@ -178,12 +180,13 @@ describe('nothing is parked', () => {
     const scene = new Scene(1);
     const { proxy, url } = await Proxy.start(scene, database.url);
     const pool = createPool(url, () => {}, { connectionTimeoutMillis: 200, query_timeout: 500 });
-    const projecting = project(pool);
-    for (let round = 0; round < 5; round += 1) {
+    const projecting = startProjecting(log, pool, [metrics], options());
+    await eventually('it has been tried often', () => {
       proxy.drop();
-      await sleep(100);
-    }
-    await projecting;
+      return projecting.troubles.length > 4;
+    });
+    await projecting.reached();
+    await projecting.stop();
     await pool.end();
     await scene.end();
     expect(await listParked(database.pool)).toEqual([]);
@@ -192,7 +195,7 @@ describe('nothing is parked', () => {
 
   it('where the disk is full', async () => {
     await append(reports(1));
-    let left = 8;
+    let left = 4;
     const pool = tampered(database.pool, () => async (statement, send) => {
       if (statement.name === 'metrics-insert-facts' && left-- > 0)
         throw Object.assign(new Error('could not extend file'), { code: '53100' });
@@ -206,7 +209,7 @@ describe('nothing is parked', () => {
 
 describe('a batch that means many facts', () => {
   it('is written in several transactions, whatever an earlier version took, and counted whole', async () => {
-    const events = Array.from({ length: 30 }, (_, n) => report(n, 1_000));
+    const events = Array.from({ length: 12 }, (_, n) => report(n, 1_000));
     await append(events);
     const sizes: number[] = [];
     const pool = tampered(database.pool, () => async (statement, send) => {
@@ -215,7 +218,7 @@ describe('a batch that means many facts', () => {
     });
     await project(pool);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(5_000);
-    expect(await one('select count(*) as n from read.facts')).toBe(30 * 1_001);
+    expect(await one('select count(*) as n from read.facts')).toBe(12 * 1_001);
     expect(await one('select as_of as n from read.checkpoints')).toBeGreaterThan(0);
     expect(await listParked(database.pool)).toEqual([]);
     expect(await verify({ pool, log }, [metrics])).toEqual([]);

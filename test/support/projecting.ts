@@ -2,51 +2,82 @@ import type { Pool } from 'pg';
 import type { Projection } from '../../projections/engine/projection.js';
 import { Projector } from '../../projections/engine/projector.js';
 import { PROJECTIONS } from '../../projections/registry.js';
-import type { Batch, EventLog } from '../../src/event-log/event-log.js';
+import type { EventLog } from '../../src/event-log/event-log.js';
+import type { Backoff } from '../../src/retry.js';
+import { eventually } from './eventually.js';
+
+/** How long a projector may take on a machine that is busy with other things, ms. */
+const PATIENCE_MS = 60_000;
+
+/** A projector at work in this process. */
+export interface Projecting {
+  /** What kept the read models from moving on, so far. */
+  readonly troubles: readonly string[];
+  /**
+   * Resolves when every projection has reached the head of the log as it is now.
+   * @throws what the projector ended with
+   */
+  reached(): Promise<void>;
+  /** @throws what the projector ended with */
+  stop(): Promise<void>;
+}
+
+export interface ProjectingOptions {
+  /** How it waits before it tries again. Default: as the service. */
+  readonly backoff?: Backoff;
+  /** Where the checkpoints are read, if the projector's own pool is one that fails. */
+  readonly watchedBy?: Pool;
+}
+
+export const startProjecting = (
+  log: EventLog,
+  pool: Pool,
+  projections: readonly Projection[] = PROJECTIONS,
+  { backoff, watchedBy = pool }: ProjectingOptions = {},
+): Projecting => {
+  const stop = new AbortController();
+  const troubles: string[] = [];
+  const running = new Projector(log, pool, projections, (sentence) => troubles.push(sentence), backoff).run(
+    stop.signal,
+  );
+  let end: unknown;
+  running.then(
+    () => (end = new Error('The projector was stopped before it reached the head')),
+    (error: unknown) => (end = error),
+  );
+  const names = projections.map(({ name }) => name);
+  const countAt = async (head: bigint): Promise<number> => {
+    const text = 'select count(*)::int as n from read.checkpoints where projection = any($1) and position >= $2';
+    return (await watchedBy.query<{ n: number }>(text, [names, head])).rows[0]!.n;
+  };
+  return {
+    troubles,
+    reached: async () => {
+      const head = await log.head();
+      const isThere = async (): Promise<boolean> => {
+        if (end !== undefined) throw end;
+        return (await countAt(head)) === names.length;
+      };
+      await eventually(`${names.join(', ')} at position ${head}`, isThere, PATIENCE_MS);
+    },
+    stop: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+};
 
 /**
  * Projects what is in a log now, and ends.
- * @returns what the projector said: nothing where all went well
+ * @returns what kept the read models from moving on: nothing where all went well
  */
 export const projectToHead = async (
   log: EventLog,
   pool: Pool,
-  projections: readonly Projection[] = PROJECTIONS,
-): Promise<string[]> => {
-  const stop = new AbortController();
-  const said: string[] = [];
-  const head = await log.head();
-  const subscribe = log.subscribe.bind(log);
-  log.subscribe = async (after, onBatch, signal) => {
-    const untilHead = async (batch: Batch): Promise<void> => {
-      await onBatch(batch);
-      if (batch.position >= head) stop.abort();
-    };
-    await subscribe(after, untilHead, signal);
-    // A list of events ends by itself.
-    stop.abort();
-  };
-  try {
-    await new Projector(log, pool, projections, (sentence) => said.push(sentence)).run(stop.signal);
-  } finally {
-    log.subscribe = subscribe;
-  }
-  return said;
-};
-
-/**
- * Projects whatever comes, as the projector's program does.
- * @returns what ends it
- */
-export const keepProjecting = (
-  log: EventLog,
-  pool: Pool,
-  projections: readonly Projection[] = PROJECTIONS,
-): (() => Promise<void>) => {
-  const stop = new AbortController();
-  const running = new Projector(log, pool, projections, () => {}).run(stop.signal);
-  return async () => {
-    stop.abort();
-    await running;
-  };
+  projections?: readonly Projection[],
+  options?: ProjectingOptions,
+): Promise<readonly string[]> => {
+  const projecting = startProjecting(log, pool, projections, options);
+  await projecting.reached().finally(() => projecting.stop());
+  return projecting.troubles;
 };
