@@ -52,7 +52,7 @@ describe('a source that is asked over HTTP', () => {
 
   it('says what became of each content, and whether its breaker is open', async () => {
     const outcomes: Outcome[] = [];
-    const watched = lookUp(200, (outcome) => outcomes.push(outcome));
+    const watched = lookUp(1_500, (outcome) => outcomes.push(outcome));
     server.behave = json({ status: 'BLOCKED' });
     await Promise.all([ask('a.example', 10_000, watched), ask('a.example', 10_000, watched)]);
     await ask('a.example', 10_000, watched);

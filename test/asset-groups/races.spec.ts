@@ -10,7 +10,7 @@ import { ListGroupAssets } from '../../src/asset-groups/list-group-assets.js';
 import { Conflict } from '../../src/errors.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { keepProjecting, projectToHead } from '../support/projecting.js';
+import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
 
 /** The dose of the suite, or `GROUPS_DOSE=full` for what was promised. */
 const FULL = process.env['GROUPS_DOSE'] === 'full';
@@ -61,8 +61,8 @@ describe('two instances on one database', () => {
       .execute(new ListGroupAssets(organization, group, 1_000));
     return assets.map(({ content }) => content).sort();
   };
-  const follow = (): (() => Promise<void>) => keepProjecting(instances[0]!.log, instances[0]!.pool, [assetGroups]);
-  const project = (): Promise<string[]> => projectToHead(instances[0]!.log, instances[0]!.pool, [assetGroups]);
+  const follow = (): Projecting => startProjecting(instances[0]!.log, instances[0]!.pool, [assetGroups]);
+  const project = (): Promise<unknown> => projectToHead(instances[0]!.log, instances[0]!.pool, [assetGroups]);
 
   it('give one of 100 requests for one name the name, and the rest a 409', async () => {
     const key = await instances[0]!.issueKey({ organization: 'one-name' });
@@ -105,18 +105,18 @@ describe('two instances on one database', () => {
   });
 
   it(`have each of ${LISTS} groups in the other's next list, while the projector works`, async () => {
-    const stopFollowing = follow();
+    const projecting = follow();
     for (let n = 1; n <= LISTS; n += 1) {
       await create(n, 'working', `Group ${n}`);
       expect((await list(n + 1, 'working')).map((group) => group.id)).toEqual(
         Array.from({ length: n }, (_, i) => i + 1),
       );
     }
-    await stopFollowing();
+    await projecting.stop();
   });
 
   it(`have each of ${MEMBERSHIPS} changes of a group in the other's next list and count`, async () => {
-    const stopFollowing = follow();
+    const projecting = follow();
     await create(0, 'filled', 'A');
     for (let n = 1; n <= MEMBERSHIPS; n += 1) {
       expect(await change(n, 'add', 'filled', 1, [`${n}.example`, 'always.example'])).toEqual([
@@ -128,11 +128,11 @@ describe('two instances on one database', () => {
     }
     expect(await change(0, 'remove', 'filled', 1, ['always.example'])).toEqual(['removed']);
     expect(await members(1, 'filled', 1)).toHaveLength(MEMBERSHIPS);
-    await stopFollowing();
+    await projecting.stop();
   });
 
   it('have each asset in one group after they moved the same ones at once', async () => {
-    const stopFollowing = follow();
+    const projecting = follow();
     for (const name of ['A', 'B', 'C']) await create(0, 'moved', name);
     const assets = Array.from({ length: 60 }, (_, n) => `${n}.example`);
     await Promise.all(
@@ -146,7 +146,7 @@ describe('two instances on one database', () => {
     const last = await change(0, 'add', 'moved', 1, assets);
     expect(last).not.toContain('error');
     expect(await members(1, 'moved', 1)).toEqual(assets.toSorted());
-    await stopFollowing();
+    await projecting.stop();
   });
 
   it('agree on everything after creates, renames and deletions at once', async () => {

@@ -2,11 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { Projector } from '../../projections/engine/projector.js';
-import { PROJECTIONS } from '../../projections/registry.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { describeWithChromium, launchChromium } from '../support/browser.js';
 import { eventually } from '../support/eventually.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';
 
 // A page needs seconds where the machine is busy.
@@ -79,8 +78,7 @@ const EVENTS = [
 let app: TestApp;
 let browser: Browser;
 let key: string;
-const stop = new AbortController();
-let projecting: Promise<void>;
+let projecting: Projecting;
 /** A page with figures, for specs that leave it as it is. */
 let shown: Opened;
 
@@ -171,7 +169,7 @@ const KEYS = ['newThreats', 'reports', 'threatsWatchlisted', 'takedownsFiled', '
 describeWithChromium('The dashboard', () => {
   beforeAll(async () => {
     [app, browser] = await Promise.all([startApp(), launchChromium()]);
-    projecting = new Projector(app.log, app.pool, PROJECTIONS, () => {}).run(stop.signal);
+    projecting = startProjecting(app.log, app.pool);
     key = await app.issueKey({ organization: 'acme' });
     await record(...EVENTS);
     for (const [path, body] of [
@@ -188,8 +186,7 @@ describeWithChromium('The dashboard', () => {
   });
   afterAll(async () => {
     await browser?.close();
-    stop.abort();
-    await projecting;
+    await projecting.stop();
     await app?.close();
   });
 

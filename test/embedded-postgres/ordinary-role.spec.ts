@@ -11,7 +11,7 @@ import { prepareTables } from '../../src/read-models/prepare-tables.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { superuserOf } from '../support/superuser.js';
-import { keepProjecting } from '../support/projecting.js';
+import { startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 import { removeFolder, temporaryFolder } from './installation.js';
 
@@ -74,7 +74,7 @@ const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool
   await prepareTables(databaseUrl, () => {});
   const app = await startApp({ databaseUrl });
   const pool = createPool(databaseUrl, () => {});
-  const stopProjecting = keepProjecting(app.log, pool);
+  const projecting = startProjecting(app.log, pool);
   try {
     const asset = { type: 'URL', content: 'evil.example' };
     const times = { createdAt: AT, updatedAt: AT };
@@ -87,7 +87,7 @@ const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool
     });
     await work(app, pool);
   } finally {
-    await stopProjecting();
+    await projecting.stop();
     await pool.end();
     await app.close();
   }

@@ -1,12 +1,10 @@
 import type { Pool } from 'pg';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { brandsAndFlags as brandsAndFlagsProjection } from '../../projections/brands-and-flags.js';
 import { metrics } from '../../projections/metrics/projection.js';
-import { Projector } from '../../projections/engine/projector.js';
-import type { EventLog } from '../../src/event-log/event-log.js';
 import { ArrayLog } from '../support/array-log.js';
 import { createDatabase } from '../support/postgres.js';
 import type { Random } from '../support/random.js';
+import { projectToHead } from '../support/projecting.js';
 import { recordedInOrder, type Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkMetrics, checkVerify, counted, sentOf, wholeLog } from './rig/check.js';
@@ -39,21 +37,10 @@ const database = async (scene: Scene): Promise<{ url: string; pool: Pool }> => {
   return made;
 };
 
-/** Projects a list from beginning to end, in this process. */
-const projectList = async (log: EventLog, pool: Pool): Promise<void> => {
-  const stop = new AbortController();
-  const head = await log.head();
-  const running = new Projector(log, pool, [metrics, brandsAndFlagsProjection], () => {}).run(stop.signal);
-  const text = 'select min(position) as least from read.checkpoints';
-  while (BigInt((await pool.query<{ least: number | null }>(text)).rows[0]!.least ?? -2) < head) await sleep(10);
-  stop.abort();
-  await running;
-};
-
 /** The rows where everything came once and in order. */
 const cleanRun = async (scene: Scene, events: readonly Sent[]): Promise<Record<string, string>> => {
   const { pool } = await database(scene);
-  await projectList(new ArrayLog(recordedInOrder(events)), pool);
+  await projectToHead(new ArrayLog(recordedInOrder(events)), pool, [metrics, brandsAndFlagsProjection]);
   return fingerprints(pool);
 };
 
@@ -115,7 +102,7 @@ const deliverUnguarded = async (scene: Scene, how: Deliver): Promise<Outcome> =>
     pool,
     () => (statement, send) => send(statement.name === 'metrics-enter-records' ? forgetVersions(statement) : statement),
   );
-  await projectList(new ArrayLog(recordedInOrder(arrived), () => 10), unguarded);
+  await projectToHead(new ArrayLog(recordedInOrder(arrived), () => 10), unguarded, [metrics, brandsAndFlagsProjection]);
   return { dose: `${arrived.length} deliveries`, seen: '-', findings: compare(clean, await fingerprints(pool)) };
 };
 

@@ -2,10 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { PROJECTIONS } from '../../projections/registry.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventuallyPasses } from '../support/eventually.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';
 
 interface SourceItem {
@@ -30,8 +29,7 @@ describe('POST /v2/asset/check', () => {
   let app: TestApp;
   let other: TestApp;
   let key: string;
-  const stop = new AbortController();
-  let projecting: Promise<void>;
+  let projecting: Projecting;
 
   const post = (path: string, body: unknown, { url = app.url, apiKey = key } = {}): Promise<Response> =>
     fetch(`${url}/v2/asset/${path}`, {
@@ -76,12 +74,11 @@ describe('POST /v2/asset/check', () => {
     app = await startApp({ env });
     other = await startApp({ env, databaseUrl: app.config.databaseUrl });
     key = await app.issueKey({ organization: 'acme', scopes: ['read'] });
-    projecting = new Projector(app.log, app.pool, PROJECTIONS, () => undefined).run(stop.signal);
+    projecting = startProjecting(app.log, app.pool);
   });
 
   afterAll(async () => {
-    stop.abort();
-    await projecting;
+    await projecting.stop();
     await other.close();
     await app.close();
     await rm(folder, { recursive: true });

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
-import { readCheckpoints } from '../../projections/engine/checkpoints.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { assetGroupsStream } from '../../src/events/streams.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { projectToHead, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 
 let app: TestApp;
@@ -47,19 +45,7 @@ const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write
   };
 };
 
-/** Lets the projection catch up with the log, and stops it again. */
-const project = async (): Promise<void> => {
-  const head = await app.log.head();
-  const stop = new AbortController();
-  const running = new Projector(app.log, app.pool, [assetGroups], () => {}).run(stop.signal);
-  const isBehind = async (): Promise<boolean> => {
-    const [checkpoint] = await readCheckpoints(app.pool, app.log, [assetGroups.name]);
-    return checkpoint!.position < head;
-  };
-  while (await isBehind()) await sleep(5);
-  stop.abort();
-  await running;
-};
+const project = (): Promise<unknown> => projectToHead(app.log, app.pool, [assetGroups]);
 
 let minute = 0;
 /** Reports at the log that an asset is in a group now, or in none. */
@@ -313,14 +299,10 @@ describe('GET /v2/organization/asset-groups', () => {
     await group(organization, 'a.example', 1);
     await project();
     let isDone = false;
-    const stop = new AbortController();
-    const following = new Projector(app.log, app.pool, [assetGroups], () => {}).run(stop.signal);
+    const projecting = startProjecting(app.log, app.pool, [assetGroups]);
     const rebuilding = (async () => {
       for (let n = 0; n < 3; n += 1) await rebuild(app, assetGroups);
-    })().finally(() => {
-      isDone = true;
-      stop.abort();
-    });
+    })().finally(() => (isDone = true));
     const expected = [{ id: 1, name: 'A', assetCount: 1 }];
     while (!isDone) {
       const { status, body } = await create(`Group ${expected.length + 1}`);
@@ -328,8 +310,9 @@ describe('GET /v2/organization/asset-groups', () => {
       expected.push({ id: body.id, name: body.name, assetCount: 0 });
       expect(await list()).toEqual({ groups: expected });
     }
-    await Promise.all([rebuilding, following]);
-    await project();
+    await rebuilding;
+    await projecting.reached();
+    await projecting.stop();
     expect(await list()).toEqual({ groups: expected });
   });
 

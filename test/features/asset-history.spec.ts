@@ -1,12 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../projections/asset-statuses.js';
-import { readCheckpoints } from '../../projections/engine/checkpoints.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { projectToHead } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';
 
 let folder: string;
@@ -43,13 +41,7 @@ const past = async (content: string, as = key) => (await ask({ content }, as)).b
 
 const report = async (...events: readonly Sent[]): Promise<void> => {
   await app.log.appendAll(events.map(stored));
-  const head = await app.log.head();
-  const stop = new AbortController();
-  const running = new Projector(app.log, app.pool, [assetStatuses], () => {}).run(stop.signal);
-  const position = async () => (await readCheckpoints(app.pool, app.log, [assetStatuses.name]))[0]!.position;
-  while ((await position()) < head) await sleep(5);
-  stop.abort();
-  await running;
+  await projectToHead(app.log, app.pool, [assetStatuses]);
 };
 
 const day = (n: number): string => `2026-03-${String(n).padStart(2, '0')}T00:00:00.000Z`;

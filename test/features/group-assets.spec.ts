@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { assetHash } from '../../src/assets/asset-key.js';
 import { readContent } from '../../src/asset-groups/membership.js';
 import { MembershipQueue } from '../../src/asset-groups/membership-queue.js';
@@ -11,18 +10,14 @@ import { dayOf } from '../../src/events/instant.js';
 import { addIngestUsage, readIngestUsage } from '../../src/read-models/ingest-usage.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 
 let app: TestApp;
-let stopProjecting: () => Promise<void>;
+let projecting: Projecting;
 
 const project = (): void => {
-  const stop = new AbortController();
-  const running = new Projector(app.log, app.pool, [assetGroups], () => {}).run(stop.signal);
-  stopProjecting = async () => {
-    stop.abort();
-    await running;
-  };
+  projecting = startProjecting(app.log, app.pool, [assetGroups]);
 };
 
 beforeAll(async () => {
@@ -30,7 +25,7 @@ beforeAll(async () => {
   project();
 });
 afterAll(async () => {
-  await stopProjecting();
+  await projecting.stop();
   await app.close();
 });
 
@@ -240,7 +235,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
     await add(1, 'a.example');
     const model = app.app.get(ModelCatchUp) as unknown as { patience: number };
     const { patience } = model;
-    await stopProjecting();
+    await projecting.stop();
     model.patience = 50;
     try {
       const { status, headers } = await call('POST', '/2/assets', { contents: ['a.example', 'b.example'] });
@@ -338,7 +333,7 @@ describe('The routes of a group', () => {
     const { call } = await newCaller();
     await app.app.get(ModelCatchUp).run();
     const head = await app.log.head();
-    await stopProjecting();
+    await projecting.stop();
     const filling = call('POST', '/1/assets', { contents: ['a.example'] });
     try {
       await eventually('it is stored', async () => (await app.log.head()) > head);

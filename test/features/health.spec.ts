@@ -4,7 +4,7 @@ import { PROJECTIONS } from '../../projections/registry.js';
 import { ProjectionLags } from '../../src/http/ops/projection-lag.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
-import { keepProjecting } from '../support/projecting.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 
 interface Health {
@@ -15,7 +15,7 @@ interface Health {
 }
 
 let app: TestApp;
-let stopProjecting: () => Promise<void>;
+let projecting: Projecting;
 
 const ready = async (): Promise<{ status: number; body: Health }> => {
   const response = await fetch(`${app.url}/health/ready`);
@@ -36,11 +36,11 @@ const caughtUp = async (): Promise<boolean> => {
 
 beforeAll(async () => {
   app = await startApp();
-  stopProjecting = keepProjecting(app.log, app.pool);
+  projecting = startProjecting(app.log, app.pool);
   await eventually('all is counted', caughtUp);
 });
 afterAll(async () => {
-  await stopProjecting();
+  await projecting.stop();
   await app?.close();
 });
 

@@ -1,22 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { PROJECTIONS } from '../../projections/registry.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
 import { cloudEvent, type Sent, sent } from '../support/upstream.js';
 
 let app: TestApp;
 let ingest: string;
-const stop = new AbortController();
-let running: Promise<void>;
+let projecting: Projecting;
 
 beforeAll(async () => {
   app = await startApp();
   ingest = await app.issueKey({ scopes: ['ingest'] });
-  running = new Projector(app.log, app.pool, PROJECTIONS, () => {}).run(stop.signal);
+  projecting = startProjecting(app.log, app.pool);
 });
 afterAll(async () => {
-  stop.abort();
-  await running;
+  await projecting.stop();
   await app.close();
 });
 

@@ -4,19 +4,19 @@ import { MEASURE } from '../../src/read-models/measure.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/eventually.js';
-import { keepProjecting } from '../support/projecting.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
 
 let database: TestDatabase;
 let app: TestApp;
-let stopProjecting: () => Promise<void>;
+let projecting: Projecting;
 
 beforeAll(async () => {
   database = await createDatabase();
   app = await startApp({ databaseUrl: database.url });
-  stopProjecting = keepProjecting(app.log, database.pool);
+  projecting = startProjecting(app.log, database.pool);
 });
 afterAll(async () => {
-  await stopProjecting();
+  await projecting.stop();
   await app.close();
   await database.drop();
 });

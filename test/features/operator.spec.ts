@@ -1,13 +1,10 @@
 import { userInfo } from 'node:os';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { type Call, operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
-
-// Processes have to start.
-jest.setTimeout(120_000);
 
 let database: TestDatabase;
 let service: Program;

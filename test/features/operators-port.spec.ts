@@ -1,13 +1,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ConfigError, readConfig } from '../../src/config.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
-
-// A process has to start.
-jest.setTimeout(120_000);
 
 interface Health {
   readonly status: string;

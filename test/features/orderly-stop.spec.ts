@@ -2,13 +2,10 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
-
-// A process has to start.
-jest.setTimeout(120_000);
 
 const REFUSED = 'ECONNREFUSED on a new connection';
 const RESET_AT_THE_DOOR = 'ECONNRESET on a new connection';

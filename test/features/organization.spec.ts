@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { brandsAndFlags } from '../../projections/brands-and-flags.js';
-import { readCheckpoints } from '../../projections/engine/checkpoints.js';
-import { Projector } from '../../projections/engine/projector.js';
 import type { Scope } from '../../src/events/api-keys.js';
 import { dayOf, formatInstant, MS_PER_DAY } from '../../src/events/instant.js';
 import { addIngestUsage } from '../../src/read-models/ingest-usage.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { projectToHead } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';
 
 let app: TestApp;
@@ -30,13 +28,7 @@ const ask = async (path: string, key: string) => {
 /** Stores what upstream reports and lets the projection reach it. */
 const report = async (...events: readonly Sent[]): Promise<void> => {
   await app.log.appendAll(events.map(stored));
-  const head = await app.log.head();
-  const stop = new AbortController();
-  const running = new Projector(app.log, app.pool, [brandsAndFlags], () => {}).run(stop.signal);
-  const position = async () => (await readCheckpoints(app.pool, app.log, [brandsAndFlags.name]))[0]!.position;
-  while ((await position()) < head) await sleep(5);
-  stop.abort();
-  await running;
+  await projectToHead(app.log, app.pool, [brandsAndFlags]);
 };
 
 const updatedAt = '2026-03-01T00:00:00Z';

@@ -5,8 +5,6 @@ import { removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/in
 import { eventually } from '../support/eventually.js';
 import { type Program, startProgram } from '../support/program.js';
 
-const PATIENCE_MS = 60_000;
-
 describe('An API on a database of its own that is asked to stop half-way through its start', () => {
   let folder: string;
   let dataDir: string;
@@ -22,30 +20,22 @@ describe('An API on a database of its own that is asked to stop half-way through
     dataDir = join(folder, 'data');
     const database = await openDatabase({ databaseUrl: undefined, dataDir }, () => {});
     await database.release();
-  }, PATIENCE_MS);
+  });
   afterEach(() => void api.process.kill('SIGKILL'));
   afterAll(() => removeFolder(folder));
 
-  it.each(['SIGTERM', 'SIGINT'] as const)(
-    'stops it too at %s, and ends well',
-    async (signal) => {
-      start();
-      await eventually('the server runs', async () => (await server()) !== undefined);
-      expect(await api.stop(signal)).toBe(0);
-      expect(await server()).toBeUndefined();
-    },
-    PATIENCE_MS,
-  );
+  it.each(['SIGTERM', 'SIGINT'] as const)('stops it too at %s, and ends well', async (signal) => {
+    start();
+    await eventually('the server runs', async () => (await server()) !== undefined);
+    expect(await api.stop(signal)).toBe(0);
+    expect(await server()).toBeUndefined();
+  });
 
-  it(
-    'stops it too where whoever started it is gone, which it does not outlive',
-    async () => {
-      start();
-      await eventually('the server runs', async () => (await server()) !== undefined);
-      api.process.disconnect();
-      await api.ended();
-      expect(await server()).toBeUndefined();
-    },
-    PATIENCE_MS,
-  );
+  it('stops it too where whoever started it is gone, which it does not outlive', async () => {
+    start();
+    await eventually('the server runs', async () => (await server()) !== undefined);
+    api.process.disconnect();
+    await api.ended();
+    expect(await server()).toBeUndefined();
+  });
 });

@@ -173,18 +173,16 @@ describe('Bytes in flight', () => {
 
   it('are released however a request ends', async () => {
     const large = JSON.stringify({ contents: ['a.example'] }).padEnd(5 * MiB);
-    for (let round = 0; round < 3; round += 1) {
-      expect((await post(BULK, large)).status).toBe(200);
-      expect((await post(BULK, large.replace('{', '['))).status).toBe(400);
-      expect((await post(BULK, '['.padEnd(5 * MiB, '['))).status).toBe(400);
-      expect((await post(BULK, gzipSync('x'.repeat(5 * MiB + 1)), { 'content-encoding': 'gzip' })).status).toBe(413);
-      const left = open(BULK, { 'Content-Length': 5 * MiB });
-      left.socket.write('{"contents":["', () => left.socket.destroy());
-      const queued = open(BULK, { 'Content-Length': 5 * MiB });
-      queued.socket.end(large);
-      await new Promise((resolve) => queued.socket.on('close', resolve));
-    }
-    // Were a single round's bytes kept, three of these at once would be too many.
+    expect((await post(BULK, large)).status).toBe(200);
+    expect((await post(BULK, large.replace('{', '['))).status).toBe(400);
+    expect((await post(BULK, '['.padEnd(5 * MiB, '['))).status).toBe(400);
+    expect((await post(BULK, gzipSync('x'.repeat(5 * MiB + 1)), { 'content-encoding': 'gzip' })).status).toBe(413);
+    const left = open(BULK, { 'Content-Length': 5 * MiB });
+    left.socket.write('{"contents":["', () => left.socket.destroy());
+    const queued = open(BULK, { 'Content-Length': 5 * MiB });
+    queued.socket.end(large);
+    await new Promise((resolve) => queued.socket.on('close', resolve));
+    // Were the bytes of any of them kept, three of these at once would be too many.
     await eventuallyPasses(async () => {
       const answers = await Promise.all([post(BULK, large), post(BULK, large), post(BULK, large)]);
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -225,7 +223,7 @@ describe('A body packed with gzip', () => {
 
   it('is 413 as soon as more comes out of it than the route takes, or goes in', async () => {
     expect((await post(GROUPS, gzipSync(' '.repeat(64 * 1024 + 1)), gzip)).status).toBe(413);
-    expect((await post(BULK, gzipSync(Buffer.alloc(200 * MiB)), gzip)).status).toBe(413);
+    expect((await post(BULK, gzipSync(Buffer.alloc(20 * MiB)), gzip)).status).toBe(413);
     const { socket, until } = open(GROUPS, { 'Content-Encoding': 'gzip', 'Transfer-Encoding': 'chunked' });
     // Members that hold nothing: no byte ever comes out.
     const nothing = Buffer.concat(Array.from({ length: 4_000 }, () => gzipSync('')));

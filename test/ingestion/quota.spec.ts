@@ -6,6 +6,7 @@ import { TooManyRequests } from '../../src/http/errors/error-response.js';
 import { type Amount, Quota } from '../../src/ingestion/quota.js';
 import { readIngestUsage } from '../../src/read-models/ingest-usage.js';
 import { createPool } from '../../src/postgres/pool.js';
+import { eventuallyPasses } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const NOON = Date.parse('2026-03-01T12:00:00.000Z');
@@ -78,12 +79,9 @@ describe('The quota of a day', () => {
     const quota = instance();
     await taking(quota, { events: 7, bytes: 70 });
     const written = { organization: 'acme', events: 7, bytes: 70 };
-    for (let tries = 0; tries < 100; tries += 1) {
-      const [use] = await readIngestUsage(database.pool, dayOf(NOON), 'acme');
-      if (use?.events === 7) break;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    expect(await readIngestUsage(database.pool, dayOf(NOON), 'acme')).toEqual([written]);
+    await eventuallyPasses(async () =>
+      expect(await readIngestUsage(database.pool, dayOf(NOON), 'acme')).toEqual([written]),
+    );
     expect(await readIngestUsage(database.pool, dayOf(NOON), 'other')).toEqual([]);
   });
 
@@ -94,8 +92,10 @@ describe('The quota of a day', () => {
       expect(await taking(quota, { events: 1_000 })).toBe('taken');
       await quota.beforeApplicationShutdown();
     }
-    const days = await database.pool.query('select day from read.ingest_usage order by day');
-    expect(days.rows.map(({ day }) => Number(day) - dayOf(NOON))).toEqual([1, 2]);
+    await eventuallyPasses(async () => {
+      const days = await database.pool.query('select day from read.ingest_usage order by day');
+      expect(days.rows.map(({ day }) => Number(day) - dayOf(NOON))).toEqual([1, 2]);
+    });
   });
 
   it('of 0 is none', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 import { ListServer, sends } from '../asset-check/list-server.js';
@@ -26,9 +26,6 @@ const hasPrometheus = isInstalled('prometheus') && isInstalled('promtool');
 if (!hasPrometheus)
   process.stderr.write('Prometheus (apt-get install prometheus) is not installed: docs/monitoring is not tested.\n');
 const describeWithPrometheus = hasPrometheus ? describe : describe.skip;
-
-// Prometheus takes seconds to start on a busy machine, and rates need several scrapes.
-jest.setTimeout(120_000);
 
 describeWithPrometheus('The alert rules', () => {
   it('are rules, and fire when they should and not otherwise', async () => {

@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Pool } from 'pg';
 import { brandsAndFlags } from '../../projections/brands-and-flags.js';
 import { ForeignCheckpoint } from '../../projections/engine/checkpoints.js';
 import { Lease } from '../../projections/engine/lease.js';
 import { type MetricEvent, metrics } from '../../projections/metrics/projection.js';
 import { dropParked, listParked, retryParked } from '../../projections/engine/parked.js';
 import type { Projection } from '../../projections/engine/projection.js';
-import { Projector } from '../../projections/engine/projector.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { projectionStatus } from '../../projections/engine/status.js';
 import { verify } from '../../projections/engine/verify.js';
@@ -15,8 +13,10 @@ import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { legacyEventIdOf } from '../../src/events/event-id.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
+import { Backoff } from '../../src/retry.js';
 import { type Tamper, tampered } from '../faults/rig/tamper.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { eventId, sent, type Sent, stored } from '../support/upstream.js';
 import { history } from './histories.js';
@@ -45,41 +45,12 @@ const positionOf = async (projection: string): Promise<bigint> => {
   return BigInt((await database.pool.query<{ position: number }>(text, [projection])).rows[0]?.position ?? -2);
 };
 
-interface Running {
-  /** Resolves when these projections have reached the end of the log as it is now. */
-  reached(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-const start = (
-  projections: readonly Projection[],
-  { pool = database.pool, of = log }: { pool?: Pool; of?: EventLog } = {},
-): Running => {
-  const stop = new AbortController();
-  const running = new Projector(of, pool, projections, (sentence) => troubles.push(sentence)).run(stop.signal);
-  let failed: unknown;
-  running.catch((error: unknown) => (failed = error));
-  return {
-    reached: async () => {
-      const head = await log.head();
-      for (const { name } of projections)
-        while ((await positionOf(name)) < head) {
-          if (failed !== undefined) throw failed;
-          await sleep(5);
-        }
-    },
-    stop: async () => {
-      stop.abort();
-      await running;
-    },
-  };
-};
+const start = (projections: readonly Projection[], pool = database.pool): Projecting =>
+  startProjecting(log, pool, projections, { backoff: new Backoff(1, 20), watchedBy: database.pool });
 
 /** Applies the log as it is now. */
-const project = async (projections: readonly Projection[], pool?: Pool): Promise<void> => {
-  const running = start(projections, { pool });
-  await running.reached();
-  await running.stop();
+const project = async (projections: readonly Projection[]): Promise<void> => {
+  troubles.push(...(await projectToHead(log, database.pool, projections)));
 };
 
 const threat = (n: number, organization = 'acme'): Sent =>
@@ -287,7 +258,7 @@ describe('events whose id was made of source and id alone', () => {
 describe('the checkpoint', () => {
   it('lets every event be applied once, however many projectors work at the same time', async () => {
     const pools = [0, 1, 2].map(() => createPool(database.url, () => {}));
-    const running = pools.map((pool) => start([counting], { pool }));
+    const running = pools.map((pool) => start([counting], pool));
     for (let n = 0; n < 40; n += 1) await append(threats(25, 25 * n));
     for (const one of running) await one.reached();
     await sleep(100);
@@ -311,16 +282,15 @@ describe('the checkpoint', () => {
       };
       return tamper;
     });
-    const running = start([counting], { pool });
-    for (let n = 0; n < 60; n += 1) {
+    const running = start([counting], pool);
+    for (let n = 0; n < 40; n += 1) {
       await append(threats(10, 10 * n));
-      await sleep(25);
+      await running.reached();
     }
-    await running.reached();
     await running.stop();
-    expect(await counted()).toBe(600);
+    expect(await counted()).toBe(400);
     expect(killed).toBeGreaterThan(0);
-    expect(troubles.join()).toContain('The read models wait');
+    expect(running.troubles.join()).toContain('The read models wait');
   });
 
   it('of another log stops the projector with a sentence', async () => {
@@ -437,13 +407,13 @@ describe('a recount', () => {
     const floor = await countedThreats();
     const seen: number[] = [];
     const reading = new AbortController();
-    const readers = [1, 2, 3].map(async () => {
+    const reader = (async () => {
       for (let last = floor; !reading.signal.aborted;) {
         const now = await countedThreats();
         if (now < last) seen.push(now);
         last = now;
       }
-    });
+    })();
     const writer = (async () => {
       for (let n = 0; !reading.signal.aborted; n += 1) {
         await append(threats(5, 10_000 + 5 * n));
@@ -452,7 +422,7 @@ describe('a recount', () => {
     })();
     for (let round = 0; round < 3; round += 1) await rebuild(source(), metrics);
     reading.abort();
-    await Promise.all([...readers, writer]);
+    await Promise.all([reader, writer]);
     await running.reached();
     await running.stop();
     expect(seen).toEqual([]);

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import createClient, { type Client } from 'openapi-fetch';
 import type { paths } from './client/paths.js';
 import { eventually } from '../support/eventually.js';
@@ -11,8 +11,6 @@ import { type Scene, setScene } from './scene.js';
 
 /** What a client team has: the types that openapi-typescript makes of the reference, and openapi-fetch. */
 const CLIENT = join(import.meta.dirname, 'client');
-
-jest.setTimeout(120_000);
 
 type Batch = Extract<
   paths['/events']['post']['requestBody']['content']['application/cloudevents-batch+json'],

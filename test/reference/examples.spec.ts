@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Recorded } from '../../src/http/reference/examples.js';
 import { readReference } from '../support/contract.js';
 import { type Case, OPERATIONS, UNSEEN } from './cases.js';
@@ -11,8 +11,6 @@ import { type Scene, setScene } from './scene.js';
 /** What the reference shows. `npm run record` writes it from the running service; here the two are compared. */
 const FOLDER = join(import.meta.dirname, '../../src/http/reference/examples');
 const IS_RECORDING = process.env['RECORD_EXAMPLES'] === '1';
-
-jest.setTimeout(120_000);
 
 const reference = readReference();
 const addresses = new Map(readAddresses().map((address) => [address.id, address]));

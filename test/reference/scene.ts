@@ -2,12 +2,8 @@ import { connect } from 'node:net';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import { readCheckpoints } from '../../projections/engine/checkpoints.js';
-import { Projector } from '../../projections/engine/projector.js';
-import { PROJECTIONS } from '../../projections/registry.js';
 import { seenPathOf } from '../../src/asset-check/lists/list-copy.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { MEASURE } from '../../src/read-models/measure.js';
@@ -16,6 +12,7 @@ import { MetricsPool, WatchPool } from '../../src/read-models/pools.js';
 import type { Scope } from '../../src/events/api-keys.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
+import { startProjecting } from '../support/projecting.js';
 
 export const ORGANIZATION = 'acme';
 /** Its metrics are more than an answer holds. */
@@ -46,19 +43,6 @@ const SOURCES = {
   ],
 };
 
-const caughtUp = async ({ log, pool }: TestApp): Promise<void> => {
-  const head = await log.head();
-  const isBehind = async (): Promise<boolean> => {
-    const checkpoints = await readCheckpoints(
-      pool,
-      log,
-      PROJECTIONS.map(({ name }) => name),
-    );
-    return checkpoints.length < PROJECTIONS.length || checkpoints.some(({ position }) => position < head);
-  };
-  while (await isBehind()) await sleep(5);
-};
-
 const endPools = async ({ pool, app }: TestApp): Promise<void> => {
   await Promise.all([pool, app.get(MetricsPool), app.get(WatchPool)].map((each) => each.end()));
 };
@@ -75,8 +59,7 @@ export const setScene = async (): Promise<Scene> => {
     startApp({ env }),
   ]);
   await eventually('it is kept since when the list is watched', () => existsSync(seenPathOf(data, 'house-list')));
-  const stop = new AbortController();
-  const projecting = new Projector(app.log, app.pool, [...PROJECTIONS], () => {}).run(stop.signal);
+  const projecting = startProjecting(app.log, app.pool);
   await endPools(away);
   // As in the moment after the start, for good.
   const keys = away.app.get(KeyRing);
@@ -94,7 +77,7 @@ export const setScene = async (): Promise<Scene> => {
     // An organization's own key may not report brands and flags.
     key: (scopes, organization = ORGANIZATION) =>
       app.issueKey(scopes.includes('ingest') ? { scopes } : { organization, scopes }),
-    caughtUp: () => caughtUp(app),
+    caughtUp: () => projecting.reached(),
     broken: async (ask) => {
       const spies = [CommandBus, QueryBus].map(({ prototype }) =>
         jest.spyOn(prototype, 'execute').mockRejectedValue(new TypeError('nobody foresaw this')),
@@ -106,13 +89,11 @@ export const setScene = async (): Promise<Scene> => {
       }
     },
     endPools: async () => {
-      stop.abort();
-      await projecting;
+      await projecting.stop();
       await endPools(app);
     },
     close: async () => {
-      stop.abort();
-      await projecting;
+      await projecting.stop();
       await limited.close();
       for (const ended of [app, away])
         // A pool can be ended once; what was found in the answers is said all the same.

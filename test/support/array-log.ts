@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type Batch, BEGINNING, EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
 
 /**
@@ -33,7 +34,6 @@ export class ArrayLog extends EventLog {
     return Promise.resolve(this.events.filter(({ position }) => position > after).slice(0, limit));
   }
 
-  /** Unlike a real log's it resolves at the end of the list. */
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
     let left = this.events.filter(({ position }) => position > after);
     while (left.length > 0 && !signal.aborted) {
@@ -41,6 +41,7 @@ export class ArrayLog extends EventLog {
       left = left.slice(events.length);
       await onBatch({ events, position: events.at(-1)!.position, asOf: Date.now() });
     }
+    if (!signal.aborted) await once(signal, 'abort');
   }
 
   head(): Promise<bigint> {

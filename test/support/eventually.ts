@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const PATIENCE_MS = 20_000;
+/** As long as a service may take to start on a machine that is busy with other things, ms. */
+const PATIENCE_MS = 60_000;
 const PAUSE_MS = 10;
 
 /**
@@ -14,8 +15,8 @@ export const eventually = async (
   holds: () => boolean | Promise<boolean>,
   patience = PATIENCE_MS,
 ): Promise<void> => {
-  for (const end = Date.now() + patience; !(await holds()); await sleep(PAUSE_MS))
-    if (Date.now() > end) throw new Error(`Waited in vain for ${patience} ms: ${what}`);
+  for (const end = performance.now() + patience; !(await holds()); await sleep(PAUSE_MS))
+    if (performance.now() > end) throw new Error(`Waited in vain for ${patience} ms: ${what}`);
 };
 
 /**
@@ -24,11 +25,11 @@ export const eventually = async (
  * @throws as `check` throws, where it does not pass in time
  */
 export const eventuallyPasses = async (check: () => void | Promise<void>, patience = PATIENCE_MS): Promise<void> => {
-  for (const end = Date.now() + patience; ; await sleep(PAUSE_MS))
+  for (const end = performance.now() + patience; ; await sleep(PAUSE_MS))
     try {
       await check();
       return;
     } catch (error) {
-      if (Date.now() > end) throw error;
+      if (performance.now() > end) throw error;
     }
 };

@@ -3,9 +3,6 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { eventually } from './eventually.js';
 
-/** How long a program may take to listen on a machine that is busy with other things, ms. */
-const PATIENCE_MS = 60_000;
-
 /** A built program of the service, in a process of its own. */
 export interface Program {
   readonly process: ChildProcess;
@@ -68,14 +65,10 @@ export const startProgram = (
     isOver,
     ended,
     listening: async () => {
-      await eventually(
-        `${program} listens`,
-        () => {
-          if (isOver()) throw new Error(`${program} ended with ${child.signalCode ?? child.exitCode}: ${text.said}`);
-          return url() !== undefined;
-        },
-        PATIENCE_MS,
-      );
+      await eventually(`${program} listens`, () => {
+        if (isOver()) throw new Error(`${program} ended with ${child.signalCode ?? child.exitCode}: ${text.said}`);
+        return url() !== undefined;
+      });
       return url()!;
     },
     stop: (signal = 'SIGTERM') => {

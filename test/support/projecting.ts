@@ -6,9 +6,6 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Backoff } from '../../src/retry.js';
 import { eventually } from './eventually.js';
 
-/** How long a projector may take on a machine that is busy with other things, ms. */
-const PATIENCE_MS = 60_000;
-
 /** A projector at work in this process. */
 export interface Projecting {
   /** What kept the read models from moving on, so far. */
@@ -58,7 +55,7 @@ export const startProjecting = (
         if (end !== undefined) throw end;
         return (await countAt(head)) === names.length;
       };
-      await eventually(`${names.join(', ')} at position ${head}`, isThere, PATIENCE_MS);
+      await eventually(`${names.join(', ')} at position ${head}`, isThere);
     },
     stop: async () => {
       stop.abort();
