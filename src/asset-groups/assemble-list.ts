@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** About a millisecond's work each, where the tail has something to say of it. */
+/** A page takes about a millisecond if the tail changes it. */
 export const GROUPS_PER_PAGE = 1_000;
 
-/** Groups in order of number, up to and with `last`: as the items of a JSON array, without its brackets. */
+/** Groups in order of id up to and including `last`, as the items of a JSON array without its brackets. */
 export interface Page {
   readonly last: number;
   readonly json: string;
@@ -15,7 +15,9 @@ interface Group {
   readonly assetCount: number;
 }
 
-/** One page with what the tail said of its groups, and of those whose numbers lie before its last and after the page before. */
+/**
+ * A page after applying the tail's changes to its groups, and to those with ids between the previous page and its last.
+ */
 const overrule = (
   json: string,
   said: readonly (readonly [id: number, name: string | undefined])[],
@@ -31,9 +33,9 @@ const overrule = (
 };
 
 /**
- * `{ groups: [{ id, name, assetCount }] }` by the model's pages, overruled by what the tail after them said. Other
- * requests have their turn between two pages.
- * @param assets how many assets are in groups that the pages do not hold
+ * Builds `{ groups: [{ id, name, assetCount }] }` from the model's pages and the tail's changes. Other requests are
+ * served between two pages.
+ * @param assets asset counts of groups that the pages do not contain
  */
 export const assembleList = async (
   { pages, assets }: { readonly pages: readonly Page[]; readonly assets: ReadonlyMap<number, number> },

@@ -16,7 +16,7 @@ export type AssetGroupCommand =
       readonly type: 'CreateAssetGroup';
       readonly organization: string;
       readonly name: string;
-      /** Present where the client sent an `Idempotency-Key`. */
+      /** Present if the client sent an `Idempotency-Key`. */
       readonly request: IdempotentRequest | undefined;
     }
   | {
@@ -29,24 +29,23 @@ export type AssetGroupCommand =
 
 export interface IdempotentResponse {
   readonly bodyHash: string;
-  /** The group that was created; undefined where the name was taken. */
+  /** The group created; undefined if the name was taken. */
   readonly groupId: number | undefined;
   /** ms */
   readonly answeredAt: number;
 }
 
 /**
- * What is known of an organization's groups. It need not be all of them: a decision looks only at the groups, names
- * and requests that its command names, and at the last number.
+ * The state of an organization's groups. It may be partial: a decision looks only at the groups, names and requests
+ * that its command names, and at the last id.
  */
 export interface AssetGroups {
-  /** The greatest number ever given; 0 before the first. */
+  /** The highest id ever assigned; 0 before the first. */
   lastGroupId: number;
-  /** The name of each group; undefined where it was deleted. */
+  /** Undefined if the group was deleted. */
   readonly nameById: Map<number, string | undefined>;
-  /** Which group has a name. */
   readonly idByName: Map<string, number>;
-  /** First answers by the hash of the `Idempotency-Key`. */
+  /** First responses by the hash of their `Idempotency-Key`. */
   readonly responses: Map<string, IdempotentResponse>;
 }
 
@@ -57,7 +56,7 @@ export const noGroups = (): AssetGroups => ({
   responses: new Map(),
 });
 
-/** Takes note of an event, in place: a tail can be long. */
+/** Applies an event in place, because a tail can be long. */
 export const evolve = (groups: AssetGroups, event: AssetGroupEvent, request?: IdempotentRequest): void => {
   switch (event.type) {
     case 'AssetGroupCreated':
@@ -75,7 +74,7 @@ export const evolve = (groups: AssetGroups, event: AssetGroupEvent, request?: Id
   }
 };
 
-/** A group has this name now, or was deleted; the name it had before is free. */
+/** Sets a group's name, undefined if it was deleted, and frees the previous one. */
 export const setName = (groups: AssetGroups, groupId: number, name: string | undefined): void => {
   const before = groups.nameById.get(groupId);
   if (before !== undefined && groups.idByName.get(before) === groupId) groups.idByName.delete(before);
@@ -93,12 +92,12 @@ const rememberResponse = (
   if (request) groups.responses.set(request.idempotencyKeyHash, { bodyHash: request.bodyHash, groupId, answeredAt });
 };
 
-/** What follows from a command: events to record, and either the group it is about or why not. */
+/** The outcome of a command: events to append, and the group concerned or a refusal. */
 export type Decision =
   | {
       readonly events: readonly AssetGroupEvent[];
       readonly groupId: number;
-      /** The first answer to an `Idempotency-Key`, again. */
+      /** A repeated first response to an `Idempotency-Key`. */
       readonly replayed?: true;
       readonly refusal?: undefined;
     }

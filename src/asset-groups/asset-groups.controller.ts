@@ -27,13 +27,13 @@ const NAME_TAKEN = 'A group with this name already exists';
 
 const REPLAYED_HEADER = {
   'Idempotent-Replayed': {
-    description: '`true` if this is the first answer to the `Idempotency-Key` again; otherwise absent.',
+    description: '`true` if this repeats the first answer to the `Idempotency-Key`; otherwise absent.',
     schema: { type: 'string' as const, enum: ['true'] },
   },
 };
 const LOCATION_HEADER = {
   Location: {
-    description: 'Where the group is.',
+    description: 'The URL of the group.',
     required: true,
     schema: { type: 'string' as const, format: 'uri-reference' },
     example: '/v2/organization/asset-groups/1',
@@ -51,13 +51,13 @@ export class AssetGroupsController {
   @Post()
   @HttpCode(201)
   @Access({ scope: 'write' })
-  @ApiOperation({ summary: 'Create a group', description: 'It is in the next list, wherever that is asked for.' })
+  @ApiOperation({ summary: 'Create a group', description: 'The next list includes it, on every instance.' })
   @ApiHeader({
     name: 'Idempotency-Key',
     required: false,
     description:
-      '1 to 255 printable characters. For 24 hours the same key and body give the first answer again, so that a ' +
-      'request can be repeated until it is answered.',
+      '1 to 255 printable characters. For 24 hours the same key and body return the first answer, so that a request ' +
+      'can be retried until it is answered.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   })
   @ApiCreatedResponse({
@@ -92,9 +92,9 @@ export class AssetGroupsController {
 
   @Patch(':id')
   @Access({ scope: 'write' })
-  @ApiOperation({ summary: 'Rename a group', description: 'The name it had is free at once.' })
+  @ApiOperation({ summary: 'Rename a group', description: 'The previous name is free at once.' })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'Renamed; to its own name is fine.', type: NamedAssetGroupDto })
+  @ApiOkResponse({ description: 'Renamed. The current name is allowed.', type: NamedAssetGroupDto })
   @ApiFailure(404, NO_SUCH_GROUP)
   @ApiFailure(409, NAME_TAKEN)
   renameAssetGroup(
@@ -108,7 +108,7 @@ export class AssetGroupsController {
 
   @Delete(':id')
   @Access({ scope: 'write' })
-  @ApiOperation({ summary: 'Delete a group', description: 'Its assets are in no group then. Needs no body.' })
+  @ApiOperation({ summary: 'Delete a group', description: 'Its assets are then in no group. No body is needed.' })
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto })
   @ApiFailure(404, NO_SUCH_GROUP)

@@ -6,10 +6,10 @@ const MAX_NAME_LENGTH = 255;
 
 const wrongWith = (name: unknown): string | undefined => {
   if (typeof name !== 'string') return 'Group name is required';
-  // Code points are counted only where the cheaper count of UTF-16 units does not settle it.
+  // Counting code points is expensive, so it is done only if the number of UTF-16 units does not decide.
   const isTooLong = name.length > MAX_NAME_LENGTH && Array.from(name).length > MAX_NAME_LENGTH;
   if (name === '' || isTooLong) return `Group name must be between 1 and ${MAX_NAME_LENGTH} characters`;
-  return isUnstorable(name) ? 'Group name must hold no U+0000 and no lone surrogate' : undefined;
+  return isUnstorable(name) ? 'Group name must not contain U+0000 or lone surrogates' : undefined;
 };
 
 const IsGroupName = (): PropertyDecorator =>
@@ -23,8 +23,8 @@ const IsGroupName = (): PropertyDecorator =>
 
 export class AssetGroupNameDto {
   /**
-   * 1 to 255 Unicode code points, kept as sent: nothing is trimmed or folded. Unique within the organization, letter
-   * case included.
+   * 1 to 255 Unicode code points, stored as sent: not trimmed or folded. Unique within the organization,
+   * case-sensitively.
    * @example "Landing pages"
    */
   @IsGroupName()
@@ -34,7 +34,7 @@ export class AssetGroupNameDto {
 
 export class NamedAssetGroupDto {
   /**
-   * Counts 1, 2, 3 … within the organization; no number is given twice.
+   * Numbered 1, 2, 3 … within the organization; ids are never reused.
    * @example 1
    */
   id!: number;
@@ -48,7 +48,7 @@ export class ListedAssetGroupDto {
   /** @example "Landing pages" */
   name!: string;
   /**
-   * How many assets are in the group.
+   * Number of assets in the group.
    * @example 12
    */
   assetCount!: number;
@@ -65,7 +65,7 @@ export class DeletedAssetGroupDto {
   /** @example 1 */
   id!: number;
   /**
-   * How many assets were in the group and are in none now.
+   * Number of assets that were in the group and are now in none.
    * @example 12
    */
   unassignedAssetCount!: number;

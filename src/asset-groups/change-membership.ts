@@ -4,7 +4,7 @@ import type { Origin } from '../http/access/origin.js';
 import { type MembershipItem, type ReadContent, readContent } from './membership.js';
 import { MembershipQueue } from './membership-queue.js';
 
-/** Puts assets into a group, or takes them out of it. The result has an item for each content, in order. */
+/** Adds assets to a group or removes them. The result has one item per content, in order. */
 export class ChangeMembership extends Command<readonly MembershipItem[]> {
   constructor(
     readonly action: 'add' | 'remove',

@@ -1,11 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * Shares the runs of a job among its callers, one run at a time. Who calls while one is under way gets the next one,
- * with everybody else who waits: a run that began earlier may have looked too early. Where the run that they wait for
- * fails, so do they: what made it fail took its time already.
+ * Single flight with a trailing run: calls during a run share the next one, because the current run may have read too
+ * early. If the run they wait for fails, they fail too: the failure has already taken its time.
  *
- * A run begins with the next turn of the event loop, so that those who call in this one share it.
+ * A run begins with the next turn of the event loop, so that calls in the same turn share it.
  */
 export const coalesce = <Result>(job: () => Promise<Result>): (() => Promise<Result>) => {
   let running: Promise<Result> | undefined;

@@ -12,12 +12,12 @@ import { groupsFor, readKnownGroups } from './known-groups.js';
 import { OrganizationQueues } from './organization-queues.js';
 import { StreamTailCache } from './tail.js';
 
-/** What became of a command. */
+/** The result of a command. */
 export interface CommandResult {
   readonly groupId: number;
-  /** How many assets the group had when it was decided, by the read model; counted for groups named by number. */
+  /** Assets in the group according to the read model, for commands that name a group by id. */
   readonly assets: number;
-  /** Whether this is the first answer again, to the same `Idempotency-Key`. */
+  /** Whether this repeats the first response to the same `Idempotency-Key`. */
   readonly replayed: boolean;
 }
 
@@ -28,9 +28,9 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** One append holds the events of this many commands at most: with the longest names, a third of what a log takes. */
+/** Commands per append: with the longest names, a third of the log's limit. */
 const MAX_COMMANDS = 200;
-/** After this long in vain the commands are answered that the service is busy or away. Milliseconds. */
+/** Commands that have been retried for this long fail as unavailable. ms */
 const PATIENCE = 4_000;
 /** An append whose outcome is unknown is asked for again until this long after the first try. Milliseconds. */
 const RETRY_WITHIN = 1_500;
@@ -38,9 +38,9 @@ const FIRST_BACK_OFF = 25;
 const MAX_BACK_OFF = 400;
 
 /**
- * Where commands become events: load, decide, append. Each organization has a queue here, and all that waits in it
- * becomes one append, so that commands of one process never contend with each other; those of other processes are
- * found by the stream's expected revision, and then everything is decided again.
+ * Turns commands into events: load, decide, append. Each organization has a queue, and everything waiting in it becomes
+ * one append, so that commands of one process never conflict with each other. Commands of other processes are detected
+ * by the stream's expected revision; then everything is decided again.
  */
 @Injectable()
 export class CommandQueue {
@@ -56,9 +56,9 @@ export class CommandQueue {
   ) {}
 
   /**
-   * @param origin whose command it is, kept in its events' metadata
-   * @throws Conflict, NotFound or Unprocessable where the command is refused
-   * @throws Unavailable where its outcome is unknown or nothing was done
+   * @param origin the caller, stored in the events' metadata
+   * @throws Conflict, NotFound or Unprocessable if the command is refused
+   * @throws Unavailable if the outcome is unknown or nothing was done
    */
   execute(command: AssetGroupCommand, origin: Origin = {}): Promise<CommandResult> {
     return new Promise((resolve, reject) => {
@@ -84,7 +84,7 @@ export class CommandQueue {
       } catch (error) {
         if (!(error instanceof WrongExpectedRevision)) throw error;
         if (performance.now() < giveUp) continue;
-        throw new Unavailable('Too many others are changing the groups of this organization; try again', 1, {
+        throw new Unavailable('Too many concurrent changes to the groups of this organization; try again', 1, {
           cause: error,
         });
       }
@@ -100,7 +100,7 @@ export class CommandQueue {
     }
   }
 
-  /** The same ids and the same expected revision again are exact, so an unknown outcome is settled by asking again. */
+  /** Retrying with the same ids and the same expected revision is exact, so it settles an unknown outcome. */
   private async append(organization: string, revision: bigint, events: readonly NewEvent[]): Promise<void> {
     const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
     const retryUntil = performance.now() + RETRY_WITHIN;
@@ -118,7 +118,7 @@ export class CommandQueue {
   }
 }
 
-/** Decides one command after the other, each by what the ones before it have changed. */
+/** Decides the commands in order, each on the state that the previous ones leave. */
 const decideAll = (
   batch: readonly Pick<Waiting, 'command' | 'origin'>[],
   groups: AssetGroups,

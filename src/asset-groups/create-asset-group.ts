@@ -11,7 +11,7 @@ export interface NamedAssetGroup {
 }
 
 export interface CreatedAssetGroup extends NamedAssetGroup {
-  /** Whether this is the first answer again, to the same `Idempotency-Key`. */
+  /** Whether this repeats the first response to the same `Idempotency-Key`. */
   readonly replayed: boolean;
 }
 
@@ -19,7 +19,7 @@ export class CreateAssetGroup extends Command<CreatedAssetGroup> {
   constructor(
     readonly organization: string,
     readonly name: string,
-    /** As the client sent it; absent where it sent none. */
+    /** As sent; absent if the client sent none. */
     readonly idempotencyKey: string | undefined,
     readonly origin: Origin = {},
   ) {
@@ -29,7 +29,7 @@ export class CreateAssetGroup extends Command<CreatedAssetGroup> {
 
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
-/** The body counts as what is read of it, so that blanks and unknown fields make no other body. */
+/** Hashes the parsed body, so that whitespace and unknown fields make no difference. */
 const requestOf = ({ name, idempotencyKey }: CreateAssetGroup): IdempotentRequest | undefined => {
   if (idempotencyKey === undefined) return undefined;
   if (!PRINTABLE.test(idempotencyKey)) throw new Invalid('Idempotency-Key must be 1 to 255 printable characters');

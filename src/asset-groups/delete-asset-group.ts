@@ -4,7 +4,7 @@ import { CommandQueue } from './command-queue.js';
 
 export interface DeletedAssetGroup {
   readonly id: number;
-  /** How many assets were in it, by the read model at that moment. */
+  /** Assets it contained, according to the read model. */
   readonly unassignedAssetCount: number;
 }
 

@@ -6,8 +6,8 @@ import { quotaUsed } from '../http/errors/quota-used.js';
 import { addIngestUsage, forgetIngestUsage } from '../read-models/ingest-usage.js';
 
 /**
- * Events that changes of membership store count against the organization's quota of the day, as those that its own
- * ingest keys send do: a key that may write must not fill the log faster than one that may ingest.
+ * Charges events from membership changes to the organization's daily ingest quota: a key that may write must not fill
+ * the log faster than one that may ingest.
  */
 @Injectable()
 export class EventQuota {
@@ -18,7 +18,7 @@ export class EventQuota {
     private readonly config: Config,
   ) {}
 
-  /** @throws TooManyRequests where less is left; nothing is taken then */
+  /** @throws TooManyRequests if less is left; nothing is charged then */
   async take(organization: string, events: number): Promise<void> {
     const limit = this.config.ingestEventsPerDay;
     if (limit === 0 || events === 0) return;

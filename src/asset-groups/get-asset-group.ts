@@ -29,7 +29,7 @@ interface Row {
 /** Milliseconds. */
 const TIME_LIMIT = 2_500;
 
-/** One group as it is now, on every instance: what the read model says, overruled by the stream's tail after it. */
+/** One group's current state, on every instance: the read model plus the stream's tail after it. */
 @Injectable()
 export class GroupFinder {
   constructor(
@@ -37,14 +37,14 @@ export class GroupFinder {
     private readonly tails: StreamTailCache,
   ) {}
 
-  /** @throws NotFound where the organization has no such group */
+  /** @throws NotFound if the organization has no such group */
   async get(organization: string, groupId: number): Promise<CountedAssetGroup> {
     const group = await this.find(organization, groupId);
     if (!group) throw groupNotFound();
     return group;
   }
 
-  /** @returns undefined where the organization has no such group */
+  /** @returns undefined if the organization has no such group */
   find(organization: string, groupId: number): Promise<CountedAssetGroup | undefined> {
     return this.tails.read(
       organization,

@@ -20,15 +20,15 @@ import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from './group-id.js';
 import { ListGroupAssets } from './list-group-assets.js';
 import type { MembershipItem, MembershipResult } from './membership.js';
 
-/** 1,000 contents of 4,096 characters and more. Bytes. */
+/** Bytes; room for 1,000 contents of 4,096 characters each. */
 const MAX_BODY = 5 * 1_024 * 1_024;
-/** Room for fields that nobody asked for. */
+/** Leaves room for unknown fields. */
 const BOUNDS = { depth: 32, values: 4_096 };
 const WRITE = { scope: 'write', bodyLimit: MAX_BODY, json: BOUNDS } as const;
 
 const REPEATABLE =
-  'The answer comes once the change is in the next list and count, on every instance. After a 503, or no answer, ' +
-  'send the same request again: what was stored is `unchanged` then.';
+  'The answer is sent once every instance lists and counts the change. After a 503, or no answer, ' +
+  'repeat the request: changes already stored are then `unchanged`.';
 
 const count = (results: readonly MembershipItem[], result: MembershipResult): number =>
   results.filter((item) => item.result === result).length;
@@ -70,11 +70,11 @@ export class GroupAssetsController {
   @HttpCode(200)
   @Access(WRITE)
   @ApiOperation({
-    summary: 'Put up to 1,000 assets into a group',
-    description: `An asset is in one group at most: one that is in another is moved. ${REPEATABLE}`,
+    summary: 'Add up to 1,000 assets to a group',
+    description: `An asset is in at most one group: one in another group is moved. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'What became of each content.', type: AssignmentAnswer })
+  @ApiOkResponse({ description: 'The result for each content.', type: AssignmentAnswer })
   @ApiFailure(404, NO_SUCH_GROUP)
   async assignAssets(
     @Organization() organization: string,
@@ -93,11 +93,11 @@ export class GroupAssetsController {
   @HttpCode(200)
   @Access(WRITE)
   @ApiOperation({
-    summary: 'Take up to 1,000 assets out of a group',
-    description: `They are in no group then; an asset of another group stays where it is. ${REPEATABLE}`,
+    summary: 'Remove up to 1,000 assets from a group',
+    description: `They are then in no group; an asset in another group stays there. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'What became of each content.', type: RemovalAnswer })
+  @ApiOkResponse({ description: 'The result for each content.', type: RemovalAnswer })
   @ApiFailure(404, NO_SUCH_GROUP)
   async unassignAssets(
     @Organization() organization: string,

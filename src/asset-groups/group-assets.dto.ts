@@ -11,7 +11,7 @@ const CURSOR = 'cursor must be the nextCursor of an earlier page of this group';
 
 export class GroupAssetsRequest {
   /**
-   * How many assets a page holds, 1 to 1,000. Default: 100.
+   * Assets per page, 1 to 1,000. Default: 100.
    * @example 100
    */
   @IsOptional()
@@ -19,7 +19,7 @@ export class GroupAssetsRequest {
   @ApiProperty({ type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, required: false })
   limit?: string;
 
-  /** The `nextCursor` of the page before; absent for the first one. */
+  /** The `nextCursor` of the previous page; absent for the first. */
   @IsOptional()
   @IsString({ message: CURSOR })
   @IsNotEmpty({ message: CURSOR })
@@ -30,12 +30,12 @@ export class GroupAssetDto {
   /** @example "URL" */
   type!: string;
   /**
-   * As it was reported, or as it was understood where it was added here.
+   * As it was reported, or the normalised form if it was added here.
    * @example "polkadot-dot.info"
    */
   content!: string;
   /**
-   * When it was last put into the group (ISO 8601, UTC).
+   * When it was last added to the group (ISO 8601, UTC).
    * @example "2026-03-01T12:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time' })
@@ -43,10 +43,10 @@ export class GroupAssetDto {
 }
 
 export class GroupAssetPageDto {
-  /** In an order that lasts: what stays in the group is on exactly one page, whatever is written meanwhile. */
+  /** In a stable order: an asset that stays in the group is on exactly one page, whatever is written in between. */
   assets!: GroupAssetDto[];
   /**
-   * Where the next page begins; absent with the last page. Opaque, and good for this group alone.
+   * Cursor of the next page; absent on the last page. Opaque, and valid for this group only.
    * @example "MTowYzVmY2YwMWRjZTA2NGRkZGY4ZDIzYjk4YzlhODI1Zg"
    */
   nextCursor?: string;
@@ -54,8 +54,8 @@ export class GroupAssetPageDto {
 
 export class MembershipRequest {
   /**
-   * What the asset check takes, read in the same way; each 1 to 4,096 characters. What cannot be read is answered with
-   * the result `error`, and the others count.
+   * Contents as in the asset check, 1 to 4,096 characters each. One that cannot be parsed has the result `error` and
+   * does not affect the others.
    * @example ["https://polkadot-dot.info/claim", "hxxps://evil[.]example"]
    */
   @IsArray({ message: CONTENTS })
@@ -74,12 +74,12 @@ export class UnderstoodGroupAsset {
 
 export class MembershipItemDto {
   /**
-   * `added` it was in no group; `moved` it was in another group; `removed` it was in this group; `unchanged` it is as
-   * it was asked for already, or was named before in the same request; `error` it was not read.
+   * `added`: it was in no group. `moved`: it was in another group. `removed`: it was in this group. `unchanged`:
+   * nothing to do, or a repetition within the request. `error`: it was not processed.
    */
   @ApiProperty({ enum: MEMBERSHIP_RESULTS, example: 'added' })
   result!: MembershipResult;
-  /** What the content was understood as; absent with `parse-error`. */
+  /** How the content was understood; absent with `parse-error`. */
   asset?: UnderstoodGroupAsset;
   /**
    * With `moved`: the group it was in.
@@ -87,13 +87,14 @@ export class MembershipItemDto {
    */
   movedFrom?: number;
   /**
-   * With `error`: `parse-error` the content is not an asset, or too long; `internal-scheme` it is an address of the
-   * browser, the machine or a private network; `internal-error` its newest event cannot be followed by another.
+   * With `error`. `parse-error`: the content is not an asset, or too long. `internal-scheme`: it is an address of the
+   * browser, the machine or a private network. `internal-error`: no event can follow its newest one, which is dated at
+   * the end of time.
    */
   @ApiProperty({ enum: MEMBERSHIP_REASONS, required: false })
   reason?: MembershipReason;
   /**
-   * With `error`: why, in one sentence.
+   * With `error`: why, for people.
    * @example "It could not be read as an asset"
    */
   message?: string;
@@ -114,7 +115,7 @@ export class AssignmentAnswer {
   /** In the order of the contents. */
   @ApiProperty({ type: [MembershipItemDto] })
   results!: readonly MembershipItemDto[];
-  /** The four add up to the number of contents. */
+  /** The four counts add up to the number of contents. */
   summary!: AssignmentSummary;
 }
 
@@ -131,6 +132,6 @@ export class RemovalAnswer {
   /** In the order of the contents. */
   @ApiProperty({ type: [MembershipItemDto] })
   results!: readonly MembershipItemDto[];
-  /** The three add up to the number of contents. */
+  /** The three counts add up to the number of contents. */
   summary!: RemovalSummary;
 }

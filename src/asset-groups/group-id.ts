@@ -1,10 +1,9 @@
 import { NotFound } from '../errors.js';
 
-/** For the reference. */
-export const NO_SUCH_GROUP = 'The organization has no group of this number.';
+export const NO_SUCH_GROUP = 'The organization has no group with this id.';
 export const GROUP_ID = {
   name: 'id',
-  description: "The group's number.",
+  description: "The group's id.",
   schema: { type: 'integer', minimum: 1 },
   example: 1,
 } as const;
@@ -12,7 +11,7 @@ export const GROUP_ID = {
 export const groupNotFound = (): Error => new NotFound('Asset group not found');
 
 /**
- * A group's number as it stands in an address; another text names no group.
+ * Parses a group id from the URL; anything else names no group.
  * @throws NotFound
  */
 export const groupIdOf = (text: string): number => {

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { type AssetGroupCommand, type AssetGroups, setName, noGroups } from './asset-group.js';
 import { KNOWN_GROUPS } from './statements.js';
 
-/** What the read model knows of the groups, names and requests that some commands name, in one snapshot. */
+/** The read model's groups, names and requests that a set of commands refers to, in one snapshot. */
 export interface KnownGroups {
   readonly revision: bigint;
   readonly lastGroupId: number;
@@ -13,7 +13,7 @@ export interface KnownGroups {
     readonly groupId: number | null;
     readonly answeredAt: number;
   }[];
-  /** How many assets are in the groups that are named by number. */
+  /** Asset counts of groups named by id. */
   readonly assets: ReadonlyMap<number, number>;
 }
 
@@ -54,7 +54,7 @@ export const readKnownGroups = async (
   };
 };
 
-/** Everything that these commands are decided by: what the model knows, overruled by what the tail after it said. */
+/** The state that these commands are decided on: the model's, updated by the tail after it. */
 export const groupsFor = (
   commands: readonly AssetGroupCommand[],
   model: KnownGroups,

@@ -7,7 +7,7 @@ import { coalesce } from './coalesce.js';
 import { READ_ROWS, READ_STATE } from './statements.js';
 import { StreamTailCache } from './tail.js';
 
-/** All groups of an organization by number, as JSON: `{ groups: [{ id, name, assetCount }] }`. */
+/** All groups of an organization in order of id, as JSON: `{ groups: [{ id, name, assetCount }] }`. */
 export class ListAssetGroups extends Query<Buffer> {
   constructor(readonly organization: string) {
     super();
@@ -15,10 +15,10 @@ export class ListAssetGroups extends Query<Buffer> {
 }
 
 interface State {
-  /** Changes with every transaction of the projection that touches the organization. */
+  /** Changes with every projection transaction that touches the organization. */
   readonly version: string;
   readonly revision: bigint;
-  /** Numbers given so far: not fewer than there are groups. */
+  /** Ids assigned so far, an upper bound for the number of groups. */
   readonly lastGroupId: number;
 }
 
@@ -49,9 +49,9 @@ interface List {
 /** Milliseconds. */
 const STATE_TIME_LIMIT = 2_500;
 const ROWS_TIME_LIMIT = 4_500;
-/** Lists kept assembled, in bytes: some 700,000 groups. */
+/** Bytes of cached lists: some 700,000 groups. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** A list with more groups is large: a process reads one of those at a time, and this many may wait. */
+/** Longer lists are assembled one at a time per process, and this many may wait. */
 const LARGE = 10_000;
 const MAX_LARGE_WAITING = 4;
 
@@ -62,8 +62,8 @@ const stateOf = ({ version, revision, last_group_id }: StateRow): State => ({
 });
 
 /**
- * Each answer is checked to be of now, by one lookup in the model and one in the log; the assembled JSON is kept for
- * as long as both say that nothing has changed. Requests that come while such a check is under way share the next.
+ * Each answer is checked to be current by one lookup in the model and one in the log; the assembled JSON is reused as
+ * long as neither has changed. Requests arriving during a check share the next one.
  */
 @QueryHandler(ListAssetGroups)
 export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
@@ -106,7 +106,7 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
     const { model, revision, said } = await this.tails.read(
       organization,
       () => this.readRows(organization),
-      // A copy, because others read on meanwhile.
+      // A copy, because others advance the tail concurrently.
       (model, tail) => ({ model, revision: tail.revision, said: new Map(tail.state.nameById) }),
     );
     return { version: model.version, revision, json: await assembleList(model, said) };

@@ -17,7 +17,7 @@ export interface GroupAsset extends Asset {
 
 export interface GroupAssetPage {
   readonly assets: GroupAsset[];
-  /** Absent with the last page. */
+  /** Absent on the last page. */
   readonly nextCursor?: string;
 }
 
@@ -26,15 +26,15 @@ export class ListGroupAssets extends Query<GroupAssetPage> {
     readonly organization: string,
     readonly groupId: number,
     readonly limit: number,
-    /** As an earlier page gave it. */
+    /** From an earlier page. */
     readonly cursor?: string,
   ) {
     super();
   }
 }
 
-// By the asset's hash: the one thing of a member that no event changes, so that a page begins where the last one ended
-// whatever is written in between.
+// Ordered by the asset's hash, the only property of a member that no event changes, so that pages fit together whatever
+// is written in between.
 const findMembers = compiled(
   'asset-groups-members',
   (db, asked: { organization: string; groupId: number; after: string; limit: number }) =>
@@ -49,7 +49,7 @@ const findMembers = compiled(
 );
 /** Milliseconds. */
 const TIME_LIMIT = 4_500;
-/** Streams read at a time, where the row does not say what the asset is. */
+/** Concurrent stream reads, for rows that do not name the asset. */
 const MAX_STREAMS = 8;
 
 type Row = Awaited<ReturnType<typeof findMembers>>[number];
@@ -63,15 +63,15 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
   ) {}
 
   /**
-   * @throws Invalid where the cursor is not of this group
-   * @throws NotFound where the organization has no such group
-   * @throws Unavailable where the log or the database is away
+   * @throws Invalid if the cursor is not of this group
+   * @throws NotFound if the organization has no such group
+   * @throws Unavailable if the log or the database is unavailable
    */
   async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<GroupAssetPage> {
     const after = cursor === undefined ? '' : readCursor(cursor, groupId);
     try {
       await this.groups.get(organization, groupId);
-      // One more than is shown says whether there is another page.
+      // One extra row says whether there is another page.
       const rows = await findMembers(this.pool, { organization, groupId, after, limit: limit + 1 }, TIME_LIMIT);
       const page = rows.slice(0, limit);
       const unsaid = await this.readUnsaid(organization, page);
@@ -85,7 +85,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     }
   }
 
-  /** What rows of an earlier version do not say of their assets, from the log. */
+  /** The assets missing from rows of an earlier version, read from the log. */
   private async readUnsaid(organization: string, page: readonly Row[]): Promise<ReadonlyMap<string, Asset>> {
     const rows = page.filter(({ type }) => type === null);
     const assets = new Map<string, Asset>();

@@ -18,7 +18,7 @@ import { OrganizationQueues } from './organization-queues.js';
 
 interface Waiting {
   readonly request: MembershipRequest;
-  /** Whose request it is, kept in its events' metadata. */
+  /** The caller, stored in the events' metadata. */
   readonly origin: Origin;
   /** `performance.now()` */
   readonly since: number;
@@ -27,13 +27,13 @@ interface Waiting {
 }
 
 const SOURCE = 'urn:threat-protection:asset-groups';
-/** Requests are decided together up to this many contents, which is what a single one may have. */
+/** Contents decided together; also the maximum of a single request. */
 const MAX_CONTENTS = 1_000;
-/** Contents of one organization that wait for what is being written, in this process. */
+/** Contents of one organization that may wait in this process. */
 const MAX_WAITING = 8_000;
-/** No request waits for longer. Milliseconds. */
+/** The longest wait of a request. ms */
 const MAX_WAIT = 4_000;
-/** What is stored in one step; other organizations' events come in between. */
+/** Events per append; other organizations' appends run in between. */
 const MAX_AT_ONCE = 250;
 const RETRY_AFTER_SECONDS = 1;
 /** Milliseconds. */
@@ -58,10 +58,10 @@ const findPlacements = compiled(
 const tooMany = (): Error =>
   new TooManyRequests(
     RETRY_AFTER_SECONDS,
-    'Too many changes of this organization wait; try again after the seconds in Retry-After',
+    'Too many changes of this organization are waiting; retry after the number of seconds in Retry-After',
   );
 
-/** As upstream would report it, so that the same rules hold for it everywhere. */
+/** As upstream would report it, so that the same rules apply everywhere. */
 const entryOf = (event: UpstreamEvent, now: number, origin: Origin): { stream: string; event: NewEvent } => {
   const stream = streamOf(event);
   const { type } = event;
@@ -71,11 +71,11 @@ const entryOf = (event: UpstreamEvent, now: number, origin: Origin): { stream: s
 };
 
 /**
- * Where changes of membership become events. Each organization has a queue here, and what waits in it is decided and
- * stored together, one request after the other. A request is answered once the read model has what it wrote, so that it
- * is in the next list and count, on every instance. Before it is decided, the model has what was reported until then, so
- * that `unchanged` and `moved` are exact and no event of ours is older than the one it follows. No
- * organization gets further ahead of the projector than one batch. Between instances, and between them and upstream, the last writer wins.
+ * Turns membership changes into events. Each organization has a queue, and the requests waiting in it are decided in
+ * order and stored together. Before that, the read model catches up with everything reported so far, so that
+ * `unchanged` and `moved` are exact and no event is older than the one it follows. A request is answered once the read
+ * model has its events, so that every instance lists and counts them. No organization gets more than a batch ahead of
+ * the projector. Between instances, and between them and upstream, the last writer wins.
  */
 @Injectable()
 export class MembershipQueue {
@@ -92,10 +92,10 @@ export class MembershipQueue {
   ) {}
 
   /**
-   * @returns an item for each content, in order
-   * @throws NotFound where the organization has no such group, or no longer has it in the end
-   * @throws Unavailable where part of it may be stored; the same request again completes it
-   * @throws TooManyRequests where too much of the organization is waiting, or its quota of the day is used
+   * @returns one item per content, in order
+   * @throws NotFound if the organization has no such group, or it was deleted in between
+   * @throws Unavailable if part of it may be stored; repeating the request completes it
+   * @throws TooManyRequests if too much of the organization is waiting, or its daily quota is used up
    */
   execute(request: MembershipRequest, origin: Origin = {}): Promise<readonly MembershipItem[]> {
     return new Promise((resolve, reject) => {
@@ -122,11 +122,11 @@ export class MembershipQueue {
     for (let start = 0; start < entries.length; start += MAX_AT_ONCE)
       await this.log.appendAll(entries.slice(start, start + MAX_AT_ONCE));
     if (entries.length > 0) await this.model.run();
-    // A group deleted meanwhile: its deletion may have been answered with a count without these.
+    // The group may have been deleted in the meantime, and its deletion answered with a count without these.
     for (const { resolve, items } of await this.withGroup(organization, decided)) resolve(items);
   }
 
-  /** Those whose group there is; the others are answered that there is not. */
+  /** The requests whose group exists; the others are rejected. */
   private async withGroup<One extends Waiting>(organization: string, batch: readonly One[]): Promise<One[]> {
     const ids = [...new Set(batch.map(({ request }) => request.groupId))];
     const found = await Promise.all(ids.map((id) => this.groups.find(organization, id)));
@@ -153,7 +153,7 @@ export class MembershipQueue {
 const contentsOf = (queue: readonly Waiting[]): number =>
   queue.reduce((sum, { request }) => sum + request.contents.length, 0);
 
-/** The first of those that wait, one at least; who has waited for too long is answered so. */
+/** Takes at least one request; rejects those that have waited too long. */
 const takeBatch = (queue: Waiting[]): Waiting[] => {
   const late = performance.now() - MAX_WAIT;
   while (queue[0] && queue[0].since < late) queue.shift()!.reject(tooMany());

@@ -10,26 +10,25 @@ export type MembershipResult = (typeof MEMBERSHIP_RESULTS)[number];
 export const MEMBERSHIP_REASONS = ['parse-error', 'internal-scheme', 'internal-error'] as const;
 export type MembershipReason = (typeof MEMBERSHIP_REASONS)[number];
 
-/** What became of one content. */
+/** The result for one content. */
 export interface MembershipItem {
   readonly result: MembershipResult;
-  /** What the content was understood as; absent with `parse-error`. */
+  /** Absent with `parse-error`. */
   readonly asset?: Asset;
-  /** The group it was moved from. */
   readonly movedFrom?: number;
   /** With `error`. */
   readonly reason?: MembershipReason;
-  /** With `error`: the same for a person. */
+  /** With `error`: the reason for people. */
   readonly message?: string;
 }
 
-/** A content as it was read: an asset that can be grouped, or why it cannot. */
+/** A parsed content: an asset that can be grouped, or why it cannot. */
 export type ReadContent =
   { readonly asset: Asset; readonly hash: string; readonly error?: undefined } | { readonly error: MembershipItem };
 
-/** Where an asset is now, by its newest event. */
+/** An asset's current group, by its newest event. */
 export interface Placement {
-  /** The group it is in, where there is such a group. */
+  /** Undefined if it is in no existing group. */
   readonly groupId: number | undefined;
   /** Of the newest event, ms. */
   readonly updatedAt: number;
@@ -39,11 +38,11 @@ const refusal = (reason: MembershipReason, message: string, asset?: Asset): { re
   error: { result: 'error', reason, message, ...(asset && { asset }) },
 });
 
-/** Whether the projector will read an event about it: an address can be longer in the form it is kept in. */
+/** Whether the projector would accept an event about it: a normalised address can exceed the limit. */
 const isStorable = (asset: Asset): boolean =>
   parseEvent('AssetUngrouped', { organization: 'any', asset, updatedAt: '1970-01-01T00:00:00Z' }).event !== undefined;
 
-/** Reads a content as the asset check reads it. */
+/** Parses a content as the asset check does. */
 export const readContent = (content: unknown): ReadContent => {
   const issue = contentIssue(content);
   if (issue !== undefined) return refusal('parse-error', issue);
@@ -60,7 +59,7 @@ export const readContent = (content: unknown): ReadContent => {
   return { asset, hash: assetHash(asset) };
 };
 
-/** A change of a group's members, its contents read. */
+/** A parsed change of a group's members. */
 export interface MembershipRequest {
   readonly action: 'add' | 'remove';
   readonly organization: string;
@@ -74,9 +73,9 @@ export interface MembershipChange {
 }
 
 /**
- * What a request changes, one content after the other: a content that repeats an earlier one changes nothing.
- * @param placements by hash, none where an asset was never grouped; brought up to date with the decision
- * @param now ms; an event is dated later than the one before it, whose sender's clock may be ahead
+ * Decides a request's contents in order: a repeated content changes nothing.
+ * @param placements by hash, missing if an asset was never grouped; updated with the decision
+ * @param now ms; an event is dated after its predecessor, whose sender's clock may be ahead
  */
 export const decideMembership = (
   { action, organization, groupId, contents }: MembershipRequest,

@@ -12,17 +12,17 @@ const readPosition = compiled('asset-groups-position', (db) =>
 );
 /** Milliseconds. */
 const LOOK_EVERY = 10;
-/** A projector that died is replaced within 5 s; who asks again after this meets the next one. Milliseconds. */
+/** A dead projector is replaced within 5 s; a retry after this meets the new one. ms */
 const PATIENCE = 4_000;
 const TIME_LIMIT = 2_500;
 
 /**
- * Waits until the read model of the groups holds all that the log holds. It is one model for every instance, so what
- * is in it once is in every later answer of each of them.
+ * Waits until the groups' read model has everything the log has. All instances share the model, so every later answer
+ * of any of them includes it.
  */
 @Injectable()
 export class ModelCatchUp {
-  /** Shared by all who wait, so that many of them cost one lookup. */
+  /** Concurrent waiters share one lookup. */
   private readonly position: () => Promise<bigint>;
 
   constructor(
@@ -38,15 +38,17 @@ export class ModelCatchUp {
   }
 
   /**
-   * Up to the log's end as it is when this is called, or later.
-   * @throws Unavailable where the projector is away, or too far behind
+   * Catches up with the head as of this call, or later.
+   * @throws Unavailable if the projector is not running, or too far behind
    */
   async run(): Promise<void> {
     const giveUp = performance.now() + this.patience;
     const head = await this.log.head();
     while ((await this.position()) < head) {
       if (performance.now() > giveUp)
-        throw new Unavailable('The groups are behind what was reported; what was sent may be stored, send it again');
+        throw new Unavailable(
+          'The groups have not caught up with the log; the change may be stored, repeat the request',
+        );
       await sleep(LOOK_EVERY);
     }
   }

@@ -5,21 +5,20 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A queue for each organization: its batches are processed one after the other, those of others beside them. */
+/** One queue per organization: its batches run one after another, concurrently with other organizations'. */
 export class OrganizationQueues<One extends Waiting> {
-  /** The organizations that are being worked on, with what waits behind that. */
+  /** Organizations with a batch under way, and what waits behind it. */
   private readonly waiting = new Map<string, One[]>();
 
   /**
-   * @param takeBatch removes the next batch from a queue that is not empty
-   * @param processBatch answers each of a batch; what it throws is the answer of all that have none
+   * @param takeBatch removes the next batch from a non-empty queue
+   * @param processBatch settles each item of a batch; if it throws, unsettled items fail with the error
    */
   constructor(
     private readonly takeBatch: (queue: One[]) => readonly One[],
     private readonly processBatch: (organization: string, batch: readonly One[]) => Promise<void>,
   ) {}
 
-  /** What waits behind the batch being processed. */
   behind(organization: string): readonly One[] {
     return this.waiting.get(organization) ?? [];
   }
@@ -39,7 +38,7 @@ export class OrganizationQueues<One extends Waiting> {
         await this.processBatch(organization, batch);
       } catch (caught) {
         const error = asUnavailable(caught);
-        // Those that waited behind what is away have waited long enough.
+        // If a dependency is unavailable, the items behind the batch have waited long enough too.
         const failed = error instanceof Unavailable ? [...batch, ...queue.splice(0)] : batch;
         for (const { reject } of failed) reject(error);
       }

@@ -1,8 +1,8 @@
 import { GROUPS_PER_PAGE } from './assemble-list.js';
 
 /**
- * What some commands are decided by. Each part is a lookup in an index, so that a decision costs the same among
- * 100,000 groups as among none.
+ * The state that a set of commands is decided on. Each part is an index lookup, so the cost does not depend on the
+ * number of groups.
  */
 export const KNOWN_GROUPS = {
   name: 'asset-groups-known',
@@ -26,7 +26,7 @@ export const KNOWN_GROUPS = {
     from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)`,
 };
 
-/** One group; a row even where there is none. */
+/** One group; returns a row even if it does not exist. */
 export const FIND_GROUP = {
   name: 'asset-groups-find',
   text: `
@@ -41,9 +41,9 @@ const STATE = `s.tableoid || ':' || s.xmin as version, s.revision, s.last_group_
 const FROM_STATE = `
   from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)`;
 
-/** How far the rows of an organization have got. */
+/** How far an organization's rows have been projected. */
 export const READ_STATE = { name: 'asset-groups-state', text: `select ${STATE} ${FROM_STATE}` };
-/** A row a page, its groups as JSON already: nothing of the size of the whole list is parsed or written in one turn. */
+/** One row per page, its groups already as JSON: no turn of the event loop parses or writes the whole list. */
 export const READ_ROWS = {
   name: 'asset-groups-rows',
   text: `

@@ -15,12 +15,12 @@ interface TailEvent {
 }
 
 const PAGE = 1_000;
-/** Events that a process keeps, of all organizations together; a single longer tail is kept all the same. */
+/** Events cached per process over all organizations; a single longer tail is kept anyway. */
 const MAX_EVENTS = 200_000;
 const MAX_TAILS = 1_000;
-/** Events that the read model has too are let go when there are more of them than this. */
+/** More events than this that the read model also has are trimmed. */
 const MAX_STALE = 500;
-/** A model may be ahead of what a replica of the log gives; it is asked this often before we say so. */
+/** The model may be ahead of a replica of the log; reads before giving up. */
 const MAX_READS = 5;
 
 const TYPES: ReadonlySet<string> = new Set<AssetGroupEvent['type']>([
@@ -30,7 +30,7 @@ const TYPES: ReadonlySet<string> = new Set<AssetGroupEvent['type']>([
   'AssetGroupRefused',
 ]);
 
-/** What the projector would park is no event here either. */
+/** Ignores events that the projector would park. */
 const readTailEvent = ({ stream, type, data, metadata, revision }: RecordedEvent): TailEvent | undefined => {
   if (!TYPES.has(type)) return undefined;
   const { event } = parseEvent(type as AssetGroupEvent['type'], data);
@@ -38,12 +38,12 @@ const readTailEvent = ({ stream, type, data, metadata, revision }: RecordedEvent
   return { revision, event, request: idempotentRequestOf(metadata) };
 };
 
-/** The end of an organization's stream: everything after `base`, part of which the read model may have as well. */
+/** The end of an organization's stream: everything after `base`; the read model may have part of it. */
 export class StreamTail {
   private events: TailEvent[] = [];
   private groups: AssetGroups = noGroups();
   private last: bigint;
-  /** Reads on to the end of the stream as it is when this is called, or later. */
+  /** Reads to the end of the stream as of this call, or later. */
   readonly readOn: () => Promise<void>;
 
   constructor(
@@ -62,27 +62,27 @@ export class StreamTail {
     });
   }
 
-  /** The revision that everything in this tail is after. */
+  /** The revision before the tail's first event. */
   get start(): bigint {
     return this.base;
   }
 
-  /** The revision this tail has reached. */
+  /** The revision of the tail's last event. */
   get revision(): bigint {
     return this.last;
   }
 
-  /** What its events say of the groups. */
+  /** The groups' state as changed by its events. */
   get state(): Readonly<AssetGroups> {
     return this.groups;
   }
 
-  /** In events. */
+  /** Number of events. */
   get size(): number {
     return this.events.length + 1;
   }
 
-  /** Lets go of events that the read model has, now and then: what is kept is counted anew from its events. */
+  /** Drops events that the read model has, now and then; the state is rebuilt from the rest. */
   trim(upTo: bigint): void {
     const stale = this.events.findIndex(({ revision }) => revision > upTo);
     const length = stale === -1 ? this.events.length : stale;
@@ -103,8 +103,8 @@ export class StreamTail {
 }
 
 /**
- * The tails that this process has read, kept so that the next reader asks the log for new events only. They are a
- * saving, never a truth: each reader reads on to the end of the stream first.
+ * Cached tails, so that the next reader only asks the log for new events. Only an optimisation: each reader reads to
+ * the end of the stream first.
  */
 @Injectable()
 export class StreamTailCache {
@@ -113,11 +113,11 @@ export class StreamTailCache {
   constructor(private readonly log: EventLog) {}
 
   /**
-   * Reads what the model says of an organization and the tail of its stream after it, together everything that was
-   * recorded before the call.
-   * @param readModel reads in one snapshot, the revision that the model has reached included
-   * @param use is given both; it must not wait for anything, because others read on and let go meanwhile
-   * @throws Unavailable where the log or the database is away
+   * Reads the model's state of an organization and the stream's tail after it: together everything recorded before the
+   * call.
+   * @param readModel reads one snapshot, including the model's revision
+   * @param use gets both; it must be synchronous, because others advance and trim the tail
+   * @throws Unavailable if the log or the database is unavailable
    */
   async read<Model extends { readonly revision: bigint }, Result>(
     organization: string,
@@ -130,8 +130,8 @@ export class StreamTailCache {
       if (reads > MAX_READS) throw new Unavailable('The log has not reached what was already read from it; try again');
       await tail.readOn();
     }
-    // The model can be behind where the tail begins: another reader with a newer one has let go of the events between,
-    // or the model's last transactions fell back when PostgreSQL died.
+    // The model can be older than the tail's start: a reader with a newer model has trimmed the events in between, or
+    // PostgreSQL lost the model's last transactions in a crash.
     if (!tail || model.revision < tail.start) {
       tail = new StreamTail(this.log, organization, model.revision);
       await tail.readOn();

@@ -15,7 +15,7 @@ const isChange = (type: string): type is Change['type'] => TYPES.has(type);
 const PAGE = 500;
 const ATTEMPTS = 5;
 
-/** What a brand's or a flag's stream says, upstream's events and the operator's alike. */
+/** A stream's newest state, from events of upstream and operator alike. */
 interface History {
   readonly newest: Change | undefined;
   readonly revision: bigint | 'no-stream';
@@ -39,9 +39,9 @@ const readHistory = async (log: EventLog, stream: string): Promise<History> => {
 };
 
 /**
- * Appends what an operator decides of a brand or a flag, as upstream would report it.
- * @param decide gets the newest state and an instant after it; undefined means that nothing changes
- * @returns whether something changed
+ * Appends an operator's change to a brand or flag, in the form upstream would report it.
+ * @param decide gets the newest state and a later instant; returns undefined if nothing changes
+ * @returns whether anything changed
  */
 export const appendOperatorChange = async <C extends Change>(
   log: EventLog,
@@ -51,7 +51,7 @@ export const appendOperatorChange = async <C extends Change>(
   const stream = streamOf(of);
   for (let attempt = 1; ; attempt++) {
     const { newest, revision } = await readHistory(log, stream);
-    // An upstream whose clock is ahead must not win over what the operator says now.
+    // An upstream whose clock is ahead must not win over the operator's change.
     const now = Math.max(Date.now(), (newest?.data.updatedAt ?? 0) + 1);
     const event = decide(newest as C | undefined, now);
     if (event === undefined) return false;
@@ -64,7 +64,7 @@ export const appendOperatorChange = async <C extends Change>(
       return true;
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;
-      if (attempt === ATTEMPTS) throw new Conflict(`${stream} is being changed by others; try again`);
+      if (attempt === ATTEMPTS) throw new Conflict(`${stream} is being changed concurrently; try again`);
     }
   }
 };

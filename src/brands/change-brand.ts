@@ -5,7 +5,7 @@ import type { BrandRegistered, BrandRemoved } from '../events/brands.js';
 import { parseEvent, toJson } from '../events/event.js';
 import { appendOperatorChange } from './append-operator-change.js';
 
-/** Registers a brand of an organization, or names it anew. The result says whether anything changed. */
+/** Registers or renames an organization's brand. The result says whether anything changed. */
 export class AddBrand extends Command<boolean> {
   constructor(
     readonly organization: string,
@@ -59,7 +59,7 @@ export class AddBrandHandler implements ICommandHandler<AddBrand> {
 export class RemoveBrandHandler implements ICommandHandler<RemoveBrand> {
   constructor(private readonly log: EventLog) {}
 
-  /** @throws Invalid, and NotFound where the organization has no such brand */
+  /** @throws Invalid, or NotFound if the organization has no such brand */
   execute(command: RemoveBrand): Promise<boolean> {
     return appendOperatorChange<BrandChanged>(this.log, brandEvent('BrandRemoved', command, 0), (newest, now) => {
       if (newest?.type !== 'BrandRegistered')

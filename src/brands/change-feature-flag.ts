@@ -5,7 +5,7 @@ import type { FeatureFlagChanged } from '../events/brands.js';
 import { parseEvent, toJson } from '../events/event.js';
 import { appendOperatorChange } from './append-operator-change.js';
 
-/** Switches a feature on or off for an organization. The result says whether anything changed. */
+/** Turns a feature flag on or off. The result says whether anything changed. */
 export class ChangeFeatureFlag extends Command<boolean> {
   constructor(
     readonly organization: string,
@@ -16,7 +16,7 @@ export class ChangeFeatureFlag extends Command<boolean> {
   }
 }
 
-/** @throws Invalid where the door would refuse the event */
+/** @throws Invalid if the ingestion endpoint would reject the event */
 const flagEvent = ({ organization, flag, enabled }: ChangeFeatureFlag, updatedAt: number): FeatureFlagChanged => {
   const event: FeatureFlagChanged = { type: 'FeatureFlagChanged', data: { organization, flag, enabled, updatedAt } };
   const issues = parseEvent(event.type, toJson(event)).issues?.map((issue) => issue.replace(/^data\./, '')) ?? [];

@@ -8,7 +8,7 @@ export interface Brand {
   readonly name: string | null;
 }
 
-/** The registered brands of every organization, as far as they are projected. */
+/** All organizations' registered brands, as projected so far. */
 export class ListBrands extends Query<Brand[]> {}
 
 @QueryHandler(ListBrands)

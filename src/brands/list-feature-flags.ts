@@ -8,7 +8,7 @@ export interface FeatureFlag {
   readonly enabled: boolean;
 }
 
-/** The flags of every organization that were ever switched, as far as they are projected. */
+/** All organizations' flags that were ever set, as projected so far. */
 export class ListFeatureFlags extends Query<FeatureFlag[]> {}
 
 @QueryHandler(ListFeatureFlags)

@@ -10,7 +10,7 @@ import { type KeptAnswer, keepAnswer, onceMade, sendKept } from '../http/referen
 const FOLDER = join(import.meta.dirname, 'page');
 const PAGE = 'index.html';
 
-/** Nothing but our own files, no text that becomes markup, in no frame, and no form is ever sent. */
+/** Own files only, no text becomes markup, no framing, no form submission. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
@@ -18,7 +18,7 @@ const HEADERS = {
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
 };
-/** Under an address with their version files never change, so that opening the page again is one request. */
+/** Versioned files never change, so reopening the page is one request. */
 const UNCHANGING = 'public, max-age=31536000, immutable';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -30,17 +30,17 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const keepFile = async (path: string): Promise<KeptAnswer> => keepAnswer(TYPES[extname(path)]!, await readFile(path));
 
-/** As Chart.js ships it for browsers: a file beside the one that its package exports. */
+/** Chart.js's browser build, next to the file that its package exports. */
 const chartJs = (): string => join(dirname(createRequire(import.meta.url).resolve('chart.js')), 'chart.umd.min.js');
 
 interface Dashboard {
   readonly page: KeptAnswer;
-  /** Of the files; the page names them by it. */
+  /** A hash of the files, part of their URLs. */
   readonly version: string;
   readonly files: ReadonlyMap<string, KeptAnswer>;
 }
 
-/** Links are relative, so that the page also works under a path of a proxy. */
+/** Links are relative, so that the page also works under a proxy's path. */
 const readDashboard = async (): Promise<Dashboard> => {
   const names = (await readdir(FOLDER)).filter((name) => name !== PAGE).sort();
   const paths = [['chart.js', chartJs()] as const, ...names.map((name) => [name, join(FOLDER, name)] as const)];
@@ -54,8 +54,8 @@ const readDashboard = async (): Promise<Dashboard> => {
 };
 
 /**
- * `GET /dashboard`: an organization's figures for a person. The page holds none; its scripts ask the API with the key
- * that its reader types in.
+ * `GET /dashboard`: an organization's figures for people. The page contains no data; its scripts call the API with the
+ * key that the reader enters.
  */
 export const serveDashboard = (instance: FastifyInstance): void => {
   const dashboard = onceMade(readDashboard);
@@ -71,7 +71,7 @@ export const serveDashboard = (instance: FastifyInstance): void => {
       sendError(new NotFound(ROUTE_NOT_FOUND), request, reply);
       return reply;
     }
-    // While versions are exchanged a page may ask an instance of the other one.
+    // During a rolling upgrade a page may ask an instance of the other version.
     const caching = request.params.version === version ? UNCHANGING : undefined;
     return sendKept(file, request, reply.headers(HEADERS), caching);
   });

@@ -1,6 +1,6 @@
 import { dayOf, formatDay, parseInstant } from '../events/instant.js';
 
-/** The answer of the metrics endpoint, as far as it is drawn. */
+/** The part of the metrics answer that is drawn. */
 export interface DrawnMetrics {
   readonly metrics: {
     readonly reports: number;
@@ -21,12 +21,12 @@ const MONTHS = 12;
 const whole = new Intl.NumberFormat('en-US');
 
 const bar = (count: number, most: number): string => {
-  // Whoever has one at least is seen.
+  // A count of at least one is visible.
   const eighths = Math.max(count > 0 ? 1 : 0, Math.round((count / most) * BAR * 8));
   return '█'.repeat(eighths >> 3) + EIGHTHS[eighths & 7]!;
 };
 
-/** A bar for each, as long as its count. */
+/** One bar per item, proportional to its count. */
 const bars = (counts: readonly (readonly [string, number])[]): string[] => {
   const most = Math.max(...counts.map(([, count]) => count));
   const widest = Math.max(...counts.map(([name]) => name.length));
@@ -45,13 +45,13 @@ const sumBy = (days: DrawnMetrics['blockedByDay'], length: number): [string, num
   return [...sums];
 };
 
-/** A line for each of the last months that have a threat, and in it a column for each day. */
+/** One line per recent month with a threat, with one column per day. */
 const monthLines = (days: DrawnMetrics['blockedByDay']): string[] => {
   const months = sumBy(days, 7).slice(-MONTHS);
   const counts = new Map(days.map(({ date, count }) => [date, count]));
   const shown = days.filter(({ date }) => months.some(([month]) => date.startsWith(month)));
   const most = Math.max(...shown.map(({ count }) => count));
-  // Few days are far above all others; by the square root the others stay visible.
+  // A few days far exceed the others, which stay visible on a square-root scale.
   const column = (count: number): string =>
     count === 0 ? ' ' : LEVELS[Math.min(7, Math.floor(Math.sqrt(count / most) * 8))]!;
   const lines = months.map(([month, sum]) => {
@@ -67,7 +67,7 @@ const monthLines = (days: DrawnMetrics['blockedByDay']): string[] => {
 
 const title = (name: string, value: number): string => `  ${name.padEnd(20)}${whole.format(value).padStart(9)}`;
 
-/** The metrics of an organization as a person would like to see them, in lines of at most 80 columns. */
+/** Draws an organization's metrics in lines of at most 80 columns. */
 export const drawMetrics = ({ metrics, blockedByType, blockedByDay }: DrawnMetrics): string[] => {
   const totals = [
     title('New threats', metrics.newThreats),
@@ -90,7 +90,7 @@ export const drawMetrics = ({ metrics, blockedByType, blockedByDay }: DrawnMetri
   ];
 };
 
-/** One line for each brand: its threats, reports and takedowns. */
+/** One line per brand: its threats, reports and takedowns. */
 export const drawBrands = (brands: readonly (readonly [string, DrawnMetrics])[]): string[] => {
   const row = (...cells: string[]): string =>
     `  ${cells.map((cell, column) => (column === 0 ? cell.padEnd(14) : cell.padStart(11))).join('')}`;

@@ -5,12 +5,12 @@ import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
 
 /**
- * How a row of the shipped data becomes events; docs/demo.md says the same in words. The ids come from the file and the
- * line, so that a second replay is recognised event by event.
+ * Turns rows of the shipped data into events, as described in docs/demo.md. Ids derive from file and line, so that a
+ * second replay is recognised as duplicates.
  */
 
 export const ORGANIZATION = 'acme';
-/** A site belongs to the brands whose slug its text holds, whatever the case. */
+/** A site belongs to the brands whose slug it contains, ignoring case. */
 export const BRANDS = [
   { brand: 'metamask', name: 'MetaMask' },
   { brand: 'polkadot', name: 'Polkadot' },
@@ -18,7 +18,7 @@ export const BRANDS = [
   { brand: 'walletconnect', name: 'WalletConnect' },
 ] as const;
 
-/** A listing on a line that is a multiple of these has … */
+/** A listing on every 10th line was reported, on every 20th taken down, on every 40th with success. */
 const REPORTED = 10;
 const TAKEN_DOWN = 20;
 const COMPLETED = 40;
@@ -35,7 +35,7 @@ export interface DemoEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A row that became no event. */
+/** A row without an event. */
 export interface NotTaken {
   readonly file: string;
   readonly line: number;
@@ -52,10 +52,10 @@ const cloudEvent = (id: string, type: UpstreamEvent['type'], time: number, data:
 });
 
 const readSite = (site: string): Asset | string => {
-  if (site.includes('*')) return 'a pattern, no site';
+  if (site.includes('*')) return 'a pattern, not a site';
   const { reading } = parseContent(site);
-  if (reading === undefined) return 'no site that could exist';
-  // What was listed is kept as it was written: every spelling of one asset has one key.
+  if (reading === undefined) return 'not a possible site';
+  // Stored as listed: all spellings of an asset have one key.
   return { type: reading.type, content: site.trim() };
 };
 
@@ -76,10 +76,10 @@ const setUp = (first: number): DemoEvent[] => [
   ),
 ];
 
-/** What a replay knows of a site from the rows before. */
+/** A site's state after the rows so far. */
 interface Threat {
   readonly id: string;
-  /** The day of its listing; of a site that is delisted first, that day until it is listed. ms */
+  /** The day it was listed; for a site delisted first, that day until it is listed. ms */
   readonly createdAt: number;
 }
 
@@ -133,7 +133,7 @@ const addressEvent = ({ line, address }: AddressRow, day: number): DemoEvent =>
     updatedAt: formatInstant(day + line),
   });
 
-/** Every event of the shipped data, in the order of the files, and every row that became none. */
+/** All events of the shipped data in file order, and all rows without one. */
 export const rowEvents = (
   sites: readonly SiteRow[],
   addresses: readonly AddressRow[],
@@ -162,7 +162,7 @@ export const rowEvents = (
     const before = watched.has(address);
     const isAddress = parseContent(address).reading?.type === 'ADDRESS';
     if (!isAddress || before) {
-      const reason = isAddress ? 'a wallet address that an earlier line has' : 'no wallet address';
+      const reason = isAddress ? 'a wallet address already on an earlier line' : 'not a wallet address';
       notTaken.push({ file: ADDRESSES_FILE, line, reason });
       continue;
     }

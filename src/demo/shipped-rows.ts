@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { MS_PER_DAY, parseInstant } from '../events/instant.js';
 
-/** A row of `data/phishing-sites.csv`: on that day a site was listed as phishing, or taken off the list. */
+/** A row of `data/phishing-sites.csv`: a site was added to or removed from a phishing list that day. */
 export interface SiteRow {
-  /** The line in the file; the names of the columns are line 1. */
+  /** The line in the file; the header is line 1. */
   readonly line: number;
   /** Midnight UTC, ms. */
   readonly day: number;
-  /** The how manieth row of its day, from 0. */
+  /** Zero-based index within its day. */
   readonly ordinal: number;
   readonly change: string;
-  /** As the source has it. */
+  /** As in the source. */
   readonly site: string;
 }
 
 /** A row of `data/phishing-addresses.csv`: a wallet address seen on a site. */
 export interface AddressRow {
   readonly line: number;
-  /** As the source has it; some are no site. */
+  /** As in the source; some are not sites. */
   readonly site: string;
   readonly address: string;
 }
@@ -25,7 +25,7 @@ export interface AddressRow {
 export const SITES_FILE = 'phishing-sites.csv';
 export const ADDRESSES_FILE = 'phishing-addresses.csv';
 
-/** No value of the shipped files holds a comma or a quote, so a row is its commas. */
+/** No value contains a comma or a quote, so splitting at commas is enough. */
 const readLines = (file: string): string[][] =>
   readFileSync(new URL(`./data/${file}`, import.meta.url), 'utf8')
     .trimEnd()
@@ -39,7 +39,7 @@ export const readSiteRows = (): SiteRow[] => {
     if (index === 0) return [];
     const midnight = parseInstant(`${date}T00:00:00Z`);
     if (midnight === undefined || midnight % MS_PER_DAY !== 0)
-      throw new Error(`${SITES_FILE}:${index + 1}: "${date}" is no date`);
+      throw new Error(`${SITES_FILE}:${index + 1}: "${date}" is not a date`);
     ordinal = midnight === day ? ordinal + 1 : 0;
     day = midnight;
     return [{ line: index + 1, day, ordinal, change, site }];

@@ -48,7 +48,7 @@ const readText = (value: unknown, path: string, longest: number, reading: Readin
     return '';
   }
   if (isLongerThan(value, longest)) reading.refuse(path, `must be at most ${longest} characters`);
-  else if (isUnstorable(value)) reading.refuse(path, 'must hold no U+0000 and no lone surrogate');
+  else if (isUnstorable(value)) reading.refuse(path, 'must not contain U+0000 or lone surrogates');
   return value;
 };
 

@@ -118,7 +118,7 @@ export const readCloudEvent = (value: unknown, latest: number, suspicious: boole
   if (contentType !== undefined && !(typeof contentType === 'string' && isJsonMediaType(contentType)))
     issues.push('datacontenttype must be a JSON media type, such as application/json');
   if ((suspicious || base64 !== undefined) && holdsUnstorable(data))
-    issues.push('data must hold no U+0000 and no lone surrogate');
+    issues.push('data must not contain U+0000 or lone surrogates');
   return { id: typeof id === 'string' ? id : undefined, source, type, time, data, issues };
 };
 

@@ -13,20 +13,20 @@ export interface Quota {
 }
 
 export interface OrganizationState {
-  /** Those that are on, in order. */
+  /** Enabled flags, sorted. */
   readonly flags: string[];
-  /** What its own ingest keys may send; absent where they may send everything. */
+  /** Quotas of its ingest keys; absent if unlimited. */
   readonly ingest?: { readonly events?: Quota; readonly bytes?: Quota; readonly resetsAt: string };
 }
 
-/** What an organization may do and what of its daily quotas is left, as of the last second. */
+/** An organization's flags and what is left of its daily quotas, as of the last second. */
 export class GetOrganization extends Query<OrganizationState> {
   constructor(readonly organization: string) {
     super();
   }
 }
 
-/** More flags than this nobody switches on for one organization. */
+/** More than any organization has enabled. */
 const MAX_FLAGS = 1_000;
 
 const findFlags = compiled('organization-flags', (db, { organization }: { organization: string }) =>
@@ -49,7 +49,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
     private readonly config: Config,
   ) {}
 
-  /** @throws Unavailable where the database is away */
+  /** @throws Unavailable if the database is unavailable */
   async execute({ organization }: GetOrganization): Promise<OrganizationState> {
     try {
       const rows = await findFlags(this.pool, { organization });

@@ -6,20 +6,20 @@ import { compiled } from '../read-models/compiled.js';
 
 export interface OwnBrand {
   readonly slug: string;
-  /** Absent where none was given. */
+  /** Absent if it has none. */
   readonly name?: string;
-  /** Whether the metrics route answers for this brand. */
+  /** Whether metrics are available for this brand. */
   readonly metricsAvailable: boolean;
 }
 
 export interface OwnBrands {
-  /** In order of slug, at most `MAX_BRANDS`. */
+  /** Sorted by slug, at most `MAX_BRANDS`. */
   readonly brands: OwnBrand[];
-  /** Registered brands, listed or not. */
+  /** All registered brands, including those beyond `MAX_BRANDS`. */
   readonly total: number;
 }
 
-/** The registered brands of one organization, as far as they are projected. */
+/** An organization's registered brands, as projected so far. */
 export class ListOwnBrands extends Query<OwnBrands> {
   constructor(readonly organization: string) {
     super();
@@ -56,7 +56,7 @@ const findBrands = compiled('organization-brands', (db, { organization }: { orga
 export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
   constructor(private readonly pool: Pool) {}
 
-  /** @throws Unavailable where the database is away */
+  /** @throws Unavailable if the database is unavailable */
   async execute({ organization }: ListOwnBrands): Promise<OwnBrands> {
     try {
       const rows = await findBrands(this.pool, { organization });

@@ -9,7 +9,7 @@ import { GetOrganization } from './get-organization.js';
 import { ListOwnBrands } from './list-own-brands.js';
 import { OrganizationAnswer, OwnBrandsAnswer, type RequestLimit } from './organization.dto.js';
 
-/** As the headers of this very answer say it; undefined where requests are not limited. */
+/** As in this answer's headers; undefined if requests are not limited. */
 const requestLimitOf = (reply: FastifyReply): RequestLimit | undefined => {
   const [perMinute, remaining, resetSeconds] = ['limit', 'remaining', 'reset'].map((name) =>
     Number(reply.getHeader(`ratelimit-${name}`)),
@@ -25,10 +25,10 @@ export class OrganizationController {
   @Get()
   @Access({ scope: 'any' })
   @ApiOperation({
-    summary: 'The organization of the key: what it may do, and what is left of its limits',
-    description: 'Any scope will do.',
+    summary: 'The organization of the key, its feature flags, and what is left of its limits',
+    description: 'Any scope is sufficient.',
   })
-  @ApiOkResponse({ type: OrganizationAnswer, description: 'What the key stands for.' })
+  @ApiOkResponse({ type: OrganizationAnswer, description: 'The key and its organization.' })
   async getOrganization(
     @Organization() slug: string,
     @CurrentCaller() { keyId, name, scopes, expiresAt }: Caller,
@@ -45,8 +45,8 @@ export class OrganizationController {
 
   @Get('brands')
   @Access({ scope: 'read' })
-  @ApiOperation({ summary: 'The registered brands of the organization, and whether metrics are answered for them' })
-  @ApiOkResponse({ type: OwnBrandsAnswer, description: 'Registered ones, in order of their slug.' })
+  @ApiOperation({ summary: 'The registered brands of the organization, and whether metrics are available for them' })
+  @ApiOkResponse({ type: OwnBrandsAnswer, description: 'Registered brands, sorted by slug.' })
   listBrands(@Organization() organization: string): Promise<OwnBrandsAnswer> {
     return this.queries.execute(new ListOwnBrands(organization));
   }

@@ -22,9 +22,9 @@ const linesOf = async function* (stream: Readable): AsyncGenerator<Buffer> {
   if (last.length > 0) yield last;
 };
 
-/** The events in files of one JSON object a line, and how far the reading has come. `-` is standard input. */
+/** Reads events from files of one JSON object per line, and tracks progress. `-` is standard input. */
 export class EventLines {
-  /** Lines that hold no JSON. They are not sent: one would make its whole batch unreadable. */
+  /** Lines that are not JSON. They are not sent, because one would make its whole batch unreadable. */
   readonly refused: Refusal[] = [];
   private total: number | undefined = 0;
   private done = 0;
@@ -32,13 +32,13 @@ export class EventLines {
 
   constructor(
     private readonly files: readonly string[],
-    /** So many events are left out at the beginning. */
+    /** Skips the first `from` events. */
     private readonly from: number,
-    /** Ends the reading, also where it waits for somebody to write. */
+    /** Stops reading, even while waiting for input. */
     private readonly signal?: AbortSignal,
   ) {}
 
-  /** How much was read, 0 to 1; undefined where nobody knows how much there is. */
+  /** Progress from 0 to 1; undefined if the total is unknown. */
   private get part(): number | undefined {
     if (this.total === undefined) return undefined;
     return this.total === 0 ? 1 : (this.done + (this.current?.bytesRead ?? 0)) / this.total;

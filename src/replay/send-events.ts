@@ -1,12 +1,12 @@
 import { Backoff, pause } from '../retry.js';
 
-/** An event to be sent. */
+/** An event to send. */
 export interface Sendable {
   /** The CloudEvent as JSON, on one line. */
   readonly json: string;
-  /** Where it came from, such as a file and a line, for whoever reads that it was refused. */
+  /** Its origin, such as file and line, shown if it is rejected. */
   readonly place: string;
-  /** How much of the whole there is up to its end, 0 to 1; absent where nobody knows. */
+  /** Progress from 0 to 1 at its end; absent if unknown. */
   readonly part?: number | undefined;
 }
 
@@ -16,7 +16,7 @@ export interface Refusal {
   readonly issues: readonly string[];
 }
 
-/** What became of the events that were answered. The three add up to them. */
+/** Counts of the answered events by outcome. */
 export interface Replayed {
   readonly accepted: number;
   readonly duplicates: number;
@@ -30,20 +30,20 @@ export interface IngestionEndpoint {
 }
 
 export interface ReplayOptions {
-  /** Called after each answer: what was answered, in order and without gaps, and the last event of it. */
+  /** Called after each answer with the counts so far, in order and without gaps, and the last event included. */
   readonly onProgress?: (soFar: Replayed, last: Sendable) => void;
-  /** Told why a batch is sent again. */
+  /** Called with the reason when a batch is sent again. */
   readonly onRetry?: (reason: string) => void;
   readonly signal?: AbortSignal;
   /** How long one batch is sent again and again before the replay gives up. Milliseconds. */
   readonly patience?: number;
 }
 
-/** The replay ended early. What was answered stays; the same events sent again count once. */
+/** The replay stopped early. Answered events stay; sending them again counts once. */
 export class ReplayStopped extends Error {
   constructor(
     reason: string,
-    /** So many events, from the first on without gaps, were answered. */
+    /** Events answered, from the first on without gaps. */
     readonly answered: number,
   ) {
     super(reason);
@@ -51,9 +51,9 @@ export class ReplayStopped extends Error {
 }
 
 const MAX_EVENTS = 1_000;
-/** Bytes of a request, with room for the brackets. */
+/** Bytes per request, minus the brackets. */
 const MAX_BYTES = 8 * 1024 * 1024 - 2;
-/** While one batch is being stored, the next one is being read. */
+/** One batch is read while another is being stored. */
 const AT_ONCE = 2;
 const TIME_LIMIT_MS = 30_000;
 const PATIENCE_MS = 300_000;
@@ -86,7 +86,7 @@ interface Answer {
   readonly issues?: readonly { message: string }[];
 }
 
-/** Each event of a batch that was refused as a whole, with its own issues where the answer names them. */
+/** Every event of a batch rejected as a whole, with its own issues if the answer has them. */
 const refusedAll = (batch: readonly Sendable[], { message = 'refused', issues = [] }: Answer): Refusal[] => {
   const own = batch.map((): string[] => []);
   for (const { message: issue } of issues) {
@@ -96,7 +96,7 @@ const refusedAll = (batch: readonly Sendable[], { message = 'refused', issues = 
   return batch.map(({ place }, index) => ({ place, issues: own[index]!.length > 0 ? own[index]! : [message] }));
 };
 
-/** The door cannot take the batch now; nobody knows whether it did. */
+/** The endpoint could not take the batch; whether it was stored is unknown. */
 class Refused extends Error {
   constructor(
     reason: string,
@@ -111,7 +111,7 @@ const reasonOf = (error: unknown): string => {
   return cause instanceof Error ? `${message}: ${cause.message || (cause as NodeJS.ErrnoException).code}` : message;
 };
 
-/** @throws Refused where the same batch is to be sent again; Error where that would not help */
+/** @throws Refused if the same batch should be sent again; Error if that would not help */
 const post = async (batch: readonly Sendable[], { url, key }: IngestionEndpoint, signal: AbortSignal | undefined) => {
   const limit = AbortSignal.timeout(TIME_LIMIT_MS);
   let response: Response;
@@ -179,10 +179,9 @@ export const answeredOf = ({ accepted, duplicates, rejected }: Replayed): number
   accepted + duplicates + rejected.length;
 
 /**
- * Sends events through the door, in batches, each until it is answered: the ids are the events' own, so a batch whose
+ * Sends events to the ingestion endpoint in batches, each until it is answered. Event ids are fixed, so a batch whose
  * answer was lost counts once however often it is sent.
- * @throws ReplayStopped where the door says that sending again would not help, has not answered for too long, or the
- *   signal aborts
+ * @throws ReplayStopped if retrying would not help, the endpoint has not answered for too long, or the signal aborts
  */
 export const replay = async (
   events: Iterable<Sendable> | AsyncIterable<Sendable>,
@@ -199,7 +198,7 @@ export const replay = async (
   try {
     for await (const batch of toBatches(events)) {
       const sent = sendBatch(batch, door, options);
-      // The one before it may fail first and be the one that is told.
+      // The batch before it may fail first; then that error is reported.
       sent.catch(() => undefined);
       underWay.push({ batch, sent });
       if (underWay.length === AT_ONCE) await settleOne();

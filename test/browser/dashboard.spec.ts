@@ -253,7 +253,7 @@ describeWithChromium('The dashboard', () => {
     const { page } = shown;
     for (const [name, words] of [
       ['Threats over time', '8 new threats, by day'],
-      ['Blocked threats by type', '6 of 8 (75%) are of the type URL'],
+      ['Blocked threats by type', '6 of 8 (75%) are of type URL'],
       ['Takedowns by outcome', '50% are completed'],
     ] as const)
       expect(await page.getByRole('img', { name }).getAttribute('aria-label')).toContain(words);
@@ -456,7 +456,7 @@ describeWithChromium('The dashboard', () => {
       expect(await evaluate(page, 'sessionStorage.length')).toBe(0);
     }
     await signIn(page, await app.issueKey({ organization: 'acme', scopes: ['write'] }));
-    await problem(page).getByText('This key may not see this: The key lacks the scope read.').waitFor();
+    await problem(page).getByText('This key does not have access: The key lacks the scope read.').waitFor();
   });
 
   it('says when the network is gone, keeps what it shows, and is right again after that', async () => {
@@ -475,8 +475,8 @@ describeWithChromium('The dashboard', () => {
   });
 
   it.each([
-    [429, { 'retry-after': '90' }, 'Too many requests. Trying again in 90 seconds.'],
-    [503, { 'x-request-id': 'r1' }, 'has a problem (503: wait a little, request r1). Trying again in 30 seconds.'],
+    [429, { 'retry-after': '90' }, 'Too many requests. Retrying in 90 seconds.'],
+    [503, { 'x-request-id': 'r1' }, 'has a problem (503: wait a little, request r1). Retrying in 30 seconds.'],
   ])('says what a %d means and when it tries again', async (status, headers, words) => {
     const { page } = await open();
     await page.route('**/takedowns/statistics*', (route) =>

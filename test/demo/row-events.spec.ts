@@ -106,9 +106,9 @@ describe('A row of the shipped data', () => {
   });
 
   it.each([
-    ['*.top', 'a pattern, no site'],
-    ['.top', 'no site that could exist'],
-    ['a wallet', 'no site that could exist'],
+    ['*.top', 'a pattern, not a site'],
+    ['.top', 'not a possible site'],
+    ['a wallet', 'not a possible site'],
   ])('whose site is %s becomes no event, and says why', (name, reason) => {
     const { events: taken, notTaken } = rowEvents([site(2, '2024-05-01', 0, 'listed', name)], []);
     expect(notTaken).toEqual([{ file: 'phishing-sites.csv', line: 2, reason }]);
@@ -131,8 +131,8 @@ describe('A row of the shipped data', () => {
       ['address-line-3', '2024-06-01T00:00:00.000Z'],
     ]);
     expect(notTaken.map(({ line, reason }) => [line, reason])).toEqual([
-      [4, 'a wallet address that an earlier line has'],
-      [5, 'no wallet address'],
+      [4, 'a wallet address already on an earlier line'],
+      [5, 'not a wallet address'],
     ]);
   });
 });

@@ -116,7 +116,7 @@ describe('POST /v2/organization/asset-groups', () => {
     for (const name of ['a\\u0000b', '\\ud800', 'a\\udc00'])
       expect(await call('POST', '', `{"name":"${name}"}`)).toMatchObject({
         status: 400,
-        body: { message: 'Group name must hold no U+0000 and no lone surrogate' },
+        body: { message: 'Group name must not contain U+0000 or lone surrogates' },
       });
   });
 

@@ -245,7 +245,7 @@ describe('The data of an event', () => {
   });
 
   it('in base64 has the same limits', () => {
-    expect(inBase64('{"x":"\\u0000"}').issues).toEqual(['data must hold no U+0000 and no lone surrogate']);
+    expect(inBase64('{"x":"\\u0000"}').issues).toEqual(['data must not contain U+0000 or lone surrogates']);
     expect(inBase64('[{"x":'.repeat(40)).issues).toEqual(['data_base64 must hold JSON in UTF-8']);
     expect(inBase64('['.repeat(33) + ']'.repeat(33)).issues).toEqual([
       'data_base64: the event is nested deeper than 32 levels',
@@ -411,7 +411,7 @@ describe('U+0000 and lone surrogates in its data refuse the item', () => {
   it.each(BAD)('%s anywhere in it', (json) => {
     for (const text of withText(json)) {
       const [bad, good] = read(BATCH, `[${text},${JSON.stringify(GOOD)}]`);
-      expect(bad!.issues).toEqual(['data must hold no U+0000 and no lone surrogate']);
+      expect(bad!.issues).toEqual(['data must not contain U+0000 or lone surrogates']);
       expect(good).toEqual(EXPECTED);
     }
   });
@@ -421,7 +421,7 @@ describe('U+0000 and lone surrogates in its data refuse the item', () => {
   });
 
   it('in binary mode too', () => {
-    const message = 'data must hold no U+0000 and no lone surrogate';
+    const message = 'data must not contain U+0000 or lone surrogates';
     expect(readBinary({}, '{"x":"\\ud800"}').issues).toEqual([message]);
   });
 

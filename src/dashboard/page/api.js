@@ -1,9 +1,9 @@
 import { Failure, failureOf, failureWithoutAnswer } from './failure.js';
 
-/** Relative to this file, so that it also works under a path of a proxy. */
+/** Relative to this file, so that it also works under a proxy's path. */
 const BASE = new URL('../../v2/', import.meta.url);
 const PATIENCE_MS = 20_000;
-/** Answers kept for `If-None-Match`; the oldest goes first. */
+/** Answers kept for `If-None-Match`; the oldest is dropped first. */
 const MAX_KEPT = 40;
 
 const urlOf = (path, query) => {
@@ -12,7 +12,7 @@ const urlOf = (path, query) => {
   return url.href;
 };
 
-/** The API, asked with one key. Whatever fails is thrown as a `Failure`, unless the caller has aborted it. */
+/** The API with one key. Errors are thrown as a `Failure`, unless the caller aborted the request. */
 export class Api {
   #kept = new Map();
 
@@ -20,7 +20,7 @@ export class Api {
     this.key = key;
   }
 
-  /** @returns `{ body, asOf }`: the same body object while its content stays; `asOf` is undefined where none is given */
+  /** @returns `{ body, asOf }`: the same body object while its content is unchanged; `asOf` may be undefined */
   async get(path, query, signal) {
     const url = urlOf(path, query);
     const kept = this.#kept.get(url);
@@ -59,7 +59,7 @@ export class Api {
         fetch(url, {
           ...init,
           headers: { accept: 'application/json', ...headers, 'x-api-key': this.key },
-          // The browser's cache would keep one key's answers for the next.
+          // The browser's cache would serve one key's answers to the next.
           cache: 'no-store',
           credentials: 'omit',
           signal: signal ? AbortSignal.any([signal, timeout]) : timeout,

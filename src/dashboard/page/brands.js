@@ -1,13 +1,13 @@
 const place = document.getElementById('brand-choice');
 const choice = place.querySelector('select');
-/** In the list; the page is no place to look through more. */
+/** Options in the list; more would be unusable. */
 const MAX_SHOWN = 1_000;
 
 export const load = (api, _question, signal) => api.get('organization/brands', {}, signal);
 
 let listed = '';
 
-/** Hidden where brands have no metrics. The list is replaced only where it has changed, as it may be open. */
+/** Hidden if brands have no metrics. Replaced only if it has changed, because it may be open. */
 export const show = ({ body: { brands } }) => {
   const available = brands.filter(({ metricsAvailable }) => metricsAvailable).slice(0, MAX_SHOWN);
   const list = JSON.stringify(available);

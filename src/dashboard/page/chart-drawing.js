@@ -1,8 +1,8 @@
-/** Chart.js comes as a classic script, before the modules. */
+/** Chart.js is a classic script, loaded before the modules. */
 const { Chart } = globalThis;
 const DARK = matchMedia('(prefers-color-scheme: dark)');
 
-/** By canvas: how to make its configuration, and the chart. */
+/** The chart and its configuration factory, by canvas. */
 const drawn = new Map();
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -25,9 +25,9 @@ const update = ({ chart, make }) => {
 };
 
 /**
- * Draws a chart, or draws it again with other figures.
- * @param make the configuration of Chart.js, from colours by name
- * @param label what the chart shows, in words
+ * Draws or updates a chart.
+ * @param make returns Chart.js's configuration, given colours by name
+ * @param label describes the chart for screen readers
  */
 export const draw = (canvas, label, make) => {
   canvas.setAttribute('aria-label', label);
@@ -37,7 +37,7 @@ export const draw = (canvas, label, make) => {
   drawn.set(canvas, { make, chart: new Chart(canvas, make(colour)) });
 };
 
-/** Colours and sizes are the page's; they change with the scheme and the window. */
+/** Colours and sizes depend on the colour scheme and the window. */
 const drawAgain = () => {
   if (drawn.size === 0) return;
   setDefaults();

@@ -14,7 +14,7 @@ const showVerdict = ({ status, message, sources: answers }) => {
   );
   const rows = answers.map(({ source, status: said, mode, reason, match }) => [
     source,
-    mode === 'DISABLED' ? 'not asked' : said,
+    mode === 'DISABLED' ? 'not queried' : said,
     reason,
     match,
   ]);
@@ -24,7 +24,7 @@ const showVerdict = ({ status, message, sources: answers }) => {
 
 let aborter;
 
-/** Has the form ask; only the answer to what was asked last is shown. */
+/** Submits the form; only the answer to the latest request is shown. */
 export const startCheck = (apiNow, onFailure) => {
   form.addEventListener('submit', async (event) => {
     event.preventDefault();

@@ -1,4 +1,4 @@
-/** What a spreadsheet takes for a formula where a cell begins with it. */
+/** Cells that a spreadsheet would treat as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 const QUOTED = /[",\r\n]/;
 
@@ -10,11 +10,11 @@ const cell = (value) => {
 /** RFC 4180, with a header line. */
 export const csvOf = (columns, rows) => [columns, ...rows].map((cells) => `${cells.map(cell).join(',')}\r\n`).join('');
 
-/** Hands a text to the browser as a file to save. */
+/** Offers a text as a download. */
 export const save = (name, text) => {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   const link = Object.assign(document.createElement('a'), { href: url, download: `${name}.csv` });
   link.click();
-  // The browser has begun to read it by then.
+  // The browser has started reading it by then.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 };

@@ -1,7 +1,7 @@
-/** An answer that holds no figures, in words for the reader. */
+/** An answer without figures, described for the reader. */
 export class Failure extends Error {
   /**
-   * @param status of HTTP; 0 where there was no answer
+   * @param status HTTP status; 0 without an answer
    * @param retryAfter seconds
    */
   constructor(status, sentence, retryAfter) {
@@ -11,7 +11,7 @@ export class Failure extends Error {
   }
 }
 
-export const NO_KEY = 'This is not a valid key: it is mistyped, revoked or expired, or belongs to no organization.';
+export const NO_KEY = 'This is not a valid key: it may be mistyped, revoked, expired, or without an organization.';
 const UNREACHABLE = 'The service cannot be reached. Check your network.';
 const TOO_SLOW = 'The service did not answer in time.';
 
@@ -20,7 +20,7 @@ const secondsOf = (header) => (/^\d{1,5}$/.test(header ?? '') ? Number(header) :
 
 const sentenceOf = (status, message, requestId) => {
   if (status === 401) return NO_KEY;
-  if (status === 403) return `This key may not see this: ${message}.`;
+  if (status === 403) return `This key does not have access: ${message}.`;
   if (status === 429) return 'Too many requests.';
   if (status >= 500) return `The service has a problem (${status}: ${message}, request ${requestId}).`;
   return `${message}.`;
@@ -32,5 +32,5 @@ export const failureOf = async (response) => {
   return new Failure(response.status, sentence, secondsOf(response.headers.get('retry-after')));
 };
 
-/** What `fetch` throws where no answer came. */
+/** Converts an error of `fetch`. */
 export const failureWithoutAnswer = (error) => new Failure(0, error.name === 'TimeoutError' ? TOO_SLOW : UNREACHABLE);

@@ -5,14 +5,14 @@ import * as overTime from './over-time.js';
 import * as takedowns from './takedowns.js';
 import * as totals from './totals.js';
 
-/** Each loads what it shows by itself, so that one failure leaves the others standing. */
+/** Each panel loads its own data, so that one failure does not affect the others. */
 const OF_THE_QUESTION = [totals, overTime, takedowns];
 const OF_THE_KEY = [organization, groups, brands];
 const PANELS = [...OF_THE_QUESTION, ...OF_THE_KEY];
 
-/** Which question each panel shows the answer of. */
+/** The question whose answer each panel shows. */
 const shownFor = new Map();
-/** The answer each panel shows; while it stays the same nothing is drawn again. */
+/** The answer each panel shows; an unchanged answer is not drawn again. */
 const shownBody = new Map();
 
 const showPanel = (panel, answer, question, key) => {
@@ -22,7 +22,7 @@ const showPanel = (panel, answer, question, key) => {
   shownBody.set(panel, answer.body);
 };
 
-/** Figures of another question would be read as the answer of this one. */
+/** Figures of another question would be mistaken for this one's. */
 const clearPanel = (panel) => {
   panel.clear();
   shownFor.delete(panel);
@@ -30,8 +30,8 @@ const clearPanel = (panel) => {
 };
 
 /**
- * Asks for everything and shows it.
- * @returns `{ asOf, failures }`: the oldest moment that is shown, and why something is not
+ * Loads and shows all panels.
+ * @returns `{ asOf, failures }`: the oldest as-of instant shown, and the failures
  */
 export const loadFigures = async (api, question, signal) => {
   const asked = JSON.stringify(question);
@@ -50,5 +50,5 @@ export const loadFigures = async (api, question, signal) => {
   };
 };
 
-/** Nothing of one key's stays for the next. */
+/** The next key must not see this one's figures. */
 export const clearFigures = () => PANELS.forEach(clearPanel);

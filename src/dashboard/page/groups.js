@@ -3,7 +3,7 @@ import { number } from './words.js';
 
 const place = document.getElementById('groups');
 const COLUMNS = ['Group', 'Assets'];
-/** Rows in the page; all of them are in the CSV. */
+/** Rows shown; the CSV has all of them. */
 const MAX_SHOWN = 100;
 
 export const load = (api, _question, signal) => api.get('organization/asset-groups', {}, signal);

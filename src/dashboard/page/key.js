@@ -1,14 +1,14 @@
 const NAME = 'threat-protection-key';
-/** What a header can carry; whether it is a key, the service says. */
+/** What a header can carry; whether it is a key is for the service to decide. */
 const SENDABLE = /^[\x21-\x7e]{1,200}$/;
 
-/** @returns the key in a text that was typed or pasted, perhaps as a header line; undefined where it can be none */
+/** @returns the key in typed or pasted text, possibly a whole header line; undefined if it cannot be a key */
 export const readKey = (text) => {
   const key = text.trim().replace(/^x-api-key:\s*/i, '');
   return SENDABLE.test(key) ? key : undefined;
 };
 
-// A browser may refuse to keep anything; then the key lasts until the page is left.
+// If the browser refuses storage, the key lasts until the page is closed.
 const storage = () => {
   try {
     return globalThis.sessionStorage;

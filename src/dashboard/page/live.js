@@ -1,6 +1,6 @@
 /**
- * Runs a work again and again while the page is visible.
- * @param work given a signal that is aborted where it is overtaken; returns after how many ms it is due again
+ * Repeats a task while the page is visible.
+ * @param work gets a signal that is aborted when the next run replaces it; returns the delay until the next run in ms
  */
 export const startLive = (work) => {
   let timer;
@@ -15,7 +15,7 @@ export const startLive = (work) => {
     clearTimeout(timer);
     aborter?.abort();
     const { signal } = (aborter = new AbortController());
-    // Until it is over it is not due.
+    // Not due again while it runs.
     due = Infinity;
     const wait = await work(signal);
     if (signal.aborted) return;

@@ -35,11 +35,11 @@ const showSignIn = (sentence) => {
 
 const endOn401 = (failure) => failure.status === 401 && showSignIn(failure.message);
 
-/** Says what failed and when it is tried again. */
+/** Shows what failed and when it is retried. */
 const waitAfter = (failures) => {
   const wait = Math.max(EVERY_MS, ...failures.map(({ retryAfter = 0 }) => retryAfter * 1_000));
   const sentences = [...new Set(failures.map(({ message }) => message))];
-  showProblem(sentences.length === 0 ? '' : `${sentences.join(' ')} Trying again in ${wait / 1_000} seconds.`);
+  showProblem(sentences.length === 0 ? '' : `${sentences.join(' ')} Retrying in ${wait / 1_000} seconds.`);
   return wait;
 };
 
@@ -58,7 +58,7 @@ const refresh = async (signal) => {
   } catch (error) {
     if (signal.aborted) return EVERY_MS;
     reportError(error);
-    showProblem('The figures cannot be shown: this page has a fault.');
+    showProblem('The figures cannot be shown because of an error in this page.');
     return EVERY_MS;
   } finally {
     if (!signal.aborted) figures.removeAttribute('aria-busy');
@@ -85,7 +85,7 @@ keyForm.addEventListener('submit', (event) => {
 });
 forget.addEventListener('click', () => {
   showSignIn();
-  announce('The key is forgotten');
+  announce('The key has been removed');
 });
 check.startCheck(() => api, endOn401);
 

@@ -6,7 +6,7 @@ export const load = (api, _question, signal) => api.get('organization', {}, sign
 
 export const show = ({ body: { slug, key } }) => {
   place.textContent = slug;
-  place.title = key.expiresAt === undefined ? '' : `The key ends on ${day(key.expiresAt)}`;
+  place.title = key.expiresAt === undefined ? '' : `The key expires on ${day(key.expiresAt)}`;
 };
 
 export const clear = () => {

@@ -7,7 +7,7 @@ const PATH = 'organization/metrics/timeline';
 const intervalOf = ({ startDate, endDate }, widthPx) =>
   intervalFor(Date.parse(startDate), Date.parse(endDate), widthPx);
 
-/** The timeline of the range, which the charts over time and by type are both drawn from, so that they agree. */
+/** The range's timeline, shared by the charts over time and by type, so that they agree. */
 export const load = async (api, question, signal) => {
   const query = queryOf(question);
   const widthPx = timeline.width();
@@ -16,7 +16,7 @@ export const load = async (api, question, signal) => {
     const endDate = query.endDate === undefined ? new Date().toISOString() : `${query.endDate}T23:59:59.999Z`;
     interval = intervalOf({ ...query, endDate }, widthPx);
   } else {
-    // How long all time is, the service says.
+    // The service decides how long "all time" is.
     const { body } = await api.get(PATH, { ...query, interval }, signal);
     if (body.points.length > 0) interval = intervalOf(body.window, widthPx);
   }

@@ -1,11 +1,11 @@
 const place = () => document.getElementById('problem');
 
-/** Says what is wrong until it is right again. A sentence that stays is not read out again. */
+/** Shows a problem until it is resolved. An unchanged text is not announced again. */
 export const showProblem = (sentence = '') => {
   if (place().textContent !== sentence) place().textContent = sentence;
 };
 
-/** For a person who hears the page. */
+/** Announces a text to screen readers. */
 export const announce = (sentence) => {
   document.getElementById('announcement').textContent = sentence;
 };

@@ -9,7 +9,7 @@ const read = () => ({
   ...(range.value === 'own' && { startDate: startDate.value, endDate: endDate.value }),
 });
 
-/** The range is in the address, so that a reload and a bookmark show it again. */
+/** The range is in the URL, so that reloads and bookmarks keep it. */
 const writeAddress = ({ range: name, startDate: first, endDate: last }) => {
   const query = new URLSearchParams(
     name === 'own' ? { range: name, startDate: first, endDate: last } : { range: name },
@@ -26,7 +26,7 @@ const readAddress = () => {
   ownDates.hidden = range.value !== 'own';
 };
 
-/** Own dates begin as those of the last 30 days. */
+/** Custom dates default to the last 30 days. */
 const fillOwnDates = () => {
   startDate.value ||= queryOf({ range: '30d' }).startDate;
   endDate.value ||= new Date().toISOString().slice(0, 10);
@@ -40,8 +40,8 @@ const isUsable = () => {
 };
 
 /**
- * What is asked, changed by the reader.
- * @returns a function that says what it is now
+ * The question, as set by the reader.
+ * @returns a function that returns the current question
  */
 export const startQuestion = (onChange) => {
   readAddress();
@@ -55,7 +55,7 @@ export const startQuestion = (onChange) => {
   form.addEventListener('change', ({ target }) => {
     ownDates.hidden = range.value !== 'own';
     if (range.value === 'own') fillOwnDates();
-    // Dates are half typed until the button is pressed.
+    // Dates may be half typed until the button is pressed.
     if (target !== startDate && target !== endDate) ask();
   });
   form.addEventListener('submit', (event) => {

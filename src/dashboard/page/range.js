@@ -1,7 +1,7 @@
 const MS_PER_DAY = 86_400_000;
 const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
-/** The last days, today included. */
+/** The last days including today. */
 const lastDays = (days) => (now) => ({ startDate: dateOf(now - (days - 1) * MS_PER_DAY) });
 
 const twelveMonths = (now) => {
@@ -10,7 +10,7 @@ const twelveMonths = (now) => {
   return { startDate: dateOf(start.getTime() + MS_PER_DAY) };
 };
 
-/** Each with its dates (UTC; without an end it ends now), and how it and the time before it are called. */
+/** Dates (UTC; without an end: until now), and the names of the range and of the time before it. */
 export const RANGES = {
   '7d': { dates: lastDays(7), name: 'the last 7 days', before: 'the 7 days before' },
   '30d': { dates: lastDays(30), name: 'the last 30 days', before: 'the 30 days before' },
@@ -24,13 +24,13 @@ export const RANGES = {
   },
 };
 
-/** The query that a question stands for now. */
+/** The API query for a question as of now. */
 export const queryOf = ({ range, brandSlug, ...own }, now = Date.now()) => ({
   ...RANGES[range].dates(now, own),
   brandSlug,
 });
 
-/** In days, each with the width that a point needs to be seen (px). */
+/** Lengths in days, with the minimum width of a point in px. */
 const INTERVALS = [
   ['day', 1],
   ['week', 7],
@@ -39,10 +39,10 @@ const INTERVALS = [
   ['year', 365.25],
 ];
 const MIN_PX = 9;
-/** The API answers at most this many. */
+/** Below the API's limit. */
 const MAX_POINTS = 3_600;
 
-/** The shortest interval whose points have room beside one another. */
+/** The shortest interval whose points fit side by side. */
 export const intervalFor = (fromMs, toMs, widthPx) => {
   const room = Math.min(Math.max(widthPx / MIN_PX, 12), MAX_POINTS);
   const days = (toMs - fromMs) / MS_PER_DAY;

@@ -2,10 +2,10 @@ import { csvOf, save } from './csv.js';
 import { showProblem } from './problem.js';
 import { number } from './words.js';
 
-/** Rows in the page at once; the CSV has all of them. */
+/** Rows shown; the CSV has all of them. */
 const MAX_ROWS = 4_000;
 
-/** Names come from outside, so everything is set as text. */
+/** Names are untrusted, so everything is set as text. */
 export const element = (name, text, attributes = {}) => {
   const made = document.createElement(name);
   made.textContent = text;
@@ -22,7 +22,7 @@ const rowOf = ([first, ...others]) => {
   return row;
 };
 
-/** Numbers stand under the right end of their name. */
+/** Number columns are right-aligned. */
 const headOf = (columns, [first = []]) => {
   const head = document.createElement('thead');
   const row = document.createElement('tr');
@@ -36,9 +36,9 @@ const headOf = (columns, [first = []]) => {
 };
 
 /**
- * Fills the table in a part of the page, and has the button above it save the same.
- * @param place holds `.scroll`, and a button where it can be saved
- * @param saved name of the file, what it holds (the rows unless `text` gives another), and how many rows are `shown`
+ * Fills the table in a part of the page, and makes the button above it save the same data.
+ * @param place contains `.scroll`, and optionally a button
+ * @param saved the file's name, optionally its `text` instead of the rows, and how many rows are `shown`
  */
 export const fillTable = (place, columns, rows, saved) => {
   const table = document.createElement('table');

@@ -5,7 +5,7 @@ import { number, pointName } from './words.js';
 const place = document.getElementById('timeline');
 const canvas = place.querySelector('canvas');
 
-/** What is drawn of each point; everything is in the table. */
+/** The series drawn; the table has all of them. */
 const DRAWN = [
   ['newThreats', 'New threats', 'bar', 'first'],
   ['threatsWatchlisted', 'Watchlisted', 'line', 'second', [2, 3]],
@@ -19,7 +19,7 @@ const COLUMNS = [
   ['takedownsCompleted', 'Takedowns completed'],
 ];
 
-/** Of the drawing, in px. */
+/** The chart's width in px. */
 export const width = () => canvas.parentElement.clientWidth;
 
 const sumOf = (points, key) => points.reduce((sum, point) => sum + point[key], 0);
@@ -41,11 +41,11 @@ const dataset =
     borderColor: colour(name),
     pointStyle: type === 'line' ? 'line' : 'rectRounded',
     ...(type === 'line' && { borderDash, borderWidth: 2, pointRadius: points.length > 60 ? 0 : 2, tension: 0 }),
-    // Lines in front of bars.
+    // Lines are drawn over bars.
     order: type === 'line' ? 0 : 1,
   });
 
-/** In the order of the table; a line is a line there too. */
+/** In the table's order; lines look like lines. */
 const LEGEND = { usePointStyle: true, boxHeight: 8, sort: (a, b) => a.datasetIndex - b.datasetIndex };
 
 export const show = (body, csv) => {

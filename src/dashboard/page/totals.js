@@ -11,7 +11,7 @@ const METRICS = [
 ];
 const place = document.getElementById('totals');
 
-/** All time has nothing before it to compare with. */
+/** All time has no earlier range to compare with. */
 export const load = (api, question, signal) =>
   question.range === 'all'
     ? api.get('organization/metrics', queryOf(question), signal)
@@ -23,7 +23,7 @@ const wordsFor = (metrics, { range, brandSlug }) => {
   const what = isEmpty
     ? `Nothing has been counted for ${brandSlug ? 'this brand' : 'your organization'} in ${name}.`
     : `${before === undefined ? 'Everything counted so far' : `Counted in ${name}`}${brandSlug ? ' for this brand' : ''}.`;
-  return before === undefined ? what : `${what} Changes are against ${before}.`;
+  return before === undefined ? what : `${what} Changes are relative to ${before}.`;
 };
 
 const itemOf = ([key, name], { current, difference, ratio }) => {

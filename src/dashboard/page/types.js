@@ -4,11 +4,11 @@ import { number, share } from './words.js';
 
 const place = document.getElementById('types');
 const canvas = place.querySelector('canvas');
-/** Bars in the chart; the types after them are in the table. */
+/** Bars in the chart; the table has all types. */
 const MAX_BARS = 10;
 const COLUMNS = ['Type', 'Blocked'];
 
-/** The greatest count first, then by name, as the metrics list them. */
+/** Highest count first, then by name, as in the metrics. */
 const countsOf = (points) => {
   const counts = new Map();
   for (const { byType } of points)
@@ -21,7 +21,7 @@ const wordsFor = (counts) => {
   const total = counts.reduce((sum, [, n]) => sum + n, 0);
   const [[type, most]] = counts;
   const listed = counts.length > MAX_BARS ? ` The chart shows the ${MAX_BARS} most frequent of ${counts.length}.` : '';
-  return `${number(most)} of ${number(total)} (${share(most / total)}) are of the type ${type}.${listed}`;
+  return `${number(most)} of ${number(total)} (${share(most / total)}) are of type ${type}.${listed}`;
 };
 
 export const show = ({ points }) => {

@@ -1,6 +1,6 @@
 const NUMBER = new Intl.NumberFormat('en');
 const SIGNED = new Intl.NumberFormat('en', { signDisplay: 'exceptZero' });
-/** Cut, so that only all of them are 100 %. */
+/** Truncated, so that only the whole is 100 %. */
 const SHARE = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1, roundingMode: 'trunc' });
 const SIGNED_PERCENT = new Intl.NumberFormat('en', {
   style: 'percent',
@@ -16,7 +16,7 @@ export const share = (ratio) => SHARE.format(ratio);
 export const day = (iso) => DAY.format(new Date(iso));
 export const time = (iso) => `${TIME.format(new Date(iso))} UTC`;
 
-/** How a point of a timeline is called; the first and the last may be cut, so a month is named only for itself. */
+/** Names of a timeline's points; the first and the last may be partial, so only a month is named without a day. */
 const POINT_NAMES = {
   day,
   week: (start) => `week of ${day(start)}`,
@@ -26,7 +26,7 @@ const POINT_NAMES = {
 };
 export const pointName = (interval, { start }) => POINT_NAMES[interval](start);
 
-/** @param ratio the figure divided by the earlier one; null where that is 0 */
+/** @param ratio the figure divided by the earlier one; null if that is 0 */
 export const change = (difference, ratio) => {
   if (difference === 0) return 'no change';
   return `${SIGNED.format(difference)} (${ratio === null ? 'none before' : SIGNED_PERCENT.format(ratio - 1)})`;
@@ -39,7 +39,7 @@ const UNITS = [
   ['s', 1_000],
 ];
 
-/** The two greatest units of a time in ms: `2 d 3 h`. */
+/** The two largest units of a duration in ms: `2 d 3 h`. */
 export const duration = (ms) => {
   if (ms === null) return '–';
   const first = UNITS.findIndex(([, length]) => ms >= length);

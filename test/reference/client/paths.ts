@@ -147,7 +147,7 @@ export interface paths {
         put?: never;
         /**
          * Create a group
-         * @description It is in the next list, wherever that is asked for.
+         * @description The next list includes it, on every instance.
          */
         post: operations["createAssetGroup"];
         delete?: never;
@@ -169,14 +169,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a group
-         * @description Its assets are in no group then. Needs no body.
+         * @description Its assets are then in no group. No body is needed.
          */
         delete: operations["deleteAssetGroup"];
         options?: never;
         head?: never;
         /**
          * Rename a group
-         * @description The name it had is free at once.
+         * @description The previous name is free at once.
          */
         patch: operations["renameAssetGroup"];
         trace?: never;
@@ -192,8 +192,8 @@ export interface paths {
         get: operations["listGroupAssets"];
         put?: never;
         /**
-         * Put up to 1,000 assets into a group
-         * @description An asset is in one group at most: one that is in another is moved. The answer comes once the change is in the next list and count, on every instance. After a 503, or no answer, send the same request again: what was stored is `unchanged` then.
+         * Add up to 1,000 assets to a group
+         * @description An asset is in at most one group: one in another group is moved. The answer is sent once every instance lists and counts the change. After a 503, or no answer, repeat the request: changes already stored are then `unchanged`.
          */
         post: operations["assignAssets"];
         delete?: never;
@@ -212,8 +212,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take up to 1,000 assets out of a group
-         * @description They are in no group then; an asset of another group stays where it is. The answer comes once the change is in the next list and count, on every instance. After a 503, or no answer, send the same request again: what was stored is `unchanged` then.
+         * Remove up to 1,000 assets from a group
+         * @description They are then in no group; an asset in another group stays there. The answer is sent once every instance lists and counts the change. After a 503, or no answer, repeat the request: changes already stored are then `unchanged`.
          */
         post: operations["unassignAssets"];
         delete?: never;
@@ -230,8 +230,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The organization of the key: what it may do, and what is left of its limits
-         * @description Any scope will do.
+         * The organization of the key, its feature flags, and what is left of its limits
+         * @description Any scope is sufficient.
          */
         get: operations["getOrganization"];
         put?: never;
@@ -249,7 +249,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The registered brands of the organization, and whether metrics are answered for them */
+        /** The registered brands of the organization, and whether metrics are available for them */
         get: operations["listBrands"];
         put?: never;
         post?: never;
@@ -963,15 +963,15 @@ export interface components {
         };
         AssetGroupName: {
             /**
-             * @description 1 to 255 Unicode code points, kept as sent: nothing is trimmed or folded. Unique within the organization, letter
-             *     case included.
+             * @description 1 to 255 Unicode code points, stored as sent: not trimmed or folded. Unique within the organization,
+             *     case-sensitively.
              * @example Landing pages
              */
             name: string;
         };
         NamedAssetGroup: {
             /**
-             * @description Counts 1, 2, 3 … within the organization; no number is given twice.
+             * @description Numbered 1, 2, 3 … within the organization; ids are never reused.
              * @example 1
              */
             id: number;
@@ -984,7 +984,7 @@ export interface components {
             /** @example Landing pages */
             name: string;
             /**
-             * @description How many assets are in the group.
+             * @description Number of assets in the group.
              * @example 12
              */
             assetCount: number;
@@ -999,7 +999,7 @@ export interface components {
             /** @example 1 */
             id: number;
             /**
-             * @description How many assets were in the group and are in none now.
+             * @description Number of assets that were in the group and are now in none.
              * @example 12
              */
             unassignedAssetCount: number;
@@ -1007,31 +1007,31 @@ export interface components {
         GroupAsset: {
             /**
              * Format: date-time
-             * @description When it was last put into the group (ISO 8601, UTC).
+             * @description When it was last added to the group (ISO 8601, UTC).
              * @example 2026-03-01T12:00:00.000Z
              */
             since: string;
             /** @example URL */
             type: string;
             /**
-             * @description As it was reported, or as it was understood where it was added here.
+             * @description As it was reported, or the normalised form if it was added here.
              * @example polkadot-dot.info
              */
             content: string;
         };
         GroupAssetPage: {
-            /** @description In an order that lasts: what stays in the group is on exactly one page, whatever is written meanwhile. */
+            /** @description In a stable order: an asset that stays in the group is on exactly one page, whatever is written in between. */
             assets: components["schemas"]["GroupAsset"][];
             /**
-             * @description Where the next page begins; absent with the last page. Opaque, and good for this group alone.
+             * @description Cursor of the next page; absent on the last page. Opaque, and valid for this group only.
              * @example MTowYzVmY2YwMWRjZTA2NGRkZGY4ZDIzYjk4YzlhODI1Zg
              */
             nextCursor?: string;
         };
         MembershipRequest: {
             /**
-             * @description What the asset check takes, read in the same way; each 1 to 4,096 characters. What cannot be read is answered with
-             *     the result `error`, and the others count.
+             * @description Contents as in the asset check, 1 to 4,096 characters each. One that cannot be parsed has the result `error` and
+             *     does not affect the others.
              * @example [
              *       "https://polkadot-dot.info/claim",
              *       "hxxps://evil[.]example"
@@ -1047,19 +1047,20 @@ export interface components {
         };
         MembershipItem: {
             /**
-             * @description `added` it was in no group; `moved` it was in another group; `removed` it was in this group; `unchanged` it is as
-             *     it was asked for already, or was named before in the same request; `error` it was not read.
+             * @description `added`: it was in no group. `moved`: it was in another group. `removed`: it was in this group. `unchanged`:
+             *     nothing to do, or a repetition within the request. `error`: it was not processed.
              * @example added
              * @enum {string}
              */
             result: "added" | "moved" | "removed" | "unchanged" | "error";
             /**
-             * @description With `error`: `parse-error` the content is not an asset, or too long; `internal-scheme` it is an address of the
-             *     browser, the machine or a private network; `internal-error` its newest event cannot be followed by another.
+             * @description With `error`. `parse-error`: the content is not an asset, or too long. `internal-scheme`: it is an address of the
+             *     browser, the machine or a private network. `internal-error`: no event can follow its newest one, which is dated at
+             *     the end of time.
              * @enum {string}
              */
             reason?: "parse-error" | "internal-scheme" | "internal-error";
-            /** @description What the content was understood as; absent with `parse-error`. */
+            /** @description How the content was understood; absent with `parse-error`. */
             asset?: components["schemas"]["UnderstoodGroupAsset"];
             /**
              * @description With `moved`: the group it was in.
@@ -1067,7 +1068,7 @@ export interface components {
              */
             movedFrom?: number;
             /**
-             * @description With `error`: why, in one sentence.
+             * @description With `error`: why, for people.
              * @example It could not be read as an asset
              */
             message?: string;
@@ -1085,7 +1086,7 @@ export interface components {
         AssignmentAnswer: {
             /** @description In the order of the contents. */
             results: components["schemas"]["MembershipItem"][];
-            /** @description The four add up to the number of contents. */
+            /** @description The four counts add up to the number of contents. */
             summary: components["schemas"]["AssignmentSummary"];
         };
         RemovalSummary: {
@@ -1099,12 +1100,12 @@ export interface components {
         RemovalAnswer: {
             /** @description In the order of the contents. */
             results: components["schemas"]["MembershipItem"][];
-            /** @description The three add up to the number of contents. */
+            /** @description The three counts add up to the number of contents. */
             summary: components["schemas"]["RemovalSummary"];
         };
         CurrentKey: {
             /**
-             * @description What the key may do.
+             * @description The key's scopes.
              * @example [
              *       "read",
              *       "write"
@@ -1113,29 +1114,29 @@ export interface components {
             scopes: ("read" | "write" | "ingest")[];
             /**
              * Format: date-time
-             * @description When the key ends (ISO 8601, UTC); absent where it does not.
+             * @description When the key expires (ISO 8601, UTC); absent if it does not.
              * @example 2027-01-01T00:00:00.000Z
              */
             expiresAt?: string;
             /**
-             * @description Names the key in the operator's lists and in the access log; it opens nothing.
+             * @description Identifies the key in the operator's lists and in the access log; it is not the secret.
              * @example key_8f2c
              */
             id: string;
             /**
-             * @description What the operator called the key; absent where it has no name.
+             * @description The name the operator gave the key, if any.
              * @example dashboard
              */
             name?: string;
         };
         RequestLimit: {
             /**
-             * @description Requests a minute with this key, in each process of the service.
+             * @description Requests per minute with this key, per process of the service.
              * @example 6000
              */
             perMinute: number;
             /**
-             * @description What is left of them, this request counted.
+             * @description Requests left after this one.
              * @example 5999
              */
             remaining: number;
@@ -1147,12 +1148,12 @@ export interface components {
         };
         DailyQuota: {
             /**
-             * @description What the organization's own ingest keys may send in a UTC day.
+             * @description What the organization's own ingest keys may send per UTC day.
              * @example 10000000
              */
             perDay: number;
             /**
-             * @description What is left of it today, as of the last second.
+             * @description What is left of today's quota, as of the last second.
              * @example 9999000
              */
             remaining: number;
@@ -1164,27 +1165,27 @@ export interface components {
              * @example 2026-03-02T00:00:00.000Z
              */
             resetsAt: string;
-            /** @description Events stored; absent where there is no limit. */
+            /** @description Events stored; absent if unlimited. */
             events?: components["schemas"]["DailyQuota"];
-            /** @description Bytes of bodies; absent where there is no limit. */
+            /** @description Bytes of request bodies; absent if unlimited. */
             bytes?: components["schemas"]["DailyQuota"];
         };
         OrganizationLimits: {
-            /** @description Absent where requests are not limited. */
+            /** @description Absent if requests are not limited. */
             requests?: components["schemas"]["RequestLimit"];
-            /** @description Absent where neither events nor bytes are limited. */
+            /** @description Absent if neither events nor bytes are limited. */
             ingest?: components["schemas"]["IngestLimits"];
         };
         OrganizationAnswer: {
             /**
-             * @description The organization that the key names.
+             * @description The organization's slug.
              * @example acme
              */
             slug: string;
             /** @description The key of this request. */
             key: components["schemas"]["CurrentKey"];
             /**
-             * @description The feature flags that are on for the organization, in order.
+             * @description The organization's enabled feature flags, sorted.
              * @example [
              *       "brands-metrics"
              *     ]
@@ -1194,26 +1195,26 @@ export interface components {
         };
         OwnBrand: {
             /**
-             * @description What `brandSlug` takes.
+             * @description The value for `brandSlug`.
              * @example acme-wallet
              */
             slug: string;
             /**
-             * @description Absent where none was given.
+             * @description Absent if it has none.
              * @example Acme Wallet
              */
             name?: string;
             /**
-             * @description Whether metrics are answered for the brand: the flag `brands-metrics` is on for the organization.
+             * @description Whether metrics are available for the brand: the organization has the flag `brands-metrics`.
              * @example true
              */
             metricsAvailable: boolean;
         };
         OwnBrandsAnswer: {
-            /** @description The registered brands in order of `slug`, the first 10,000 of them. */
+            /** @description The first 10,000 registered brands, sorted by `slug`. */
             brands: components["schemas"]["OwnBrand"][];
             /**
-             * @description How many brands are registered.
+             * @description Number of registered brands.
              * @example 1
              */
             total: number;
@@ -2921,7 +2922,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 255 printable characters. For 24 hours the same key and body give the first answer again, so that a request can be repeated until it is answered. */
+                /** @description 1 to 255 printable characters. For 24 hours the same key and body return the first answer, so that a request can be retried until it is answered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -2937,11 +2938,11 @@ export interface operations {
             201: {
                 headers: {
                     /**
-                     * @description Where the group is.
+                     * @description The URL of the group.
                      * @example /v2/organization/asset-groups/1
                      */
                     Location: string;
-                    /** @description `true` if this is the first answer to the `Idempotency-Key` again; otherwise absent. */
+                    /** @description `true` if this repeats the first answer to the `Idempotency-Key`; otherwise absent. */
                     "Idempotent-Replayed"?: "true";
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -2983,7 +2984,7 @@ export interface operations {
             /** @description A group with this name already exists */
             409: {
                 headers: {
-                    /** @description `true` if this is the first answer to the `Idempotency-Key` again; otherwise absent. */
+                    /** @description `true` if this repeats the first answer to the `Idempotency-Key`; otherwise absent. */
                     "Idempotent-Replayed"?: "true";
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -3045,7 +3046,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The group's number. */
+                /** @description The group's id. */
                 id: number;
             };
             cookie?: never;
@@ -3089,7 +3090,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The organization has no group of this number. */
+            /** @description The organization has no group with this id. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3113,7 +3114,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The group's number. */
+                /** @description The group's id. */
                 id: number;
             };
             cookie?: never;
@@ -3160,7 +3161,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The organization has no group of this number. */
+            /** @description The organization has no group with this id. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3210,7 +3211,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The group's number. */
+                /** @description The group's id. */
                 id: number;
             };
             cookie?: never;
@@ -3221,7 +3222,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Renamed; to its own name is fine. */
+            /** @description Renamed. The current name is allowed. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3261,7 +3262,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The organization has no group of this number. */
+            /** @description The organization has no group with this id. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3322,14 +3323,14 @@ export interface operations {
     listGroupAssets: {
         parameters: {
             query?: {
-                /** @description How many assets a page holds, 1 to 1,000. Default: 100. */
+                /** @description Assets per page, 1 to 1,000. Default: 100. */
                 limit?: number;
-                /** @description The `nextCursor` of the page before; absent for the first one. */
+                /** @description The `nextCursor` of the previous page; absent for the first. */
                 cursor?: string;
             };
             header?: never;
             path: {
-                /** @description The group's number. */
+                /** @description The group's id. */
                 id: number;
             };
             cookie?: never;
@@ -3376,7 +3377,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The organization has no group of this number. */
+            /** @description The organization has no group with this id. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3400,7 +3401,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The group's number. */
+                /** @description The group's id. */
                 id: number;
             };
             cookie?: never;
@@ -3411,7 +3412,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What became of each content. */
+            /** @description The result for each content. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3451,7 +3452,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The organization has no group of this number. */
+            /** @description The organization has no group with this id. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3501,7 +3502,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The group's number. */
+                /** @description The group's id. */
                 id: number;
             };
             cookie?: never;
@@ -3512,7 +3513,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What became of each content. */
+            /** @description The result for each content. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3552,7 +3553,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The organization has no group of this number. */
+            /** @description The organization has no group with this id. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3606,7 +3607,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What the key stands for. */
+            /** @description The key and its organization. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3645,7 +3646,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Registered ones, in order of their slug. */
+            /** @description Registered brands, sorted by slug. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
