@@ -10,7 +10,7 @@ import type { Origin } from '../http/access/origin.js';
 import { type AssetGroupCommand, type AssetGroups, decide, type Decision, evolve } from './asset-group.js';
 import { groupsFor, readKnownGroups } from './known-groups.js';
 import { OrganizationQueues } from './organization-queues.js';
-import { StreamTailCache } from './tail.js';
+import { readTail } from './tail.js';
 
 /** The result of a command. */
 export interface CommandResult {
@@ -52,7 +52,6 @@ export class CommandQueue {
   constructor(
     private readonly log: EventLog,
     private readonly pool: Pool,
-    private readonly tails: StreamTailCache,
   ) {}
 
   /**
@@ -70,17 +69,11 @@ export class CommandQueue {
     const commands = batch.map(({ command }) => command);
     const giveUp = performance.now() + PATIENCE;
     for (;;) {
-      const { decisions, events, expected, assets } = await this.tails.read(
-        organization,
-        () => readKnownGroups(this.pool, organization, commands),
-        (model, tail) => ({
-          ...decideAll(batch, groupsFor(commands, model, tail.state)),
-          expected: tail.revision,
-          assets: model.assets,
-        }),
-      );
+      const model = await readKnownGroups(this.pool, organization, commands);
+      const tail = await readTail(this.log, organization, model.revision);
+      const { decisions, events } = decideAll(batch, groupsFor(commands, model, tail.groups));
       try {
-        if (events.length > 0) await this.append(organization, expected, events);
+        if (events.length > 0) await this.append(organization, tail.revision, events);
       } catch (error) {
         if (!(error instanceof WrongExpectedRevision)) throw error;
         if (performance.now() < giveUp) continue;
@@ -93,7 +86,7 @@ export class CommandQueue {
         if (decision.refusal) reject(decision.refusal);
         else {
           const { groupId, replayed = false } = decision;
-          resolve({ groupId, assets: assets.get(groupId) ?? 0, replayed });
+          resolve({ groupId, assets: model.assets.get(groupId) ?? 0, replayed });
         }
       });
       return;

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import { EventLog } from '../event-log/event-log.js';
 import { groupNotFound } from './group-id.js';
 import { FIND_GROUP } from './statements.js';
-import { StreamTailCache } from './tail.js';
+import { readTail } from './tail.js';
 
 export interface CountedAssetGroup {
   readonly id: number;
@@ -34,7 +35,7 @@ const TIME_LIMIT = 2_500;
 export class GroupFinder {
   constructor(
     private readonly pool: Pool,
-    private readonly tails: StreamTailCache,
+    private readonly log: EventLog,
   ) {}
 
   /** @throws NotFound if the organization has no such group */
@@ -45,16 +46,11 @@ export class GroupFinder {
   }
 
   /** @returns undefined if the organization has no such group */
-  find(organization: string, groupId: number): Promise<CountedAssetGroup | undefined> {
-    return this.tails.read(
-      organization,
-      () => this.readModel(organization, groupId),
-      (model, tail) => {
-        const { nameById } = tail.state;
-        const name = nameById.has(groupId) ? nameById.get(groupId) : model.name;
-        return name === undefined ? undefined : { id: groupId, name, assetCount: model.assetCount };
-      },
-    );
+  async find(organization: string, groupId: number): Promise<CountedAssetGroup | undefined> {
+    const model = await this.readModel(organization, groupId);
+    const { nameById } = (await readTail(this.log, organization, model.revision)).groups;
+    const name = nameById.has(groupId) ? nameById.get(groupId) : model.name;
+    return name === undefined ? undefined : { id: groupId, name, assetCount: model.assetCount };
   }
 
   private async readModel(

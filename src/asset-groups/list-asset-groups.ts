@@ -1,11 +1,12 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
+import { EventLog } from '../event-log/event-log.js';
 import { assembleList, type Page } from './assemble-list.js';
 import { OneLane } from './one-lane.js';
 import { coalesce } from './coalesce.js';
 import { READ_ROWS, READ_STATE } from './statements.js';
-import { StreamTailCache } from './tail.js';
+import { readTail } from './tail.js';
 
 /** All groups of an organization in order of id, as JSON: `{ groups: [{ id, name, assetCount }] }`. */
 export class ListAssetGroups extends Query<Buffer> {
@@ -73,7 +74,7 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
 
   constructor(
     private readonly pool: Pool,
-    private readonly tails: StreamTailCache,
+    private readonly log: EventLog,
   ) {}
 
   execute({ organization }: ListAssetGroups): Promise<Buffer> {
@@ -88,12 +89,9 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
   private async read(organization: string): Promise<Buffer> {
     const kept = this.lists.get(organization);
     if (kept) {
-      const isCurrent = await this.tails.read(
-        organization,
-        () => this.readState(organization),
-        (model, tail) => kept.version === model.version && kept.revision === tail.revision,
-      );
-      if (isCurrent) return kept.json;
+      const tail = readTail(this.log, organization, kept.revision);
+      const [{ version }, { revision }] = await Promise.all([this.readState(organization), tail]);
+      if (version === kept.version && revision === kept.revision) return kept.json;
     }
     const { lastGroupId } = await this.readState(organization);
     const assemble = (): Promise<List> => this.assemble(organization);
@@ -103,13 +101,9 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
   }
 
   private async assemble(organization: string): Promise<List> {
-    const { model, revision, said } = await this.tails.read(
-      organization,
-      () => this.readRows(organization),
-      // A copy, because others advance the tail concurrently.
-      (model, tail) => ({ model, revision: tail.revision, said: new Map(tail.state.nameById) }),
-    );
-    return { version: model.version, revision, json: await assembleList(model, said) };
+    const model = await this.readRows(organization);
+    const { groups, revision } = await readTail(this.log, organization, model.revision);
+    return { version: model.version, revision, json: await assembleList(model, groups.nameById) };
   }
 
   private async readState(organization: string): Promise<State> {

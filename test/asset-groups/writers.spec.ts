@@ -16,7 +16,6 @@ import {
   noGroups,
 } from '../../src/asset-groups/asset-group.js';
 import { CommandQueue } from '../../src/asset-groups/command-queue.js';
-import { StreamTailCache } from '../../src/asset-groups/tail.js';
 import { Unavailable } from '../../src/errors.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { idempotentRequestOf } from '../../src/events/asset-groups.js';
@@ -140,10 +139,7 @@ describe('several writers', () => {
             () => (next(8) === 0 ? fates[next(2)]! : 'answered'),
             () => next(4),
           );
-          const queues = Array.from(
-            { length: WRITERS },
-            () => new CommandQueue(log, database.pool, new StreamTailCache(log)),
-          );
+          const queues = Array.from({ length: WRITERS }, () => new CommandQueue(log, database.pool));
           const all: Seen[] = [];
           const pending: Promise<void>[] = [];
           let projected = 0;
@@ -188,7 +184,7 @@ describe('several writers', () => {
   it('answer the ones behind a log that is away at once, and go on when it is back', async () => {
     let fate: Fate = 'lost';
     const log = new MemoryLog(() => fate);
-    const queue = new CommandQueue(log, database.pool, new StreamTailCache(log));
+    const queue = new CommandQueue(log, database.pool);
     const organization = `org-${randomUUID().slice(0, 13)}`;
     const create = (named: string): Promise<unknown> =>
       queue.execute({ type: 'CreateAssetGroup', organization, name: named, request: undefined });
