@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { assetHash, assetKey } from '../src/assets/asset-key.js';
 import type { AssetStatusChanged, AssetStatusChangeDeleted } from '../src/events/asset-statuses.js';
 import { isLater, recordOf } from '../src/events/record.js';
+import { columnsOf } from '../src/postgres/columns.js';
 import { READ_ENTRIES, STORE_ENTRIES, STORE_STATUSES } from './asset-statuses-sql.js';
 import type { ProjectedEvent, Projection } from './engine/projection.js';
 
@@ -86,18 +87,8 @@ const readEntries = async (connection: PoolClient, changeIds: readonly string[])
 };
 
 const storeEntries = async (connection: PoolClient, entries: readonly Entry[]): Promise<void> => {
-  const column = <Name extends keyof Entry>(name: Name): Entry[Name][] => entries.map((entry) => entry[name]);
-  await connection.query({
-    ...STORE_ENTRIES,
-    values: [
-      column('changeId'),
-      column('assetHash'),
-      column('asset'),
-      column('status'),
-      column('version'),
-      column('eventId'),
-      // Of an array of arrays `unnest` makes one row for each of the inner values.
-      column('reviews').map((reviews) => reviews?.join(',')),
-    ],
-  });
+  // Of an array of arrays `unnest` makes one row for each of the inner values.
+  const rows = entries.map((entry) => ({ ...entry, reviews: entry.reviews?.join(',') }));
+  const values = columnsOf(rows, 'changeId', 'assetHash', 'asset', 'status', 'version', 'eventId', 'reviews');
+  await connection.query({ ...STORE_ENTRIES, values });
 };

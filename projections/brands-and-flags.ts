@@ -1,5 +1,6 @@
 import type { EventOf } from '../src/events/event.js';
 import { isLater, recordOf } from '../src/events/record.js';
+import { columnsOf } from '../src/postgres/columns.js';
 import { STORE_BRANDS, STORE_FLAGS } from './brands-and-flags-sql.js';
 import type { ProjectedEvent, Projection } from './engine/projection.js';
 
@@ -31,10 +32,7 @@ const newest = (changes: readonly Change[]): unknown[] => {
     const known = byKey.get(key);
     if (!known || isLater(change, known)) byKey.set(key, change);
   }
-  const rows = [...byKey.values()];
-  return (['organization', 'slug', 'on', 'version', 'eventId', 'name'] as const).map((column) =>
-    rows.map((row) => row[column]),
-  );
+  return columnsOf([...byKey.values()], 'organization', 'slug', 'on', 'version', 'eventId', 'name');
 };
 
 /** Which brands an organization has, and which features are switched on for it. */

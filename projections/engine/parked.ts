@@ -5,14 +5,14 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import { toJson } from '../../src/events/event.js';
 import { OPERATIONS_STREAM } from '../../src/events/streams.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
-import type { ParkedEventsTable } from '../../src/read-models/tables.js';
+import type { Tables } from '../../src/read-models/tables.js';
 import { applyByHalves, unpark } from './parking.js';
 import type { Projection } from './projection.js';
 import { decodeEvent } from './decode-event.js';
 import { transact } from './transaction.js';
 
 /** `parked_at` in ms. */
-export type Parked = Readonly<Selectable<ParkedEventsTable>>;
+export type Parked = Readonly<Selectable<Tables['parked_events']>>;
 
 /** @param eventId undefined: all */
 export const listParked = (pool: Pool, eventId?: string): Promise<Parked[]> => {

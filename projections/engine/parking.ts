@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { toJson } from '../../src/events/event.js';
+import { columnsOf } from '../../src/postgres/columns.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { prepare, type ProjectedEvent, type Projection, type Write } from './projection.js';
 import { PARK } from './statements.js';
@@ -20,21 +21,13 @@ export interface Refused {
 /** Keeps refused events for an operator. An event that comes again stays parked as it was. */
 export const park = async (connection: PoolClient, projection: string, refused: readonly Refused[]): Promise<void> => {
   if (refused.length === 0) return;
-  await connection.query({
-    ...PARK,
-    values: [
-      projection,
-      refused.map(({ id }) => id),
-      refused.map(({ position }) => String(position)),
-      refused.map(({ stream }) => stream),
-      refused.map(({ revision }) => String(revision)),
-      refused.map(({ type }) => type),
-      refused.map(({ data }) => JSON.stringify(data) ?? 'null'),
-      refused.map(({ metadata }) => JSON.stringify(metadata) ?? 'null'),
-      refused.map(({ reason }) => reason),
-      Date.now(),
-    ],
-  });
+  const rows = refused.map((event) => ({
+    ...event,
+    data: JSON.stringify(event.data) ?? 'null',
+    metadata: JSON.stringify(event.metadata) ?? 'null',
+  }));
+  const columns = columnsOf(rows, 'id', 'position', 'stream', 'revision', 'type', 'data', 'metadata', 'reason');
+  await connection.query({ ...PARK, values: [projection, ...columns, Date.now()] });
 };
 
 /** Lets parked events go: they were applied, or an operator dropped them, which the log says to a rebuild too. */

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from './kysely.js';
 import { ADD_INGEST_USAGE } from './statements.js';
 
@@ -22,12 +23,7 @@ const KEPT_DAYS = 2;
  * @returns the day's sums of these organizations over all instances
  */
 export const addIngestUsage = async (pool: Pool, day: number, used: readonly IngestUsage[]): Promise<IngestUsage[]> => {
-  const values = [
-    day,
-    used.map(({ organization }) => organization),
-    used.map(({ events }) => events),
-    used.map(({ bytes }) => bytes),
-  ];
+  const values = [day, ...columnsOf(used, 'organization', 'events', 'bytes')];
   return (await pool.query<IngestUsage>({ ...ADD_INGEST_USAGE, values })).rows;
 };
 

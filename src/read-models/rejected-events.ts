@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from './kysely.js';
 import { ADD_REJECTED_EVENTS } from './statements.js';
 
@@ -31,17 +32,8 @@ export const MAX_ROWS = 10_000;
 
 /** Adds what was refused since the last call. */
 export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedEvents[]): Promise<void> => {
-  await pool.query({
-    ...ADD_REJECTED_EVENTS,
-    values: [
-      rejected.map(({ day }) => day),
-      rejected.map(({ keyId }) => keyId),
-      rejected.map(({ reason }) => reason),
-      rejected.map(({ count }) => count),
-      rejected.map(({ lastAt }) => lastAt),
-      rejected.map(({ sample }) => JSON.stringify(sample)),
-    ],
-  });
+  const values = columnsOf(rejected, 'day', 'keyId', 'reason', 'count', 'lastAt', 'sample');
+  await pool.query({ ...ADD_REJECTED_EVENTS, values });
   const key = ['day', 'key_id', 'reason'] as const;
   await createReadModels(pool)
     .deleteFrom('rejected_events')

@@ -21,19 +21,14 @@ const TYPES: Readonly<Record<string, string>> = {
 /** `table.column: type` of each column, as `tables.ts` has it. */
 const declared = (): string[] => {
   const source = ts.createSourceFile(PATH, readFileSync(PATH, 'utf8'), ts.ScriptTarget.ES2023, true);
-  const interfaces = new Map(
-    source.statements
-      .filter(ts.isInterfaceDeclaration)
-      .map(({ name, members }) => [
-        name.text,
-        members
-          .filter(ts.isPropertySignature)
-          .map((member) => [member.name.getText(), member.type!.getText()] as const),
-      ]),
-  );
-  return interfaces
-    .get('Tables')!
-    .flatMap(([table, type]) => interfaces.get(type)!.map(([column, of]) => `${table}.${column}: ${of}`))
+  const tables = source.statements.filter(ts.isInterfaceDeclaration).find(({ name }) => name.text === 'Tables')!;
+  return tables.members
+    .filter(ts.isPropertySignature)
+    .flatMap(({ name: table, type }) =>
+      (type as ts.TypeLiteralNode).members
+        .filter(ts.isPropertySignature)
+        .map((column) => `${table.getText()}.${column.name.getText()}: ${column.type!.getText()}`),
+    )
     .sort();
 };
 
