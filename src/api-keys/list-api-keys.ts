@@ -1,5 +1,4 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { EventLog } from '../event-log/event-log.js';
+import type { EventLog } from '../event-log/event-log.js';
 import type { Scope } from '../events/api-keys.js';
 import { readKeyEvents } from './key-events.js';
 
@@ -19,25 +18,18 @@ export interface ApiKey {
 }
 
 /** Every key ever issued, in the order of issue, straight from the log. */
-export class ListApiKeys extends Query<ApiKey[]> {}
-
-@QueryHandler(ListApiKeys)
-export class ListApiKeysHandler implements IQueryHandler<ListApiKeys> {
-  constructor(private readonly log: EventLog) {}
-
-  async execute(): Promise<ApiKey[]> {
-    const keys = new Map<string, ApiKey>();
-    await readKeyEvents(this.log, 0n, ({ type, data }, operator) => {
-      if (type === 'ApiKeyIssued') {
-        const { keyId: id, name, organization, scopes, createdAt, expiresAt } = data;
-        const record = { id, name, organization, scopes, createdAt, expiresAt };
-        keys.set(id, { ...record, revokedAt: undefined, issuedBy: operator, revokedBy: undefined });
-        return;
-      }
-      const key = keys.get(data.keyId);
-      if (key && key.revokedAt === undefined)
-        keys.set(key.id, { ...key, revokedAt: data.revokedAt, revokedBy: operator });
-    });
-    return [...keys.values()];
-  }
-}
+export const listApiKeys = async (log: EventLog): Promise<ApiKey[]> => {
+  const keys = new Map<string, ApiKey>();
+  await readKeyEvents(log, 0n, ({ type, data }, operator) => {
+    if (type === 'ApiKeyIssued') {
+      const { keyId: id, name, organization, scopes, createdAt, expiresAt } = data;
+      const record = { id, name, organization, scopes, createdAt, expiresAt };
+      keys.set(id, { ...record, revokedAt: undefined, issuedBy: operator, revokedBy: undefined });
+      return;
+    }
+    const key = keys.get(data.keyId);
+    if (key && key.revokedAt === undefined)
+      keys.set(key.id, { ...key, revokedAt: data.revokedAt, revokedBy: operator });
+  });
+  return [...keys.values()];
+};

@@ -1,37 +1,19 @@
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Invalid } from '../errors.js';
-import { EventLog } from '../event-log/event-log.js';
+import type { EventLog } from '../event-log/event-log.js';
+import { requireValid } from '../event-log/require-valid.js';
 import type { FeatureFlagChanged } from '../events/brands.js';
-import { parseEvent, toJson } from '../events/event.js';
 import { appendOperatorChange } from './append-operator-change.js';
 
-/** Turns a feature flag on or off. The result says whether anything changed. */
-export class ChangeFeatureFlag extends Command<boolean> {
-  constructor(
-    readonly organization: string,
-    readonly flag: string,
-    readonly enabled: boolean,
-  ) {
-    super();
-  }
-}
+type Flag = Omit<FeatureFlagChanged['data'], 'updatedAt'>;
 
-/** @throws Invalid if the ingestion endpoint would reject the event */
-const flagEvent = ({ organization, flag, enabled }: ChangeFeatureFlag, updatedAt: number): FeatureFlagChanged => {
-  const event: FeatureFlagChanged = { type: 'FeatureFlagChanged', data: { organization, flag, enabled, updatedAt } };
-  const issues = parseEvent(event.type, toJson(event)).issues?.map((issue) => issue.replace(/^data\./, '')) ?? [];
-  if (issues.length > 0) throw new Invalid(issues[0]!, issues);
-  return event;
-};
+const flagEvent = (flag: Flag, updatedAt: number): FeatureFlagChanged =>
+  requireValid({ type: 'FeatureFlagChanged', data: { ...flag, updatedAt } });
 
-@CommandHandler(ChangeFeatureFlag)
-export class ChangeFeatureFlagHandler implements ICommandHandler<ChangeFeatureFlag> {
-  constructor(private readonly log: EventLog) {}
-
-  /** @throws Invalid */
-  execute(command: ChangeFeatureFlag): Promise<boolean> {
-    return appendOperatorChange<FeatureFlagChanged>(this.log, flagEvent(command, 0), (newest, now) =>
-      (newest?.data.enabled ?? false) === command.enabled ? undefined : flagEvent(command, now),
-    );
-  }
-}
+/**
+ * Switches a feature on or off for an organization.
+ * @returns whether anything changed
+ * @throws Invalid if the ingestion endpoint would reject the event
+ */
+export const changeFeatureFlag = (log: EventLog, flag: Flag): Promise<boolean> =>
+  appendOperatorChange(log, flagEvent(flag, 0), (newest, now) =>
+    (newest?.data.enabled ?? false) === flag.enabled ? undefined : flagEvent(flag, now),
+  );

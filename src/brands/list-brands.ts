@@ -1,5 +1,4 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { createReadModels } from '../read-models/kysely.js';
 
 export interface Brand {
@@ -8,20 +7,12 @@ export interface Brand {
   readonly name: string | null;
 }
 
-/** All organizations' registered brands, as projected so far. */
-export class ListBrands extends Query<Brand[]> {}
-
-@QueryHandler(ListBrands)
-export class ListBrandsHandler implements IQueryHandler<ListBrands> {
-  constructor(private readonly pool: Pool) {}
-
-  execute(): Promise<Brand[]> {
-    return createReadModels(this.pool)
-      .selectFrom('brands')
-      .select(['organization', 'brand', 'name'])
-      .where('registered', 'is', true)
-      .orderBy('organization')
-      .orderBy('brand')
-      .execute();
-  }
-}
+/** The registered brands of every organization, as far as they are projected. */
+export const listBrands = (pool: Pool): Promise<Brand[]> =>
+  createReadModels(pool)
+    .selectFrom('brands')
+    .select(['organization', 'brand', 'name'])
+    .where('registered', 'is', true)
+    .orderBy('organization')
+    .orderBy('brand')
+    .execute();

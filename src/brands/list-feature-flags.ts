@@ -1,5 +1,4 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { createReadModels } from '../read-models/kysely.js';
 
 export interface FeatureFlag {
@@ -8,19 +7,11 @@ export interface FeatureFlag {
   readonly enabled: boolean;
 }
 
-/** All organizations' flags that were ever set, as projected so far. */
-export class ListFeatureFlags extends Query<FeatureFlag[]> {}
-
-@QueryHandler(ListFeatureFlags)
-export class ListFeatureFlagsHandler implements IQueryHandler<ListFeatureFlags> {
-  constructor(private readonly pool: Pool) {}
-
-  execute(): Promise<FeatureFlag[]> {
-    return createReadModels(this.pool)
-      .selectFrom('feature_flags')
-      .select(['organization', 'flag', 'enabled'])
-      .orderBy('organization')
-      .orderBy('flag')
-      .execute();
-  }
-}
+/** Every flag that was ever switched, of every organization, as projected. */
+export const listFeatureFlags = (pool: Pool): Promise<FeatureFlag[]> =>
+  createReadModels(pool)
+    .selectFrom('feature_flags')
+    .select(['organization', 'flag', 'enabled'])
+    .orderBy('organization')
+    .orderBy('flag')
+    .execute();

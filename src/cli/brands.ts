@@ -1,33 +1,27 @@
 import type { Command } from 'commander';
-import { AddBrand, AddBrandHandler, RemoveBrand, RemoveBrandHandler } from '../brands/change-brand.js';
-import { ListBrandsHandler } from '../brands/list-brands.js';
+import { addBrand, type NamedBrand, removeBrand } from '../brands/change-brand.js';
+import { listBrands } from '../brands/list-brands.js';
 import { prints, type Result, table } from './output.js';
 import { withDatabase, withLog } from './session.js';
 
-interface BrandOptions {
-  readonly organization: string;
-  readonly brand: string;
-  readonly name?: string;
-}
-
-const add = ({ organization, brand, name }: BrandOptions): Promise<Result> =>
+const add = ({ organization, brand, name }: NamedBrand): Promise<Result> =>
   withLog(async ({ log }) => {
-    const changed = await new AddBrandHandler(log).execute(new AddBrand(organization, brand, name));
+    const changed = await addBrand(log, { organization, brand, name });
     return {
       lines: [`${organization} ${changed ? 'now has' : 'has had'} the brand ${brand}`],
       json: { organization, brand, changed },
     };
   });
 
-const remove = ({ organization, brand }: BrandOptions): Promise<Result> =>
+const remove = ({ organization, brand }: NamedBrand): Promise<Result> =>
   withLog(async ({ log }) => {
-    const changed = await new RemoveBrandHandler(log).execute(new RemoveBrand(organization, brand));
+    const changed = await removeBrand(log, { organization, brand });
     return { lines: [`${organization} no longer has the brand ${brand}`], json: { organization, brand, changed } };
   });
 
 const list = (): Promise<Result> =>
   withDatabase(async (pool) => {
-    const brands = await new ListBrandsHandler(pool).execute();
+    const brands = await listBrands(pool);
     return {
       lines: table([
         ['organization', 'brand', 'name'],

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
+import { issueApiKey } from '../api-keys/issue-api-key.js';
 import { type Config, environmentOf, readConfig } from '../config.js';
 import { drawBrands, drawMetrics, type DrawnMetrics } from '../demo/chart.js';
 import { answeredOf, replay } from '../replay/send-events.js';
@@ -42,13 +42,9 @@ const freePort = async ({ host, port }: Config): Promise<number> => {
 const issueKeys = async (config: Config): Promise<Keys> => {
   const log = await openEventLog(config);
   try {
-    const handler = new IssueApiKeyHandler(log);
-    const expiresAt = Date.now() + KEYS_LAST_MS;
-    const operator = operatorName();
-    const ingest = await handler.execute(new IssueApiKey(['ingest'], undefined, 'demo', expiresAt, operator));
-    const organization = await handler.execute(
-      new IssueApiKey(['read', 'write'], ORGANIZATION, 'demo', expiresAt, operator),
-    );
+    const demo = { name: 'demo', expiresAt: Date.now() + KEYS_LAST_MS, operator: operatorName() };
+    const ingest = await issueApiKey(log, { ...demo, scopes: ['ingest'] });
+    const organization = await issueApiKey(log, { ...demo, scopes: ['read', 'write'], organization: ORGANIZATION });
     return { ingest: ingest.key, organization: organization.key };
   } finally {
     await log.close();

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { ChangeFeatureFlag, ChangeFeatureFlagHandler } from '../brands/change-feature-flag.js';
-import { ListFeatureFlagsHandler } from '../brands/list-feature-flags.js';
+import { changeFeatureFlag } from '../brands/change-feature-flag.js';
+import { listFeatureFlags } from '../brands/list-feature-flags.js';
 import { prints, type Result, table } from './output.js';
 import { withDatabase, withLog } from './session.js';
 
@@ -13,9 +13,7 @@ const change =
   (enabled: boolean) =>
   ({ organization, flag }: FlagOptions): Promise<Result> =>
     withLog(async ({ log }) => {
-      const changed = await new ChangeFeatureFlagHandler(log).execute(
-        new ChangeFeatureFlag(organization, flag, enabled),
-      );
+      const changed = await changeFeatureFlag(log, { organization, flag, enabled });
       const state = enabled ? 'enabled' : 'disabled';
       return {
         lines: [`${flag} ${changed ? 'is now' : 'was already'} ${state} for ${organization}`],
@@ -25,7 +23,7 @@ const change =
 
 const list = (): Promise<Result> =>
   withDatabase(async (pool) => {
-    const flags = await new ListFeatureFlagsHandler(pool).execute();
+    const flags = await listFeatureFlags(pool);
     return {
       lines: table([
         ['organization', 'flag', 'enabled'],

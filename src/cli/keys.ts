@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
-import { type ApiKey, ListApiKeysHandler } from '../api-keys/list-api-keys.js';
-import { RevokeApiKey, RevokeApiKeyHandler } from '../api-keys/revoke-api-key.js';
+import { issueApiKey } from '../api-keys/issue-api-key.js';
+import { type ApiKey, listApiKeys } from '../api-keys/list-api-keys.js';
+import { revokeApiKey } from '../api-keys/revoke-api-key.js';
 import { Invalid, NotFound } from '../errors.js';
 import { type Scope, SCOPES } from '../events/api-keys.js';
 import { formatInstant, parseInstant } from '../events/instant.js';
@@ -39,60 +39,34 @@ interface ListedKey extends ApiKey {
   readonly lastUsedAt: number | undefined;
 }
 
-const toJson = ({
-  id,
-  name,
-  organization,
-  scopes,
-  createdAt,
-  expiresAt,
-  revokedAt,
-  lastUsedAt,
-  issuedBy,
-  revokedBy,
-}: ListedKey): Record<string, unknown> => ({
-  id,
-  name: name ?? null,
-  organization: organization ?? null,
-  scopes,
-  createdAt: text(createdAt),
-  expiresAt: text(expiresAt),
-  revokedAt: text(revokedAt),
-  lastUsedAt: text(lastUsedAt),
-  issuedBy: issuedBy ?? null,
-  revokedBy: revokedBy ?? null,
+/** In the order of the headings. */
+const toJson = (key: ListedKey): Record<string, string | readonly string[] | null> => ({
+  id: key.id,
+  name: key.name ?? null,
+  organization: key.organization ?? null,
+  scopes: key.scopes,
+  createdAt: text(key.createdAt),
+  expiresAt: text(key.expiresAt),
+  revokedAt: text(key.revokedAt),
+  lastUsedAt: text(key.lastUsedAt),
+  issuedBy: key.issuedBy ?? null,
+  revokedBy: key.revokedBy ?? null,
 });
 
-const toRow = (key: ListedKey): string[] => [
-  key.id,
-  key.name ?? '-',
-  key.organization ?? '-',
-  key.scopes.join(','),
-  formatInstant(key.createdAt),
-  text(key.expiresAt) ?? '-',
-  text(key.revokedAt) ?? '-',
-  text(key.lastUsedAt) ?? '-',
-  key.issuedBy ?? '-',
-  key.revokedBy ?? '-',
-];
+const toRow = (key: ListedKey): string[] => Object.values(toJson(key)).map((value) => value?.toString() ?? '-');
 
 const HEADINGS = 'id name organization scopes createdAt expiresAt revokedAt lastUsedAt issuedBy revokedBy'.split(' ');
 
 const readKeys = async ({ log, pool }: Session): Promise<ListedKey[]> => {
-  const [keys, uses] = await Promise.all([new ListApiKeysHandler(log).execute(), readKeyUses(pool)]);
+  const [keys, uses] = await Promise.all([listApiKeys(log), readKeyUses(pool)]);
   return keys.map((key) => ({ ...key, lastUsedAt: uses.get(key.id) }));
 };
 
 const issue = ({ organization, scope, name, expires }: IssueOptions): Promise<Result> => {
-  const command = new IssueApiKey(
-    [...new Set(scope.map(scopeOf))],
-    organization,
-    name,
-    expiryOf(expires),
-    operatorName(),
-  );
+  const scopes = [...new Set(scope.map(scopeOf))];
+  const expiresAt = expiryOf(expires);
   return withLog(async ({ log }) => {
-    const { id, key } = await new IssueApiKeyHandler(log).execute(command);
+    const { id, key } = await issueApiKey(log, { scopes, organization, name, expiresAt, operator: operatorName() });
     say(`The key ${id} works within a second. It is shown this once:`);
     return { lines: [key], json: { id, key } };
   });
@@ -106,7 +80,7 @@ const list = (): Promise<Result> =>
 
 const revoke = (id: string): Promise<Result> =>
   withLog(async (session) => {
-    await new RevokeApiKeyHandler(session.log).execute(new RevokeApiKey(id, operatorName()));
+    await revokeApiKey(session.log, id, operatorName());
     const key = (await readKeys(session)).find((each) => each.id === id);
     if (!key) throw new NotFound(`There is no key ${id}`);
     return { lines: table([HEADINGS, toRow(key)]), json: toJson(key) };

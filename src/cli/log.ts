@@ -3,7 +3,7 @@ import { ConfigError, readConfig } from '../config.js';
 import { Invalid, Unavailable } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { createEventStoreDbLog } from '../event-log/eventstoredb/log.js';
-import { copyLog } from './log-copy.js';
+import { copyLog } from '../event-log/copy-log.js';
 import { prints, type Result } from './output.js';
 import { Progress } from './progress.js';
 import { readSecret } from './secret.js';

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
-import { IssueApiKey, IssueApiKeyHandler } from '../api-keys/issue-api-key.js';
-import { RevokeApiKey, RevokeApiKeyHandler } from '../api-keys/revoke-api-key.js';
+import { issueApiKey } from '../api-keys/issue-api-key.js';
+import { revokeApiKey } from '../api-keys/revoke-api-key.js';
 import { readConfig } from '../config.js';
 import { answeredOf, type IngestionEndpoint, replay, type Replayed, ReplayStopped } from '../replay/send-events.js';
 import { Invalid } from '../errors.js';
@@ -55,14 +55,15 @@ const sendFiles = async (
 /** A key of its own for one replay into the service of these settings. */
 const withKey = (signal: AbortSignal, work: (key: string) => Promise<Replayed>): Promise<Replayed> => {
   const underKey = async ({ log }: Session): Promise<Replayed> => {
-    const command = new IssueApiKey(['ingest'], undefined, 'replay', Date.now() + MS_PER_DAY, operatorName());
-    const { id, key } = await new IssueApiKeyHandler(log).execute(command);
+    const operator = operatorName();
+    const expiresAt = Date.now() + MS_PER_DAY;
+    const { id, key } = await issueApiKey(log, { scopes: ['ingest'], name: 'replay', expiresAt, operator });
     // A new key works on every instance within a second; until then the door calls it unknown.
     await pause(1_000, signal);
     try {
       return await work(key);
     } finally {
-      await new RevokeApiKeyHandler(log).execute(new RevokeApiKey(id, operatorName()));
+      await revokeApiKey(log, id, operator);
     }
   };
   return withLog(underKey, { endsItself: true });

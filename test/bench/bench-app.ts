@@ -8,6 +8,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { IsNotEmpty, IsString, Length } from 'class-validator';
 import { Pool } from 'pg';
 import { AppModule } from '../../src/app.module.js';
+import { ReadModelsModule } from '../../src/read-models/read-models.module.js';
 import { readConfig } from '../../src/config.js';
 import { Access } from '../../src/http/access/access.js';
 import { Organization } from '../../src/http/access/caller.js';
@@ -48,7 +49,7 @@ class BenchController {
 
 const config = readConfig();
 
-@Module({ imports: [AppModule.with(config)], controllers: [BenchController] })
+@Module({ imports: [AppModule.with(config), ReadModelsModule], controllers: [BenchController] })
 class BenchAppModule {}
 
 const app = await NestFactory.create<NestFastifyApplication>(BenchAppModule, createServer(config), {

@@ -8,7 +8,7 @@ import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { STREAM_PREFIXES } from '../../src/events/streams.js';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { IssueApiKey, IssueApiKeyHandler } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { cloudEvent } from '../support/upstream.js';
 import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';
@@ -129,7 +129,7 @@ const INGESTED_AT_ONCE = 1_000;
 /** Batches through the endpoint of an API, without a projector. Each event is another threat's, so another stream's. */
 const ingesting = async (bench: Bench, storeUrl: string, log: EventLog): Promise<Slice> => {
   const { url } = await startApi(bench, await bench.database(), undefined, { EVENTSTORE_URL: storeUrl });
-  const { key } = await new IssueApiKeyHandler(log).execute(new IssueApiKey(['ingest'], undefined));
+  const { key } = await issueApiKey(log, { scopes: ['ingest'] });
   await sleep(1_000);
   const agent = new Agent({ keepAlive: true });
   bench.onEnd(async () => agent.destroy());

@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
 import { Projector } from '../../projections/engine/projector.js';
-import { IssueApiKey, IssueApiKeyHandler } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { CommandQueue } from '../../src/asset-groups/command-queue.js';
-import { StreamTailCache } from '../../src/asset-groups/tail.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { toJson } from '../../src/events/event.js';
@@ -73,7 +72,7 @@ export const groups: Goal = {
     await fill(log, LISTED, some);
     await follow(bench, database, log);
 
-    const queue = new CommandQueue(log, database.pool, new StreamTailCache(log));
+    const queue = new CommandQueue(log, database.pool);
     let created = 0;
     const create = (organization: string): Promise<unknown> =>
       queue.execute({ type: 'CreateAssetGroup', organization, name: `Created ${(created += 1)}`, request: undefined });
@@ -83,7 +82,7 @@ export const groups: Goal = {
     });
 
     const env = { DATABASE_URL: database.url, PORT: '0', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'error' };
-    const { key } = await new IssueApiKeyHandler(log).execute(new IssueApiKey(['read'], LISTED));
+    const { key } = await issueApiKey(log, { scopes: ['read'], organization: LISTED });
     const api = await startChild('src/main.js', [], env);
     bench.onEnd(() => api.stop());
     const { url } = api.said as { url: string };

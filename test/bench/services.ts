@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { IssueApiKey, IssueApiKeyHandler } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { API_FLAGS } from '../../src/cli/start.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import type { Scope } from '../../src/events/api-keys.js';
@@ -81,10 +81,8 @@ export const issueKeys = async (
 ): Promise<string[]> => {
   const log = await createPostgresLog(createPool(database.url, () => {}));
   try {
-    const handler = new IssueApiKeyHandler(log);
     const keys: string[] = [];
-    for (const organization of organizations)
-      keys.push((await handler.execute(new IssueApiKey(scopes, organization))).key);
+    for (const organization of organizations) keys.push((await issueApiKey(log, { scopes, organization })).key);
     // An instance looks for new keys four times a second.
     await sleep(1_000);
     return keys;

@@ -1,7 +1,6 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import { IssueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { createApp } from '../../src/app.module.js';
 import { type Config, readConfig } from '../../src/config.js';
@@ -57,7 +56,7 @@ export const startApp = async ({
     log: app.get(EventLog),
     pool: app.get(Pool),
     issueKey: async ({ organization, scopes = ['read', 'write'] as const, expiresAt } = {}) => {
-      const { key } = await app.get(CommandBus).execute(new IssueApiKey(scopes, organization, undefined, expiresAt));
+      const { key } = await issueApiKey(app.get(EventLog), { scopes, organization, expiresAt });
       await keys.refresh();
       return key;
     },

@@ -1,4 +1,4 @@
-import { IssueApiKey, IssueApiKeyHandler } from '../../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
 import { readConfig } from '../../../src/config.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import { openEventLog } from '../../../src/event-log/open-event-log.js';
@@ -17,11 +17,10 @@ export const openLog = async (scene: Scene, databaseUrl: string): Promise<EventL
 
 /** @param organizations whose metrics are to be read */
 export const issueKeys = async (log: EventLog, organizations: readonly string[] = ORGANIZATIONS): Promise<Keys> => {
-  const issue = new IssueApiKeyHandler(log);
   const read: Record<string, string> = {};
   for (const organization of organizations)
-    read[organization] = (await issue.execute(new IssueApiKey(['read', 'write'], organization))).key;
-  return { ingest: (await issue.execute(new IssueApiKey(['ingest']))).key, read };
+    read[organization] = (await issueApiKey(log, { scopes: ['read', 'write'], organization })).key;
+  return { ingest: (await issueApiKey(log, { scopes: ['ingest'] })).key, read };
 };
 
 /** Waits until a service knows the keys, which it follows in the log like every event. */

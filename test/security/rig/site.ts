@@ -1,4 +1,4 @@
-import { IssueApiKey, IssueApiKeyHandler } from '../../../src/api-keys/issue-api-key.js';
+import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import type { Scope } from '../../../src/events/api-keys.js';
 import { ask } from '../../faults/rig/ask.js';
@@ -46,10 +46,9 @@ export const openService = async (
   const env = { ...LIMITS_OFF, DATABASE_URL: database.url, WEIGHTS: weights, DATA_DIR: await scene.folder(), ...more };
   const log = await openLog(scene, database.url);
   const { ingest, read: keys } = await issueKeys(log, ORGANIZATIONS);
-  const issuer = new IssueApiKeyHandler(log);
   const senders: Record<string, string> = {};
   for (const organization of ORGANIZATIONS)
-    senders[organization] = (await issuer.execute(new IssueApiKey(['ingest'], organization))).key;
+    senders[organization] = (await issueApiKey(log, { scopes: ['ingest'], organization })).key;
   const { service } = await Service.start(scene, { env, preload });
   await keysKnown(service.url, { ingest: senders['quiet-3']!, read: keys });
   return {
@@ -64,7 +63,7 @@ export const openService = async (
     output: () => service.processes.flatMap(({ lines }) => lines).join('\n'),
     weigh: () => weigh(service.api, weights),
     issue: async (scopes, organization) => {
-      const issued = await issuer.execute(new IssueApiKey(scopes, organization));
+      const issued = await issueApiKey(log, { scopes, organization });
       await eventually(
         'the new key is known',
         async () => (await ask(`${service.url}/v2/organization/asset-groups`, { key: issued.key })).status !== 401,
