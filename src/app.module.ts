@@ -8,7 +8,6 @@ import { readSourcesFile, type SourcesSettings } from './asset-check/sources-fil
 import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
 import { Config } from './config.js';
 import { serveDashboard } from './dashboard/serve-dashboard.js';
-import { EventLogModule } from './event-log/event-log.module.js';
 import { AccessLogOutput } from './http/ops/access-log.js';
 import { ErrorFilter } from './http/errors/error.filter.js';
 import { HttpModule } from './http/http.module.js';
@@ -18,10 +17,12 @@ import { DtoValidation } from './http/body/validation.js';
 import { IngestionModule } from './ingestion/ingestion.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { OrganizationModule } from './organization/organization.module.js';
-import { ReadModelsModule } from './read-models/read-models.module.js';
 import { tryWriteLines } from './terminal.js';
 
-/** The composition root. Pipe and filter are providers, so that every test has the ones of production. */
+/**
+ * The composition root. Pipe and filter are providers, so that every test has the ones of production. It alone is
+ * global, for what it is given: the settings, and where the access log goes.
+ */
 @Module({})
 export class AppModule {
   /** @param config with `databaseUrl` set, of a database that has been migrated */
@@ -31,10 +32,7 @@ export class AppModule {
       global: true,
       imports: [
         CqrsModule.forRoot(),
-        EventLogModule,
-        ReadModelsModule,
-        HttpModule.with(config),
-        ApiKeysModule,
+        HttpModule.with(config, ApiKeysModule),
         IngestionModule,
         MetricsModule,
         AssetCheckModule.with(sources),

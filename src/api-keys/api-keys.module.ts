@@ -1,21 +1,14 @@
-import { Global, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import { EventLogModule } from '../event-log/event-log.module.js';
 import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
-import { IssueApiKeyHandler } from './issue-api-key.js';
+import { OpsModule } from '../http/ops/ops.module.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { KeyRing } from './key-ring.js';
 import { KeyUses } from './key-uses.js';
-import { ListApiKeysHandler } from './list-api-keys.js';
-import { RevokeApiKeyHandler } from './revoke-api-key.js';
 
-@Global()
 @Module({
-  providers: [
-    KeyRing,
-    KeyUses,
-    { provide: ApiKeyVerifier, useExisting: KeyRing },
-    IssueApiKeyHandler,
-    RevokeApiKeyHandler,
-    ListApiKeysHandler,
-  ],
-  exports: [ApiKeyVerifier, KeyRing],
+  imports: [EventLogModule, ReadModelsModule, OpsModule],
+  providers: [KeyRing, KeyUses, { provide: ApiKeyVerifier, useExisting: KeyRing }],
+  exports: [ApiKeyVerifier],
 })
 export class ApiKeysModule {}

@@ -1,4 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { EventLogModule } from '../event-log/event-log.module.js';
+import { OpsModule } from '../http/ops/ops.module.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { AssetChecker } from './asset-checker.js';
 import { AssetCheckController } from './asset-check.controller.js';
 import { CheckAssetHandler } from './check-asset.js';
@@ -9,6 +12,7 @@ import { SourceRefresh } from './source-watch.js';
 import { SOURCES, type SourcesSettings } from './sources-file.js';
 
 @Module({
+  imports: [EventLogModule, ReadModelsModule, OpsModule],
   controllers: [AssetCheckController],
   providers: [
     SourceRefresh,

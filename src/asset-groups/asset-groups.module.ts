@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
-import { CqrsModule } from '@nestjs/cqrs';
+import { EventLogModule } from '../event-log/event-log.module.js';
+import { OpsModule } from '../http/ops/ops.module.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { AssetGroupsController } from './asset-groups.controller.js';
 import { ChangeMembershipHandler } from './change-membership.js';
 import { CommandQueue } from './command-queue.js';
@@ -13,13 +15,11 @@ import { ListGroupAssetsHandler } from './list-group-assets.js';
 import { MembershipQueue } from './membership-queue.js';
 import { ModelCatchUp } from './model-catch-up.js';
 import { RenameAssetGroupHandler } from './rename-asset-group.js';
-import { StreamTailCache } from './tail.js';
 
 @Module({
-  imports: [CqrsModule],
+  imports: [EventLogModule, ReadModelsModule, OpsModule],
   controllers: [AssetGroupsController, GroupAssetsController],
   providers: [
-    StreamTailCache,
     CommandQueue,
     GroupFinder,
     ModelCatchUp,

@@ -7,7 +7,7 @@ export interface Brand {
   readonly name: string | null;
 }
 
-/** The registered brands of every organization, as far as they are projected. */
+/** All organizations' registered brands, as projected so far. */
 export const listBrands = (pool: Pool): Promise<Brand[]> =>
   createReadModels(pool)
     .selectFrom('brands')

@@ -7,7 +7,7 @@ export interface FeatureFlag {
   readonly enabled: boolean;
 }
 
-/** Every flag that was ever switched, of every organization, as projected. */
+/** All organizations' flags that were ever set, as projected so far. */
 export const listFeatureFlags = (pool: Pool): Promise<FeatureFlag[]> =>
   createReadModels(pool)
     .selectFrom('feature_flags')

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Conflict, Invalid, Unavailable } from '../errors.js';
-import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from '../event-log/event-log.js';
+import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from './event-log.js';
 import { pause } from '../retry.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 

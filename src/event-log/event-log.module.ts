@@ -1,9 +1,8 @@
-import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config.js';
 import { EventLog } from './event-log.js';
 import { openEventLog } from './open-event-log.js';
 
-@Global()
 @Module({
   providers: [{ provide: EventLog, useFactory: openEventLog, inject: [Config] }],
   exports: [EventLog],

@@ -1,9 +1,11 @@
-import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
 import type { FastifyInstance, FastifyReply, RouteOptions } from 'fastify';
 import { Config } from '../config.js';
 import { NotFound } from '../errors.js';
+import { EventLogModule } from '../event-log/event-log.module.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { checkAccess } from './access/check-access.js';
 import { AllowedMethods } from './allowed-methods.js';
 import { sendError, MethodNotAllowed, ROUTE_NOT_FOUND } from './errors/error-response.js';
@@ -18,6 +20,7 @@ import { ProjectionLags } from './ops/projection-lag.js';
 import { PrometheusController } from './ops/prometheus.controller.js';
 import { Prometheus } from './ops/prometheus.js';
 import { RateLimit } from './access/rate-limit.js';
+import { OpsModule } from './ops/ops.module.js';
 import { Readiness } from './ops/readiness.js';
 import { Unauthenticated } from './access/unauthenticated.js';
 import { TimeSlices } from '../cooperative/time-slices.js';
@@ -31,25 +34,20 @@ const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
  * What every route shares. Hooked into Fastify rather than Nest's guards, which run after the body has been read. The
  * order: unknown path or method, URL too long, key, rate limit, scope, then the body.
  */
-@Global()
 @Module({
+  imports: [EventLogModule, ReadModelsModule, OpsModule],
   controllers: [HealthController],
-  providers: [
-    AccessLog,
-    Readiness,
-    ProjectionLags,
-    Prometheus,
-    TimeSlices,
-    { provide: Registry, useFactory: () => new Registry() },
-  ],
-  exports: [Readiness, Registry, TimeSlices],
+  providers: [AccessLog, ProjectionLags, Prometheus],
 })
 export class HttpModule {
   private readonly allowed = new AllowedMethods();
 
-  /** With an operators' port, Prometheus is served there only. */
-  static with({ opsPort }: Config): DynamicModule {
-    return { module: HttpModule, controllers: opsPort === undefined ? [PrometheusController] : [] };
+  /**
+   * With an operators' port, Prometheus is served there only.
+   * @param keys the module that exports the `ApiKeyVerifier`
+   */
+  static with({ opsPort }: Config, keys: Type): DynamicModule {
+    return { module: HttpModule, imports: [keys], controllers: opsPort === undefined ? [PrometheusController] : [] };
   }
 
   constructor(

@@ -1,4 +1,6 @@
 import { Module } from '@nestjs/common';
+import { OpsModule } from '../http/ops/ops.module.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { CompareMetricsHandler } from './compare-metrics.js';
 import { ComparisonController } from './comparison.controller.js';
 import { GetMetricsHandler } from './get-metrics.js';
@@ -10,6 +12,7 @@ import { TakedownStatisticsController } from './takedown-statistics.controller.j
 import { TimelineController } from './timeline.controller.js';
 
 @Module({
+  imports: [ReadModelsModule, OpsModule],
   controllers: [MetricsController, TimelineController, ComparisonController, TakedownStatisticsController],
   providers: [
     MetricsQueries,

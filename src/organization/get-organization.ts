@@ -6,17 +6,10 @@ import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { compiled } from '../read-models/compiled.js';
 import { readIngestUsage } from '../read-models/ingest-usage.js';
+import type { DailyQuota, IngestLimits, OrganizationAnswer } from './organization.dto.js';
 
-export interface Quota {
-  readonly perDay: number;
-  readonly remaining: number;
-}
-
-export interface OrganizationState {
-  /** Enabled flags, sorted. */
-  readonly flags: string[];
-  /** Quotas of its ingest keys; absent if unlimited. */
-  readonly ingest?: { readonly events?: Quota; readonly bytes?: Quota; readonly resetsAt: string };
+export interface OrganizationState extends Pick<OrganizationAnswer, 'flags'> {
+  readonly ingest: IngestLimits | undefined;
 }
 
 /** An organization's flags and what is left of its daily quotas, as of the last second. */
@@ -39,7 +32,7 @@ const findFlags = compiled('organization-flags', (db, { organization }: { organi
     .limit(sql.lit(MAX_FLAGS)),
 );
 
-const quota = (perDay: number, used: number): Quota | undefined =>
+const quota = (perDay: number, used: number): DailyQuota | undefined =>
   perDay === 0 ? undefined : { perDay, remaining: Math.max(0, perDay - used) };
 
 @QueryHandler(GetOrganization)
@@ -59,7 +52,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
     }
   }
 
-  private async ingest(organization: string): Promise<OrganizationState['ingest']> {
+  private async ingest(organization: string): Promise<IngestLimits | undefined> {
     const { ingestEventsPerDay, ingestBytesPerDay } = this.config;
     if (ingestEventsPerDay === 0 && ingestBytesPerDay === 0) return undefined;
     const today = dayOf(Date.now());

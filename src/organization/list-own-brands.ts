@@ -3,24 +3,10 @@ import { sql } from 'kysely';
 import { Pool } from 'pg';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { compiled } from '../read-models/compiled.js';
+import type { OwnBrandsAnswer } from './organization.dto.js';
 
-export interface OwnBrand {
-  readonly slug: string;
-  /** Absent if it has none. */
-  readonly name?: string;
-  /** Whether metrics are available for this brand. */
-  readonly metricsAvailable: boolean;
-}
-
-export interface OwnBrands {
-  /** Sorted by slug, at most `MAX_BRANDS`. */
-  readonly brands: OwnBrand[];
-  /** All registered brands, including those beyond `MAX_BRANDS`. */
-  readonly total: number;
-}
-
-/** An organization's registered brands, as projected so far. */
-export class ListOwnBrands extends Query<OwnBrands> {
+/** The registered brands of one organization, as far as they are projected. */
+export class ListOwnBrands extends Query<OwnBrandsAnswer> {
   constructor(readonly organization: string) {
     super();
   }
@@ -56,8 +42,8 @@ const findBrands = compiled('organization-brands', (db, { organization }: { orga
 export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
   constructor(private readonly pool: Pool) {}
 
-  /** @throws Unavailable if the database is unavailable */
-  async execute({ organization }: ListOwnBrands): Promise<OwnBrands> {
+  /** @throws Unavailable where the database is away */
+  async execute({ organization }: ListOwnBrands): Promise<OwnBrandsAnswer> {
     try {
       const rows = await findBrands(this.pool, { organization });
       const brands = rows.map(({ brand, name, available }) => ({

@@ -1,7 +1,12 @@
 import { Module } from '@nestjs/common';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { GetOrganizationHandler } from './get-organization.js';
 import { ListOwnBrandsHandler } from './list-own-brands.js';
 import { OrganizationController } from './organization.controller.js';
 
-@Module({ controllers: [OrganizationController], providers: [GetOrganizationHandler, ListOwnBrandsHandler] })
+@Module({
+  imports: [ReadModelsModule],
+  controllers: [OrganizationController],
+  providers: [GetOrganizationHandler, ListOwnBrandsHandler],
+})
 export class OrganizationModule {}

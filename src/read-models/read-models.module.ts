@@ -1,9 +1,8 @@
-import { Global, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '../config.js';
 import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, WatchPool } from './pools.js';
 
-@Global()
 @Module({
   providers: [
     {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { copyLog, type CopyProgress } from '../../src/cli/log-copy.js';
+import { copyLog, type CopyProgress } from '../../src/event-log/copy-log.js';
 import { Conflict, Invalid } from '../../src/errors.js';
 import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
