@@ -5,7 +5,7 @@ import { asUnavailable } from '../postgres/transient-errors.js';
 import { compiled } from '../read-models/compiled.js';
 import type { OwnBrandsAnswer } from './organization.dto.js';
 
-/** The registered brands of one organization, as far as they are projected. */
+/** An organization's registered brands, as projected so far. */
 export class ListOwnBrands extends Query<OwnBrandsAnswer> {
   constructor(readonly organization: string) {
     super();
@@ -42,7 +42,7 @@ const findBrands = compiled('organization-brands', (db, { organization }: { orga
 export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
   constructor(private readonly pool: Pool) {}
 
-  /** @throws Unavailable where the database is away */
+  /** @throws Unavailable if the database is unavailable */
   async execute({ organization }: ListOwnBrands): Promise<OwnBrandsAnswer> {
     try {
       const rows = await findBrands(this.pool, { organization });
