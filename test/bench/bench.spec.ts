@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
+import { Ending } from './ending.js';
 import { zipfBounds } from './facts.js';
+import { createPool } from '../../src/postgres/pool.js';
 import type { Line } from './goal.js';
 import { measurePaired, ratiosOf } from './paired.js';
 import { quantile, quartilesOf } from './statistics.js';
@@ -71,6 +73,33 @@ describe('the data', () => {
   it('gives the first of a hundred organizations a fifth of all facts', () => {
     expect(zipfBounds(100)[0]).toBeCloseTo(0.1928, 3);
     expect(zipfBounds(100)).toHaveLength(99);
+  });
+});
+
+describe('the end of a run', () => {
+  it('comes although a goal that failed still holds a connection, and each pool is ended once', async () => {
+    const said: string[] = [];
+    const ending = new Ending((line) => void said.push(line), 20);
+    let isStopped = false;
+    ending.add(async () => void (isStopped = true));
+    ending.add(() => Promise.reject(new Error('it was gone already')));
+    const pool = createPool(process.env['TEST_DATABASE_URL']!, () => {});
+    const held = await pool.connect();
+    let ends = 0;
+    ending.add(() => {
+      ends++;
+      return pool.end();
+    });
+    // As a signal while it is tidying up already.
+    await Promise.all([ending.run(), ending.run()]);
+    await ending.run();
+    expect(ends).toBe(1);
+    expect(isStopped).toBe(true);
+    expect(said).toEqual([
+      'While tidying up: something is still open after 0.02 s and is left',
+      'While tidying up: it was gone already',
+    ]);
+    held.release();
   });
 });
 

@@ -3,9 +3,9 @@
  * Progress goes to standard error, the table to standard output.
  */
 import { cpus, totalmem } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Database, openServer } from './database.js';
+import { Ending } from './ending.js';
 import type { Bench, Growth, Line, Sizes } from './goal.js';
 import { GOALS } from './goals.js';
 import { goalsTable, growthTable } from './table.js';
@@ -56,15 +56,16 @@ const machine = {
   node: process.version,
   postgres: server.version,
 };
-const ends: (() => Promise<unknown>)[] = [];
+const ending = new Ending(say);
+ending.add(() => server.stop());
 const made = new Map<string, Promise<unknown>>();
 const bench: Bench = {
   sizes,
   say,
-  onEnd: (end) => void ends.push(end),
+  onEnd: (end) => ending.add(end),
   database: async () => {
     const database: Database = await server.createDatabase();
-    ends.push(() => database.drop());
+    ending.add(() => database.drop());
     return database;
   },
   shared: <T>(name: string, make: () => Promise<T>): Promise<T> => {
@@ -73,22 +74,10 @@ const bench: Bench = {
   },
 };
 
-/** What cannot be ended is left: a goal that failed may have left anything open. */
-const MAX_END_MS = 20_000;
-let tidying: Promise<void> | undefined;
-const tidyUp = (): Promise<void> => {
-  tidying ??= (async () => {
-    for (const end of [...ends.reverse(), () => server.stop()])
-      await Promise.race([end(), sleep(MAX_END_MS, undefined, { ref: false })]).catch((error: Error) =>
-        say(`While tidying up: ${error.message}`),
-      );
-  })();
-  return tidying;
-};
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     say('Stops');
-    void tidyUp().finally(() => process.exit(1));
+    void ending.run().finally(() => process.exit(1));
   });
 
 const lines: Line[] = [];
@@ -108,7 +97,7 @@ try {
     }
   }
 } finally {
-  await tidyUp();
+  await ending.run();
 }
 
 lines.sort((a, b) => (a.goal < b.goal ? -1 : a.goal > b.goal ? 1 : 0));

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../src/config.js';
 import { Invalid, Unavailable } from '../../src/errors.js';
 import { type Batch, BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
@@ -392,6 +392,49 @@ describe('A start against an EventStoreDB', () => {
     );
     expect(refusal.message).not.toContain('geheim');
     await double.stop();
+  });
+
+  describe('that asks for user and password, over TLS', () => {
+    const known = { name: 'tp', password: 'geheim' };
+    let double: EventStoreDouble;
+    beforeAll(async () => {
+      double = await EventStoreDouble.start(undefined, undefined, known);
+      const log = await createEventStoreDbLog(double.url);
+      await log.append('threat-a:1', 'no-stream', [someEvent()]);
+      await log.close();
+    });
+    afterAll(() => double.stop());
+
+    it('is open to the user it knows: appends, reads and follows', async () => {
+      const log = await createEventStoreDbLog(double.url);
+      await log.append('threat-a:2', 'no-stream', [someEvent()]);
+      const seen: string[] = [];
+      const abort = new AbortController();
+      const followed = log.subscribe(
+        BEGINNING,
+        async ({ events }) => void seen.push(...events.map(({ stream }) => stream)),
+        abort.signal,
+      );
+      await eventually('it follows', () => seen.length >= 3, PATIENCE_MS);
+      abort.abort();
+      await followed;
+      expect(seen).toEqual(['operations', 'threat-a:1', 'threat-a:2']);
+      await log.close();
+    }, 30_000);
+
+    for (const [what, user, mayReadAll, reason] of [
+      ['a wrong password', { ...known, password: 'falsch' }, true, 'Unauthenticated'],
+      ['a user it does not know', { ...known, name: 'somebody' }, true, 'Unauthenticated'],
+      ['no user', undefined, true, 'Access Denied'],
+      ['a user who may not read $all', known, false, 'Access Denied'],
+    ] as const)
+      it(`stops with ${what}, and says so without the password`, async () => {
+        double.mayReadAll = mayReadAll;
+        const refusal = await opening(double.urlFor(user));
+        double.mayReadAll = true;
+        expect(refusal).toBeInstanceOf(ConfigError);
+        expect(refusal.message).toBe(`EVENTSTORE_URL: the event store refuses this user and password (${reason})`);
+      });
   });
 
   it('stops where TLS is asked of a store that has none, and says so', async () => {

@@ -11,6 +11,8 @@ const PAGE = 3_000;
 const HEARTBEAT_MS = 250;
 /** How often the end of the log is looked at, to know up to when everything has been handed over. */
 const PROBE_MS = 150;
+/** As long as there is more to fetch, no batch is of the moment anyway. */
+const PROBE_BEHIND_MS = 500;
 /** A batch is not kept back for longer than this to say of what moment it is. */
 const MAX_LOOK_MS = 20;
 const MAX_GATHERING_MS = 150;
@@ -184,7 +186,7 @@ export class CatchUpSubscription {
   private async probe(done: { readonly is: boolean }): Promise<void> {
     while (!done.is && !this.signal.aborted) {
       await this.look();
-      await sleep(PROBE_MS);
+      await sleep(this.isLive ? PROBE_MS : PROBE_BEHIND_MS);
     }
   }
 

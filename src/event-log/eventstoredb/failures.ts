@@ -23,11 +23,15 @@ const STATES: readonly (readonly [said: RegExp, meaning: string])[] = [
   [/Server Is (Too )?Busy/i, 'EventStoreDB is too busy to take more'],
   [/No leader info available/i, 'This node of EventStoreDB is not the leader, and does not know it yet'],
   [/Leader info available/i, 'This node of EventStoreDB is not the leader'],
+  [/Failed to discover/i, 'No node of EventStoreDB that EVENTSTORE_URL names answered, or none of them leads'],
 ];
+
+/** How gRPC puts its own words before what the server said. */
+const GRPC_PREFIX = /^\d+ [A-Z_]+: /;
 
 export const reasonOf = (error: unknown): string => {
   const { details, message, type } = error as FailedCall;
-  const said = (details || message || type || 'no reason given').replace(/\s+/g, ' ');
+  const said = (details || message || type || 'no reason given').replace(/\s+/g, ' ').replace(GRPC_PREFIX, '');
   return STATES.find(([pattern]) => pattern.test(said))?.[1] ?? said;
 };
 

@@ -87,6 +87,8 @@ export class EventStoreDbLog extends EventLog {
 
   /** Writes the log's first event where it is missing. */
   async begin(): Promise<void> {
+    // A user may lack the right to read `$all` alone: better said now than by a projector that never gets on.
+    await this.end.read();
     this.logId = await this.readId();
     if (this.logId !== undefined) return;
     const data = toJson({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });

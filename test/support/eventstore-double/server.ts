@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import featuresGrpc from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
@@ -15,6 +18,7 @@ import {
   status,
   type StatusObject,
 } from '@grpc/grpc-js';
+import { CERTIFICATE, KEY } from './certificate.js';
 import { Gate } from './gate.js';
 import {
   accessDenied,
@@ -48,6 +52,12 @@ interface Found {
   readonly failure?: Failure;
 }
 
+/** Whom it knows, over TLS. */
+export interface User {
+  readonly name: string;
+  readonly password: string;
+}
+
 const MAX_APPEND_BYTES = 1_048_576;
 /** What one connection carries at a time; the next call waits. */
 const MAX_STREAMS = 100;
@@ -72,6 +82,8 @@ const notLeader = ({ host, port }: { readonly host: string; readonly port: numbe
   });
 const NOT_READY = failure(status.UNAVAILABLE, 'Server Is Not Ready');
 const ACCESS_DENIED = failure(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
+/** What it says to a user it does not know, or a wrong password. To nobody at all it says "Access Denied". */
+const UNAUTHENTICATED = failure(status.UNAUTHENTICATED, 'Unauthenticated');
 const TOO_SLOW = failure(
   status.ABORTED,
   'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
@@ -109,12 +121,19 @@ export class EventStoreDouble {
   /** How many times each kind of call came in. */
   readonly calls = { append: 0, read: 0, subscribe: 0 };
 
+  /** Whether its user may read `$all`: by default administrators alone may. */
+  mayReadAll = true;
+
   private readonly server: Server;
   private gate: Gate | undefined;
   private readonly subscriptions = new Set<Reader>();
   private readonly appenders = new Set<Appender>();
+  private folder: string | undefined;
 
-  private constructor(readonly store: Store) {
+  private constructor(
+    readonly store: Store,
+    private readonly user: User | undefined,
+  ) {
     this.server = new Server({
       'grpc.max_receive_message_length': 17 * 1024 * 1024,
       'grpc.max_concurrent_streams': MAX_STREAMS,
@@ -141,13 +160,20 @@ export class EventStoreDouble {
   /**
    * @param store that of another double, for two nodes of one cluster
    * @param at the port to listen on, 0 for a free one
+   * @param user the only one it serves, over TLS; absent: everyone, in the plain
    */
-  static async start(store = new Store(), at = 0): Promise<EventStoreDouble> {
-    const double = new EventStoreDouble(store);
+  static async start(store = new Store(), at = 0, user?: User): Promise<EventStoreDouble> {
+    const double = new EventStoreDouble(store, user);
+    if (user !== undefined) {
+      double.folder = await mkdtemp(join(tmpdir(), 'eventstore-double-'));
+      await writeFile(double.caFile, CERTIFICATE);
+    }
+    const credentials =
+      user === undefined
+        ? ServerCredentials.createInsecure()
+        : ServerCredentials.createSsl(null, [{ private_key: Buffer.from(KEY), cert_chain: Buffer.from(CERTIFICATE) }]);
     const port = await new Promise<number>((resolve, reject) => {
-      double.server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
-        error ? reject(error) : resolve(bound),
-      );
+      double.server.bindAsync('127.0.0.1:0', credentials, (error, bound) => (error ? reject(error) : resolve(bound)));
     });
     double.gate = new Gate(port, at);
     await double.gate.open();
@@ -164,7 +190,17 @@ export class EventStoreDouble {
   }
 
   get url(): string {
-    return `esdb://${this.gate!.address}?tls=false`;
+    return this.user === undefined ? `esdb://${this.gate!.address}?tls=false` : this.urlFor(this.user);
+  }
+
+  /** For a user it may not know, or nobody. */
+  urlFor(user?: User): string {
+    const who = user === undefined ? '' : `${user.name}:${user.password}@`;
+    return `esdb://${who}${this.gate!.address}?tlsCAFile=${this.caFile}`;
+  }
+
+  private get caFile(): string {
+    return join(this.folder!, 'ca.crt');
   }
 
   /** Stays connected and says nothing, until told to speak. */
@@ -210,11 +246,13 @@ export class EventStoreDouble {
   async stop(): Promise<void> {
     await this.gate!.close();
     this.server.forceShutdown();
+    if (this.folder !== undefined) await rm(this.folder, { recursive: true });
   }
 
   private read(call: Reader): void {
     const options = call.request.getOptions()!;
-    if (this.refusesCallers) return void call.emit('error', ACCESS_DENIED);
+    const denial = this.denialOf(call, options.hasAll());
+    if (denial !== undefined) return void call.emit('error', denial);
     if (options.hasSubscription()) return this.subscribe(call, options);
     this.calls.read++;
     const refusal = this.refusalOf(call);
@@ -232,6 +270,16 @@ export class EventStoreDouble {
       if (this.slowReadMs > 0) await new Promise((resolve) => setTimeout(resolve, this.slowReadMs));
       await send(call, [eventMessage(record)]);
     }
+  }
+
+  /** Who calls is asked in each call. */
+  private denialOf(call: { readonly metadata: Metadata }, readsAll = false): Failure | undefined {
+    if (this.refusesCallers) return ACCESS_DENIED;
+    if (this.user === undefined) return undefined;
+    const [given] = call.metadata.get('authorization');
+    const known = `Basic ${Buffer.from(`${this.user.name}:${this.user.password}`).toString('base64')}`;
+    if (given !== undefined && given !== known) return UNAUTHENTICATED;
+    return given === undefined || (readsAll && !this.mayReadAll) ? ACCESS_DENIED : undefined;
   }
 
   /** A node that does not lead says who does to those who ask for the leader. */
@@ -321,7 +369,10 @@ export class EventStoreDouble {
   }
 
   private batchAppend(call: Appender): void {
-    if (this.refusesCallers) return void call.emit('error', ACCESS_DENIED);
+    const denial = this.denialOf(call);
+    // To nobody it says so in the answer to each append.
+    const isNobody = this.user !== undefined && denial === ACCESS_DENIED;
+    if (denial !== undefined && !isNobody) return void call.emit('error', denial);
     this.appenders.add(call);
     const open = new Map<string, { stream: string; options: BatchAppendReq.Options; events: ProposedRecord[] }>();
     call.on('close', () => this.appenders.delete(call));
@@ -333,6 +384,7 @@ export class EventStoreDouble {
       const options = request.getOptions();
       if (options !== undefined) {
         const stream = streamNameOf(options.getStreamIdentifier()!.getStreamName_asU8());
+        if (isNobody) return void call.write(accessDenied(correlation, stream));
         // A point in time, by the client's clock.
         const left = (options.getDeadline()?.toDate().getTime() ?? Infinity) - (Date.now() + this.clockAheadMs);
         if (left <= 0) return void call.write(timedOut(correlation, stream));

@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What cannot be ended is left: a goal that failed may have left anything open. */
+const MAX_END_MS = 20_000;
+
+/** What is to be ended when a run is over: the last first, each once, however often it is asked. */
+export class Ending {
+  private readonly ends: (() => Promise<unknown>)[] = [];
+  private running: Promise<void> | undefined;
+
+  /** @param maxMs how long one of them may take */
+  constructor(
+    private readonly say: (line: string) => void,
+    private readonly maxMs = MAX_END_MS,
+  ) {}
+
+  add(end: () => Promise<unknown>): void {
+    this.ends.push(end);
+  }
+
+  run(): Promise<void> {
+    this.running ??= this.endAll();
+    return this.running;
+  }
+
+  private async endAll(): Promise<void> {
+    for (let end = this.ends.pop(); end !== undefined; end = this.ends.pop()) {
+      const ended = end().then(() => true);
+      const inTime = sleep(this.maxMs, false, { ref: false });
+      const isEnded = await Promise.race([ended, inTime]).catch((error: Error) => {
+        this.say(`While tidying up: ${error.message}`);
+        return true;
+      });
+      if (!isEnded) this.say(`While tidying up: something is still open after ${this.maxMs / 1_000} s and is left`);
+    }
+  }
+}

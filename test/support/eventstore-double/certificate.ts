@@ -1,0 +1,22 @@
+/**
+ * Of the double, for localhost and 127.0.0.1, valid until 2120; it is its own authority. The key is a secret to nobody
+ * and worth nothing: the tests alone trust it.
+ */
+export const KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgp+Tn8ixZZl+kNqEE
+QNTKxFgFs0MD1e0WQl9Hk7/2z22hRANCAATLgM4KPTHThe5TWsb1X7has30LWv9A
+H4GEJrm2D4OT1XYUkS/h5KXlxQhjr+Xp1uK9K9uUb3izRwCbNKHKsqul
+-----END PRIVATE KEY-----
+`;
+
+export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBdjCCAR2gAwIBAgIBATAKBggqhkjOPQQDAjAcMRowGAYDVQQDDBFldmVudHN0
+b3JlZGItbm9kZTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowHDEa
+MBgGA1UEAwwRZXZlbnRzdG9yZWRiLW5vZGUwWTATBgcqhkjOPQIBBggqhkjOPQMB
+BwNCAATLgM4KPTHThe5TWsb1X7has30LWv9AH4GEJrm2D4OT1XYUkS/h5KXlxQhj
+r+Xp1uK9K9uUb3izRwCbNKHKsqulo04wTDAPBgNVHRMBAf8EBTADAQH/MBoGA1Ud
+EQQTMBGCCWxvY2FsaG9zdIcEfwAAATAdBgNVHQ4EFgQUNVsromQ3QOcJg2xcamO7
+WthQUZcwCgYIKoZIzj0EAwIDRwAwRAIgeWMaYupNGUErtpDrXBgoqJcccyluztpY
+/WwGLvDVo5UCIH2J/Mk5dKQ7dvjyZTI18/N+B4c0bax+OiwwcHo/3w3V
+-----END CERTIFICATE-----
+`;
