@@ -14,30 +14,30 @@ export interface NewKey {
   readonly name?: string | undefined;
   /** ms */
   readonly expiresAt?: number | undefined;
-  /** Who does it, kept in the event's metadata. */
+  /** Stored in the event's metadata. */
   readonly operator?: string | undefined;
 }
 
 export interface IssuedKey {
   readonly id: string;
-  /** Shown this once; only its digest is kept. */
+  /** Shown only now; just its digest is stored. */
   readonly key: string;
 }
 
-/** @throws Invalid if the key could be used for nothing, or for more than an organization may do */
+/** @throws Invalid if the key would be useless, or not allowed for an organization */
 export const issueApiKey = async (log: EventLog, wanted: NewKey): Promise<IssuedKey> => {
   const { scopes, organization, name, expiresAt } = wanted;
   const createdAt = Date.now();
   if (organization === undefined && (scopes.length !== 1 || scopes[0] !== 'ingest'))
     throw new Invalid('A key without an organization may have the scope ingest only');
-  if (expiresAt !== undefined && expiresAt <= createdAt) throw new Invalid('The key would have expired already');
+  if (expiresAt !== undefined && expiresAt <= createdAt) throw new Invalid('The expiry must be in the future');
   const id = `key_${randomBytes(8).toString('hex')}`;
   const key = createKey();
   const event = requireValid<ApiKeyIssued>({
     type: 'ApiKeyIssued',
     data: { keyId: id, keyHash: digestOf(key), name, organization, scopes, createdAt, expiresAt },
   });
-  // Keys do not contradict one another, so the revision of the stream does not matter.
+  // Keys are independent of each other, so the stream's revision does not matter.
   await log.append(API_KEYS_STREAM, 'any', [
     { id: randomUUID(), type: event.type, data: toJson(event), metadata: { operator: wanted.operator } },
   ]);

@@ -5,16 +5,15 @@ import type { EventLog } from '../event-log/event-log.js';
 
 const PAGE = 500;
 
-/** Events from before operators were recorded have none; who appends directly may have stored anything. */
+/** Absent from events written before operators were recorded; metadata of direct appends may be anything. */
 const operatorOf = (metadata: unknown): string | undefined => {
   const { operator } = (metadata ?? {}) as Record<string, unknown>;
   return typeof operator === 'string' ? operator : undefined;
 };
 
 /**
- * Hands over the key events from a revision on, in order. One that cannot be read is left out: whoever appended it
- * gave nobody a key.
- * @returns the revision to go on from
+ * Passes on the key events from a revision on, in order. Undecodable ones are skipped: they issued no key.
+ * @returns the revision to continue from
  */
 export const readKeyEvents = async (
   log: EventLog,

@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * `tp_` + 30 random characters + 6 of checksum, base62. 30 characters are 178 random bits, so a plain SHA-256 is
- * enough to store; the prefix and the checksum let scanners find leaked keys, and us refuse typing errors unasked.
+ * `tp_` + 30 random characters + a checksum of 6, base62. 30 characters are 178 random bits, so storing a plain SHA-256
+ * is enough; prefix and checksum let scanners find leaked keys, and let the service reject typos without a lookup.
  */
 const PREFIX = 'tp_';
 const RANDOM_LENGTH = 30;
@@ -26,6 +26,6 @@ export const createKey = (): string => {
   return PREFIX + random + checksum(PREFIX + random);
 };
 
-/** Whether a text can be a key at all; no lookup is needed where not. */
+/** Whether a string can be a key at all; if not, no lookup is needed. */
 export const isWellFormed = (key: string): boolean =>
   FORMAT.test(key) && checksum(key.slice(0, -CHECKSUM_LENGTH)) === key.slice(-CHECKSUM_LENGTH);

@@ -13,7 +13,7 @@ import { KeyUses } from './key-uses.js';
 
 const POLL_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
-/** Keys in use whose digest is remembered. A stranger cannot fill it: only keys that are good are kept. */
+/** Cached digests of keys in use. A stranger cannot fill the cache: only valid keys are in it. */
 const MAX_REMEMBERED = 10_000;
 
 type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
@@ -21,9 +21,8 @@ type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 export const digestOf = (key: string): string => createHash('sha256').update(key).digest('hex');
 
 /**
- * Every key, in memory, as the log has them: read whole at the start, followed four times a second. So a revocation
- * waits behind no projector, and dropping the read models locks nobody out. While the log is away the keys that were
- * known go on being good.
+ * Every key, in memory: read from the log at the start, then polled four times a second. So a revocation depends on no
+ * projector, and dropping the read models locks nobody out. While the log is unavailable, known keys stay valid.
  */
 @Injectable()
 export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -61,7 +60,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     return key.caller;
   }
 
-  /** Reads what is new in the log; one reading at a time, so that a revocation is never overtaken. */
+  /** Reads new key events; single flight, so that a revocation is never overtaken. */
   refresh(): Promise<void> {
     this.reading = this.reading.catch(() => undefined).then(() => this.read());
     return this.reading;
@@ -87,7 +86,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
       }
       const digest = this.byId.get(event.data.keyId);
       if (digest !== undefined) this.byDigest.delete(digest);
-      // Rare, and simpler than finding the one key: the others are remembered again when they are used.
+      // Rare, and simpler than finding the one key; the others are cached again when used.
       this.remembered.clear();
     });
     this.complete = true;
@@ -103,7 +102,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
         backoff.reset();
         wait = POLL_MS;
       } catch (error) {
-        if (wait === POLL_MS) this.logger.warn(`The keys cannot be read: ${(error as Error).message}; trying again`);
+        if (wait === POLL_MS) this.logger.warn(`API keys cannot be read: ${(error as Error).message}; retrying`);
         wait = backoff.next();
       }
       await pause(wait, signal);

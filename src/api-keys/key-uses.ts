@@ -5,10 +5,13 @@ import { noteKeyUses } from '../read-models/key-uses.js';
 
 const FLUSH_EVERY_MS = 60_000;
 const MINUTE_MS = 60_000;
-/** Keys noted at once; the uses of others wait for the next minute. */
+/** Keys per flush; further ones are recorded in the next minute. */
 const MAX_KEYS = 10_000;
 
-/** When keys are used: in memory, and added to a table once a minute and at the stop, so no request waits for it. */
+/**
+ * Records when keys are used: in memory, flushed to a table once a minute and at shutdown, so that no request waits for
+ * it.
+ */
 @Injectable()
 export class KeyUses implements BeforeApplicationShutdown {
   private used = new Map<string, number>();
@@ -22,7 +25,7 @@ export class KeyUses implements BeforeApplicationShutdown {
     this.flushes.schedule();
   }
 
-  /** Never fails: where the database is away the uses wait for the next minute. */
+  /** Never fails: while the database is unavailable, uses are kept for the next minute. */
   flush(): Promise<void> {
     return this.flushes.now();
   }

@@ -2,7 +2,7 @@ import type { EventLog } from '../event-log/event-log.js';
 import type { Scope } from '../events/api-keys.js';
 import { readKeyEvents } from './key-events.js';
 
-/** A key as an operator sees it; the key itself is known to its holder only. */
+/** A key's metadata; only the holder has the key itself. */
 export interface ApiKey {
   readonly id: string;
   readonly name: string | undefined;
@@ -12,12 +12,12 @@ export interface ApiKey {
   readonly createdAt: number;
   readonly expiresAt: number | undefined;
   readonly revokedAt: number | undefined;
-  /** The operating system's name of the user who issued it; undefined where that was not recorded. */
+  /** The OS user who issued it; undefined if not recorded. */
   readonly issuedBy: string | undefined;
   readonly revokedBy: string | undefined;
 }
 
-/** Every key ever issued, in the order of issue, straight from the log. */
+/** Every key ever issued, in order, straight from the log. */
 export const listApiKeys = async (log: EventLog): Promise<ApiKey[]> => {
   const keys = new Map<string, ApiKey>();
   await readKeyEvents(log, 0n, ({ type, data }, operator) => {

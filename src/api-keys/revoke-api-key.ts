@@ -7,14 +7,14 @@ import { API_KEYS_STREAM } from '../events/streams.js';
 import { listApiKeys } from './list-api-keys.js';
 
 /**
- * Ends a key, on every instance within a second.
- * @param operator who does it, kept in the event's metadata
- * @throws NotFound, and Conflict if it is revoked already
+ * Revokes a key, on every instance within a second.
+ * @param operator stored in the event's metadata
+ * @throws NotFound, or Conflict if it is already revoked
  */
 export const revokeApiKey = async (log: EventLog, keyId: string, operator?: string): Promise<void> => {
   const key = (await listApiKeys(log)).find(({ id }) => id === keyId);
-  if (!key) throw new NotFound(`There is no key ${keyId}`);
-  if (key.revokedAt !== undefined) throw new Conflict(`The key ${keyId} is revoked already`);
+  if (!key) throw new NotFound(`Unknown key ${keyId}`);
+  if (key.revokedAt !== undefined) throw new Conflict(`Key ${keyId} is already revoked`);
   const event: ApiKeyRevoked = { type: 'ApiKeyRevoked', data: { keyId, revokedAt: Date.now() } };
   await log.append(API_KEYS_STREAM, 'any', [
     { id: randomUUID(), type: event.type, data: toJson(event), metadata: { operator } },

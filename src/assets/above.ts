@@ -4,18 +4,18 @@ import { hostsProfiles, readProfileLink } from './profile.js';
 /** A page or profile that an asset is under. */
 export interface Above {
   readonly key: string;
-  /** Characters of host and path: of two that an asset is under, the one with more is nearer. */
+  /** Length of host and path; the longer of two is nearer to the asset. */
   readonly place: number;
 }
 
 const PAGE = 'PAGE:';
 const NONE: readonly Above[] = [];
-/** Borders of segments that are looked at, from the host on: a sender of thousands is not sent through all of them. */
+/** Path segments considered, from the host on: URLs with thousands must not cost thousands of lookups. */
 const MAX_SEGMENTS = 16;
-/** A link to a profile has no more. */
+/** Profile links have no more segments. */
 const MAX_PROFILE_LENGTH = 3;
 
-/** The pages above the asset's own on its host, the nearest first, each with the profile that it is. */
+/** The pages above the asset's own on its host, nearest first, each with the profile it belongs to. */
 export const pagesAbove = ({ keys, host = '' }: ParsedContent): readonly Above[] => {
   const page = keys[0]!;
   if (!page.startsWith(PAGE)) return NONE;

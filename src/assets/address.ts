@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { base58, base58xmr, base58xrp, base32, base64, base64url, bech32, bech32m } from '@scure/base';
 
-/** A wallet address, told from other text by its own encoding. */
+/** A wallet address, recognised by its own encoding. */
 export interface Address {
-  /** The encoding, which is what tells two accounts apart: `evm`, `bech32`, `base58check`, `ss58`, … */
+  /** The encoding, which distinguishes accounts: `evm`, `bech32`, `base58check`, `ss58`, … */
   readonly encoding: string;
-  /** One text for every way to write the account. */
+  /** The account's canonical form. */
   readonly key: string;
 }
 
@@ -25,12 +25,12 @@ const PREFIXED =
 
 /** EIP-3770: the chain's short name before the account, as wallets copy it (`eth:0x…`, `arb1:0x…`). */
 const ON_CHAIN = /^[a-z][a-z0-9-]{0,31}:(0x[0-9a-f]{40})$/i;
-/** Bitcoin Cash and eCash; the name of the chain may be left out of the former. */
+/** Bitcoin Cash and eCash; the former may omit the name of the chain. */
 const CASH = /^(?:(bitcoincash|ecash):)?([qp][02-9ac-hj-np-z]{41})$/i;
 const CASH_ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const CASH_GENERATORS = [0x98f2bc8e61n, 0x79b76d99e2n, 0xf33e5fb3c4n, 0xae2eabe2a8n, 0x1e4f43e470n];
 
-/** @returns undefined where no encoding's own rules (length, alphabet, checksum) take the text for an address */
+/** @returns undefined if the text is not valid in any encoding (length, alphabet, checksum) */
 export const readAddress = (text: string): Address | undefined => {
   const bare = text.includes(':') ? ((PREFIXED.exec(text) ?? ON_CHAIN.exec(text))?.[1] ?? text) : text;
   if (EVM.test(bare)) return { encoding: 'evm', key: bare.toLowerCase() };
@@ -58,7 +58,7 @@ const readCash = (text: string): Address | undefined => {
   return cashChecksum(values) === 0n ? { encoding: 'cashaddr', key: `${lower.chain}:${lower.payload}` } : undefined;
 };
 
-/** The BCH code of CashAddr, 0 where the address is in order. */
+/** The BCH checksum of CashAddr; 0 if valid. */
 const cashChecksum = (values: readonly number[]): bigint => {
   let sum = 1n;
   for (const value of values) {
@@ -77,7 +77,7 @@ const readBase58 = (text: string): Address | undefined => {
   if (bytes !== undefined) {
     const account = ss58Account(bytes);
     if (account !== undefined) return { encoding: 'ss58', key: account };
-    // Bitcoin and its relatives, Tron, Tezos: a version of one to three bytes, 20 bytes of hash, four of checksum.
+    // Bitcoin and its forks, Tron, Tezos: a version of one to three bytes, 20 bytes of hash, four of checksum.
     if (bytes.length >= 25 && bytes.length <= 27 && endsInSha256d(bytes)) return { encoding: 'base58check', key: text };
     if (bytes.length === 32) return { encoding: 'ed25519', key: text };
   }
@@ -92,7 +92,7 @@ const readBase58 = (text: string): Address | undefined => {
 
 const SS58_PREFIX = new TextEncoder().encode('SS58PRE');
 
-/** The public key, as hexadecimal text, of an address of Polkadot's family, whichever network's prefix it is written with. */
+/** The public key in hex of an SS58 address (Polkadot), for any network prefix. */
 const ss58Account = (bytes: Uint8Array): string | undefined => {
   if (bytes.length !== 35 && bytes.length !== 36) return undefined;
   const prefix = bytes[0]! & 0b0100_0000 ? 2 : 1;

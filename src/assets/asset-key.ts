@@ -6,12 +6,12 @@ import { parseLocation, locateMeant, pathOf, refang, unwrap } from './location.j
 import { PROFILE_TYPES, profileHost, profileName, readProfileLink } from './profile.js';
 
 export const urlKey = (host: string): string => `URL:${host}`;
-/** A page without a path is its host. */
+/** A page without a path equals its host. */
 export const pageKey = (host: string, path: string): string => (path === '' ? urlKey(host) : `PAGE:${host}${path}`);
 
 /**
- * The asset's normalised key: equal for every way to write one asset, and never equal for two. Begins with the asset
- * type and a colon. Total: content that cannot be read as its type stands in the key as it was sent, trimmed.
+ * The asset's normalised key: equal for all spellings of one asset, different for two assets. Begins with the asset
+ * type and a colon. Content that cannot be parsed as its type is used as sent, trimmed.
  */
 export const assetKey = ({ type, content }: Asset): string => {
   const text = content.trim();
@@ -53,7 +53,7 @@ const profileKey = (type: string, text: string): string => {
 
 const EMAIL = /^(?:mailto:)?([^\s@"<>()[\],;:\\/]{1,64})@([^\s@/?#:]{1,255})(?:\?.*)?$/i;
 
-/** @returns lower-case, the host as hosts are written here; undefined where the text is no e-mail address */
+/** @returns the address in lower case with a normalised host; undefined if it is not an e-mail address */
 export const readEmail = (text: string): string | undefined => {
   const parts = EMAIL.exec(text);
   if (!parts) return undefined;
@@ -61,8 +61,7 @@ export const readEmail = (text: string): string | undefined => {
   return location?.isName ? `${parts[1]!.toLowerCase()}@${location.host}` : undefined;
 };
 
-/** @returns 32 hex digits (128 bits of SHA-256) of the asset's key; names its stream for ever */
+/** @returns 32 hex digits (128 bits of SHA-256) of the asset's key; permanent, because it names the asset's stream */
 export const assetHash = (asset: Asset): string => hashOfKey(assetKey(asset));
 
-/** The same of a key that is there already. */
 export const hashOfKey = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 32);

@@ -1,4 +1,4 @@
-/** What is checked, blocked or grouped, as it was reported. */
+/** An asset to check, block or group, as reported. */
 export interface Asset {
   readonly type: string;
   readonly content: string;

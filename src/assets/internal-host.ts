@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/** Ranges that no address of the public Internet is in. Documentation ranges are left out: nobody answers there. */
+/** Ranges not used on the public Internet, except documentation ranges, which nobody routes. */
 const PRIVATE_RANGES: ReadonlySet<string> = new Set([
   'unspecified',
   'broadcast',
@@ -19,8 +19,8 @@ const THIS_NETWORK = ipaddr.IPv4.parseCIDR('0.0.0.0/8');
 const PRIVATE_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa)$/;
 
 /**
- * Whether an IP address belongs to the machine itself or to a private network, an IPv4 address inside an IPv6 one
- * included. A text that is no address counts as private.
+ * Whether an IP address belongs to the machine or a private network, also if it is an IPv4 address embedded in IPv6.
+ * Anything that is not an address counts as private.
  */
 export const isPrivateAddress = (address: string): boolean => {
   const bare = address.startsWith('[') ? address.slice(1, -1) : address;
@@ -35,6 +35,6 @@ export const isPrivateAddress = (address: string): boolean => {
   return PRIVATE_RANGES.has(parsed.range());
 };
 
-/** Whether a host, as `locate` writes it, is a browser's or machine's own or of a private network. */
+/** Whether a normalised host belongs to the browser, the machine or a private network. */
 export const isInternalHost = (host: string, isName: boolean): boolean =>
   isName ? PRIVATE_NAMES.test(host) : isPrivateAddress(host);

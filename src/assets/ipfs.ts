@@ -4,11 +4,11 @@ import { CID } from 'multiformats/cid';
 
 const ANY_BASE = base36.decoder.or(base16.decoder);
 
-/** @returns the CID as version 1 in base 32, whatever it was written in; undefined where the text is none */
+/** @returns the CID in version 1, base 32, whatever its form; undefined if the text is not a CID */
 export const readCid = (text: string): string | undefined => {
   if (text.length < 46 || text.length > 128 || !/^[A-Za-z0-9]+$/.test(text)) return undefined;
   try {
-    // A host name has lost its letter case, which is why only the bases that ignore it are found there.
+    // Host names are case-insensitive, so only case-insensitive bases are recognised there.
     const cid = /^[kKfF]/.test(text)
       ? CID.parse(text.toLowerCase(), ANY_BASE)
       : CID.parse(text.startsWith('B') ? text.toLowerCase() : text);
@@ -18,7 +18,7 @@ export const readCid = (text: string): string | undefined => {
   }
 };
 
-/** What follows `ipfs://`, `/ipfs/`, or stands before `.ipfs.` in a gateway's host name. */
+/** Parses what follows `ipfs://` or `/ipfs/`, or precedes `.ipfs.` in a gateway's host name. */
 export const readIpfs = (text: string): string | undefined => {
   const link = /^(?:ipfs:\/*|.{0,1024}\/ipfs\/)([A-Za-z0-9]{46,128})(?:[/?#]|$)/i.exec(text)?.[1];
   if (link !== undefined) return readCid(link);

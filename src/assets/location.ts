@@ -1,36 +1,36 @@
-/** Where on the web a text points: a host, and what follows it. */
+/** A parsed web address: a host, and what follows it. */
 export interface Location {
   /** Lower-case, punycode, without a final dot; an IPv6 address in brackets. */
   readonly host: string;
-  /** Whether the host is a name of DNS rather than an IP address. */
+  /** Whether the host is a DNS name rather than an IP address. */
   readonly isName: boolean;
-  /** Lower-case and without the colon; '' where the text had none. */
+  /** Lower case, without the colon; '' if missing. */
   readonly scheme: string;
-  /** What follows the authority, as it was sent: path, query and fragment. */
+  /** Path, query and fragment, as sent. */
   readonly rest: string;
 }
 
-/** What DNS can hold, in octets. */
+/** The limit of DNS, in octets. */
 const MAX_NAME_LENGTH = 253;
 const MAX_LABEL_LENGTH = 63;
-/** Different characters times length, over all labels of a name that the URL parser is given. */
+/** Distinct characters times length, summed over the labels passed to the URL parser. */
 const MAX_WORK = (MAX_NAME_LENGTH + 3) ** 2;
 /** An IPv6 address with brackets, zone and port is shorter. */
 const MAX_IPV6 = 128;
 
 const DEFANGED = /[[\](){}]|^h(?!tt)/i;
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
-/** Schemes whose host is read by the same rules, however many slashes there are. */
+/** Schemes with the URL parser's special host rules, whatever the number of slashes. */
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
-/** A host that is already as this service writes hosts: anything else goes through the URL parser. */
+/** A host already in normalised form; anything else goes through the URL parser. */
 const PLAIN = /^(?:(https?):\/\/)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.[a-z][a-z0-9-]*)(?=\/|$)/;
-/** A path in its only form: no dot segments, nothing to escape. The slashes at its end are few, so cutting is cheap. */
+/** A path in canonical form: no dot segments, nothing to escape. The few trailing slashes are cheap to cut. */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9\-_~@]+)+\/?$/;
 const LABELS = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
-/** What is taken for a host without a scheme; browsers open names of both odd forms. */
+/** Hosts accepted without a scheme, including two odd forms that browsers open. */
 const BARE_LABELS = /^[a-z0-9_*-]{1,63}(?:\.[a-z0-9_*-]{1,63})*$/;
 
-/** Text as the URL parser begins with it: without blanks and control characters around, or tabs and line breaks inside. */
+/** Strips what the URL parser ignores: blanks and control characters at the ends, tabs and line breaks inside. */
 export const unwrap = (text: string): string => {
   let from = 0;
   let to = text.length;
@@ -40,10 +40,10 @@ export const unwrap = (text: string): string => {
   return /[\t\n\r]/.test(inner) ? inner.replace(/[\t\n\r]+/g, '') : inner;
 };
 
-/** Whether the URL parser, or whoever copied the text, means nothing by a character at either end. */
+/** Whether a character at either end is ignored by the URL parser or came from copying. */
 export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
 
-/** Text written so that nobody clicks it by accident, as it was meant: `hxxps[:]//evil[.]example`. */
+/** Undoes defanging: `hxxps[:]//evil[.]example`. */
 export const refang = (text: string): string => {
   if (!DEFANGED.test(text)) return text;
   return text
@@ -57,8 +57,8 @@ export const refang = (text: string): string => {
 };
 
 /**
- * Reads what is already written as hosts are written here, which most content is, without a look at anything else.
- * @returns undefined where `locate` has to look
+ * Fast path for text already in normalised form, which most content is.
+ * @returns undefined if `locateMeant` has to decide
  */
 export const parsePlainLocation = (text: string): Location | undefined => {
   const found = PLAIN.exec(text);
@@ -68,12 +68,12 @@ export const parsePlainLocation = (text: string): Location | undefined => {
   return { host, isName: true, scheme: found[1] ?? '', rest: text.slice(found[0].length) };
 };
 
-/** Whether DNS can hold the name, which is in lower case and punycode. */
+/** Whether a lower-case, punycode name fits DNS. */
 export const isDnsName = (host: string): boolean => host.length <= MAX_NAME_LENGTH && LABELS.test(host);
 
 /**
- * Reads text that may be defanged. Marks of defanging inside a host mean what they stand for, since no name of DNS has
- * them; whatever else the WHATWG URL parser takes as a web address has the host that the parser finds.
+ * Parses possibly defanged text. Defanging marks inside a host are undone, since no DNS name contains them; otherwise
+ * the host is the one the WHATWG URL parser finds.
  * @param text unwrapped
  * @param meant the text refanged
  */
@@ -82,8 +82,8 @@ export const locateMeant = (text: string, meant = refang(text)): Location | unde
 
 /**
  * @param text unwrapped
- * @returns undefined where the text names no host: with the scheme of the web what the URL parser refuses, without it
- *   also what DNS could not hold
+ * @returns undefined if the text has no host: with a web scheme what the URL parser rejects, without one also what DNS
+ *   could not hold
  */
 export const parseLocation = (text: string): Location | undefined => {
   const plain = parsePlainLocation(text);
@@ -99,7 +99,7 @@ export const parseLocation = (text: string): Location | undefined => {
   const authority = end === -1 ? address : address.slice(0, end);
   const rest = end === -1 ? '' : address.slice(end);
   if (web === null && /[\s<>"]/.test(authority)) return undefined;
-  // What stands before the last @ is a user, whatever it holds.
+  // Everything before the last @ is a user.
   const host = hostOf(authority.slice(authority.lastIndexOf('@') + 1), web !== null);
   if (host === undefined) return undefined;
   return { host, isName: !host.startsWith('[') && !/\.\d+$/.test(host), scheme, rest };
@@ -108,8 +108,8 @@ export const parseLocation = (text: string): Location | undefined => {
 const ASCII_NAME = /^([a-z0-9_.-]+)(?::(\d*))?$/i;
 
 /**
- * A name with a label in punycode that the platform's parser does not take. Its versions do not agree on which labels
- * are in order, and a key must not depend on that; so what is ASCII already stays as it is.
+ * Accepts an ASCII name whose punycode the platform's parser rejects. Parser versions disagree on which labels are
+ * valid, and a key must not depend on that, so ASCII names stay as they are.
  */
 const rawPunycode = (authority: string): string | undefined => {
   const [, name = '', port = ''] = ASCII_NAME.exec(authority) ?? [];
@@ -117,7 +117,7 @@ const rawPunycode = (authority: string): string | undefined => {
   return isOne ? name.toLowerCase() : undefined;
 };
 
-/** An IPv6 address with a zone (`fe80::1%eth0`, in a URL `[fe80::1%25eth0]`), which names a card of the machine only. */
+/** An IPv6 address with a zone (`fe80::1%eth0`, in a URL `[fe80::1%25eth0]`), which only selects a local interface. */
 const ZONE = /^(\[?[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*)%[\w.~%-]{1,64}(\]?(?::\d{1,5})?)$/i;
 const BARE_IPV6 = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i;
 
@@ -148,7 +148,7 @@ const bracketed = (authority: string): string => {
 
 const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
 
-/** An IPv4 address that is mapped into IPv6 leads to the same machine as the address itself. */
+/** An IPv4-mapped IPv6 address leads to the same machine as the IPv4 address. */
 const withoutMapping = (host: string): string => {
   const [, high, low] = MAPPED.exec(host) ?? [];
   if (high === undefined || low === undefined) return host;
@@ -156,7 +156,7 @@ const withoutMapping = (host: string): string => {
   return `${first >> 8}.${first & 0xff}.${second >> 8}.${second & 0xff}`;
 };
 
-/** @returns undefined where the URL parser refuses the host as well: its codes are broken, or stand for no UTF-8 */
+/** @returns undefined if the escapes are broken or not UTF-8, which the URL parser rejects too */
 const unescaped = (authority: string): string | undefined => {
   try {
     return decodeURIComponent(authority);
@@ -165,15 +165,15 @@ const unescaped = (authority: string): string | undefined => {
   }
 };
 
-/** Characters that vanish from a name; the two joiners do not. */
+/** Characters that disappear from a name; the two joiners do not. */
 const IGNORED = /(?:(?![\u200c\u200d])\p{Default_Ignorable_Code_Point})+/gu;
 const ASCII = /[\0-\x7f]+/g;
 const DOTS = /[.\u3002\uff0e\uff61]/;
 const WIDE_DOTS = /[\u3002\uff0e\uff61]/g;
 
 /**
- * Whether the parser would be long about the name, since letters are coded and marks put in order in the square of their
- * number. A name that DNS can hold is shorter, unless its letters are taken apart.
+ * Whether the URL parser would be slow: punycode encoding and sorting combining marks are quadratic. Valid DNS names
+ * are shorter, unless their letters are decomposed.
  */
 const isLongToConvert = (name: string): boolean => {
   const letters = name.replace(IGNORED, '');
@@ -183,11 +183,11 @@ const isLongToConvert = (name: string): boolean => {
   return work > MAX_WORK;
 };
 
-/** What the parser finds in no name, or takes for a number. */
+/** Characters that are not allowed in a name. */
 const NO_NAME = /[\0-\x20#%/:<>?@[\\\]^|\x7f]|\p{Cs}/u;
 const NUMBER = /^(?:\d+|0x[\da-f]*)\.?$/;
 
-/** A name as it was sent but for its last labels, so that it is under the domains that it would be under. */
+/** Normalises only the last labels of a name, so that it is matched under its parent domains. */
 const endConverted = (name: string): string | undefined => {
   const host = name
     .replace(/:\d{0,5}$/, '')
@@ -203,7 +203,7 @@ const endConverted = (name: string): string | undefined => {
   }
 };
 
-/** The query of what follows an authority. */
+/** The query part of what follows an authority. */
 export const queryOf = (rest: string): URLSearchParams => {
   const [beforeFragment = ''] = rest.split('#', 1);
   const start = beforeFragment.indexOf('?');
@@ -211,8 +211,8 @@ export const queryOf = (rest: string): URLSearchParams => {
 };
 
 /**
- * The path of what follows an authority: dot segments resolved, percent codes in one form, no query, no fragment, no
- * final slash; '' for the root. Letter case counts.
+ * The path part of what follows an authority: dot segments resolved, percent escapes normalised, no query, fragment or
+ * trailing slash; '' for the root. Case-sensitive.
  */
 export const pathOf = (rest: string): string => {
   if (rest === '' || rest === '/') return '';
@@ -225,13 +225,13 @@ export const pathOf = (rest: string): string => {
 };
 
 /**
- * A code that stands for a letter, digit or one of `-._~` is that character (RFC 3986, 6.2.2.2); so is an `@`. Others
- * are in capital letters. What is in order already does not match, since a path may have thousands.
+ * Escapes of unreserved characters (RFC 3986, 6.2.2.2) and of `@` are decoded, other escapes upper-cased. Normalised
+ * escapes do not match, since a path may have thousands.
  */
 const CODE = /%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
 const normalCode = (code: string, plain: string | undefined): string =>
   plain === undefined ? code.toUpperCase() : CHARACTERS.get(plain)!;
-/** By two digits as they may be written, since to convert thousands of them would cost. */
+/** By its two hex digits: converting thousands would be slow. */
 const CHARACTERS: ReadonlyMap<string, string> = new Map(
   Array.from({ length: 128 }, (_, code) => code.toString(16).padStart(2, '0')).flatMap((digits) => {
     const character = String.fromCharCode(Number.parseInt(digits, 16));

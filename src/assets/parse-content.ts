@@ -6,26 +6,26 @@ import { isBlank, locateMeant, parsePlainLocation, type Location, pathOf, refang
 import { hostsProfiles, isPost, profileHost, profileName, readProfileLink } from './profile.js';
 import { carriesMailboxes, hostsUserPages } from './publishing-hosts.js';
 
-/** What a text that was sent for checking stands for. */
+/** Content parsed as an asset. */
 export interface ParsedContent {
   readonly type: string;
-  /** How a person would call the asset: a host, an account, a profile. */
+  /** The asset's display name: a host, an account, a profile. */
   readonly name: string;
-  /** Keys under which exactly this asset may be known, the most particular first. */
+  /** Keys under which exactly this asset may be known, most specific first. */
   readonly keys: readonly string[];
-  /** The host whose listing concerns the asset. */
+  /** The host whose listing applies to the asset. */
   readonly host?: string;
   /** Whether anybody can publish on the host, so that its listing says nothing about this asset. */
   readonly isSharedHost: boolean;
-  /** Whether domains above the host can be asked for. */
+  /** Whether the host has parent domains. */
   readonly isDnsName: boolean;
-  /** Whether the asset is at the host and not the host itself, so that the host's own listing is inherited. */
+  /** Whether the asset is on the host rather than the host itself, so that the host's listing is inherited. */
   readonly isAtHost: boolean;
-  /** The account, written as `readAddress` writes it. */
+  /** The account's key from `readAddress`. */
   readonly account?: string;
 }
 
-/** What a text is of which nothing is asked. */
+/** Content that is recognised but not checked. */
 export interface Internal {
   readonly type: string;
   readonly name: string;
@@ -39,15 +39,15 @@ export type Content =
 const PARSE_ERROR: Content = { code: 'parse-error' };
 const internal = (name: string): Content => ({ code: 'internal-scheme', internal: { type: 'URL', name } });
 
-/** Addresses of the browser or the machine. With `view-source` and `blob` what follows is the browser's as well. */
+/** Addresses of the browser or the machine. After `view-source` and `blob`, the rest is the browser's too. */
 const INTERNAL_SCHEME =
   /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;
 const HANDLE = /^@[A-Za-z0-9_]{1,15}$/;
-/** Longer than a name on Twitter can be. */
+/** Longer than Twitter names can be. */
 const TELEGRAM_HANDLE = /^@[A-Za-z][A-Za-z0-9_]{15,31}$/;
 const BLUESKY_HANDLE = /^@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i;
 
-/** Links that open an app, as the web links they stand for. */
+/** App links and their web equivalents. */
 const APP_LINKS: readonly [RegExp, string][] = [
   [/^tg:(?:\/\/)?resolve\?/i, 'https://t.me/resolve?'],
   [/^tg:(?:\/\/)?join\?invite=/i, 'https://t.me/+'],
@@ -61,8 +61,8 @@ const webLink = (text: string): string => {
 };
 
 /**
- * Reads what was sent for checking: a URL, a host, an IP address, a wallet address, a profile link or handle, an
- * e-mail address or content on IPFS, however it is written. Never takes longer than its length deserves.
+ * Parses content: a URL, a host, an IP address, a wallet address, a profile link or handle, an e-mail address or IPFS
+ * content, however it is written. Takes time proportional to its length.
  */
 export const parseContent = (content: string): Content => {
   const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : parsePlainLocation(content);
@@ -72,7 +72,7 @@ export const parseContent = (content: string): Content => {
   const text = refang(sent);
   if (text === '') return PARSE_ERROR;
   if (INTERNAL_SCHEME.test(text)) return internal(text);
-  // Nothing else begins like this, whatever follows looks like.
+  // Nothing else begins like this, whatever follows.
   const web = WEB.test(text) ? locateMeant(sent, text) : undefined;
   if (web !== undefined) return locationContent(web);
   if (!/[.@]/.test(text) || /^[a-z0-9-]+:/i.test(text)) {
@@ -107,7 +107,7 @@ const handle = (text: string): Content => {
   return PARSE_ERROR;
 };
 
-/** What has no host. */
+/** An asset without a host. */
 const plainReading = (type: string, name: string): ParsedContent => ({
   type,
   name,
@@ -144,7 +144,7 @@ const emailReading = (email: string): ParsedContent => {
   };
 };
 
-/** What is the host itself, or stands on it. (A copy with spread fields would cost more than all the rest of reading.) */
+/** A host, or an asset on one. (Spreading fields would cost more than the rest of parsing.) */
 const hostReading = (
   host: string,
   isDnsName: boolean,
@@ -154,7 +154,7 @@ const hostReading = (
   keys: readonly string[],
 ): ParsedContent => ({ type, name, keys, host, isSharedHost, isDnsName, isAtHost: false, account: undefined });
 
-/** A gateway's host name that begins with the CID. */
+/** A gateway's host name beginning with a CID. */
 const IPFS_HOST = /^([a-z0-9]{46,63})\.ipfs\./;
 
 const locationReading = ({ host, isName, rest }: Location): ParsedContent => {

@@ -1,16 +1,16 @@
 import { queryOf } from './location.js';
 
-/** A profile, channel, group, app or collection on a site of others. */
+/** A profile, channel, group, app or collection on a platform. */
 export interface Profile {
   /** Asset type. */
   readonly type: string;
-  /** Normalised: the same for every link to it. */
+  /** Normalised: equal for all links to it. */
   readonly name: string;
 }
 
 type Read = (segments: readonly string[], query: URLSearchParams) => string | undefined;
 
-/** Names that no person can have, because the site itself uses them. */
+/** Names that the site itself uses. */
 const reserved = (names: string): ReadonlySet<string> => new Set(names.split(' '));
 
 const lower = (text: string | undefined): string | undefined => text?.toLowerCase();
@@ -40,7 +40,7 @@ const twitter: Read = ([first]) =>
 
 const telegram: Read = ([first, second], query) => {
   if (first === undefined || TELEGRAM_OWN.has(first.toLowerCase())) return undefined;
-  // Invitations are codes, in which letter case counts.
+  // Invitation codes are case-sensitive.
   if (first.startsWith('+')) return /^\+[\w-]{5,64}$/.test(first) ? first : undefined;
   if (first.toLowerCase() === 'joinchat') return second && /^[\w-]{5,64}$/.test(second) ? `+${second}` : undefined;
   if (first.toLowerCase() === 's') return handle(second, /^[a-z]\w{2,31}$/i);
@@ -113,7 +113,7 @@ const named = (type: string, pattern: RegExp, own: ReadonlySet<string> = reserve
 const atNamed = (type: string, pattern: RegExp): Site =>
   site(type, ([first]) => (first?.startsWith('@') ? handle(first, pattern) : undefined));
 
-/** Which hosts carry whose profiles. Hosts without `www.`, `m.` or `mobile.`. */
+/** Profile sites by host, without `www.`, `m.` or `mobile.`. */
 const SITES: ReadonlyMap<string, readonly Site[]> = new Map(
   Object.entries({
     'x.com twitter.com nitter.net fxtwitter.com vxtwitter.com': [site('TWITTER', twitter)],
@@ -163,32 +163,32 @@ const digits = (text: string | undefined): string | undefined => {
   return number && /^\d{5,15}$/.test(number) ? number : undefined;
 };
 
-/** Every type that names a profile. */
+/** All asset types of profiles. */
 export const PROFILE_TYPES: ReadonlySet<string> = new Set([...SITES.values()].flat().map(({ type }) => type));
 
 const sitesOf = (host: string): readonly Site[] | undefined =>
   SITES.get(host) ?? SITES.get(host.replace(/^(?:www|m|mobile|web|l|app)\./, ''));
 
-/** Whether profiles live on this host, so that a verdict on the host says nothing about one of them. */
+/** Whether this host has profiles, so that its verdict says nothing about one of them. */
 export const hostsProfiles = (host: string): boolean => sitesOf(host) !== undefined;
 
-/** The other way to write `t.me/NAME`. */
+/** The alternative to `t.me/NAME`. */
 const TELEGRAM_HOST = /^([a-z]\w{3,31})\.t\.me$/;
 
-/** The profile whose own the host is. */
+/** The profile that has this host as its own. */
 export const profileHost = (host: string): Profile | undefined => {
   const name = host.endsWith('.t.me') ? TELEGRAM_HOST.exec(host)?.[1] : undefined;
   return name === undefined ? undefined : { type: 'TELEGRAM', name };
 };
 
-/** Sites whose profiles publish: what is under one there is a post, an asset of its own. */
+/** Sites whose profiles publish: a page under a profile is a post, an asset of its own. */
 const PUBLISHING: ReadonlySet<string> = new Set(['MEDIUM']);
 
-/** Whether the link leads to what a profile published rather than to the profile. */
+/** Whether the link leads to a post rather than to its profile. */
 export const isPost = ({ type }: Profile, path: string): boolean => PUBLISHING.has(type) && path.indexOf('/', 1) !== -1;
 
 /**
- * @param path as `pathOf` writes it
+ * @param path from `pathOf`
  * @param rest what follows the host in the link, for its query
  */
 export const readProfileLink = (host: string, path: string, rest = ''): Profile | undefined => {
@@ -206,7 +206,7 @@ export const readProfileLink = (host: string, path: string, rest = ''): Profile 
   return undefined;
 };
 
-/** No name is as long; to decode it would only cost. */
+/** No name is longer, so decoding it would be a waste. */
 const LONGEST_SEGMENT = 4_096;
 
 const unescaped = (segment: string): string => {
@@ -218,7 +218,7 @@ const unescaped = (segment: string): string => {
   }
 };
 
-/** How a bare name of each type is written, where it is not a link. */
+/** Normalises a bare name that is not a link. */
 export const profileName = (type: string, text: string): string => {
   const bare = text.startsWith('@') && type !== 'YOUTUBE' ? text.slice(1) : text;
   switch (type) {

@@ -1,6 +1,6 @@
 /**
- * Hosts on which many people publish pages under paths, so that a page there is an asset of its own. Hosts that give
- * each person a name of their own (`NAME.github.io`) are hosting suffixes instead.
+ * Hosts where many people publish under paths, so that each page is an asset of its own. Hosts with a subdomain per
+ * person (`NAME.github.io`) are hosting suffixes instead.
  */
 const HOSTS: ReadonlySet<string> = new Set(
   `
@@ -23,7 +23,7 @@ const HOSTS: ReadonlySet<string> = new Set(
 
 export const hostsUserPages = (host: string): boolean => HOSTS.has(host);
 
-/** Hosts at which anybody can have a mailbox, so that a verdict on the host says nothing about one of them. */
+/** Hosts where anybody can have a mailbox, so that their verdict says nothing about a mailbox. */
 const MAIL_HOSTS: ReadonlySet<string> = new Set(
   `
   gmail.com googlemail.com outlook.com hotmail.com hotmail.co.uk hotmail.fr hotmail.de live.com msn.com yahoo.com

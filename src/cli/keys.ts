@@ -82,7 +82,7 @@ const revoke = (id: string): Promise<Result> =>
   withLog(async (session) => {
     await revokeApiKey(session.log, id, operatorName());
     const key = (await readKeys(session)).find((each) => each.id === id);
-    if (!key) throw new NotFound(`There is no key ${id}`);
+    if (!key) throw new NotFound(`Unknown key ${id}`);
     return { lines: table([HEADINGS, toRow(key)]), json: toJson(key) };
   });
 

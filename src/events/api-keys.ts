@@ -7,18 +7,18 @@ export const SCOPES = ['read', 'write', 'ingest'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 export const apiKeyIssued = ownEvent('ApiKeyIssued', {
-  keyId: id('Names the key.'),
+  keyId: id('Identifies the key.'),
   keyHash: id('SHA-256 of the key, hex. The key itself is never stored.'),
-  name: optional(text(255, 'What the operator calls it.')),
+  name: optional(text(255, 'The name given by the operator.')),
   organization: optional(slug('Absent: the key belongs to no organization (`ingest` only).')),
-  scopes: someOf(SCOPES, 'What it is good for.'),
+  scopes: someOf(SCOPES, 'What it may be used for.'),
   createdAt: instant('When it was issued.'),
-  expiresAt: optional(instant('Until when it is good.')),
+  expiresAt: optional(instant('When it expires.')),
 });
 export type ApiKeyIssued = Declared<typeof apiKeyIssued>;
 
 export const apiKeyRevoked = ownEvent('ApiKeyRevoked', {
-  keyId: id('The key, which is good for nothing from now on.'),
+  keyId: id('The revoked key.'),
   revokedAt: instant('When it was revoked.'),
 });
 export type ApiKeyRevoked = Declared<typeof apiKeyRevoked>;

@@ -2,11 +2,11 @@ import { type Declared, ownEvent, upstreamEvent } from './declaration.js';
 import { asset, instant, slug, text, wholeNumber } from './fields.js';
 
 export const assetGrouped = upstreamEvent('AssetGrouped', {
-  description: 'An asset was put into a group; it is now in no other group of the organization.',
+  description: 'An asset was added to a group, and left any other group of the organization.',
   fields: {
-    organization: slug('Whose group it is.'),
-    groupId: wholeNumber(1, "The group's number; one that does not exist yet counts once it does."),
-    asset: asset('What is grouped.'),
+    organization: slug('The organization that owns the group.'),
+    groupId: wholeNumber(1, "The group's id. The group may be created later; the asset counts from then on."),
+    asset: asset('The grouped asset.'),
     updatedAt: instant('Since when it has been in this group.'),
   },
   example: {
@@ -18,10 +18,10 @@ export const assetGrouped = upstreamEvent('AssetGrouped', {
 });
 
 export const assetUngrouped = upstreamEvent('AssetUngrouped', {
-  description: 'An asset was taken out of its group; it is now in no group of the organization.',
+  description: 'An asset was removed from its group; it is now in no group of the organization.',
   fields: {
-    organization: slug('Whose group it was.'),
-    asset: asset('What is no longer grouped.'),
+    organization: slug('The organization that owned the group.'),
+    asset: asset('The asset removed.'),
     updatedAt: instant('Since when it has been in no group.'),
   },
   example: {
@@ -32,51 +32,51 @@ export const assetUngrouped = upstreamEvent('AssetUngrouped', {
 });
 
 export const assetGroupCreated = ownEvent('AssetGroupCreated', {
-  organization: slug('Whose group it is.'),
-  groupId: wholeNumber(1, 'Unique within the organization for ever.'),
+  organization: slug('The organization that owns the group.'),
+  groupId: wholeNumber(1, 'Unique within the organization, never reused.'),
   name: text(255, 'Unique within the organization at any time.'),
   createdAt: instant('When it was created.'),
 });
 export type AssetGroupCreated = Declared<typeof assetGroupCreated>;
 
 export const assetGroupRenamed = ownEvent('AssetGroupRenamed', {
-  organization: slug('Whose group it is.'),
-  groupId: wholeNumber(1, "The group's number."),
+  organization: slug('The organization that owns the group.'),
+  groupId: wholeNumber(1, "The group's id."),
   name: text(255, 'Its new name.'),
   updatedAt: instant('When it was renamed.'),
 });
 export type AssetGroupRenamed = Declared<typeof assetGroupRenamed>;
 
 export const assetGroupDeleted = ownEvent('AssetGroupDeleted', {
-  organization: slug('Whose group it was.'),
-  groupId: wholeNumber(1, "The group's number."),
+  organization: slug('The organization that owned the group.'),
+  groupId: wholeNumber(1, "The group's id."),
   deletedAt: instant('When it was deleted.'),
 });
 export type AssetGroupDeleted = Declared<typeof assetGroupDeleted>;
 
 /**
- * No group was created, because its name was taken. Recorded only where the client sent an `Idempotency-Key`, so that
+ * A group was not created because its name was taken. Recorded only if the client sent an `Idempotency-Key`, so that
  * the same request gets the same answer.
  */
 export const assetGroupRefused = ownEvent('AssetGroupRefused', {
-  organization: slug('Whose group it would have been.'),
+  organization: slug('The organization that would have owned the group.'),
   name: text(255, 'The name that was taken.'),
   createdAt: instant('When it was refused.'),
 });
 export type AssetGroupRefused = Declared<typeof assetGroupRefused>;
 
-/** What a client's `Idempotency-Key` leaves in the metadata of the event that answered it: two SHA-256, hex. */
+/** The trace of a client's `Idempotency-Key` in the metadata of the event that answered it: two SHA-256 in hex. */
 export interface IdempotentRequest {
   readonly idempotencyKeyHash: string;
   readonly bodyHash: string;
 }
 
-/** How long the answer to a request with an `Idempotency-Key` is given again, in ms. */
+/** How long a first answer to an `Idempotency-Key` is repeated. ms */
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
 const SHA_256 = /^[0-9a-f]{64}$/;
 
-/** Reads it from an event's metadata; undefined where the client sent no key. */
+/** Reads it from an event's metadata; undefined if the client sent no key. */
 export const idempotentRequestOf = (metadata: unknown): IdempotentRequest | undefined => {
   const { idempotencyKeyHash, bodyHash } = (metadata ?? {}) as Record<string, unknown>;
   return typeof idempotencyKeyHash === 'string' &&

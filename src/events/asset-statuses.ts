@@ -8,9 +8,9 @@ export type AssetStatus = (typeof ASSET_STATUSES)[number];
 export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
   description: "An entry of an asset's status history. The newest one that is not deleted is the asset's status.",
   fields: {
-    changeId: id('Names the entry, whoever it concerns.'),
-    asset: asset('Whose status it is.'),
-    status: oneOf(ASSET_STATUSES, 'What the asset check answers; UNKNOWN is no opinion.'),
+    changeId: id('Identifies the entry across organizations.'),
+    asset: asset('The asset that has the status.'),
+    status: oneOf(ASSET_STATUSES, 'The status that the asset check returns; UNKNOWN counts as none.'),
     brandReviews: brandReviews('The brands the entry concerns. Of a BLOCKED entry, each counts it as one threat.'),
     createdAt: instant('Since when the asset has had this status; it is counted at this instant.'),
   },
@@ -25,10 +25,10 @@ export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
 export type AssetStatusChanged = Declared<typeof assetStatusChanged>;
 
 export const assetStatusChangeDeleted = upstreamEvent('AssetStatusChangeDeleted', {
-  description: "An entry of an asset's status history is gone for good: nothing restores it.",
+  description: "An entry of an asset's status history was deleted permanently: nothing restores it.",
   fields: {
     changeId: id('The entry, as `AssetStatusChanged` names it; it may not have been reported yet.'),
-    asset: asset('Whose status it was: the asset of the entry.'),
+    asset: asset('The asset of the entry.'),
     deletedAt: instant('When it was deleted.'),
   },
   example: {

@@ -1,6 +1,6 @@
 /**
- * The types of assets that this service knows. An upstream whose key names no organization may send newer ones, any
- * upper-case name: one organization must not fill the tables with types without end.
+ * The asset types this service knows. An upstream key without an organization may send newer types, any upper-case
+ * name; an organization's own key may not, since it could fill the tables with types.
  */
 export const ASSET_TYPES: ReadonlySet<string> = new Set([
   'URL',

@@ -1,11 +1,11 @@
 import { type Declared, upstreamEvent } from './declaration.js';
 import { boolean, instant, optional, slug, text } from './fields.js';
 
-/** A brand's full state, apart from whether it is registered, which the event's type says. */
+/** A brand's full state, except whether it is registered, which is the event's type. */
 const fields = {
-  organization: slug('Whose brand it is.'),
-  brand: slug('Names the brand within the organization; `brandSlug` of a query for metrics.'),
-  name: optional(text(255, 'The name that people read.')),
+  organization: slug('The organization that owns the brand.'),
+  brand: slug('Identifies the brand within the organization; the `brandSlug` of metrics queries.'),
+  name: optional(text(255, 'The display name.')),
   updatedAt: instant('Since when it has been in this state.'),
 };
 
@@ -17,17 +17,17 @@ export const brandRegistered = upstreamEvent('BrandRegistered', {
 export type BrandRegistered = Declared<typeof brandRegistered>;
 
 export const brandRemoved = upstreamEvent('BrandRemoved', {
-  description: 'A brand was removed: metrics can no longer be asked of it. A later `BrandRegistered` restores it.',
+  description: 'A brand was removed: its metrics are no longer available. A later `BrandRegistered` restores it.',
   fields,
   example: { organization: 'acme', brand: 'old-wallet', name: 'Old Wallet', updatedAt: '2026-02-15T10:00:00.000Z' },
 });
 export type BrandRemoved = Declared<typeof brandRemoved>;
 
 export const featureFlagChanged = upstreamEvent('FeatureFlagChanged', {
-  description: 'A feature was switched on or off for an organization.',
+  description: 'A feature flag of an organization was turned on or off.',
   fields: {
-    organization: slug('For whom.'),
-    flag: text(64, 'Which feature; `brands-metrics` is the one that allows metrics by brand.'),
+    organization: slug('The organization.'),
+    flag: text(64, 'The feature; `brands-metrics` enables metrics by brand.'),
     enabled: boolean('Whether it is on.'),
     updatedAt: instant('Since when it has been in this state.'),
   },

@@ -8,50 +8,50 @@ import { URI_REFERENCE } from './uri-reference.js';
 
 const ID: JsonSchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
 
-/** The attributes of a CloudEvent that all types have in common, in its JSON form. */
+/** The CloudEvents attributes common to all types, in JSON form. */
 export const ATTRIBUTES: Readonly<Record<string, JsonSchema>> = {
   specversion: { type: 'string', const: '1.0', description: 'The version of CloudEvents.' },
   id: {
     ...ID,
     pattern: ID_PATTERN,
-    description: 'With `source`, `type` and the record it says which event this is; sent again, it changes nothing.',
+    description: 'Identifies the event together with `source`, `type` and the record; a repetition has no effect.',
   },
   source: {
     ...ID,
     pattern: URI_REFERENCE.source,
-    description: 'Where the event comes from: a URI reference (RFC 3986).',
+    description: 'The origin of the event: a URI reference (RFC 3986).',
   },
   time: instant('When it happened.').schema,
   datacontenttype: {
     type: ['string', 'null'],
     maxLength: MAX_MEDIA_TYPE_LENGTH,
     pattern: JSON_MEDIA_TYPE.source,
-    description: 'A JSON media type. `data` is JSON whether or not it is given.',
+    description: 'A JSON media type. `data` is JSON even without it.',
   },
 };
 
-/** Those that are not read, whatever they hold; more may be sent. */
+/** Attributes that are accepted and ignored; others may be sent too. */
 const UNREAD: Readonly<Record<string, JsonSchema>> = {
   dataschema: {
     type: ['string', 'null'],
     format: 'uri',
     description:
-      'Where the schema of `data` is, such as `https://HOST/schemas/ReportFiled.json`. Not read: `type` decides.',
+      'The URL of the schema of `data`, such as `https://HOST/schemas/ReportFiled.json`. Ignored: `type` decides.',
   },
-  subject: { type: ['string', 'null'], description: 'Not read: what the event is about is in `data`.' },
+  subject: { type: ['string', 'null'], description: 'Ignored: the subject is in `data`.' },
 };
 
 const attributes: JsonSchema = {
   type: 'object',
   required: ['specversion', 'id', 'source', 'time'],
   properties: { ...ATTRIBUTES, ...UNREAD },
-  // Data in base64 is taken in place of `data`, but no schema can look into it; beside `data` it is refused.
+  // `data_base64` is accepted instead of `data`, but a schema cannot look inside; both together are rejected.
   not: { type: 'object', required: ['data_base64'], properties: { data_base64: { not: { type: 'null' } } } },
 };
 
 const refTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** As components of AsyncAPI and OpenAPI: `ReportFiled` is the data, `ReportFiledEvent` the CloudEvent that carries it. */
+/** Components for AsyncAPI and OpenAPI: `ReportFiled` is the data, `ReportFiledEvent` the CloudEvent around it. */
 export const eventSchemas = (): Record<string, JsonSchema> => ({
   EventAttributes: attributes,
   ...Object.fromEntries(
@@ -70,11 +70,11 @@ export const eventSchemas = (): Record<string, JsonSchema> => ({
   ),
 });
 
-/** The same, and what any event and any data is: OpenAPI tells the types apart, AsyncAPI has a message for each. */
+/** The same plus schemas for any event and any data: OpenAPI discriminates types, AsyncAPI has a message for each. */
 export const openApiSchemas = (): Record<string, JsonSchema> => ({
   ...eventSchemas(),
   CloudEvent: {
-    description: 'An event of any type. `type` says what `data` is.',
+    description: 'An event of any type; `type` determines `data`.',
     oneOf: UPSTREAM.map(({ type }) => refTo(`${type}Event`)),
     discriminator: {
       propertyName: 'type',
@@ -97,7 +97,7 @@ export interface ExampleEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** One event of each type, as a sender would write it. */
+/** One example event per type. */
 export const EXAMPLES: readonly ExampleEvent[] = UPSTREAM.map(
   ({ type, example }: UpstreamDeclaration<UpstreamEvent['type']>) => ({
     specversion: '1.0',
@@ -115,7 +115,7 @@ const documentOf = (name: string, schema: JsonSchema): JsonSchema => ({
   ...schema,
 });
 
-/** Every schema by its name, as a document of its own. `CloudEvent` is the whole event, the others are data. */
+/** Every schema by name, as a separate document. `CloudEvent` is the whole event, the others are data. */
 export const schemaDocuments = (): ReadonlyMap<string, JsonSchema> =>
   new Map([
     ...UPSTREAM.map((declaration): [string, JsonSchema] => [
@@ -126,15 +126,15 @@ export const schemaDocuments = (): ReadonlyMap<string, JsonSchema> =>
       'CloudEvent',
       documentOf('CloudEvent', {
         title: 'CloudEvent',
-        description: 'An event as `POST /v2/events` takes it, alone or in a batch.',
+        description: 'An event as accepted by `POST /v2/events`, alone or in a batch.',
         ...attributes,
         required: [...(attributes['required'] as string[]), 'type', 'data'],
         properties: {
           ...(attributes['properties'] as object),
           type: { type: 'string', enum: UPSTREAM.map(({ type }) => type), description: 'What happened.' },
-          data: { type: 'object', description: "What the schema of the event's type says." },
+          data: { type: 'object', description: "As in the schema of the event's type." },
         },
-        // Not oneOf: a validator then says what is wrong with the one type that was meant.
+        // Not oneOf: this way a validator reports errors for the intended type only.
         allOf: UPSTREAM.map(({ type }) => ({
           if: { properties: { type: { const: type } } },
           // oxlint-disable-next-line no-thenable -- a keyword of JSON Schema

@@ -17,7 +17,7 @@ import { reportDeleted, reportFiled } from './reports.js';
 import { takedownDeleted, takedownFiled, takedownStatusChanged } from './takedowns.js';
 import { threatDeleted, threatStatusChanged } from './threats.js';
 
-/** What upstream reports; each carries the record's full state. Without its documentation none compiles. */
+/** Events reported by upstream; each carries the record's full state. Undocumented ones do not compile. */
 export const UPSTREAM = [
   reportFiled,
   reportDeleted,
@@ -35,7 +35,7 @@ export const UPSTREAM = [
   assetUngrouped,
 ] as const satisfies readonly UpstreamDeclaration[];
 
-/** What this service decides itself; the ingestion endpoint refuses it. */
+/** Events this service decides itself; the ingestion endpoint rejects them. */
 const OWN = [
   assetGroupCreated,
   assetGroupRenamed,
@@ -70,9 +70,9 @@ export type Parsed<Event extends DomainEvent = DomainEvent> =
   | { readonly event?: undefined; readonly issues: readonly string[] };
 
 /**
- * Reads an event's data as the ingestion endpoint and every projection read it.
- * @param latest where given, instants after this one and before 1970 are refused; the endpoint passes the clock plus
- *   24 hours, a projection nothing
+ * Parses an event's data, for the ingestion endpoint and every projection alike.
+ * @param latest if given, instants after it and before 1970 are rejected; the endpoint passes the clock plus 24 hours,
+ *   projections nothing
  */
 export const parseEvent = <Type extends EventType>(
   type: Type,
@@ -86,7 +86,7 @@ export const parseEvent = <Type extends EventType>(
   return reading.issues.length > 0 ? { issues: reading.issues } : { event: { type, data: read } as EventOf<Type> };
 };
 
-/** An event's data as the log keeps it: the declared fields, instants as text. */
+/** An event's data as stored: the declared fields, instants as text. */
 export const toJson = (event: DomainEvent): Record<string, unknown> => {
   const json: Record<string, unknown> = { ...event.data };
   for (const name of DECLARATIONS.get(event.type)!.instants)

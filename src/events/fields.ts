@@ -4,15 +4,12 @@ import { formatInstant, INSTANT_PATTERN, parseInstant } from './instant.js';
 import type { Reading } from './reading.js';
 import { isLongerThan, isUnstorable, STORABLE_PATTERN } from './text.js';
 
-/** Of the keywords that JSON Schema 2020-12, OpenAPI 3.1 and AsyncAPI 3 have in common, so that one text serves all. */
+/** Only keywords common to JSON Schema 2020-12, OpenAPI 3.1 and AsyncAPI 3, so that one schema serves all. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What one field of an event's data must be, for the parser and for whoever writes the event. */
+/** One field of an event's data, for the parser and the documentation. */
 export interface Field<Value = unknown> {
-  /**
-   * Hands over what is wrong, one sentence each; the value returned for a wrong field is of the right type and must not
-   * be used.
-   */
+  /** Reports problems to `reading`; an invalid field's return value has the right type but must not be used. */
   readonly read: (value: unknown, path: string, reading: Reading) => Value;
   readonly schema: JsonSchema;
   readonly isOptional: boolean;
@@ -23,10 +20,10 @@ const ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const UPPER_CASE_NAME = /^[A-Z0-9][A-Z0-9_.:-]{0,63}$/;
 const UPPER_CASE_RULE = 'must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)';
 
-/** Of an asset's content, in characters (code points). */
+/** Code points of an asset's content. */
 const MAX_CONTENT = 4_096;
 
-/** Of an instant that a sender gives. */
+/** The rule for instants from a sender. */
 export const INSTANT_RULE = 'must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
 
 export const field = <Value>(schema: JsonSchema, read: Field<Value>['read']): Field<Value> => ({
@@ -69,8 +66,8 @@ export const id = (description: string): Field<string> =>
   matching(ID, 'must be 1 to 128 of A-Z a-z 0-9 . _ : -', { description });
 
 /**
- * A value of an open list, such as a status: upper-case, 1 to 64 characters.
- * @param known those that this version knows
+ * A value of an extensible enumeration, such as a status: upper case, 1 to 64 characters.
+ * @param known the values this version knows
  */
 export const upperCaseName = (known: readonly string[], description: string): Field<string> =>
   matching(UPPER_CASE_NAME, UPPER_CASE_RULE, { examples: known, description });
@@ -82,7 +79,7 @@ export const oneOf = <T extends string>(allowed: readonly T[], description: stri
     return known ?? allowed[0]!;
   });
 
-/** @param longest in characters (code points) */
+/** @param longest code points */
 export const text = (longest: number, description: string): Field<string> =>
   field({ ...textSchema(longest), description }, (value, path, reading) => readText(value, path, longest, reading));
 
@@ -102,13 +99,12 @@ export const wholeNumber = (least: number, description: string): Field<number> =
 const readInstant: Field<number>['read'] = (value, path, reading) => {
   const read = typeof value === 'string' ? parseInstant(value) : undefined;
   if (read === undefined || read < reading.earliest) reading.refuse(path, INSTANT_RULE);
-  else if (read > reading.latest)
-    reading.refuse(path, `is more than 24 hours ahead of the clock: ${formatInstant(read)}`);
+  else if (read > reading.latest) reading.refuse(path, `is more than 24 hours in the future: ${formatInstant(read)}`);
   return read ?? 0;
 };
 
 const INSTANT_HINT =
-  'RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.';
+  'RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.';
 
 export const instant = (description: string): Field<number> =>
   field(
@@ -129,9 +125,9 @@ const ASSET_SCHEMA: JsonSchema = {
       type: 'string',
       pattern: UPPER_CASE_NAME.source,
       examples: [...ASSET_TYPES],
-      description: 'A newer type than the known ones is taken, but not from a key of one organization.',
+      description: 'Unknown types are accepted, but not from an organization’s own key.',
     },
-    content: { ...textSchema(MAX_CONTENT), description: 'The asset as it was found: an address, a link, a name.' },
+    content: { ...textSchema(MAX_CONTENT), description: 'The asset as found: an address, a link, a name.' },
   },
 };
 
@@ -146,7 +142,7 @@ export const asset = (description: string): Field<Asset> =>
     return { type: String(type), content: readText(content, `${path}.content`, MAX_CONTENT, reading) };
   });
 
-/** Null says the same as absent. */
+/** Null counts as absent. */
 export const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: Absent): Field<Value | Absent> => ({
   read: (value, path, reading) => (value === undefined || value === null ? absent : read(value, path, reading)),
   schema: { ...schema, type: [schema['type'], 'null'] },

@@ -2,7 +2,7 @@
 
 export const MS_PER_DAY = 86_400_000;
 
-/** The calendar repeats after an era. */
+/** Years after which the calendar repeats. */
 const YEARS_PER_ERA = 400;
 const DAYS_PER_ERA = 146_097;
 
@@ -24,10 +24,10 @@ export interface CivilTime {
   readonly millisecond: number;
 }
 
-/** The UTC instant of a civil time, or undefined where there is no such time (`2026-02-30`, hour 24, second 60). */
+/** The UTC instant of a civil time; undefined if it does not exist (`2026-02-30`, hour 24, second 60). */
 export const instantOf = (t: CivilTime): number | undefined => {
   if (t.hour > 23 || t.minute > 59 || t.second > 59 || t.month < 1 || t.month > 12 || t.day < 1) return undefined;
-  // Date.UTC reads the years 0 to 99 as 1900 to 1999, so it is asked for the same day of the next era.
+  // Date.UTC maps the years 0 to 99 to 1900 to 1999, so the next era is used.
   const midnight = Date.UTC(t.year + YEARS_PER_ERA, t.month - 1, t.day) - DAYS_PER_ERA * MS_PER_DAY;
   if (t.day > 28 && new Date(midnight).getUTCDate() !== t.day) return undefined;
   return midnight + ((t.hour * 60 + t.minute) * 60 + t.second) * 1000 + t.millisecond;
@@ -36,25 +36,24 @@ export const instantOf = (t: CivilTime): number | undefined => {
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
 /**
- * What an event's instant looks like, as a pattern of JSON Schema: as much of `parseInstant`, from 1970 on, as a pattern
- * can say. How many days a month has is left to the format `date-time`; that an offset may carry the turn of the year
- * 1970 to the other side, to nobody.
+ * Event instants as a JSON Schema pattern: what `parseInstant` accepts from 1970 on, except for the days of a month
+ * (left to the format `date-time`) and offsets that cross the turn of the year 1970.
  */
 export const INSTANT_PATTERN =
   '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])' +
   '[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$';
 
-/** The first three digits of a fraction as milliseconds: cut, not rounded. */
+/** The first three digits of a fraction as milliseconds: truncated, not rounded. */
 export const millisecondsOf = (fraction: string | undefined): number =>
   fraction === undefined ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0'));
 
-/** An offset in minutes, or undefined where it is none (`+24:00`, `+01:60`). */
+/** An offset in minutes; undefined if invalid (`+24:00`, `+01:60`). */
 export const offsetOf = (sign: string | undefined, hours = '0', minutes = '0'): number | undefined => {
   if (Number(hours) > 23 || Number(minutes) > 59) return undefined;
   return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
 };
 
-/** Reads RFC 3339 with an offset, cut to the millisecond; undefined where the text is none or the year is not 1 to 9999. */
+/** Parses RFC 3339 with an offset, truncated to milliseconds; undefined if invalid or outside the years 1 to 9999. */
 export const parseInstant = (text: string): number | undefined => {
   const m = RFC_3339.exec(text);
   if (!m) return undefined;
@@ -79,8 +78,8 @@ export const formatInstant = (instant: number): string => new Date(instant).toIS
 const padded = (n: number): string => (n < 10 ? `0${n}` : `${n}`);
 
 /**
- * `YYYY-MM-DD` of a day number, of the years 1 to 9999. Counted, because a `Date` for each day of a long timeline takes
- * ten times as long. With years that begin in March the leap day comes last.
+ * `YYYY-MM-DD` of a day number, for the years 1 to 9999. Computed, because a `Date` per day of a long timeline takes
+ * ten times as long. Years begin in March here, so that the leap day comes last.
  */
 export const formatDay = (day: number): string => {
   const sinceMarchOfYear0 = day + 719_468;

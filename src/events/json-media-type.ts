@@ -1,6 +1,6 @@
 import { isLongerThan } from './text.js';
 
-/** In characters (code points). */
+/** Code points. */
 export const MAX_MEDIA_TYPE_LENGTH = 255;
 
 /** `application/json`, `application/problem+json`, with parameters or without. */

@@ -3,13 +3,12 @@ import type { JsonSchema } from './fields.js';
 
 export const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 
-/** Where a schema is served, and its `$id`: an event's `dataschema` may name it. */
+/** A schema's path and `$id`, which an event's `dataschema` may name. */
 export const schemaPath = (name: string): string => `/schemas/${name}.json`;
 
 /**
- * What the data of an event must be, as far as JSON Schema can say it. What it cannot: that an instant is at most 24
- * hours ahead of the clock, that its offset does not carry it out of the year 1970 or into it, and that no string in a
- * field nobody reads holds U+0000 or a lone surrogate.
+ * The JSON Schema of an event's data. It cannot express that an instant is at most 24 hours in the future, that its
+ * offset does not cross the turn of 1970, and that strings in ignored fields contain no U+0000 or lone surrogates.
  */
 export const dataSchema = ({ type, description, fields, example }: UpstreamDeclaration): JsonSchema => ({
   title: type,

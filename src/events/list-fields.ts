@@ -8,7 +8,7 @@ export interface BrandReview {
 
 const readList = (value: unknown, path: string, reading: Reading): readonly unknown[] => {
   if (Array.isArray(value) && value.length <= reading.maxList) return value;
-  reading.refuse(path, `must be a list of at most ${reading.maxList}`);
+  reading.refuse(path, `must be an array of at most ${reading.maxList}`);
   return [];
 };
 
@@ -17,7 +17,7 @@ export const slugs = (description: string): Field<readonly string[]> =>
   field({ type: 'array', maxItems: MAX_LIST, items: SLUG_SCHEMA, description }, (value, path, reading) => {
     const values = readList(value, path, reading);
     if (values.every(isSlug)) return [...new Set(values)];
-    reading.refuse(path, 'must hold slugs only: 1 to 64 of a-z 0-9 -, not beginning with -');
+    reading.refuse(path, 'must contain only slugs: 1 to 64 of a-z 0-9 -, not beginning with -');
     return [];
   });
 
@@ -25,8 +25,8 @@ const REVIEW_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['organization', 'brand'],
   properties: {
-    organization: { ...SLUG_SCHEMA, description: 'Whose brand it is.' },
-    brand: { ...SLUG_SCHEMA, description: 'The brand, as `BrandRegistered` names it.' },
+    organization: { ...SLUG_SCHEMA, description: 'The organization that owns the brand.' },
+    brand: { ...SLUG_SCHEMA, description: 'The slug, as in `BrandRegistered`.' },
   },
 };
 
@@ -37,7 +37,7 @@ export const brandReviews = (description: string): Field<readonly BrandReview[]>
     for (const item of readList(value, path, reading)) {
       const { organization, brand } = (item ?? {}) as Record<string, unknown>;
       if (!isSlug(organization) || !isSlug(brand)) {
-        reading.refuse(path, 'must hold objects { organization, brand } of slugs only');
+        reading.refuse(path, 'must contain only objects { organization, brand } of slugs');
         return [];
       }
       reviews.set(`${organization}:${brand}`, { organization, brand });
@@ -45,15 +45,15 @@ export const brandReviews = (description: string): Field<readonly BrandReview[]>
     return [...reviews.values()];
   });
 
-/** A list of one of the given values at least, in the order given here. */
+/** A non-empty list of the given values, in the order given here. */
 export const someOf = <T extends string>(allowed: readonly T[], description: string): Field<readonly T[]> =>
   field({ type: 'array', minItems: 1, items: { enum: allowed }, description }, (value, path, reading) => {
     const values = readList(value, path, reading);
     const known = allowed.filter((candidate) => values.includes(candidate));
     if (known.length === 0 || known.length !== new Set(values).size)
-      reading.refuse(path, `must hold at least one of ${allowed.join(', ')} and nothing else`);
+      reading.refuse(path, `must contain at least one of ${allowed.join(', ')} and nothing else`);
     return known;
   });
 
-/** A list that may be absent, and is empty then. */
+/** A list that may be absent, which counts as empty. */
 export const orEmpty = <Item>(list: Field<readonly Item[]>): Field<readonly Item[]> => orAbsent(list, []);

@@ -1,13 +1,13 @@
 import { ownEvent } from './declaration.js';
 import { id, instant, text } from './fields.js';
 
-/** The first event of every log. A checkpoint is worth something only for the log it was taken from. */
+/** The first event of every log. Checkpoints are valid only for the log with this id. */
 export const logOpened = ownEvent('LogOpened', {
-  logId: id('Names the log.'),
+  logId: id("The log's id."),
   createdAt: instant('When it was opened.'),
 });
 
-/** An operator decided that a parked event is not to be applied, so that a rebuild does not park it again. */
+/** An operator's decision not to apply a parked event, so that a rebuild does not park it again. */
 export const parkedEventDropped = ownEvent('ParkedEventDropped', {
   projection: id('The projection that parked it.'),
   eventId: id('The parked event.'),

@@ -1,14 +1,14 @@
 import { EARLIEST, LATEST } from './instant.js';
 
-/** The longest list that the endpoint takes: each brand of a report is a fact to count. */
+/** The longest list the endpoint accepts: each brand of a report is a fact to count. */
 export const MAX_LIST = 50;
 /**
- * The longest list read from the log. Earlier versions took this many, and what was accepted still counts; the
- * projector bounds its transactions by facts, so it can afford them.
+ * The longest list read from the log. Earlier versions accepted it, and what was accepted still counts; the projector
+ * can afford it because its transactions are bounded by facts.
  */
 const MAX_STORED_LIST = 1_000;
 
-/** One event's data being read: the limits that apply to it, and what is wrong with it, so that all is seen at once. */
+/** Collects all problems of one event's data while it is parsed, and holds the limits that apply. */
 export class Reading {
   readonly issues: string[] = [];
 
@@ -17,8 +17,8 @@ export class Reading {
   readonly maxList: number;
 
   /**
-   * @param latest instants after this one are refused, those before 1970, and lists longer than the endpoint takes;
-   * absent for what is in the log already: a rebuild depends neither on the clock nor on a limit that came later
+   * @param latest rejects later instants, instants before 1970, and lists longer than the endpoint accepts; absent for
+   *   stored events, so that a rebuild depends neither on the clock nor on newer limits
    */
   constructor(latest?: number) {
     this.earliest = latest === undefined ? EARLIEST : 0;

@@ -1,22 +1,22 @@
 import { assetHash } from '../assets/asset-key.js';
 import type { UpstreamEvent } from './event.js';
 
-/** What an upstream event is about, and where in the record's history it stands. */
+/** The record an upstream event is about, and its place in the record's history. */
 export interface RecordState {
-  /** '' for an entry of the status history, whoever it concerns. */
+  /** '' for an entry of the status history, which has no single organization. */
   readonly organization: string;
   readonly kind: RecordKind;
   readonly id: string;
   /**
-   * The order within the record: twice the instant, plus one for a deletion, so that at the same instant a deletion
-   * is later than a state. Between equal versions the greater event id is later.
+   * The order within the record: twice the instant, plus one for a deletion, so that a deletion wins over a state at
+   * the same instant. The higher event id breaks ties.
    */
   readonly version: number;
 }
 
 export type RecordKind = 'report' | 'threat' | 'takedown' | 'assetStatus' | 'brand' | 'featureFlag' | 'groupedAsset';
 
-/** The deletion of a status entry is final: no state can be later. */
+/** The deletion of a status entry is final: no state can come later. */
 const FINAL = Number.MAX_SAFE_INTEGER;
 
 const state = (updatedAt: number): number => 2 * updatedAt;
@@ -63,7 +63,7 @@ export const recordOf = (event: UpstreamEvent): RecordState => {
   }
 };
 
-/** Whether one state of a record is later than another; arrival never decides. */
+/** Whether one state of a record is later than another; arrival order plays no part. */
 export const isLater = (
   a: { readonly version: number; readonly eventId: string },
   b: { readonly version: number; readonly eventId: string },

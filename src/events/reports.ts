@@ -5,9 +5,9 @@ import { orEmpty, slugs } from './list-fields.js';
 export const reportFiled = upstreamEvent('ReportFiled', {
   description: 'A report was filed, or changed since: its full state.',
   fields: {
-    organization: slug('Whose report it is.'),
-    reportId: id('Names the report within the organization.'),
-    brands: orEmpty(slugs('The brands it names; one that occurs twice counts once.')),
+    organization: slug('The organization that filed the report.'),
+    reportId: id('Identifies the report within the organization.'),
+    brands: orEmpty(slugs('The brands it is about; duplicates count once.')),
     createdAt: instant('When the report was filed; it is counted at this instant.'),
     updatedAt: instant('Since when it has been in this state.'),
   },
@@ -23,7 +23,7 @@ export const reportFiled = upstreamEvent('ReportFiled', {
 export const reportDeleted = upstreamEvent('ReportDeleted', {
   description: 'A report was deleted and no longer counts. A later `ReportFiled` restores it.',
   fields: {
-    organization: slug('Whose report it was.'),
+    organization: slug('The organization that filed the report.'),
     reportId: id('The report, as `ReportFiled` names it; it may not have been reported yet.'),
     deletedAt: instant('When it was deleted.'),
   },

@@ -2,8 +2,8 @@ import { assetHash } from '../assets/asset-key.js';
 import type { DomainEvent } from './event.js';
 
 /**
- * The names of the streams, for ever. EventStoreDB cuts the category at the first dash; the colon keeps organizations
- * apart, because a slug has none while an id may have one.
+ * Stream names are permanent. EventStoreDB ends the category at the first dash; the colon separates organizations,
+ * because slugs have no colon while ids may.
  */
 export const CATEGORIES = [
   'threat',
@@ -17,10 +17,10 @@ export const CATEGORIES = [
 ] as const;
 
 export const API_KEYS_STREAM = 'apiKeys';
-/** Holds what operators do to the log itself: `LogOpened`, `ParkedEventDropped`. */
+/** Operators' changes to the log itself: `LogOpened`, `ParkedEventDropped`. */
 export const OPERATIONS_STREAM = 'operations';
 
-/** What every stream of this service begins with; an event store may hold others beside them. */
+/** Prefixes of all streams of this service; an event store may contain others. */
 export const STREAM_PREFIXES: readonly string[] = [
   ...CATEGORIES.map((category) => `${category}-`),
   API_KEYS_STREAM,

@@ -11,12 +11,12 @@ const STATUSES = [
   'RETRACTED',
 ] as const;
 
-/** The takedown's full state; which of the two events carried it does not matter to a count. */
+/** The takedown's full state; counting does not depend on which of the two events carried it. */
 const fields = {
-  organization: slug('Whose takedown it is.'),
-  takedownId: id('Names the takedown within the organization.'),
+  organization: slug('The organization that filed the takedown.'),
+  takedownId: id('Identifies the takedown within the organization.'),
   brand: optional(slug('The brand it was filed for.')),
-  asset: asset('What is to be taken down.'),
+  asset: asset('The asset to take down.'),
   status: upperCaseName(STATUSES, 'COMPLETED counts as completed; every status counts as filed.'),
   createdAt: instant('When the takedown was filed; the organization counts it at this instant.'),
   updatedAt: instant('Since when it has been in this state; the brand counts it at this instant.'),
@@ -53,7 +53,7 @@ export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
 export const takedownDeleted = upstreamEvent('TakedownDeleted', {
   description: 'A takedown was deleted and no longer counts. A later state of it restores it.',
   fields: {
-    organization: slug('Whose takedown it was.'),
+    organization: slug('The organization that filed the takedown.'),
     takedownId: id('The takedown, as `TakedownFiled` names it; it may not have been reported yet.'),
     deletedAt: instant('When it was deleted.'),
   },

@@ -6,9 +6,9 @@ const STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED',
 export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
   description: 'A threat was found, or its status changed: its full state.',
   fields: {
-    organization: slug('Whose threat it is.'),
-    threatId: id('Names the threat within the organization.'),
-    asset: asset('What the threat is.'),
+    organization: slug('The organization that the threat targets.'),
+    threatId: id('Identifies the threat within the organization.'),
+    asset: asset('The threatening asset.'),
     status: upperCaseName(
       STATUSES,
       'APPROVED, AUTO_APPROVED and BLOCKED count as threats, WATCHLISTED as watchlisted.',
@@ -29,7 +29,7 @@ export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
 export const threatDeleted = upstreamEvent('ThreatDeleted', {
   description: 'A threat was deleted and no longer counts. A later `ThreatStatusChanged` restores it.',
   fields: {
-    organization: slug('Whose threat it was.'),
+    organization: slug('The organization that the threat targets.'),
     threatId: id('The threat, as `ThreatStatusChanged` names it; it may not have been reported yet.'),
     deletedAt: instant('When it was deleted.'),
   },

@@ -24,11 +24,11 @@ const messages = Object.fromEntries(
   ]),
 );
 
-/** `$ref`s to the messages, below whatever holds them. */
+/** `$ref`s to the messages under `base`. */
 const refs = (base: string): [type: string, ref: { $ref: string }][] =>
   Object.keys(messages).map((type) => [type, { $ref: `${base}/${type}` }]);
 
-/** The events as AsyncAPI 3. The service is the one that receives. */
+/** The events as AsyncAPI 3, from the receiver's point of view. */
 export const asyncApi = (): object => ({
   asyncapi: '3.1.0',
   info: { title: 'Threat protection: events', version: '2.0.0', description: DESCRIPTION },

@@ -9,8 +9,8 @@ import { parserOf, sliceJson } from './json-slices.js';
 import { finish } from '../cooperative/time-slices.js';
 
 /**
- * One CloudEvent 1.0 as it was read. Where `issues` is empty, every attribute is there and of its kind; otherwise only
- * `id` may be looked at, to name the event in the answer. `data` is still what was sent.
+ * A parsed CloudEvent 1.0. If `issues` is empty, every attribute is present and valid; otherwise only `id` may be used,
+ * to name the event in the answer. `data` is not validated yet.
  */
 export interface CloudEvent {
   readonly id: string | undefined;
@@ -19,18 +19,18 @@ export interface CloudEvent {
   /** ms */
   readonly time: number;
   readonly data: unknown;
-  /** One sentence for each thing that is wrong. */
+  /** One message per problem. */
   readonly issues: readonly string[];
 }
 
-/** How far ahead of the clock a time may be. Milliseconds. */
+/** How far in the future a time may be. ms */
 export const MAX_AHEAD = MS_PER_DAY;
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** Texts that PostgreSQL and other readers of the log cannot hold, in any string or name of a JSON value. */
+/** Whether any string or property name of a JSON value cannot be stored by PostgreSQL or other readers of the log. */
 export const holdsUnstorable = (value: unknown): boolean => {
-  // A list of what is still to be looked at, not a recursion: the sender decides how deep the value is.
+  // Iterative, because the sender controls the nesting depth.
   const open: unknown[] = [value];
   while (open.length > 0) {
     const next = open.pop();
@@ -65,11 +65,11 @@ const requireTime = (value: unknown, latest: number, issues: string[]): number =
   }
   const time = typeof value === 'string' ? parseInstant(value) : undefined;
   if (time === undefined || time < 0) issues.push(`time ${INSTANT_RULE}`);
-  else if (time > latest) issues.push(`time is more than 24 hours ahead of the clock: ${formatInstant(time)}`);
+  else if (time > latest) issues.push(`time is more than 24 hours in the future: ${formatInstant(time)}`);
   return time ?? 0;
 };
 
-/** The JSON that stands in base64. Its issue is one of the event: what is around it could be read. */
+/** Parses base64 JSON. Failures are issues of the event, because its other attributes are readable. */
 const readBase64 = (text: unknown, issues: string[]): unknown => {
   if (typeof text !== 'string' || text.length % 4 !== 0 || !BASE64.test(text)) {
     issues.push('data_base64 must be base64 (RFC 4648, padded) of JSON');
@@ -82,25 +82,25 @@ const readBase64 = (text: unknown, issues: string[]): unknown => {
     else return parserOf(bytes)(slice!).json;
   } catch (error) {
     if (!(error instanceof Invalid)) throw error;
-    issues.push('data_base64 must hold JSON in UTF-8');
+    issues.push('data_base64 must contain JSON in UTF-8');
   }
   return undefined;
 };
 
 /**
- * Reads the attributes of one event, strictly: nothing missing is filled in, because an id or a time made up here would
- * be another one with each retry. Attributes that this service does not read are not looked at.
+ * Parses one event's attributes strictly: a missing id or time is not generated, because it would differ with each
+ * retry. Attributes that this service does not use are ignored.
  * @param value the event in its JSON form
- * @param latest times after this one are refused, in ms
- * @param suspicious whether the text it came from has escapes that may stand for U+0000 or for a lone surrogate; only
- *   then is its data searched for them
+ * @param latest later times are rejected, in ms
+ * @param suspicious whether the source text has escapes that may be U+0000 or a lone surrogate; only then is `data`
+ *   searched for them
  */
 export const readCloudEvent = (value: unknown, latest: number, suspicious: boolean): CloudEvent => {
   const issues: string[] = [];
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return unreadable('the event must be a JSON object');
   const attributes = value as Readonly<Record<string, unknown>>;
-  /** In the JSON format an attribute that is null is one that is not there. */
+  /** In the JSON format, null means absent. */
   const attribute = (name: string): unknown => attributes[name] ?? undefined;
   const [specversion, id, base64] = [attribute('specversion'), attribute('id'), attribute('data_base64')];
   if (specversion !== '1.0') issues.push('specversion must be "1.0"');
@@ -111,7 +111,7 @@ export const readCloudEvent = (value: unknown, latest: number, suspicious: boole
   const type = requireText('type', attribute('type'), issues);
   const time = requireTime(attribute('time'), latest, issues);
   const isInline = 'data' in attributes;
-  if (base64 !== undefined && isInline) issues.push('data and data_base64 must not both be there');
+  if (base64 !== undefined && isInline) issues.push('data and data_base64 must not both be present');
   else if (base64 === undefined && !isInline) issues.push('data is required');
   const data = base64 === undefined || isInline ? attributes['data'] : readBase64(base64, issues);
   const contentType = attribute('datacontenttype');
@@ -122,7 +122,7 @@ export const readCloudEvent = (value: unknown, latest: number, suspicious: boole
   return { id: typeof id === 'string' ? id : undefined, source, type, time, data, issues };
 };
 
-/** An event of which nothing can be said but why. */
+/** An event of which only the problem is known. */
 export const unreadable = (issue: string): CloudEvent => ({
   id: undefined,
   source: '',

@@ -13,7 +13,7 @@ const ATTRIBUTE_HEADER = 'ce-';
 const READ_ATTRIBUTES = ['specversion', 'id', 'source', 'type', 'time'] as const;
 const PRINTABLE_ASCII = /^[\t\x20-\x7e]*$/;
 
-/** The media type, lower-case; undefined where a parameter says that the body is not UTF-8. */
+/** The media type in lower case; undefined if a parameter declares a charset other than UTF-8. */
 const mediaTypeOf = (contentType: string): string | undefined => {
   const [mediaType = '', ...parameters] = contentType.toLowerCase().split(';');
   const isUtf8Charset = (parameter: string): boolean => {
@@ -23,7 +23,7 @@ const mediaTypeOf = (contentType: string): string | undefined => {
   return parameters.every(isUtf8Charset) ? mediaType.trim() : undefined;
 };
 
-/** The value a header stands for: double quotes taken off (older senders put them), then percent-decoded, once. */
+/** Decodes a header's value: removes double quotes (sent by older SDKs), then percent-decodes once. */
 const decodeHeader = (value: string): string | undefined => {
   const quoted = /^"((?:[^"\\]|\\.)*)"$/.exec(value);
   const plain = quoted ? quoted[1]!.replace(/\\(.)/g, '$1') : value;
@@ -38,14 +38,14 @@ const decodeHeader = (value: string): string | undefined => {
 const readBinary = (headers: NodeJS.Dict<string[]>, json: unknown, latest: number): CloudEvent => {
   const attributes: Record<string, unknown> = { data: json };
   const issues: string[] = [];
-  // What is not read refuses nothing, such as a subject in plain UTF-8. The content type header says what the data is.
+  // Unused headers cannot make an event invalid, such as a subject in raw UTF-8. Content-Type describes the data.
   for (const name of READ_ATTRIBUTES) {
     const header = `${ATTRIBUTE_HEADER}${name}`;
     const values = headers[header];
     if (values === undefined) continue;
     const value = values.length === 1 ? decodeHeader(values[0]!) : undefined;
     attributes[name] = value ?? '';
-    if (values.length > 1) issues.push(`${header} is there ${values.length} times`);
+    if (values.length > 1) issues.push(`${header} is present ${values.length} times`);
     else if (value === undefined) issues.push(`${header} must be percent-encoded UTF-8`);
   }
   const event = readCloudEvent(attributes, latest, true);
@@ -54,12 +54,12 @@ const readBinary = (headers: NodeJS.Dict<string[]>, json: unknown, latest: numbe
 
 export interface EventsRequest {
   readonly headers: IncomingHttpHeaders;
-  /** Every header with all its values, as Node's `IncomingMessage.headersDistinct` gives them. */
+  /** Every header with all its values, as Node's `IncomingMessage.headersDistinct`. */
   readonly headersDistinct: NodeJS.Dict<string[]>;
   readonly body: Buffer;
 }
 
-/** Events as they are read, one at a time; undefined where the reading may pause. */
+/** Events parsed lazily; undefined where parsing may pause. */
 export type ReadingEvents = Iterable<CloudEvent | undefined>;
 
 function* readBody(mediaType: string, { headersDistinct, body }: EventsRequest, latest: number): ReadingEvents {
@@ -67,9 +67,9 @@ function* readBody(mediaType: string, { headersDistinct, body }: EventsRequest, 
   const isBatch = mediaType === BATCH;
   const first = firstCharacter(body);
   if (first === '') throw new Invalid('The body is not JSON: it is empty');
-  if (isBatch && first !== '[') throw new Invalid(`${BATCH} holds a list of events; send one event as ${STRUCTURED}`);
+  if (isBatch && first !== '[') throw new Invalid(`${BATCH} is for a list of events; send one event as ${STRUCTURED}`);
   if (mediaType === STRUCTURED && first === '[')
-    throw new Invalid(`${STRUCTURED} holds one event; send a list as ${BATCH}`);
+    throw new Invalid(`${STRUCTURED} is for one event; send a list as ${BATCH}`);
   if (mediaType === STRUCTURED && first !== '{') throw new Invalid('The body must be one event, a JSON object');
   for (const slice of yield* sliceJson(body, isBatch)) {
     if (slice.excess !== undefined) {
@@ -82,19 +82,21 @@ function* readBody(mediaType: string, { headersDistinct, body }: EventsRequest, 
 }
 
 /**
- * The events of a request in any of the three modes of the CloudEvents HTTP binding, in order, each with what is wrong
- * with it. The body is read as they are asked for, so that one event at a time is in memory.
- * @param latest times after this one are refused, in ms
- * @throws UnsupportedMediaTypeException, PayloadTooLargeException, Invalid where nothing can be read as events; while
- *   they are read Invalid or PayloadTooLargeException, and then none of them counts
+ * A request's events in any of the three modes of the CloudEvents HTTP binding, in order, each with its issues. The
+ * body is parsed lazily, so that only one event is in memory at a time.
+ * @param latest later times are rejected, in ms
+ * @throws UnsupportedMediaTypeException, PayloadTooLargeException or Invalid if the body cannot be parsed as events;
+ *   while iterating, Invalid or PayloadTooLargeException, and then no event counts
  */
 export const readEvents = (request: EventsRequest, latest: number): ReadingEvents => {
   const { headers, headersDistinct, body } = request;
   const mediaType = mediaTypeOf(headers['content-type'] ?? '');
   if (mediaType !== STRUCTURED && mediaType !== BATCH && mediaType !== BINARY)
     throw new UnsupportedMediaTypeException(`Send ${BATCH}, ${STRUCTURED}, or ${BINARY} with ce- headers, in UTF-8`);
-  if (body.length > MAX_BODY) throw new PayloadTooLargeException(`A request holds at most ${MAX_BODY} bytes`);
+  if (body.length > MAX_BODY) throw new PayloadTooLargeException(`A request may have at most ${MAX_BODY} bytes`);
   if (mediaType === BINARY && !Object.keys(headersDistinct).some((name) => name.startsWith(ATTRIBUTE_HEADER)))
-    throw new Invalid(`${BINARY} without ce- headers is no event: send ${STRUCTURED} or ${BATCH}, or add the headers`);
+    throw new Invalid(
+      `${BINARY} without ce- headers is not an event: send ${STRUCTURED} or ${BATCH}, or add the headers`,
+    );
   return readBody(mediaType, request, latest);
 };

@@ -14,7 +14,7 @@ import { ApiSendEvents } from './events.reference.js';
 import { MAX_BODY } from './limits.js';
 import { type RecordedEvents, RecordEvents } from './record-events.js';
 
-/** It is sent back in a header. */
+/** Echoed in a header. */
 const ORIGIN = /^[\x21-\x7e]{1,255}$/;
 
 @ApiTags('Events')
@@ -29,7 +29,10 @@ export class EventsController {
   @HttpCode(200)
   @Access({ scope: 'ingest', organization: false, bodyLimit: MAX_BODY, rawBody: true })
   @ApiSendEvents()
-  @ApiOkResponse({ type: RecordedEventsDto, description: 'What is acknowledged is on disk; the rest says why not.' })
+  @ApiOkResponse({
+    type: RecordedEventsDto,
+    description: 'Acknowledged events are on disk; rejected ones have their issues.',
+  })
   sendEvents(@Req() request: FastifyRequest, @CurrentCaller() caller: Caller): Promise<RecordedEvents> {
     const latest = Date.now() + MAX_AHEAD;
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
@@ -39,8 +42,8 @@ export class EventsController {
   }
 
   /**
-   * The handshake by which a sender asks whether it may deliver here. Like the delivery itself it needs a key, so the
-   * origin that it names is allowed.
+   * The handshake with which a sender asks for permission to deliver. It needs a key like the delivery itself, so any
+   * origin is allowed.
    */
   @Options()
   @HttpCode(200)

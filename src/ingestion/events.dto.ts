@@ -1,11 +1,11 @@
 import { RejectionDto } from '../http/errors/error-body.dto.js';
 
-/** The three add up to what was sent. */
+/** The three add up to the number of events sent. */
 export class RecordedEventsDto {
   /** Stored on disk by this request. */
   accepted!: number;
-  /** Known already, so nothing was changed. */
+  /** Already stored; nothing was changed. */
   duplicates!: number;
-  /** Refused; the others of the batch are kept. */
+  /** Rejected; the other events of the batch are kept. */
   rejected!: RejectionDto[];
 }

@@ -9,17 +9,17 @@ import { MAX_EVENTS } from './limits.js';
 const refTo = (name: string): { $ref: string } => ({ $ref: `#/components/schemas/${name}` });
 
 const DESCRIPTION = `One event as \`${STRUCTURED}\`, up to ${MAX_EVENTS.toLocaleString('en')} as \`${BATCH}\`, or one in
-binary mode: its data as \`${BINARY}\`, its attributes in \`ce-\` headers, percent-encoded where they are not ASCII.
+binary mode: its data as \`${BINARY}\`, its attributes in \`ce-\` headers, percent-encoded unless ASCII.
 
 ${HOW_TO_SEND}
 
 \`GET /asyncapi.json\` has the same events as AsyncAPI 3.
 
-\`accepted\`, \`duplicates\` and \`rejected\` add up to what was sent. The good events of a batch are kept, whatever the
+\`accepted\`, \`duplicates\` and \`rejected\` add up to the number of events sent. The good events of a batch are kept, whatever the
 others are; where all are rejected the answer is 400, with the same \`rejected\`. \`OPTIONS\` with
 \`WebHook-Request-Origin\` answers the handshake of the CloudEvents WebHook specification.`;
 
-/** Shown where one event has to do: in binary mode, as parameters and body. */
+/** The example event of binary mode, as parameters and body. */
 const SHOWN = EXAMPLES[0]!;
 
 const content = {
@@ -33,16 +33,15 @@ const content = {
   },
   [BINARY]: {
     schema: refTo('EventData'),
-    examples: { [SHOWN.type]: { summary: 'With the ce- headers as their examples are', value: SHOWN.data } },
+    examples: { [SHOWN.type]: { summary: 'With the ce- headers of the examples', value: SHOWN.data } },
   },
 };
 
 const requestBody = { required: true, content } as ApiOperationOptions['requestBody'];
 
-/** The attributes that binary mode reads from headers. */
 const HEADERS = ['specversion', 'id', 'source', 'type', 'time'] as const;
 
-/** Of what stands in the header; the attribute is what it decodes to. */
+/** The schema of the raw header; the attribute is its decoded value. */
 const headerSchema = (name: (typeof HEADERS)[number]): JsonSchema => {
   if (name === 'type') return { type: 'string', enum: EXAMPLES.map(({ type }) => type) };
   if (name === 'id' || name === 'source') return { type: 'string', minLength: 1 };
@@ -50,7 +49,7 @@ const headerSchema = (name: (typeof HEADERS)[number]): JsonSchema => {
   return schema;
 };
 
-/** `POST /v2/events` in the reference: per media type what it holds, with examples that work when they are sent. */
+/** Documents `POST /v2/events`: a schema per media type, with examples that are accepted as they are. */
 export const ApiSendEvents = (): MethodDecorator =>
   applyDecorators(
     ApiOperation({

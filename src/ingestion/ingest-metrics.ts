@@ -4,7 +4,7 @@ import type { Refusal } from './refusals.js';
 
 const BATCH_SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 
-/** What Prometheus is told of ingested events. Every label has a fixed set of values. */
+/** Metrics of ingested events. Every label has a fixed set of values. */
 @Injectable()
 export class IngestMetrics {
   private readonly events: Counter<'type' | 'outcome' | 'reason'>;
@@ -15,14 +15,14 @@ export class IngestMetrics {
     const registers = [registry];
     this.events = new Counter({
       name: 'ingest_events_total',
-      help: 'Events by type (other: not an upstream type), outcome and, where they were rejected, reason',
+      help: 'Events by type (other: not an upstream type), outcome and, if rejected, reason',
       labelNames: ['type', 'outcome', 'reason'],
       registers,
     });
-    this.bytes = new Counter({ name: 'ingest_bytes_total', help: 'Bytes of bodies of events, unpacked', registers });
+    this.bytes = new Counter({ name: 'ingest_bytes_total', help: 'Bytes of event bodies, decompressed', registers });
     this.batches = new Histogram({
       name: 'ingest_batch_events',
-      help: 'Events in a request',
+      help: 'Events per request',
       buckets: BATCH_SIZES,
       registers,
     });
@@ -34,7 +34,7 @@ export class IngestMetrics {
     for (const { type, reason, count } of refusals) this.events.inc({ type, outcome: 'rejected', reason }, count);
   }
 
-  /** @param types one for each event, upstream types alone */
+  /** @param types one per event, upstream types only */
   add(outcome: 'accepted' | 'duplicate', types: readonly string[]): void {
     const counts = new Map<string, number>();
     for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);

@@ -3,35 +3,35 @@ import { Invalid } from '../errors.js';
 import { MAX_EVENTS, TooManyEvents } from './limits.js';
 import type { Work } from '../cooperative/time-slices.js';
 
-/** Where one JSON value lies in a body, in bytes. Nothing but its brackets has been looked at. */
+/** The byte range of one JSON value in a body, found by its brackets only. */
 export interface JsonSlice {
   readonly from: number;
   readonly to: number;
-  /** Why it is not to be parsed. */
+  /** Why it must not be parsed. */
   readonly excess: string | undefined;
 }
 
 /** A value that was parsed from a slice. */
 export interface ParsedJson {
   readonly json: unknown;
-  /** Whether its text has escapes that may stand for U+0000 or for half of a surrogate pair. */
+  /** Whether its text has escapes that may be U+0000 or half of a surrogate pair. */
   readonly suspicious: boolean;
 }
 
 /**
- * Of one event, brackets of the event included; ours go 4 deep. A parser's memory grows with the depth, and so does
- * what everybody after it does with the value.
+ * Nesting depth of one event; ours need 4. Memory of the parser, and of everything that processes the value, grows with
+ * the depth.
  */
 export const DEEPEST = 32;
 /**
- * Brackets, commas and colons outside strings, of one event; ours have 400 at most. Millions of empty values fit into
- * 8 MiB and take seconds to parse; so few take a millisecond.
+ * Brackets, commas and colons outside strings, per event; ours have at most 400. Millions of empty values fit into 8
+ * MiB and take seconds to parse; this many take a millisecond.
  */
 export const MAX_TOKENS = 10_000;
 
-/** Between two places where the reading may pause. A millisecond or two. Bytes. */
+/** Bytes between two points where scanning may pause: a millisecond or two. */
 const STRIDE = 512 * 1024;
-/** Up to here a string is looked through byte by byte; behind it, a search by the machine is faster. Bytes. */
+/** Bytes of a string scanned one by one; beyond, a native search is faster. */
 const SHORT_STRING = 64;
 
 const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])/;
@@ -57,7 +57,7 @@ for (const [characters, kind] of [
 
 const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
-/** The first byte that is no blank, or the end. */
+/** The first non-blank byte, or the end. */
 const afterBlanks = (body: Buffer, from: number): number => {
   let at = from;
   while (at < body.length && isBlank(body[at]!)) at += 1;
@@ -66,7 +66,7 @@ const afterBlanks = (body: Buffer, from: number): number => {
 
 export const notJson = (place?: number): Invalid =>
   new Invalid(`The body is not JSON${place === undefined ? '' : `: unexpected character at byte ${place}`}`);
-/** Behind the closing quote of the string whose opening quote is before `from`; beyond the end where there is none. */
+/** The position after the closing quote of the string opened before `from`; beyond the end if it is not closed. */
 const afterString = (body: Buffer, from: number): number => {
   for (let at = from; ;) {
     for (const near = Math.min(body.length, at + SHORT_STRING); at < near; at += 1) {
@@ -83,13 +83,13 @@ const afterString = (body: Buffer, from: number): number => {
   }
 };
 
-/** How far a body has been looked through. */
+/** The state of a scan. */
 interface Scan {
   at: number;
   depth: number;
   tokens: number;
   excess: string | undefined;
-  /** Where the value that is being looked through begins. */
+  /** Start of the current value. */
   from: number;
   readonly slices: JsonSlice[];
 }
@@ -102,11 +102,11 @@ const take = (scan: Scan, to: number): void => {
 };
 
 /**
- * Looks through a body up to `end` or a little further.
+ * Scans a body up to `end` or a little further.
  * @returns whether the list has ended
  */
 const scanTo = (body: Buffer, scan: Scan, end: number, isList: boolean): boolean => {
-  // Local variables, because this loop sees every byte.
+  // Local variables, because this loop runs for every byte.
   let { at, depth, tokens } = scan;
   while (at < end) {
     const byte = body[at]!;
@@ -120,9 +120,9 @@ const scanTo = (body: Buffer, scan: Scan, end: number, isList: boolean): boolean
     tokens += 1;
     if (kind === Kind.Open) {
       depth += 1;
-      if (depth > DEEPEST) scan.excess ??= `the event is nested deeper than ${DEEPEST} levels`;
+      if (depth > DEEPEST) scan.excess ??= `the event nests deeper than ${DEEPEST} levels`;
     } else if (depth === 0 && isList && kind !== Kind.Colon) {
-      // An empty list has no value; behind a comma there must be one.
+      // An empty list has no value; after a comma there must be one.
       const isEmpty = kind === Kind.Close && scan.slices.length === 0 && afterBlanks(body, scan.from) === at - 1;
       if (!isEmpty) take(scan, at - 1);
       tokens = 0;
@@ -142,11 +142,11 @@ const scanTo = (body: Buffer, scan: Scan, end: number, isList: boolean): boolean
 };
 
 /**
- * Finds the values of a list, or the one value that a body is, by brackets and quotes alone. So none is parsed that is
- * too deep or has too many parts, each can be parsed when its turn comes, and a value too many ends the reading.
- * Pauses (yields) after each stride.
- * @param isList whether the body is a list, whose values are wanted; its first byte that is no blank must be `[`
- * @throws Invalid where the brackets do not fit; TooManyEvents
+ * Finds the values of a list, or the single value of a body, by brackets and quotes only. So no value that is too deep
+ * or too large is ever parsed, each is parsed when its turn comes, and one value too many ends the scan. Yields after
+ * each stride.
+ * @param isList whether the body is a list of values; its first non-blank byte must then be `[`
+ * @throws Invalid if brackets do not match; TooManyEvents
  */
 export function* sliceJson(body: Buffer, isList: boolean): Work<JsonSlice[]> {
   const at = isList ? afterBlanks(body, 0) + 1 : 0;
@@ -157,29 +157,29 @@ export function* sliceJson(body: Buffer, isList: boolean): Work<JsonSlice[]> {
     yield;
   }
   if (isList || scan.depth > 0 || scan.at > body.length)
-    throw new Invalid(`The body is not JSON: it ends at byte ${body.length}, in a value`);
+    throw new Invalid(`The body is not JSON: unexpected end at byte ${body.length}`);
   take(scan, body.length);
   return scan.slices;
 }
 
-/** How the values of a body are parsed: once it is known to be UTF-8. @throws Invalid */
+/** Returns a parser of the body's values, once the body is known to be UTF-8. @throws Invalid */
 export const parserOf = (body: Buffer): ((slice: Pick<JsonSlice, 'from' | 'to'>) => ParsedJson) => {
   if (!isUtf8(body)) throw new Invalid('The body is not UTF-8');
-  // ASCII is decoded several times faster as what it is.
+  // Decoding ASCII as latin1 is several times faster.
   const encoding = isAscii(body) ? 'latin1' : 'utf8';
   return ({ from, to }) => {
     const text = body.toString(encoding, from, to);
     try {
       return { json: JSON.parse(text) as unknown, suspicious: SUSPICIOUS.test(text) };
     } catch (error) {
-      // The parser quotes the text it failed on; what was sent stays out of answers and logs.
+      // The parser's message quotes the input, which must not reach answers and logs.
       const place = /at position (\d+)/.exec((error as Error).message)?.[1];
       throw notJson(from + (place === undefined ? text.length : Buffer.byteLength(text.slice(0, Number(place)))));
     }
   };
 };
 
-/** The first character of a body that is no blank; '' where there is none. */
+/** The first non-blank character; '' if there is none. */
 export const firstCharacter = (body: Buffer): string => {
   const at = afterBlanks(body, 0);
   return at < body.length ? String.fromCharCode(body[at]!) : '';

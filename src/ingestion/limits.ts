@@ -7,6 +7,6 @@ export const MAX_BODY = 8 * 1024 * 1024;
 
 export class TooManyEvents extends PayloadTooLargeException {
   constructor() {
-    super(`A batch holds at most ${MAX_EVENTS} events`);
+    super(`A batch may have at most ${MAX_EVENTS} events`);
   }
 }

@@ -7,37 +7,37 @@ import { TooManyRequests } from '../http/errors/error-response.js';
 import { compiled } from '../read-models/compiled.js';
 
 /**
- * How many facts may wait to be counted before whoever has the most of them is held. The projector counts these in
- * 50 to 100 ms where it has a core of its own, and in half a second where seven others want its two.
+ * Uncounted facts above which the organizations with the most of them are held back. The projector counts this many in
+ * 50 to 100 ms with a core of its own, and in half a second when seven others compete for its two.
  */
 const WINDOW = 2_000;
-/** Fewer facts of one organization than this are never what the others wait for. */
+/** An organization with fewer waiting facts than this is never held back. */
 const HARMLESS = 500;
-/** What is stored in one step: a batch of 1,000 ordinary events. */
+/** Facts per append: a batch of 1,000 ordinary events. */
 const MAX_AT_ONCE = WINDOW;
-/** A request is held for so long at the most; then its sender is told to come again. */
+/** The longest a request is held; then its sender gets a 429. */
 export const MAX_HOLD_MS = 2_000;
 const LOOK_EVERY_MS = 20;
-/** Longer than this nobody waits to learn what is counted: a database that is silent is found out by the append. */
+/** The longest wait for the checkpoint: if the database does not respond, the append will find out. */
 const MAX_LOOK_MS = 300;
-/** Bodies in memory that are held at once. */
+/** Bodies held in memory at once. */
 const MAX_HELD = 64;
-/** Where the projector has not moved for so long, holding anybody back helps nobody: the log takes everything. */
+/** If the projector has not moved for this long, holding back helps nobody: everything is stored. */
 const STOPPED_MS = 2_000;
 const RETRY_AFTER_SECONDS = 1;
-/** Requests remembered as waiting; more than this are no longer told apart, and the oldest count as counted. */
+/** Appends tracked as waiting; beyond, the oldest are assumed counted. */
 const MAX_WAITING = 20_000;
 
 const readMetricsCheckpoint = compiled('pace-as-of', (db) =>
   db.selectFrom('checkpoints').select(['as_of', 'position']).where('projection', '=', sql.lit('metrics')),
 );
 
-/** How many facts each organization has; '' = entries of the status history. */
+/** Facts per organization; '' = entries of the status history. */
 export type Facts = ReadonlyMap<string, number>;
 
 /** Events stored together and not yet counted. */
 interface Waiting {
-  /** When the log had them. ms */
+  /** When they were appended. ms */
   readonly at: number;
   readonly facts: Facts;
 }
@@ -49,15 +49,15 @@ export type Weigh = (entry: Weighable) => number;
 const factsOf: Weigh = ({ event }) => factsAtMost(event);
 
 /**
- * Keeps one organization's backfill from making the others wait. The log takes events faster than they can be
- * counted, and they are counted in order; so where more facts wait than are counted in a moment, requests of the
- * organizations that have the most of them are held until fewer do, and sent away with 429 if that takes too
- * long. Facts are what counting costs: one event may be fifty of them.
+ * Backpressure: keeps one organization's backfill from delaying the others. The log stores events faster than they can
+ * be counted, and they are counted in order. So when more facts wait than can be counted in a moment, requests of the
+ * organizations with the most of them are held until fewer do, or rejected with 429. The unit is facts because they are
+ * the cost: one event may be fifty of them.
  */
 @Injectable()
 export class IngestBackpressure {
   private waiting: Waiting[] = [];
-  /** By organization, what is admitted and not yet counted. */
+  /** Admitted and not yet counted, by organization. */
   private readonly waitingOf = new Map<string, number>();
   private all = 0;
   private held = 0;
@@ -67,7 +67,7 @@ export class IngestBackpressure {
 
   constructor(private readonly pool: Pool) {}
 
-  /** The first of these entries, as many as may be stored in one step: one at least. */
+  /** The first entries, up to one append; at least one. */
   portion<Entry extends Weighable>(entries: readonly Entry[], weigh: Weigh = factsOf): readonly Entry[] {
     let facts = 0;
     const end = entries.findIndex((entry, index) => (facts += weigh(entry)) > MAX_AT_ONCE && index > 0);
@@ -75,9 +75,10 @@ export class IngestBackpressure {
   }
 
   /**
-   * Resolves when these facts may be stored; they count as waiting from then on, until `stored` and counted, or released.
-   * @param until when holding the request ends, ms
-   * @throws TooManyRequests where they would have to wait for longer
+   * Resolves when these facts may be stored; from then on they count as waiting, until `stored` and counted, or
+   * released.
+   * @param until when to stop waiting, ms
+   * @throws TooManyRequests if they would have to wait longer
    */
   async admit(facts: Facts, until = Date.now() + MAX_HOLD_MS): Promise<void> {
     if (await this.isTooMuch(facts)) {
@@ -98,13 +99,13 @@ export class IngestBackpressure {
     }
   }
 
-  /** Facts that were admitted are in the log now and will be counted. */
+  /** Marks admitted facts as in the log, to be counted. */
   stored(facts: Facts): void {
     if (this.waiting.length >= MAX_WAITING) this.forget(MAX_WAITING / 2);
     this.waiting.push({ at: Date.now(), facts });
   }
 
-  /** Facts that were admitted no longer wait: they are counted, or were not stored as far as is known. */
+  /** Removes admitted facts from the waiting ones: they were counted, or not stored as far as is known. */
   release(facts: Facts): void {
     for (const [organization, n] of facts) {
       const left = (this.waitingOf.get(organization) ?? 0) - n;
@@ -134,14 +135,14 @@ export class IngestBackpressure {
   }
 
   private async readCounted(): Promise<void> {
-    // A database that does not answer says so to whoever needs its answer; here it only means that nothing is known.
+    // Callers that need the database report its failure; here it only means that nothing is known.
     const { as_of: asOf, position } = await readMetricsCheckpoint(this.pool, {}).then(
       ([row]) => row ?? { as_of: 0, position: 0 },
       () => ({ as_of: 0, position: 0 }),
     );
     const now = Date.now();
     this.lookedAt = now;
-    // Within a long page the position moves alone.
+    // Within a long page, only the position moves.
     if (asOf !== this.counted.asOf || position !== this.counted.position)
       this.counted = { asOf, position, changedAt: now };
     const counted =
@@ -154,7 +155,7 @@ export class IngestBackpressure {
   }
 }
 
-/** How many facts each organization has among these events, at most. */
+/** An upper bound of these events' facts by organization. */
 export const tally = (entries: readonly Weighable[], weigh: Weigh = factsOf): Map<string, number> => {
   const facts = new Map<string, number>();
   for (const entry of entries) {

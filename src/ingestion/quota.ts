@@ -13,19 +13,19 @@ export interface Amount {
   readonly bytes: number;
 }
 
-/** Where an organization stands today. */
+/** An organization's use today. */
 interface Use {
-  /** The sums of all instances, as of the last flush. */
+  /** The total of all instances, as of the last flush. */
   known: Amount;
-  /** Taken here since; a refund may make it negative. */
+  /** Charged here since; a refund may make it negative. */
   pending: Amount;
-  /** Settles when `known` has been read once, or could not be. */
+  /** Settles when `known` has been read once, or the read failed. */
   readonly read: Promise<void>;
 }
 
-/** How long what was taken here may be unknown to other instances, and lost by a kill -9. Milliseconds. */
+/** How long charges may be unknown to other instances, and lost by a kill -9. ms */
 const FLUSH_EVERY_MS = 1_000;
-/** The first request of a day waits no longer for what others have taken. Milliseconds. */
+/** The longest the first request of a day waits for the total. ms */
 const MAX_READ_MS = 300;
 const NOTHING: Amount = { events: 0, bytes: 0 };
 const KINDS = ['events', 'bytes'] as const;
@@ -36,10 +36,10 @@ const sum = (a: Amount, b: Amount, sign = 1): Amount => ({
 });
 
 /**
- * What an organization may send in a UTC day with its own ingest keys. Each instance counts in memory and adds to a
- * shared table once a second, so an organization can pass its quota by what the other instances take in a second, and
- * a restart forgets a second. Where the table does not answer, events are taken and counted here: the log decides
- * whether a request succeeds, not a quota. Memory is one entry for each organization that has such a key.
+ * Daily (UTC) quotas of organizations' own ingest keys. Each instance counts in memory and adds to a shared table once
+ * a second, so an organization can exceed its quota by what other instances accept within a second, and a restart
+ * forgets a second. If the table is unavailable, events are accepted and counted here: the log decides whether a
+ * request succeeds, not a quota. Memory is one entry per organization that has such a key.
  */
 @Injectable()
 export class Quota implements BeforeApplicationShutdown {
@@ -57,17 +57,17 @@ export class Quota implements BeforeApplicationShutdown {
     this.limits = { events: config.ingestEventsPerDay, bytes: config.ingestBytesPerDay };
     const registers = [registry];
     const highest = (kind: keyof Amount): number => this.highest(kind);
-    // Organizations have no bound that a label may have; `organizations usage` names them.
+    // Organizations are unbounded and so cannot be a label; `organizations usage` names them.
     this.refusals = new Counter({
       name: 'ingest_quota_refusals_total',
-      help: 'Requests refused because an organization had used its quota of the day',
+      help: 'Requests rejected because the organization had used up its daily quota',
       labelNames: ['quota'],
       registers,
     });
     for (const quota of KINDS) this.refusals.inc({ quota }, 0);
     new Gauge({
       name: 'ingest_quota_used_ratio',
-      help: 'How much of its quota of the day the organization nearest to it has used, as far as this process knows',
+      help: 'Share of its daily quota used by the organization closest to it, as far as this process knows',
       labelNames: ['quota'],
       registers,
       collect() {
@@ -77,8 +77,8 @@ export class Quota implements BeforeApplicationShutdown {
   }
 
   /**
-   * Takes an amount from an organization's quota.
-   * @throws TooManyRequests where less is left; nothing is taken then
+   * Charges an organization's quota.
+   * @throws TooManyRequests if less is left; nothing is charged then
    */
   async take(organization: string, amount: Amount): Promise<void> {
     if (this.limits.events === 0 && this.limits.bytes === 0) return;
@@ -94,7 +94,7 @@ export class Quota implements BeforeApplicationShutdown {
     this.add(use, amount, 1);
   }
 
-  /** Gives back what was taken today for nothing. */
+  /** Refunds what was charged today for nothing. */
   giveBack(organization: string, amount: Amount): void {
     const use = this.uses.get(organization);
     if (use !== undefined) this.add(use, amount, -1);
@@ -112,7 +112,7 @@ export class Quota implements BeforeApplicationShutdown {
   private useOf(organization: string): Use {
     const today = dayOf(Date.now());
     if (today !== this.day) {
-      // The last second of the day before is not flushed: nobody will ask for it.
+      // The last second of the previous day is not flushed: nobody will read it.
       this.day = today;
       this.uses = new Map();
       forgetIngestUsage(this.pool, today).catch(() => {});
@@ -129,14 +129,15 @@ export class Quota implements BeforeApplicationShutdown {
     return use;
   }
 
-  /** Called one after the other, so that no amount is sent twice. */
+  /** Never runs concurrently, so that no amount is sent twice. */
   private async flush(): Promise<void> {
     const [day, uses] = [this.day, this.uses];
     const sent = [...uses].filter(([, { pending }]) => pending.events !== 0 || pending.bytes !== 0);
     if (sent.length === 0) return;
     const amounts = new Map(sent.map(([organization, { pending }]) => [organization, pending]));
     const rows = [...amounts].map(([organization, amount]) => ({ organization, ...amount }));
-    // If it fails the amounts stay pending. An answer that was lost makes them count twice, which a quota can bear.
+    // If it fails, the amounts stay pending. If only the answer was lost, they count twice, which is acceptable for a
+    // quota.
     for (const { organization, events, bytes } of await addIngestUsage(this.pool, day, rows)) {
       const use = uses.get(organization)!;
       use.known = { events, bytes };

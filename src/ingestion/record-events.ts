@@ -17,23 +17,23 @@ import { type RejectReason, type Refusal, Refusals } from './refusals.js';
 import { RejectionLog } from './rejection-log.js';
 import { TimeSlices, type Work } from '../cooperative/time-slices.js';
 
-/** The three add up to what was sent. */
+/** The three add up to the number of events sent. */
 export interface RecordedEvents {
   readonly accepted: number;
   readonly duplicates: number;
   readonly rejected: readonly Rejection[];
 }
 
-/** Upstream reports what happened. */
+/** Records events reported by upstream. */
 export class RecordEvents extends Command<RecordedEvents> {
   constructor(
-    /** Read with the same `latest`; asked for once. */
+    /** Parsed with the same `latest`; iterated once. */
     readonly events: ReadingEvents,
-    /** Times after this one are refused, in ms. */
+    /** Later times are rejected, in ms. */
     readonly latest: number,
-    /** The key's organization: its events alone may be reported, and not all of their types. Absent: everything. */
+    /** The key's organization: restricts events to its own, and to some types. Absent: unrestricted. */
     readonly organization: string | undefined,
-    /** Of the request's body. */
+    /** Size of the request's body. */
     readonly bytes = 0,
     readonly origin: Origin = {},
   ) {
@@ -47,26 +47,24 @@ export interface Entry {
 }
 
 export interface Decision {
-  /** Each event once. */
+  /** Each distinct event once. */
   readonly entries: readonly Entry[];
-  /** The types of the events that repeat another one of the request. */
+  /** Types of events that repeat another one of the request. */
   readonly repeated: readonly string[];
   readonly rejected: readonly Rejection[];
-  /** The same, for the operator. */
+  /** The same for the operator. */
   readonly refusals: readonly Refusal[];
 }
 
-/** What of a text is sent back: the sender decides how long it is. */
+/** Truncates text that is sent back, because the sender controls its length. */
 const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
 
 const quote = (type: string): string => JSON.stringify(cut(type, 64));
 
 const typeIssue = (type: string): string =>
-  isKnownType(type)
-    ? `type ${quote(type)} is this service's own and cannot be reported`
-    : `type ${quote(type)} is unknown`;
+  isKnownType(type) ? `type ${quote(type)} is reserved for this service` : `type ${quote(type)} is unknown`;
 
-/** What is to be stored of a request, and what is refused for which reasons. Pure; pauses after each event. */
+/** Decides which events of a request to store, and which to reject and why. Pure; yields after each event. */
 export function* decide({ events, latest, organization, origin }: RecordEvents): Work<Decision> {
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
@@ -113,14 +111,14 @@ export function* decide({ events, latest, organization, origin }: RecordEvents):
   return { entries, repeated, rejected, refusals: refusals.all() };
 }
 
-/** Event ids; some 64 requests of 1,000 events. */
+/** Event ids, of some 64 requests of 1,000 events. */
 const MAX_HALF_DONE = 64_000;
 
 const storedOf = (known: readonly boolean[]): number => known.filter((isDuplicate) => !isDuplicate).length;
 
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
-  /** Ids stored by requests that were refused before their end, so that each attempt gets further than the last. */
+  /** Ids stored by requests that were then rejected part way, so that each retry gets further. */
   private readonly halfDone = new LRUCache<string, true>({ max: MAX_HALF_DONE });
 
   constructor(
@@ -133,9 +131,8 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   ) {}
 
   /**
-   * @throws Invalid where every event is refused; Unavailable where the log cannot be reached
-   * @throws TooManyRequests where the organization has used its quota of the day, or has more waiting to be counted
-   *   than the others should wait for
+   * @throws Invalid if every event is rejected; Unavailable if the log cannot be reached
+   * @throws TooManyRequests if the organization has used up its daily quota, or too much of it is waiting to be counted
    */
   async execute(command: RecordEvents): Promise<RecordedEvents> {
     const { organization, bytes, origin } = command;
@@ -146,7 +143,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     this.rejections.add(origin.keyId ?? '', refusals);
     if (rejected.length > 0 && entries.length === 0)
       throw new Invalid(
-        rejected.length === 1 ? 'The event was refused' : `All ${rejected.length} events were refused`,
+        rejected.length === 1 ? 'The event was rejected' : `All ${rejected.length} events were rejected`,
         rejected.flatMap(({ index, issues }) => issues.map(({ message }) => `event ${index}: ${message}`)),
         rejected,
       );
@@ -161,7 +158,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         known.flatMap((each, n) => (each === isDuplicate ? [entries[n]!.event.type] : []));
       this.metrics.add('accepted', typesOf(false));
       this.metrics.add('duplicate', typesOf(true));
-      // What was not stored now is not counted: a duplicate never, anything else when it comes again.
+      // Only newly stored events are charged: duplicates never are, anything else when it is sent again.
       const events = entries.length - storedOf(known);
       if (organization !== undefined) this.quota.giveBack(organization, { events, bytes: returned });
     }
@@ -171,8 +168,8 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   }
 
   /**
-   * Steps that were stored before one is refused stay stored, and weigh nothing when the request comes again.
-   * @param known is filled in, also where this fails: whether each was there already
+   * Appends done before one is rejected stay, and cost nothing when the request is retried.
+   * @param known filled in even on failure: whether each event was already stored
    */
   private async append(entries: readonly Entry[], known: boolean[]): Promise<void> {
     const until = Date.now() + MAX_HOLD_MS;

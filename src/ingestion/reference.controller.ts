@@ -9,7 +9,7 @@ import { asyncApi } from './async-api.js';
 
 const DOCUMENTS = schemaDocuments();
 
-/** The types of events, each with the schema that its `dataschema` may name. */
+/** The event types, each with the schema that `dataschema` may name. */
 const listing = () => ({
   cloudEvent: schemaPath('CloudEvent'),
   types: [...DOCUMENTS]
@@ -22,7 +22,7 @@ const kept = (type: string, content: () => object) => onceMade(() => keepAnswer(
 const JSON_TYPE = 'application/json; charset=utf-8';
 const SCHEMA_TYPE = 'application/schema+json';
 
-/** What a producer writes its events by, open to everybody and answered from memory. */
+/** What a producer needs to write events; public and served from memory. */
 @ApiExcludeController()
 @Controller()
 export class ReferenceController {
@@ -45,7 +45,7 @@ export class ReferenceController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const schema = this.schemas.get(file);
-    if (schema === undefined) throw new NotFound('There is no such schema; GET /schemas lists them');
+    if (schema === undefined) throw new NotFound('Unknown schema; GET /schemas lists all');
     sendKept(await schema(), request, reply);
   }
 

@@ -1,30 +1,30 @@
 import type { CloudEvent } from './cloud-event.js';
 
-/** Why events are refused, for counts: a fixed set. The sentences for the sender are in the answer. */
+/** Reasons for rejecting events, a fixed set for counting. The messages for the sender are in the answer. */
 export const REJECT_REASONS = [
-  /** An attribute of the CloudEvent is missing or wrong, or nothing could be read. */
+  /** A CloudEvents attribute is missing or invalid, or the event is unreadable. */
   'attributes',
   'unknown-type',
-  /** A type that the service stores itself. */
+  /** A type reserved for the service itself. */
   'own-type',
   'data',
-  /** What the key, which is one organization's own, may not send. */
+  /** Not allowed for an organization's own key. */
   'not-permitted',
 ] as const;
 export type RejectReason = (typeof REJECT_REASONS)[number];
 
-/** Events of a request that were refused for one reason. */
+/** Events of a request rejected for one reason. */
 export interface Refusal {
   readonly reason: RejectReason;
   /** An upstream type, or `other`. */
   readonly type: string;
   count: number;
-  /** The first of them, and what is wrong with it. */
+  /** The first of them, and its problems. */
   readonly event: CloudEvent;
   readonly issues: readonly string[];
 }
 
-/** What was refused of one request, by type and reason. */
+/** A request's rejected events by type and reason. */
 export class Refusals {
   private readonly found = new Map<string, Refusal>();
 

@@ -8,12 +8,12 @@ import { sampleOf } from './sample.js';
 
 const FLUSH_EVERY_MS = 1_000;
 const LINE_EVERY_MS = 1_000;
-/** Rows in memory, of some 6 KiB each at most; what is refused for other keys and reasons meanwhile is not kept. */
+/** Rows in memory, each at most some 6 KiB; while full, further keys and reasons are dropped. */
 const MAX_WAITING = 1_000;
 
 /**
- * Keeps refused events for the operator: a count and one sample for each day, key and reason. In memory first, added to
- * a table once a second, so that no request waits for it; a kill -9 forgets a second.
+ * Keeps rejected events for the operator: a count and one sample per day, key and reason. Collected in memory and
+ * flushed to a table once a second, so that no request waits for it; a kill -9 loses a second.
  */
 @Injectable()
 export class RejectionLog implements BeforeApplicationShutdown {
@@ -36,7 +36,7 @@ export class RejectionLog implements BeforeApplicationShutdown {
         reason: refusal.reason,
         count: refusal.count,
         lastAt: now,
-        // Made where the row is new alone.
+        // Computed only for a new row.
         get sample() {
           return sampleOf(refusal);
         },
@@ -64,7 +64,7 @@ export class RejectionLog implements BeforeApplicationShutdown {
     this.unsaid += sum;
     if (now < this.nextLineAt) return;
     this.logger.warn(
-      `${this.unsaid} events refused, of ${keyId} at last: ${reason} (type ${type}); "rejected list" shows them`,
+      `${this.unsaid} events rejected, most recently from ${keyId}: ${reason} (type ${type}); "rejected list" shows them`,
     );
     this.nextLineAt = now + LINE_EVERY_MS;
     this.unsaid = 0;
@@ -77,7 +77,7 @@ export class RejectionLog implements BeforeApplicationShutdown {
     try {
       await addRejectedEvents(this.pool, [...waiting.values()]);
     } catch (error) {
-      // Where only the answer was lost they count twice.
+      // If only the answer was lost, they count twice.
       const since = this.waiting;
       this.waiting = waiting;
       for (const row of since.values()) this.merge(row);

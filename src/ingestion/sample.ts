@@ -1,14 +1,14 @@
 import type { RejectedSample } from '../read-models/rejected-events.js';
 import type { Refusal } from './refusals.js';
 
-/** In UTF-16 units, of what was sent. */
+/** UTF-16 units of the data sent. */
 const MAX_DATA = 2_048;
 const MAX_ATTRIBUTE = 256;
 const MAX_ISSUES = 10;
 const MAX_ITEMS = 20;
 const MAX_STRING = 512;
 
-/** JSON of data of any size, at a cost that does not grow with it much: what no longer fits is left out. */
+/** JSON of data of any size at a bounded cost: the excess is cut off. */
 const cutJson = (data: unknown): string | null => {
   let left = MAX_DATA;
   const json = JSON.stringify(data, (_name, value: unknown) => {
@@ -20,7 +20,7 @@ const cutJson = (data: unknown): string | null => {
   return json === undefined ? null : Buffer.from(json.slice(0, MAX_DATA)).subarray(0, MAX_DATA).toString();
 };
 
-/** What an operator keeps of a refused event. */
+/** The stored sample of a rejected event. */
 export const sampleOf = ({ event, issues }: Pick<Refusal, 'event' | 'issues'>): RejectedSample => ({
   id: event.id?.slice(0, MAX_ATTRIBUTE) ?? null,
   source: event.source.slice(0, MAX_ATTRIBUTE),

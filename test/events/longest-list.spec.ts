@@ -28,13 +28,13 @@ describe.each([
   it('are at most 50 where they are sent', () => {
     const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data, LATEST).issues;
     expect(issuesOf(50)).toBeUndefined();
-    expect(issuesOf(51)).toEqual([`data.${field} must be a list of at most 50`]);
+    expect(issuesOf(51)).toEqual([`data.${field} must be an array of at most 50`]);
   });
 
   it('still count where an earlier version stored more of them, up to the 1,000 it took', () => {
     const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data).issues;
     expect(issuesOf(1_000)).toBeUndefined();
-    expect(issuesOf(1_001)).toEqual([`data.${field} must be a list of at most 1000`]);
+    expect(issuesOf(1_001)).toEqual([`data.${field} must be an array of at most 1000`]);
   });
 
   it('are a fact each, which the event weighs', () => {

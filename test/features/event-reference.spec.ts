@@ -85,7 +85,7 @@ describe('GET /schemas', () => {
       expect([name, response.status, await response.json()]).toEqual([
         name,
         404,
-        { code: 'NOT_FOUND', message: 'There is no such schema; GET /schemas lists them' },
+        { code: 'NOT_FOUND', message: 'Unknown schema; GET /schemas lists all' },
       ]);
     }
   });

@@ -131,7 +131,7 @@ describe('POST /v2/events', () => {
       status: 400,
       body: {
         code: 'BAD_REQUEST',
-        message: 'All 2 events were refused',
+        message: 'All 2 events were rejected',
         issues: [
           { message: 'event 0: the event must be a JSON object' },
           { message: 'event 1: data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)' },
@@ -149,16 +149,16 @@ describe('POST /v2/events', () => {
   });
 
   it.each([
-    ['broken JSON', '[{', BATCH, 'The body is not JSON: it ends at byte 2, in a value'],
+    ['broken JSON', '[{', BATCH, 'The body is not JSON: unexpected end at byte 2'],
     ['no body', undefined, BATCH, 'The body is not JSON: it is empty'],
     ['invalid UTF-8', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]), BATCH, 'The body is not UTF-8'],
-    ['an object as a batch', '{}', BATCH, `${BATCH} holds a list of events; send one event as ${STRUCTURED}`],
-    ['a list as one event', '[]', STRUCTURED, `${STRUCTURED} holds one event; send a list as ${BATCH}`],
+    ['an object as a batch', '{}', BATCH, `${BATCH} is for a list of events; send one event as ${STRUCTURED}`],
+    ['a list as one event', '[]', STRUCTURED, `${STRUCTURED} is for one event; send a list as ${BATCH}`],
     [
       'application/json without ce- headers',
       '{}',
       'application/json',
-      `application/json without ce- headers is no event: send ${STRUCTURED} or ${BATCH}, or add the headers`,
+      `application/json without ce- headers is not an event: send ${STRUCTURED} or ${BATCH}, or add the headers`,
     ],
   ])('answers 400 to %s', async (_, body, type, message) => {
     expect(await send(body, { type })).toEqual({ status: 400, body: { code: 'BAD_REQUEST', message } });
@@ -176,7 +176,7 @@ describe('POST /v2/events', () => {
   it('answers 413 to 1,001 events and to a byte more than 8 MiB, and takes 8 MiB', async () => {
     expect(await sendBatch(Array.from({ length: 1_001 }, () => threat('many')))).toEqual({
       status: 413,
-      body: { code: 'PAYLOAD_TOO_LARGE', message: 'A batch holds at most 1000 events' },
+      body: { code: 'PAYLOAD_TOO_LARGE', message: 'A batch may have at most 1000 events' },
     });
     const padded = (length: number) => JSON.stringify([threat('padded')]).padEnd(length);
     expect(await send(padded(8 * 1024 * 1024))).toMatchObject({ status: 200 });
@@ -223,7 +223,7 @@ describe('POST /v2/events', () => {
         {
           index: 1,
           id: 'theirs',
-          issues: [{ message: "data.organization is not this key's; it takes events of acme only" }],
+          issues: [{ message: "data.organization must be this key's organization, acme" }],
         },
         {
           index: 2,

@@ -152,7 +152,7 @@ describe('The operator’s command', () => {
       err: expect.stringMatching(/^The key key_/),
     });
     expect(wrong).toEqual({ code: 2, out: '', err: expect.stringMatching(/--scope/) });
-    expect(failed).toEqual({ code: 1, out: '', err: 'There is no key key_none\n' });
+    expect(failed).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
   });
 
   it('says on standard error what was wrong with a call, prints nothing, and ends with 2', async () => {
@@ -189,7 +189,7 @@ describe('The operator’s command', () => {
   });
 
   it('ends with 1 where something failed', async () => {
-    expect(await call('keys', 'revoke', 'key_none')).toEqual({ code: 1, out: '', err: 'There is no key key_none\n' });
+    expect(await call('keys', 'revoke', 'key_none')).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
     const away = await callWith({ DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'keys', 'list');
     expect([away.code, away.out]).toEqual([1, '']);
     const unset = await callWith({ PORT: 'often' }, 'keys', 'list');

@@ -212,7 +212,7 @@ describe('The time of an event', () => {
 
   it('is at most 24 hours ahead of the clock, to the millisecond', () => {
     expect(issuesOf({ time: '2026-03-02T00:00:00.001Z' })).toEqual([
-      'time is more than 24 hours ahead of the clock: 2026-03-02T00:00:00.001Z',
+      'time is more than 24 hours in the future: 2026-03-02T00:00:00.001Z',
     ]);
   });
 });
@@ -235,20 +235,20 @@ describe('The data of an event', () => {
     ['no base64', { data_base64: 'e30' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
     ['base64 of URLs', { data_base64: '_-8=' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
     ['a number', { data_base64: 1 }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
-    ['nothing', { data_base64: '' }, 'data_base64 must hold JSON in UTF-8'],
+    ['nothing', { data_base64: '' }, 'data_base64 must contain JSON in UTF-8'],
     ['no JSON', { data_base64: 'e30=e30=' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
-    ['half of a JSON value', { data_base64: 'e3t7' }, 'data_base64 must hold JSON in UTF-8'],
-    ['no UTF-8', { data_base64: '/////w==' }, 'data_base64 must hold JSON in UTF-8'],
-    ['both', { data: {}, data_base64: 'e30=' }, 'data and data_base64 must not both be there'],
+    ['half of a JSON value', { data_base64: 'e3t7' }, 'data_base64 must contain JSON in UTF-8'],
+    ['no UTF-8', { data_base64: '/////w==' }, 'data_base64 must contain JSON in UTF-8'],
+    ['both', { data: {}, data_base64: 'e30=' }, 'data and data_base64 must not both be present'],
   ])('is refused where data_base64 is %s', (_, changes, issue) => {
     expect(readOne({ ...without('data'), ...changes }).issues).toEqual([issue]);
   });
 
   it('in base64 has the same limits', () => {
     expect(inBase64('{"x":"\\u0000"}').issues).toEqual(['data must not contain U+0000 or lone surrogates']);
-    expect(inBase64('[{"x":'.repeat(40)).issues).toEqual(['data_base64 must hold JSON in UTF-8']);
+    expect(inBase64('[{"x":'.repeat(40)).issues).toEqual(['data_base64 must contain JSON in UTF-8']);
     expect(inBase64('['.repeat(33) + ']'.repeat(33)).issues).toEqual([
-      'data_base64: the event is nested deeper than 32 levels',
+      'data_base64: the event nests deeper than 32 levels',
     ]);
     expect(inBase64(`[${'0,'.repeat(10_000)}0]`).issues).toEqual([
       'data_base64: the event has more than 10000 brackets, commas and colons',
@@ -279,7 +279,7 @@ describe('The parts of a body', () => {
   it('may be 32 levels deep in an event; a deeper event is refused and the others are read', () => {
     const [deep, deeper, good] = read(BATCH, `[${holding(lists(31))},${holding(lists(32))},${JSON.stringify(GOOD)}]`);
     expect(deep!.issues).toEqual([]);
-    expect(deeper).toMatchObject({ id: undefined, issues: ['the event is nested deeper than 32 levels'] });
+    expect(deeper).toMatchObject({ id: undefined, issues: ['the event nests deeper than 32 levels'] });
     expect(good).toEqual(EXPECTED);
   });
 
@@ -303,7 +303,7 @@ describe('The parts of a body', () => {
   ])('are never parsed where there are 8 MiB of %s', (_, part) => {
     const parse = jest.spyOn(JSON, 'parse');
     const body = `[[${part.repeat(Math.floor((MAX_BODY - 2) / part.length))}`;
-    expect(() => read(BATCH, body)).toThrow(/^The body is not JSON: it ends at byte/);
+    expect(() => read(BATCH, body)).toThrow(/^The body is not JSON: unexpected end at byte/);
     expect(parse).not.toHaveBeenCalled();
     parse.mockRestore();
   });
@@ -312,7 +312,7 @@ describe('The parts of a body', () => {
     const parse = jest.spyOn(JSON, 'parse');
     const half = MAX_BODY / 2 - 1;
     const [event] = read(BATCH, `[${lists(half)}]`);
-    expect(event!.issues).toEqual(['the event is nested deeper than 32 levels']);
+    expect(event!.issues).toEqual(['the event nests deeper than 32 levels']);
     expect(parse).not.toHaveBeenCalled();
     parse.mockRestore();
   });
@@ -387,16 +387,16 @@ describe('The id and the source of an event', () => {
     expect(issuesOf({ [name]: 'x'.repeat(1_024) })).toEqual([]);
     expect(issuesOf({ [name]: 'x'.repeat(1_025) })).toEqual([`${name} must be 1 to 1024 characters`]);
     for (const control of ['\0', '\n', '\r', '\t', '\x1f', '\x7f', '\x80', '\x85', '\x9f'])
-      expect(issuesOf({ [name]: `a${control}b` })).toEqual([`${name} must hold no control characters`]);
+      expect(issuesOf({ [name]: `a${control}b` })).toEqual([`${name} must not contain control characters`]);
   });
 
   it('hold no lone surrogate', () => {
-    expect(issuesOf({ id: 'a\ud800' })).toEqual(['id must hold no lone surrogate']);
+    expect(issuesOf({ id: 'a\ud800' })).toEqual(['id must not contain lone surrogates']);
   });
 
   it('hold no control characters in the headers of binary mode either', () => {
-    expect(readBinary({ 'ce-id': 'a%0Ab' }).issues).toEqual(['id must hold no control characters']);
-    expect(readBinary({ 'ce-id': 'a%00b' }).issues).toEqual(['id must hold no control characters']);
+    expect(readBinary({ 'ce-id': 'a%0Ab' }).issues).toEqual(['id must not contain control characters']);
+    expect(readBinary({ 'ce-id': 'a%00b' }).issues).toEqual(['id must not contain control characters']);
   });
 });
 
@@ -455,7 +455,7 @@ describe('The headers of binary mode', () => {
   });
 
   it('must not come twice', () => {
-    expect(readBinary({ 'ce-id': ['1', '2'] }).issues[0]).toBe('ce-id is there 2 times');
+    expect(readBinary({ 'ce-id': ['1', '2'] }).issues[0]).toBe('ce-id is present 2 times');
   });
 
   it('cannot stand in for the body', () => {

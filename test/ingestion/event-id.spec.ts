@@ -42,9 +42,9 @@ describe('The id of an event', () => {
     ...[0, 9, 10, 13, 0x1f, 0x7f, 0x80, 0x85, 0x9f].map((code) => [
       `U+${code.toString(16).padStart(4, '0')}`,
       `a${String.fromCharCode(code)}b`,
-      'must hold no control characters',
+      'must not contain control characters',
     ]),
-    ['a lone surrogate', 'a\ud800b', 'must hold no lone surrogate'],
+    ['a lone surrogate', 'a\ud800b', 'must not contain lone surrogates'],
   ])('is not made of %s', (_, text, issue) => {
     expect(issueOfId(text!)).toBe(issue);
   });

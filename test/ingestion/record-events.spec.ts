@@ -269,7 +269,7 @@ describe('What is refused', () => {
 
   it.each([...OWN_TYPES])('%s, which is this service’s own', async (type) => {
     expect(await refusalOf([cloudEvent('own', type)])).toEqual([
-      `event 0: type "${type}" is this service's own and cannot be reported`,
+      `event 0: type "${type}" is reserved for this service`,
     ]);
   });
 
@@ -370,7 +370,7 @@ describe('A key that names an organization', () => {
       'acme-2',
     );
     expect(issues).toEqual(
-      OWN.map((_, index) => `event ${index}: data.organization is not this key's; it takes events of acme-2 only`),
+      OWN.map((_, index) => `event ${index}: data.organization must be this key's organization, acme-2`),
     );
   });
 
@@ -384,7 +384,7 @@ describe('A key that names an organization', () => {
     issues.forEach((issue, index) =>
       expect(issue).toMatch(
         new RegExp(
-          `^event ${index}: data.asset.type is unknown; a key of one organization takes URL, PAGE, .*, CHROME_WEB_STORE$`,
+          `^event ${index}: data.asset.type is unknown; an organization's own key may send URL, PAGE, .*, CHROME_WEB_STORE$`,
         ),
       ),
     );

@@ -118,7 +118,9 @@ describe('Refused events', () => {
     const refusals = new RejectionLog(app.pool as WatchPool);
     lines.length = 0;
     for (let n = 0; n < 100; n += 1) refusals.add('key_a', [refusalOf({ id: 'a' })]);
-    expect(lines).toEqual(['1 events refused, of key_a at last: attributes (type other); "rejected list" shows them']);
+    expect(lines).toEqual([
+      '1 events rejected, most recently from key_a: attributes (type other); "rejected list" shows them',
+    ]);
     await refusals.beforeApplicationShutdown();
     expect((await kept()).find(({ keyId }) => keyId === 'key_a')).toMatchObject({ count: 100 });
   });

@@ -58,8 +58,8 @@ describe('An upstream event of the log', () => {
   });
 
   it('cannot be read where its source or id could be those of another event', () => {
-    expect(reading(named('a\nb', 'c'))).toBe('metadata.source must hold no control characters');
-    expect(reading(named('a', 'b\nc'))).toBe('metadata.id must hold no control characters');
+    expect(reading(named('a\nb', 'c'))).toBe('metadata.source must not contain control characters');
+    expect(reading(named('a', 'b\nc'))).toBe('metadata.id must not contain control characters');
     expect(reading(named('a', 'x'.repeat(1_025)))).toBe('metadata.id must be 1 to 1024 characters');
   });
 });

@@ -271,25 +271,25 @@ export interface paths {
         /**
          * Report what happened upstream, as CloudEvents 1.0
          * @description One event as `application/cloudevents+json`, up to 1,000 as `application/cloudevents-batch+json`, or one in
-         *     binary mode: its data as `application/json`, its attributes in `ce-` headers, percent-encoded where they are not ASCII.
+         *     binary mode: its data as `application/json`, its attributes in `ce-` headers, percent-encoded unless ASCII.
          *
-         *     Each event carries the full state of the record it is about. Which state is the newest is decided by `updatedAt`
+         *     Each event carries the full state of the record it is about. The newest state is determined by `updatedAt`
          *     (`createdAt` of an entry of the status history) or `deletedAt`, never by the order of arrival, so events may be
          *     sent late, again and in any order. Answered means on disk; not answered means: send it again, nothing counts twice.
          *
-         *     `type` says what `data` is: `GET /schemas` lists the JSON Schema of each. `dataschema` may name it, and is not
+         *     `type` determines `data`: `GET /schemas` lists the JSON Schema of each. `dataschema` may name it, and is not
          *     read. Fields that no schema names are ignored and not stored; attributes that are not read refuse nothing. In place of
          *     `data`, `data_base64` may hold the same JSON in base64.
          *
          *     | limit | |
          *     | --- | --- |
          *     | events of a request | 1,000; more are 413, none is fine |
-         *     | body of a request | 8,388,608 bytes (8 MiB), unpacked where it is sent with `Content-Encoding: gzip`; more is 413 |
+         *     | body of a request | 8,388,608 bytes (8 MiB), after decompression of `Content-Encoding: gzip`; otherwise 413 |
          *     | one event | 32 levels deep, 10,000 brackets, commas and colons |
          *     | `source`, `id` | 1,024 characters each, no control characters |
          *     | brands of a report, reviews of a status entry | 50 |
-         *     | instants | from 1970 on, at most 24 hours ahead of the clock |
-         *     | any string | no U+0000, no lone surrogate |
+         *     | instants | from 1970 on, at most 24 hours in the future |
+         *     | any string | no U+0000, no lone surrogates |
          *
          *     A key of one organization sends that organization's `ReportFiled`, `ReportDeleted`, `ThreatStatusChanged`, `ThreatDeleted`, `TakedownFiled`, `TakedownStatusChanged`, `TakedownDeleted`, `AssetGrouped`, `AssetUngrouped`,
          *     of these asset types: URL, PAGE, ADDRESS, TWITTER, TELEGRAM, DISCORD, DISCORD_USER, EMAIL, FACEBOOK, INSTAGRAM, LINKEDIN, YOUTUBE, REDDIT, TIKTOK, THREADS, MEDIUM, GITHUB, BLUESKY, FARCASTER, WHATSAPP, IPFS, OPENSEA, GOOGLE_APP_STORE, APPLE_APP_STORE, CHROME_WEB_STORE. `AssetStatusChanged`, `AssetStatusChangeDeleted`, `BrandRegistered`, `BrandRemoved`, `FeatureFlagChanged`
@@ -297,7 +297,7 @@ export interface paths {
          *
          *     `GET /asyncapi.json` has the same events as AsyncAPI 3.
          *
-         *     `accepted`, `duplicates` and `rejected` add up to what was sent. The good events of a batch are kept, whatever the
+         *     `accepted`, `duplicates` and `rejected` add up to the number of events sent. The good events of a batch are kept, whatever the
          *     others are; where all are rejected the answer is 400, with the same `rejected`. `OPTIONS` with
          *     `WebHook-Request-Origin` answers the handshake of the CloudEvents WebHook specification.
          */
@@ -402,9 +402,9 @@ export interface components {
         RecordedEvents: {
             /** @description Stored on disk by this request. */
             accepted: number;
-            /** @description Known already, so nothing was changed. */
+            /** @description Already stored; nothing was changed. */
             duplicates: number;
-            /** @description Refused; the others of the batch are kept. */
+            /** @description Rejected; the other events of the batch are kept. */
             rejected: components["schemas"]["Rejection"][];
         };
         ErrorBody: {
@@ -1225,23 +1225,23 @@ export interface components {
              * @constant
              */
             specversion: "1.0";
-            /** @description With `source`, `type` and the record it says which event this is; sent again, it changes nothing. */
+            /** @description Identifies the event together with `source`, `type` and the record; a repetition has no effect. */
             id: string;
-            /** @description Where the event comes from: a URI reference (RFC 3986). */
+            /** @description The origin of the event: a URI reference (RFC 3986). */
             source: string;
             /**
              * Format: date-time
-             * @description When it happened. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description When it happened. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             time: string;
-            /** @description A JSON media type. `data` is JSON whether or not it is given. */
+            /** @description A JSON media type. `data` is JSON even without it. */
             datacontenttype?: string | null;
             /**
              * Format: uri
-             * @description Where the schema of `data` is, such as `https://HOST/schemas/ReportFiled.json`. Not read: `type` decides.
+             * @description The URL of the schema of `data`, such as `https://HOST/schemas/ReportFiled.json`. Ignored: `type` decides.
              */
             dataschema?: string | null;
-            /** @description Not read: what the event is about is in `data`. */
+            /** @description Ignored: the subject is in `data`. */
             subject?: string | null;
         };
         /**
@@ -1259,20 +1259,20 @@ export interface components {
          *     }
          */
         ReportFiled: {
-            /** @description Whose report it is. */
+            /** @description The organization that filed the report. */
             organization: string;
-            /** @description Names the report within the organization. */
+            /** @description Identifies the report within the organization. */
             reportId: string;
-            /** @description The brands it names; one that occurs twice counts once. */
+            /** @description The brands it is about; duplicates count once. */
             brands?: string[] | null;
             /**
              * Format: date-time
-             * @description When the report was filed; it is counted at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description When the report was filed; it is counted at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             updatedAt: string;
         };
@@ -1298,13 +1298,13 @@ export interface components {
          *     }
          */
         ReportDeleted: {
-            /** @description Whose report it was. */
+            /** @description The organization that filed the report. */
             organization: string;
             /** @description The report, as `ReportFiled` names it; it may not have been reported yet. */
             reportId: string;
             /**
              * Format: date-time
-             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             deletedAt: string;
         };
@@ -1336,14 +1336,14 @@ export interface components {
          *     }
          */
         ThreatStatusChanged: {
-            /** @description Whose threat it is. */
+            /** @description The organization that the threat targets. */
             organization: string;
-            /** @description Names the threat within the organization. */
+            /** @description Identifies the threat within the organization. */
             threatId: string;
-            /** @description What the threat is. */
+            /** @description The threatening asset. */
             asset: {
                 /**
-                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @description Unknown types are accepted, but not from an organization’s own key.
                  * @example URL
                  * @example PAGE
                  * @example ADDRESS
@@ -1371,7 +1371,7 @@ export interface components {
                  * @example CHROME_WEB_STORE
                  */
                 type: string;
-                /** @description The asset as it was found: an address, a link, a name. */
+                /** @description The asset as found: an address, a link, a name. */
                 content: string;
             };
             /**
@@ -1386,12 +1386,12 @@ export interface components {
             status: string;
             /**
              * Format: date-time
-             * @description When the threat was found; it is counted at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description When the threat was found; it is counted at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             updatedAt: string;
         };
@@ -1417,13 +1417,13 @@ export interface components {
          *     }
          */
         ThreatDeleted: {
-            /** @description Whose threat it was. */
+            /** @description The organization that the threat targets. */
             organization: string;
             /** @description The threat, as `ThreatStatusChanged` names it; it may not have been reported yet. */
             threatId: string;
             /**
              * Format: date-time
-             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             deletedAt: string;
         };
@@ -1456,16 +1456,16 @@ export interface components {
          *     }
          */
         TakedownFiled: {
-            /** @description Whose takedown it is. */
+            /** @description The organization that filed the takedown. */
             organization: string;
-            /** @description Names the takedown within the organization. */
+            /** @description Identifies the takedown within the organization. */
             takedownId: string;
             /** @description The brand it was filed for. */
             brand?: string | null;
-            /** @description What is to be taken down. */
+            /** @description The asset to take down. */
             asset: {
                 /**
-                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @description Unknown types are accepted, but not from an organization’s own key.
                  * @example URL
                  * @example PAGE
                  * @example ADDRESS
@@ -1493,7 +1493,7 @@ export interface components {
                  * @example CHROME_WEB_STORE
                  */
                 type: string;
-                /** @description The asset as it was found: an address, a link, a name. */
+                /** @description The asset as found: an address, a link, a name. */
                 content: string;
             };
             /**
@@ -1509,12 +1509,12 @@ export interface components {
             status: string;
             /**
              * Format: date-time
-             * @description When the takedown was filed; the organization counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description When the takedown was filed; the organization counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description Since when it has been in this state; the brand counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when it has been in this state; the brand counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             updatedAt: string;
         };
@@ -1547,16 +1547,16 @@ export interface components {
          *     }
          */
         TakedownStatusChanged: {
-            /** @description Whose takedown it is. */
+            /** @description The organization that filed the takedown. */
             organization: string;
-            /** @description Names the takedown within the organization. */
+            /** @description Identifies the takedown within the organization. */
             takedownId: string;
             /** @description The brand it was filed for. */
             brand?: string | null;
-            /** @description What is to be taken down. */
+            /** @description The asset to take down. */
             asset: {
                 /**
-                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @description Unknown types are accepted, but not from an organization’s own key.
                  * @example URL
                  * @example PAGE
                  * @example ADDRESS
@@ -1584,7 +1584,7 @@ export interface components {
                  * @example CHROME_WEB_STORE
                  */
                 type: string;
-                /** @description The asset as it was found: an address, a link, a name. */
+                /** @description The asset as found: an address, a link, a name. */
                 content: string;
             };
             /**
@@ -1600,12 +1600,12 @@ export interface components {
             status: string;
             /**
              * Format: date-time
-             * @description When the takedown was filed; the organization counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description When the takedown was filed; the organization counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description Since when it has been in this state; the brand counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when it has been in this state; the brand counts it at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             updatedAt: string;
         };
@@ -1631,13 +1631,13 @@ export interface components {
          *     }
          */
         TakedownDeleted: {
-            /** @description Whose takedown it was. */
+            /** @description The organization that filed the takedown. */
             organization: string;
             /** @description The takedown, as `TakedownFiled` names it; it may not have been reported yet. */
             takedownId: string;
             /**
              * Format: date-time
-             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             deletedAt: string;
         };
@@ -1673,12 +1673,12 @@ export interface components {
          *     }
          */
         AssetStatusChanged: {
-            /** @description Names the entry, whoever it concerns. */
+            /** @description Identifies the entry across organizations. */
             changeId: string;
-            /** @description Whose status it is. */
+            /** @description The asset that has the status. */
             asset: {
                 /**
-                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @description Unknown types are accepted, but not from an organization’s own key.
                  * @example URL
                  * @example PAGE
                  * @example ADDRESS
@@ -1706,24 +1706,24 @@ export interface components {
                  * @example CHROME_WEB_STORE
                  */
                 type: string;
-                /** @description The asset as it was found: an address, a link, a name. */
+                /** @description The asset as found: an address, a link, a name. */
                 content: string;
             };
             /**
-             * @description What the asset check answers; UNKNOWN is no opinion.
+             * @description The status that the asset check returns; UNKNOWN counts as none.
              * @enum {string}
              */
             status: "UNKNOWN" | "ALLOWED" | "BLOCKED";
             /** @description The brands the entry concerns. Of a BLOCKED entry, each counts it as one threat. */
             brandReviews: {
-                /** @description Whose brand it is. */
+                /** @description The organization that owns the brand. */
                 organization: string;
-                /** @description The brand, as `BrandRegistered` names it. */
+                /** @description The slug, as in `BrandRegistered`. */
                 brand: string;
             }[];
             /**
              * Format: date-time
-             * @description Since when the asset has had this status; it is counted at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when the asset has had this status; it is counted at this instant. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             createdAt: string;
         };
@@ -1741,7 +1741,7 @@ export interface components {
         };
         /**
          * AssetStatusChangeDeleted
-         * @description An entry of an asset's status history is gone for good: nothing restores it.
+         * @description An entry of an asset's status history was deleted permanently: nothing restores it.
          * @example {
          *       "changeId": "change-90187",
          *       "asset": {
@@ -1754,10 +1754,10 @@ export interface components {
         AssetStatusChangeDeleted: {
             /** @description The entry, as `AssetStatusChanged` names it; it may not have been reported yet. */
             changeId: string;
-            /** @description Whose status it was: the asset of the entry. */
+            /** @description The asset of the entry. */
             asset: {
                 /**
-                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @description Unknown types are accepted, but not from an organization’s own key.
                  * @example URL
                  * @example PAGE
                  * @example ADDRESS
@@ -1785,16 +1785,16 @@ export interface components {
                  * @example CHROME_WEB_STORE
                  */
                 type: string;
-                /** @description The asset as it was found: an address, a link, a name. */
+                /** @description The asset as found: an address, a link, a name. */
                 content: string;
             };
             /**
              * Format: date-time
-             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description When it was deleted. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             deletedAt: string;
         };
-        /** @description An entry of an asset's status history is gone for good: nothing restores it. */
+        /** @description An entry of an asset's status history was deleted permanently: nothing restores it. */
         AssetStatusChangeDeletedEvent: components["schemas"]["EventAttributes"] & {
             /** @constant */
             type: "AssetStatusChangeDeleted";
@@ -1817,15 +1817,15 @@ export interface components {
          *     }
          */
         BrandRegistered: {
-            /** @description Whose brand it is. */
+            /** @description The organization that owns the brand. */
             organization: string;
-            /** @description Names the brand within the organization; `brandSlug` of a query for metrics. */
+            /** @description Identifies the brand within the organization; the `brandSlug` of metrics queries. */
             brand: string;
-            /** @description The name that people read. */
+            /** @description The display name. */
             name?: string | null;
             /**
              * Format: date-time
-             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             updatedAt: string;
         };
@@ -1843,7 +1843,7 @@ export interface components {
         };
         /**
          * BrandRemoved
-         * @description A brand was removed: metrics can no longer be asked of it. A later `BrandRegistered` restores it.
+         * @description A brand was removed: its metrics are no longer available. A later `BrandRegistered` restores it.
          * @example {
          *       "organization": "acme",
          *       "brand": "old-wallet",
@@ -1852,19 +1852,19 @@ export interface components {
          *     }
          */
         BrandRemoved: {
-            /** @description Whose brand it is. */
+            /** @description The organization that owns the brand. */
             organization: string;
-            /** @description Names the brand within the organization; `brandSlug` of a query for metrics. */
+            /** @description Identifies the brand within the organization; the `brandSlug` of metrics queries. */
             brand: string;
-            /** @description The name that people read. */
+            /** @description The display name. */
             name?: string | null;
             /**
              * Format: date-time
-             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             updatedAt: string;
         };
-        /** @description A brand was removed: metrics can no longer be asked of it. A later `BrandRegistered` restores it. */
+        /** @description A brand was removed: its metrics are no longer available. A later `BrandRegistered` restores it. */
         BrandRemovedEvent: components["schemas"]["EventAttributes"] & {
             /** @constant */
             type: "BrandRemoved";
@@ -1878,7 +1878,7 @@ export interface components {
         };
         /**
          * FeatureFlagChanged
-         * @description A feature was switched on or off for an organization.
+         * @description A feature flag of an organization was turned on or off.
          * @example {
          *       "organization": "acme",
          *       "flag": "brands-metrics",
@@ -1887,19 +1887,19 @@ export interface components {
          *     }
          */
         FeatureFlagChanged: {
-            /** @description For whom. */
+            /** @description The organization. */
             organization: string;
-            /** @description Which feature; `brands-metrics` is the one that allows metrics by brand. */
+            /** @description The feature; `brands-metrics` enables metrics by brand. */
             flag: string;
             /** @description Whether it is on. */
             enabled: boolean;
             /**
              * Format: date-time
-             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when it has been in this state. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             updatedAt: string;
         };
-        /** @description A feature was switched on or off for an organization. */
+        /** @description A feature flag of an organization was turned on or off. */
         FeatureFlagChangedEvent: components["schemas"]["EventAttributes"] & {
             /** @constant */
             type: "FeatureFlagChanged";
@@ -1913,7 +1913,7 @@ export interface components {
         };
         /**
          * AssetGrouped
-         * @description An asset was put into a group; it is now in no other group of the organization.
+         * @description An asset was added to a group, and left any other group of the organization.
          * @example {
          *       "organization": "acme",
          *       "groupId": 1,
@@ -1925,14 +1925,14 @@ export interface components {
          *     }
          */
         AssetGrouped: {
-            /** @description Whose group it is. */
+            /** @description The organization that owns the group. */
             organization: string;
-            /** @description The group's number; one that does not exist yet counts once it does. */
+            /** @description The group's id. The group may be created later; the asset counts from then on. */
             groupId: number;
-            /** @description What is grouped. */
+            /** @description The grouped asset. */
             asset: {
                 /**
-                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @description Unknown types are accepted, but not from an organization’s own key.
                  * @example URL
                  * @example PAGE
                  * @example ADDRESS
@@ -1960,16 +1960,16 @@ export interface components {
                  * @example CHROME_WEB_STORE
                  */
                 type: string;
-                /** @description The asset as it was found: an address, a link, a name. */
+                /** @description The asset as found: an address, a link, a name. */
                 content: string;
             };
             /**
              * Format: date-time
-             * @description Since when it has been in this group. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when it has been in this group. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             updatedAt: string;
         };
-        /** @description An asset was put into a group; it is now in no other group of the organization. */
+        /** @description An asset was added to a group, and left any other group of the organization. */
         AssetGroupedEvent: components["schemas"]["EventAttributes"] & {
             /** @constant */
             type: "AssetGrouped";
@@ -1983,7 +1983,7 @@ export interface components {
         };
         /**
          * AssetUngrouped
-         * @description An asset was taken out of its group; it is now in no group of the organization.
+         * @description An asset was removed from its group; it is now in no group of the organization.
          * @example {
          *       "organization": "acme",
          *       "asset": {
@@ -1994,12 +1994,12 @@ export interface components {
          *     }
          */
         AssetUngrouped: {
-            /** @description Whose group it was. */
+            /** @description The organization that owned the group. */
             organization: string;
-            /** @description What is no longer grouped. */
+            /** @description The asset removed. */
             asset: {
                 /**
-                 * @description A newer type than the known ones is taken, but not from a key of one organization.
+                 * @description Unknown types are accepted, but not from an organization’s own key.
                  * @example URL
                  * @example PAGE
                  * @example ADDRESS
@@ -2027,16 +2027,16 @@ export interface components {
                  * @example CHROME_WEB_STORE
                  */
                 type: string;
-                /** @description The asset as it was found: an address, a link, a name. */
+                /** @description The asset as found: an address, a link, a name. */
                 content: string;
             };
             /**
              * Format: date-time
-             * @description Since when it has been in no group. RFC 3339 with an offset, from 1970 on, at most 24 hours ahead of the clock; cut to the millisecond.
+             * @description Since when it has been in no group. RFC 3339 with an offset, from 1970 on, at most 24 hours in the future; truncated to milliseconds.
              */
             updatedAt: string;
         };
-        /** @description An asset was taken out of its group; it is now in no group of the organization. */
+        /** @description An asset was removed from its group; it is now in no group of the organization. */
         AssetUngroupedEvent: components["schemas"]["EventAttributes"] & {
             /** @constant */
             type: "AssetUngrouped";
@@ -2048,7 +2048,7 @@ export interface components {
              */
             type: "AssetUngrouped";
         };
-        /** @description An event of any type. `type` says what `data` is. */
+        /** @description An event of any type; `type` determines `data`. */
         CloudEvent: components["schemas"]["ReportFiledEvent"] | components["schemas"]["ReportDeletedEvent"] | components["schemas"]["ThreatStatusChangedEvent"] | components["schemas"]["ThreatDeletedEvent"] | components["schemas"]["TakedownFiledEvent"] | components["schemas"]["TakedownStatusChangedEvent"] | components["schemas"]["TakedownDeletedEvent"] | components["schemas"]["AssetStatusChangedEvent"] | components["schemas"]["AssetStatusChangeDeletedEvent"] | components["schemas"]["BrandRegisteredEvent"] | components["schemas"]["BrandRemovedEvent"] | components["schemas"]["FeatureFlagChangedEvent"] | components["schemas"]["AssetGroupedEvent"] | components["schemas"]["AssetUngroupedEvent"];
         /** @description The data of an event whose type is in the header `ce-type`. */
         EventData: components["schemas"]["ReportFiled"] | components["schemas"]["ReportDeleted"] | components["schemas"]["ThreatStatusChanged"] | components["schemas"]["ThreatDeleted"] | components["schemas"]["TakedownFiled"] | components["schemas"]["TakedownStatusChanged"] | components["schemas"]["TakedownDeleted"] | components["schemas"]["AssetStatusChanged"] | components["schemas"]["AssetStatusChangeDeleted"] | components["schemas"]["BrandRegistered"] | components["schemas"]["BrandRemoved"] | components["schemas"]["FeatureFlagChanged"] | components["schemas"]["AssetGrouped"] | components["schemas"]["AssetUngrouped"];
@@ -3715,7 +3715,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What is acknowledged is on disk; the rest says why not. */
+            /** @description Acknowledged events are on disk; rejected ones have their issues. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
