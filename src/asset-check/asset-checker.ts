@@ -1,32 +1,12 @@
 import { Logger } from '@nestjs/common';
 import { parseContent, type ParsedContent } from '../assets/parse-content.js';
-import type { AssetStatus } from '../events/asset-statuses.js';
+import type { AssetCheckAnswer, SourceAnswerDto } from './asset-check.dto.js';
 import { describe, describeCode } from './message.js';
-import type { Code, Mode, Reason } from './opinion.js';
+import type { Code } from './opinion.js';
 import { MAX_AT_ONCE } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources.js';
 import { decide, type SourceOpinion } from './verdict.js';
-
-export interface SourceAnswer {
-  readonly source: string;
-  readonly status: AssetStatus;
-  readonly mode: Mode;
-  readonly reason?: Reason;
-  readonly match?: string;
-}
-
-export interface Answer {
-  readonly status: AssetStatus;
-  /** The source that decided; our own if none did. */
-  readonly source: string;
-  readonly reason?: Reason;
-  readonly sources: readonly SourceAnswer[];
-  readonly message: string;
-  /** Absent with `parse-error`. */
-  readonly asset?: { readonly type: string; readonly content: string };
-  readonly code?: Code;
-}
 
 /** The longest a batch waits for lookups, unless a single check may wait longer. ms */
 const MAX_BUDGET_MS = 30_000;
@@ -38,7 +18,7 @@ export class AssetChecker {
   /** Reused, so that a check makes no garbage. */
   private readonly hashes = new SuffixHashes();
   private readonly own: string;
-  private readonly silent: readonly SourceAnswer[];
+  private readonly silent: readonly SourceAnswerDto[];
 
   constructor(
     private readonly sources: readonly Source[],
@@ -46,7 +26,7 @@ export class AssetChecker {
     readonly budgetMs: number,
   ) {
     this.own = sources.find(({ of }) => of.kind === 'own')!.id;
-    this.silent = sources.map(({ id, mode }): SourceAnswer => ({ source: id, status: 'UNKNOWN', mode }));
+    this.silent = sources.map(({ id, mode }): SourceAnswerDto => ({ source: id, status: 'UNKNOWN', mode }));
   }
 
   /**
@@ -66,8 +46,8 @@ export class AssetChecker {
    * Synchronous unless a lookup has to be awaited. Never throws or rejects.
    * @param deadline `performance.now()` until which lookups may take
    */
-  check(content: string, deadline = performance.now() + this.budgetMs): Answer | Promise<Answer> {
-    let asset: Answer['asset'];
+  check(content: string, deadline = performance.now() + this.budgetMs): AssetCheckAnswer | Promise<AssetCheckAnswer> {
+    let asset: AssetCheckAnswer['asset'];
     try {
       const read = parseContent(content);
       if (read.code === 'parse-error') return this.refusal(read.code, content);
@@ -87,11 +67,11 @@ export class AssetChecker {
   }
 
   /** The answer to content that would be invalid as a request of its own. */
-  get unreadable(): Answer {
+  get unreadable(): AssetCheckAnswer {
     return this.refusal('parse-error', undefined);
   }
 
-  private refusal(code: Code, content: string | undefined, asset?: Answer['asset']): Answer {
+  private refusal(code: Code, content: string | undefined, asset?: AssetCheckAnswer['asset']): AssetCheckAnswer {
     return {
       status: 'UNKNOWN',
       source: this.own,
@@ -103,7 +83,7 @@ export class AssetChecker {
     };
   }
 
-  private answer(content: string, reading: ParsedContent, voices: readonly SourceOpinion[]): Answer {
+  private answer(content: string, reading: ParsedContent, voices: readonly SourceOpinion[]): AssetCheckAnswer {
     const verdict = decide(voices);
     return {
       status: verdict.status,
@@ -121,7 +101,7 @@ export class AssetChecker {
     };
   }
 
-  private failed(error: unknown, content: string, asset: Answer['asset']): Answer {
+  private failed(error: unknown, content: string, asset: AssetCheckAnswer['asset']): AssetCheckAnswer {
     this.logger.error('An asset check failed', error instanceof Error ? error.stack : error);
     return this.refusal('internal-error', content, asset);
   }

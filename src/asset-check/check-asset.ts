@@ -1,7 +1,8 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { type Answer, AssetChecker } from './asset-checker.js';
+import type { AssetCheckAnswer } from './asset-check.dto.js';
+import { AssetChecker } from './asset-checker.js';
 
-export class CheckAsset extends Query<Answer> {
+export class CheckAsset extends Query<AssetCheckAnswer> {
   constructor(readonly content: string) {
     super();
   }
@@ -11,7 +12,7 @@ export class CheckAsset extends Query<Answer> {
 export class CheckAssetHandler implements IQueryHandler<CheckAsset> {
   constructor(private readonly assetCheck: AssetChecker) {}
 
-  async execute({ content }: CheckAsset): Promise<Answer> {
+  async execute({ content }: CheckAsset): Promise<AssetCheckAnswer> {
     return this.assetCheck.check(content);
   }
 }

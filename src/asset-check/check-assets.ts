@@ -1,24 +1,10 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { type Answer, AssetChecker } from './asset-checker.js';
+import type { AssetCheckAnswer, BulkAssetCheckAnswer } from './asset-check.dto.js';
+import { AssetChecker } from './asset-checker.js';
 import { contentIssue } from '../assets/content-issue.js';
 import { TimeSlices, type Work } from '../cooperative/time-slices.js';
 
-export interface Answers {
-  /** In the order of the contents. */
-  readonly results: readonly Answer[];
-  /** The first four counts add up to the number of contents. */
-  readonly summary: {
-    readonly blocked: number;
-    readonly allowed: number;
-    readonly unknown: number;
-    /** Results with a code. */
-    readonly errored: number;
-    /** Results to which an enabled source that supports the type did not contribute. */
-    readonly incomplete: number;
-  };
-}
-
-export class CheckAssets extends Query<Answers> {
+export class CheckAssets extends Query<BulkAssetCheckAnswer> {
   constructor(
     readonly contents: readonly unknown[],
     /** Callers on different lanes take turns. */
@@ -36,7 +22,7 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
   ) {}
 
   /** All contents share one budget, which grows with their number. */
-  async execute({ contents, lane }: CheckAssets): Promise<Answers> {
+  async execute({ contents, lane }: CheckAssets): Promise<BulkAssetCheckAnswer> {
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
     const results = await Promise.all(await this.slices.run(lane, this.ask(contents, deadline)));
     const summary = { blocked: 0, allowed: 0, unknown: 0, errored: 0, incomplete: 0 };
@@ -50,8 +36,8 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
     return { results, summary };
   }
 
-  private *ask(contents: readonly unknown[], deadline: number): Work<Promise<Answer>[]> {
-    const asked: Promise<Answer>[] = [];
+  private *ask(contents: readonly unknown[], deadline: number): Work<Promise<AssetCheckAnswer>[]> {
+    const asked: Promise<AssetCheckAnswer>[] = [];
     for (const content of contents) {
       const { assetCheck } = this;
       const answer =

@@ -1,45 +1,20 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { parseContent, type ParsedContent } from '../assets/parse-content.js';
-import type { AssetStatus } from '../events/asset-statuses.js';
 import { formatInstant } from '../events/instant.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { lookupText } from './lists/match-list.js';
 import type { ListSource } from './lists/list-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
-import { type Code, type Mode, NOT_ASKED, type Opinion, type Reason } from './opinion.js';
+import type { AssetHistoryAnswer, ListedSince } from './asset-check.dto.js';
+import { type Mode, NOT_ASKED, type Opinion } from './opinion.js';
 import { SourceRefresh } from './source-watch.js';
 import { StatusEntries } from './status-entries.js';
 
 /** The history is cut off here. */
 export const MAX_ENTRIES = 100;
 
-export interface PastStatus {
-  readonly status: AssetStatus;
-  readonly from: string;
-  readonly brands: readonly string[];
-  readonly match: string;
-}
-
-export interface ListedSince {
-  readonly source: string;
-  readonly mode: Mode;
-  readonly status: AssetStatus;
-  readonly reason?: Reason;
-  readonly match?: string;
-  readonly seenSince?: string;
-  readonly watchedSince?: string;
-}
-
-export interface AssetHistory {
-  readonly asset?: { readonly type: string; readonly content: string };
-  readonly code?: Code;
-  readonly statuses: readonly PastStatus[];
-  readonly hasMore: boolean;
-  readonly lists: readonly ListedSince[];
-}
-
 /** Since when this service's own statuses and each list have known an asset. */
-export class GetAssetHistory extends Query<AssetHistory> {
+export class GetAssetHistory extends Query<AssetHistoryAnswer> {
   constructor(
     /** Only this organization's brands are named. */
     readonly organization: string,
@@ -64,7 +39,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
   ) {}
 
   /** @throws Unavailable if the log or the database cannot be reached */
-  async execute({ organization, content }: GetAssetHistory): Promise<AssetHistory> {
+  async execute({ organization, content }: GetAssetHistory): Promise<AssetHistoryAnswer> {
     const { reading, code, internal } = { internal: undefined, ...parseContent(content) };
     const asset = reading ?? internal;
     const understood = asset && { asset: { type: asset.type, content: asset.name } };

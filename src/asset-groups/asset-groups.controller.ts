@@ -112,12 +112,11 @@ export class AssetGroupsController {
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto })
   @ApiFailure(404, NO_SUCH_GROUP)
-  async deleteAssetGroup(
+  deleteAssetGroup(
     @Organization() organization: string,
     @Param('id') id: string,
     @RequestOrigin() origin: Origin,
   ): Promise<DeletedAssetGroupDto> {
-    const deleted = await this.commands.execute(new DeleteAssetGroup(organization, groupIdOf(id), origin));
-    return { success: true, ...deleted };
+    return this.commands.execute(new DeleteAssetGroup(organization, groupIdOf(id), origin));
   }
 }

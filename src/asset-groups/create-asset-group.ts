@@ -3,14 +3,10 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Invalid } from '../errors.js';
 import type { IdempotentRequest } from '../events/asset-groups.js';
 import type { Origin } from '../http/access/origin.js';
+import type { NamedAssetGroupDto } from './asset-groups.dto.js';
 import { CommandQueue } from './command-queue.js';
 
-export interface NamedAssetGroup {
-  readonly id: number;
-  readonly name: string;
-}
-
-export interface CreatedAssetGroup extends NamedAssetGroup {
+export interface CreatedAssetGroup extends NamedAssetGroupDto {
   /** Whether this repeats the first response to the same `Idempotency-Key`. */
   readonly replayed: boolean;
 }

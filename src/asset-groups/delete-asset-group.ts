@@ -1,14 +1,9 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Origin } from '../http/access/origin.js';
+import type { DeletedAssetGroupDto } from './asset-groups.dto.js';
 import { CommandQueue } from './command-queue.js';
 
-export interface DeletedAssetGroup {
-  readonly id: number;
-  /** Assets it contained, according to the read model. */
-  readonly unassignedAssetCount: number;
-}
-
-export class DeleteAssetGroup extends Command<DeletedAssetGroup> {
+export class DeleteAssetGroup extends Command<DeletedAssetGroupDto> {
   constructor(
     readonly organization: string,
     readonly groupId: number,
@@ -22,8 +17,8 @@ export class DeleteAssetGroup extends Command<DeletedAssetGroup> {
 export class DeleteAssetGroupHandler implements ICommandHandler<DeleteAssetGroup> {
   constructor(private readonly queue: CommandQueue) {}
 
-  async execute({ organization, groupId, origin }: DeleteAssetGroup): Promise<DeletedAssetGroup> {
+  async execute({ organization, groupId, origin }: DeleteAssetGroup): Promise<DeletedAssetGroupDto> {
     const { assets } = await this.queue.execute({ type: 'DeleteAssetGroup', organization, groupId }, origin);
-    return { id: groupId, unassignedAssetCount: assets };
+    return { success: true, id: groupId, unassignedAssetCount: assets };
   }
 }

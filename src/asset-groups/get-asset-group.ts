@@ -2,17 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { EventLog } from '../event-log/event-log.js';
+import type { ListedAssetGroupDto } from './asset-groups.dto.js';
 import { groupNotFound } from './group-id.js';
 import { FIND_GROUP } from './statements.js';
 import { readTail } from './tail.js';
 
-export interface CountedAssetGroup {
-  readonly id: number;
-  readonly name: string;
-  readonly assetCount: number;
-}
-
-export class GetAssetGroup extends Query<CountedAssetGroup> {
+export class GetAssetGroup extends Query<ListedAssetGroupDto> {
   constructor(
     readonly organization: string,
     readonly groupId: number,
@@ -39,14 +34,14 @@ export class GroupFinder {
   ) {}
 
   /** @throws NotFound if the organization has no such group */
-  async get(organization: string, groupId: number): Promise<CountedAssetGroup> {
+  async get(organization: string, groupId: number): Promise<ListedAssetGroupDto> {
     const group = await this.find(organization, groupId);
     if (!group) throw groupNotFound();
     return group;
   }
 
   /** @returns undefined if the organization has no such group */
-  async find(organization: string, groupId: number): Promise<CountedAssetGroup | undefined> {
+  async find(organization: string, groupId: number): Promise<ListedAssetGroupDto | undefined> {
     const model = await this.readModel(organization, groupId);
     const { nameById } = (await readTail(this.log, organization, model.revision)).groups;
     const name = nameById.has(groupId) ? nameById.get(groupId) : model.name;
@@ -67,7 +62,7 @@ export class GroupFinder {
 export class GetAssetGroupHandler implements IQueryHandler<GetAssetGroup> {
   constructor(private readonly groups: GroupFinder) {}
 
-  execute({ organization, groupId }: GetAssetGroup): Promise<CountedAssetGroup> {
+  execute({ organization, groupId }: GetAssetGroup): Promise<ListedAssetGroupDto> {
     return this.groups.get(organization, groupId);
   }
 }

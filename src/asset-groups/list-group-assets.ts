@@ -8,20 +8,10 @@ import { formatInstant } from '../events/instant.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { compiled } from '../read-models/compiled.js';
 import { GroupFinder } from './get-asset-group.js';
+import type { GroupAssetPageDto } from './group-assets.dto.js';
 import { cursorAfter, readCursor } from './member-cursor.js';
 
-export interface GroupAsset extends Asset {
-  /** ISO 8601, UTC. */
-  readonly since: string;
-}
-
-export interface GroupAssetPage {
-  readonly assets: GroupAsset[];
-  /** Absent on the last page. */
-  readonly nextCursor?: string;
-}
-
-export class ListGroupAssets extends Query<GroupAssetPage> {
+export class ListGroupAssets extends Query<GroupAssetPageDto> {
   constructor(
     readonly organization: string,
     readonly groupId: number,
@@ -67,7 +57,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
    * @throws NotFound if the organization has no such group
    * @throws Unavailable if the log or the database is unavailable
    */
-  async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<GroupAssetPage> {
+  async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<GroupAssetPageDto> {
     const after = cursor === undefined ? '' : readCursor(cursor, groupId);
     try {
       await this.groups.get(organization, groupId);

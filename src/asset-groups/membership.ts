@@ -4,6 +4,7 @@ import { contentIssue } from '../assets/content-issue.js';
 import { parseContent } from '../assets/parse-content.js';
 import { type EventOf, parseEvent } from '../events/event.js';
 import { LATEST } from '../events/instant.js';
+import type { MembershipItemDto } from './group-assets.dto.js';
 
 export const MEMBERSHIP_RESULTS = ['added', 'moved', 'removed', 'unchanged', 'error'] as const;
 export type MembershipResult = (typeof MEMBERSHIP_RESULTS)[number];
@@ -11,16 +12,7 @@ export const MEMBERSHIP_REASONS = ['parse-error', 'internal-scheme', 'internal-e
 export type MembershipReason = (typeof MEMBERSHIP_REASONS)[number];
 
 /** The result for one content. */
-export interface MembershipItem {
-  readonly result: MembershipResult;
-  /** Absent with `parse-error`. */
-  readonly asset?: Asset;
-  readonly movedFrom?: number;
-  /** With `error`. */
-  readonly reason?: MembershipReason;
-  /** With `error`: the reason for people. */
-  readonly message?: string;
-}
+export type MembershipItem = Readonly<MembershipItemDto>;
 
 /** A parsed content: an asset that can be grouped, or why it cannot. */
 export type ReadContent =

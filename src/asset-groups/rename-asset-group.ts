@@ -1,9 +1,9 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { Origin } from '../http/access/origin.js';
+import type { NamedAssetGroupDto } from './asset-groups.dto.js';
 import { CommandQueue } from './command-queue.js';
-import type { NamedAssetGroup } from './create-asset-group.js';
 
-export class RenameAssetGroup extends Command<NamedAssetGroup> {
+export class RenameAssetGroup extends Command<NamedAssetGroupDto> {
   constructor(
     readonly organization: string,
     readonly groupId: number,
@@ -18,7 +18,7 @@ export class RenameAssetGroup extends Command<NamedAssetGroup> {
 export class RenameAssetGroupHandler implements ICommandHandler<RenameAssetGroup> {
   constructor(private readonly queue: CommandQueue) {}
 
-  async execute({ organization, groupId, name, origin }: RenameAssetGroup): Promise<NamedAssetGroup> {
+  async execute({ organization, groupId, name, origin }: RenameAssetGroup): Promise<NamedAssetGroupDto> {
     await this.queue.execute({ type: 'RenameAssetGroup', organization, groupId, name }, origin);
     return { id: groupId, name };
   }

@@ -1,5 +1,13 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import {
+  ApiExtraModels,
+  ApiHeader,
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiResponse,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import { ErrorBody } from '../http/errors/error-body.dto.js';
 
 const HEADERS = {
   'X-As-Of': {
@@ -39,4 +47,5 @@ export const ApiCounted = (type: Type, others: Readonly<Record<string, string>> 
       },
     }),
     ApiResponse({ status: 304, description: 'The content is unchanged.', headers: HEADERS }),
+    ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody }),
   );

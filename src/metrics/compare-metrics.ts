@@ -4,18 +4,10 @@ import { COMPARISON, comparisonValues, type CountedTwice, totalsOf } from './com
 import type { ComparedMetrics, Comparison } from './comparison.dto.js';
 import { type Earlier, earlierRange } from './earlier-range.js';
 import type { Totals } from './metrics.dto.js';
-import { MetricsQueries } from './metrics-queries.js';
+import { type AsOf, MetricsQueries } from './metrics-queries.js';
 import type { AskedRange, Range } from './range.js';
 
-export interface ComparisonAsOf {
-  readonly comparison: Comparison;
-  /** Everything acknowledged before this instant (ms) is counted. */
-  readonly asOf: number;
-  /** Instants (ms) in the answer that only reflect the time of the request. */
-  readonly clock: readonly number[];
-}
-
-export class CompareMetrics extends Query<ComparisonAsOf> {
+export class CompareMetrics extends Query<AsOf<Comparison>> {
   constructor(
     readonly organization: string,
     readonly range: AskedRange,
@@ -45,7 +37,7 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
    * @throws as `MetricsQueries.run`
    * @throws Invalid if the earlier window would begin before year 1
    */
-  execute(query: CompareMetrics): Promise<ComparisonAsOf> {
+  execute(query: CompareMetrics): Promise<AsOf<Comparison>> {
     const { organization, brand } = query;
     return this.queries.run(query, async (count, range) => {
       const before = earlierRange(range, query.earlier);
@@ -53,7 +45,7 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
       const counted = await count<CountedTwice>({ ...COMPARISON, values });
       const [current, earlier] = [totalsOf(counted.current), totalsOf(counted.earlier)];
       return {
-        comparison: {
+        answer: {
           with: query.earlier,
           current: compared(range, current),
           earlier: compared(before, earlier),

@@ -4,17 +4,11 @@ import { formatDay } from '../events/instant.js';
 import { MEASURE } from '../read-models/measure.js';
 import { COUNT, type Counted, countValues, edgeDays, MAX_DAYS, MAX_TYPES, TOO_MANY } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
-import { MetricsQueries } from './metrics-queries.js';
+import { type AsOf, MetricsQueries } from './metrics-queries.js';
 import type { AskedRange, Range } from './range.js';
 import { toTotals } from './totals.js';
 
-export interface MetricsAsOf {
-  readonly metrics: Metrics;
-  /** Everything acknowledged before this instant (ms) is counted. */
-  readonly asOf: number;
-}
-
-export class GetMetrics extends Query<MetricsAsOf> {
+export class GetMetrics extends Query<AsOf<Metrics>> {
   constructor(
     readonly organization: string,
     readonly range: AskedRange,
@@ -85,11 +79,11 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
    * @throws as `MetricsQueries.run`
    * @throws Unprocessable if the range has more days or asset types than an answer holds
    */
-  execute(query: GetMetrics): Promise<MetricsAsOf> {
+  execute(query: GetMetrics): Promise<AsOf<Metrics>> {
     const { organization, brand } = query;
     return this.queries.run(query, async (count, range) => {
       const counted = await count<Counted>({ ...COUNT, values: countValues(organization, brand ?? '', range) });
-      return { metrics: toMetrics(counted, range), asOf: counted.asOf ?? 0 };
+      return { answer: toMetrics(counted, range), asOf: counted.asOf ?? 0 };
     });
   }
 }

@@ -3,18 +3,12 @@ import { Unprocessable } from '../errors.js';
 import { MEASURE } from '../read-models/measure.js';
 import { OUTCOME } from '../read-models/takedown-outcome.js';
 import { MAX_TYPES, TOO_MANY } from './count-sql.js';
-import { MetricsQueries } from './metrics-queries.js';
+import { type AsOf, MetricsQueries } from './metrics-queries.js';
 import type { AskedRange } from './range.js';
 import { type CountedTakedowns, takedownStatistics, type Times } from './takedown-statistics-sql.js';
 import type { TakedownStatistics, TakedownTimes } from './takedown-statistics.dto.js';
 
-export interface TakedownStatisticsAsOf {
-  readonly statistics: TakedownStatistics;
-  /** Everything acknowledged before this instant (ms) is counted. */
-  readonly asOf: number;
-}
-
-export class GetTakedownStatistics extends Query<TakedownStatisticsAsOf> {
+export class GetTakedownStatistics extends Query<AsOf<TakedownStatistics>> {
   constructor(
     readonly organization: string,
     readonly range: AskedRange,
@@ -63,10 +57,10 @@ export class GetTakedownStatisticsHandler implements IQueryHandler<GetTakedownSt
    * @throws as `MetricsQueries.run`
    * @throws Unprocessable if there are more asset types than an answer holds
    */
-  execute(query: GetTakedownStatistics): Promise<TakedownStatisticsAsOf> {
+  execute(query: GetTakedownStatistics): Promise<AsOf<TakedownStatistics>> {
     return this.queries.run(query, async (count, range) => {
       const counted = await count<CountedTakedowns>(takedownStatistics(query.organization, query.brand, range));
-      return { statistics: toStatistics(counted), asOf: counted.asOf ?? 0 };
+      return { answer: toStatistics(counted), asOf: counted.asOf ?? 0 };
     });
   }
 }

@@ -1,20 +1,12 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { TimeSlices } from '../cooperative/time-slices.js';
-import { MetricsQueries } from './metrics-queries.js';
+import { type AsOf, MetricsQueries } from './metrics-queries.js';
 import type { AskedRange } from './range.js';
 import { type CountedTimeline, type Interval, timelineStatement } from './timeline-sql.js';
 import type { Timeline } from './timeline.dto.js';
 import { toTimeline } from './timeline.js';
 
-export interface TimelineAsOf {
-  readonly timeline: Timeline;
-  /** Everything acknowledged before this instant (ms) is counted. */
-  readonly asOf: number;
-  /** Instants (ms) in the answer that only reflect the time of the request. */
-  readonly clock: readonly number[];
-}
-
-export class GetTimeline extends Query<TimelineAsOf> {
+export class GetTimeline extends Query<AsOf<Timeline>> {
   constructor(
     readonly organization: string,
     readonly range: AskedRange,
@@ -36,12 +28,12 @@ export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
    * @throws as `MetricsQueries.run`
    * @throws Invalid if there are too many points, Unprocessable if they have too many types
    */
-  execute(query: GetTimeline): Promise<TimelineAsOf> {
+  execute(query: GetTimeline): Promise<AsOf<Timeline>> {
     const { organization, brand, interval } = query;
     return this.queries.run(query, async (count, range, now) => {
       const counted = await count<CountedTimeline>(timelineStatement(organization, brand ?? '', range, interval, now));
       const timeline = await this.slices.run(organization, toTimeline(counted, range, interval, now));
-      return { timeline, asOf: counted.asOf ?? 0, clock: [now] };
+      return { answer: timeline, asOf: counted.asOf ?? 0, clock: [now] };
     });
   }
 }

@@ -17,6 +17,15 @@ export interface MetricsQuery {
   readonly brand: string | undefined;
 }
 
+/** An answer, all of one snapshot. */
+export interface AsOf<Answer> {
+  readonly answer: Answer;
+  /** Everything acknowledged before this instant (ms) is counted. */
+  readonly asOf: number;
+  /** Instants (ms) in the answer that only reflect the time of the request, and so do not count as content. */
+  readonly clock?: readonly number[];
+}
+
 /** Runs a query's single statement, and so its single snapshot. */
 export type Count = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row>;
 

@@ -1,41 +1,136 @@
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import { QueryBus } from '@nestjs/cqrs';
-import { ApiNotFoundResponse, ApiOperation, ApiTags, ApiUnprocessableEntityResponse } from '@nestjs/swagger';
+import { type Query as MetricsQuery, QueryBus } from '@nestjs/cqrs';
+import { ApiOperation, ApiTags, ApiUnprocessableEntityResponse } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { TimeSlices } from '../cooperative/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
+import { preferredType } from '../http/accept.js';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { ApiCounted } from './api-counted.js';
+import { CompareMetrics } from './compare-metrics.js';
+import { Comparison, ComparisonRequest } from './comparison.dto.js';
 import { MAX_DAYS, MAX_TYPES } from './count-sql.js';
+import { CSV } from './csv.js';
 import { GetMetrics } from './get-metrics.js';
+import { GetTakedownStatistics } from './get-takedown-statistics.js';
+import { GetTimeline } from './get-timeline.js';
 import { Metrics, MetricsRequest } from './metrics.dto.js';
+import type { AsOf } from './metrics-queries.js';
 import { readRange } from './range.js';
 import { JSON_TYPE, sendCounted } from './send-counted.js';
+import { TakedownStatistics } from './takedown-statistics.dto.js';
+import { timelineCsv } from './timeline-csv.js';
+import { timelineJson } from './timeline-json.js';
+import { MAX_CELLS, MAX_POINTS } from './timeline-sql.js';
+import { Timeline, TimelineRequest } from './timeline.dto.js';
+
+const CSV_EXAMPLE =
+  'start,end,reports,newThreats,threatsWatchlisted,takedownsFiled,takedownsCompleted,byType.TWITTER,byType.URL\r\n' +
+  '2026-01-05T00:00:00.000Z,2026-01-11T23:59:59.999Z,57,1204,31,112,98,104,1100\r\n';
 
 @ApiTags('Metrics')
-@Controller('v2/organization/metrics')
+@Controller('v2/organization')
 export class MetricsController {
-  constructor(private readonly queries: QueryBus) {}
+  constructor(
+    private readonly queries: QueryBus,
+    private readonly slices: TimeSlices,
+  ) {}
 
-  @Get()
+  @Get('metrics')
   @Access({ scope: 'read' })
   @ApiOperation({
     summary: 'Reports, blocked threats, watchlist and takedowns of the organization or one of its brands',
   })
   @ApiCounted(Metrics)
-  @ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })
   @ApiUnprocessableEntityResponse({
     description: `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`,
     type: ErrorBody,
   })
-  async getMetrics(
+  getMetrics(
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug }: MetricsRequest,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string | undefined> {
     const query = new GetMetrics(organization, readRange(startDate, endDate), brandSlug);
-    const { metrics, asOf } = await this.queries.execute(query);
-    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(metrics), asOf }, request, reply);
+    return this.answer(query, request, reply);
+  }
+
+  @Get('metrics/timeline')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'The metrics by day, week, month, quarter or year',
+    description:
+      `The points add up to the metrics of the same range. At most ${MAX_POINTS} of them, otherwise 400. With ` +
+      '`Accept: text/csv` the answer is a table (RFC 4180): a line per point, and a column `byType.TYPE` per ' +
+      'asset type with a blocked threat.',
+  })
+  @ApiCounted(Timeline, { 'text/csv': CSV_EXAMPLE })
+  @ApiUnprocessableEntityResponse({
+    description: `The points have more than ${MAX_CELLS} counts by type in total.`,
+    type: ErrorBody,
+  })
+  async getTimeline(
+    @Organization() organization: string,
+    @Query() { startDate, endDate, brandSlug, interval = 'day' }: TimelineRequest,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string | undefined> {
+    const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval);
+    const { answer: timeline, ...moment } = await this.queries.execute(query);
+    void reply.header('vary', 'X-API-KEY, Accept');
+    const isCsv = preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv';
+    const text = await this.slices.run(organization, isCsv ? timelineCsv(timeline) : timelineJson(timeline));
+    return sendCounted({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, request, reply);
+  }
+
+  @Get('metrics/comparison')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'The metrics of a window compared with those of an earlier one',
+    description: 'Both are of one snapshot and exact to the millisecond; with difference and ratio per metric.',
+  })
+  @ApiCounted(Comparison)
+  compareMetrics(
+    @Organization() organization: string,
+    @Query() { startDate, endDate, brandSlug, with: earlier = 'previous' }: ComparisonRequest,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string | undefined> {
+    const query = new CompareMetrics(organization, readRange(startDate, endDate), brandSlug, earlier);
+    return this.answer(query, request, reply);
+  }
+
+  @Get('takedowns/statistics')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'Outcomes of takedowns, and how long they took',
+    description:
+      'Outcomes are of the takedowns filed in the window (`takedownsFiled` in the metrics); times are of ' +
+      'those completed in it.',
+  })
+  @ApiCounted(TakedownStatistics)
+  @ApiUnprocessableEntityResponse({
+    description: `Takedowns of more than ${MAX_TYPES} asset types were completed in the range.`,
+    type: ErrorBody,
+  })
+  getTakedownStatistics(
+    @Organization() organization: string,
+    @Query() { startDate, endDate, brandSlug }: MetricsRequest,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string | undefined> {
+    const query = new GetTakedownStatistics(organization, readRange(startDate, endDate), brandSlug);
+    return this.answer(query, request, reply);
+  }
+
+  private async answer(
+    query: MetricsQuery<AsOf<object>>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<string | undefined> {
+    const { answer, ...moment } = await this.queries.execute(query);
+    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(answer), ...moment }, request, reply);
   }
 }

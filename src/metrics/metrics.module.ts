@@ -2,18 +2,15 @@ import { Module } from '@nestjs/common';
 import { OpsModule } from '../http/ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { CompareMetricsHandler } from './compare-metrics.js';
-import { ComparisonController } from './comparison.controller.js';
 import { GetMetricsHandler } from './get-metrics.js';
 import { GetTakedownStatisticsHandler } from './get-takedown-statistics.js';
 import { GetTimelineHandler } from './get-timeline.js';
 import { MetricsQueries } from './metrics-queries.js';
 import { MetricsController } from './metrics.controller.js';
-import { TakedownStatisticsController } from './takedown-statistics.controller.js';
-import { TimelineController } from './timeline.controller.js';
 
 @Module({
   imports: [ReadModelsModule, OpsModule],
-  controllers: [MetricsController, TimelineController, ComparisonController, TakedownStatisticsController],
+  controllers: [MetricsController],
   providers: [
     MetricsQueries,
     GetMetricsHandler,

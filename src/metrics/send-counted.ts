@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { formatInstant } from '../events/instant.js';
 import { entityTag, isKnown } from '../http/entity-tag.js';
+import type { AsOf } from './metrics-queries.js';
 
 /** A client keeps an answer and revalidates it, which is cheap if nothing was counted since. */
 const CACHE_CONTROL = 'private, max-age=0, must-revalidate';
@@ -8,13 +9,9 @@ const CACHE_CONTROL = 'private, max-age=0, must-revalidate';
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** An answer as text. */
-export interface CountedText {
+interface CountedText extends Omit<AsOf<never>, 'answer'> {
   readonly type: string;
   readonly text: string;
-  /** Everything acknowledged before this instant (ms) is counted. */
-  readonly asOf: number;
-  /** Instants (ms) in the text that only reflect the time of the request, and so do not count as content. */
-  readonly clock?: readonly number[];
 }
 
 /** Answers a metrics route: the text with its as-of instant and tag, or a 304 if the client has the same content. */

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Logger } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Answer, AssetChecker } from '../../src/asset-check/asset-checker.js';
+import type { AssetCheckAnswer } from '../../src/asset-check/asset-check.dto.js';
+import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { ListSource } from '../../src/asset-check/lists/list-source.js';
 import type { Source } from '../../src/asset-check/sources.js';
@@ -34,8 +35,8 @@ describe('a check', () => {
     return { id, mode: 'ENABLED', appeal, of: { kind: 'list', list: source } };
   };
 
-  const answerOf = (sources: readonly Source[], content: string): Answer =>
-    new AssetChecker(sources, 100).check(content) as Answer;
+  const answerOf = (sources: readonly Source[], content: string): AssetCheckAnswer =>
+    new AssetChecker(sources, 100).check(content) as AssetCheckAnswer;
 
   beforeAll(async () => {
     Logger.overrideLogger(false);

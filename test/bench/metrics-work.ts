@@ -2,7 +2,8 @@ import { type Database } from './database.js';
 import { DAYS, fillFacts, FIRST_DAY, LARGEST, ORGANIZATIONS, PLAIN_FACTS } from './facts.js';
 import { amount, type Bench } from './goal.js';
 import { MS_PER_DAY } from '../../src/events/instant.js';
-import { GetMetrics, GetMetricsHandler, type MetricsAsOf } from '../../src/metrics/get-metrics.js';
+import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import type { Metrics } from '../../src/metrics/metrics.dto.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import type { Range } from '../../src/metrics/range.js';
 import { MEASURE } from '../../src/read-models/measure.js';
@@ -33,8 +34,8 @@ export const filled = (bench: Bench, facts: number, organizations = ORGANIZATION
 /** The service's own query, as its controller asks for it. */
 export const askService = ({ pool }: Database) => {
   const handler = new GetMetricsHandler(new MetricsQueries(pool));
-  return async (range: Range, organization = LARGEST): Promise<MetricsAsOf['metrics']> =>
-    (await handler.execute(new GetMetrics(organization, range, undefined))).metrics;
+  return async (range: Range, organization = LARGEST): Promise<Metrics> =>
+    (await handler.execute(new GetMetrics(organization, range, undefined))).answer;
 };
 
 /** How it is done without a rollup: one pass over the covering index; what it finds is grouped again, twice. */
@@ -64,7 +65,7 @@ export interface PlainCount {
   readonly days: [number, number][] | null;
 }
 
-export const plainMetrics = ({ totals, types, days }: PlainCount): MetricsAsOf['metrics'] => {
+export const plainMetrics = ({ totals, types, days }: PlainCount): Metrics => {
   const total = new Map(totals);
   const blocked = new Map(types);
   const of = (...names: string[]): number => names.reduce((sum, name) => sum + (blocked.get(name) ?? 0), 0);
@@ -91,7 +92,7 @@ export const plainMetrics = ({ totals, types, days }: PlainCount): MetricsAsOf['
 
 export const askPlain =
   ({ pool }: Database) =>
-  async ({ from, to }: Range, organization = LARGEST): Promise<MetricsAsOf['metrics']> => {
+  async ({ from, to }: Range, organization = LARGEST): Promise<Metrics> => {
     const { rows } = await pool.query<PlainCount>({ ...PLAIN_COUNT, values: [organization, '', from, to] });
     return plainMetrics(rows[0]!);
   };

@@ -56,7 +56,7 @@ describe('the projections behind the metrics', () => {
 
   const ask = async ({ organization, brand, from, to }: Query) => {
     const handler = new GetMetricsHandler(new MetricsQueries(database.pool));
-    return (await handler.execute(new GetMetrics(organization, { from, to }, brand))).metrics;
+    return (await handler.execute(new GetMetrics(organization, { from, to }, brand))).answer;
   };
 
   /** Undefined where it would have too many points. */
@@ -66,7 +66,7 @@ describe('the projections behind the metrics', () => {
   ): Promise<Timeline | undefined> => {
     const handler = new GetTimelineHandler(new MetricsQueries(database.pool), new TimeSlices());
     try {
-      return (await handler.execute(new GetTimeline(organization, { from, to }, brand, interval))).timeline;
+      return (await handler.execute(new GetTimeline(organization, { from, to }, brand, interval))).answer;
     } catch (error) {
       if (error instanceof Invalid) return undefined;
       throw error;
@@ -75,12 +75,12 @@ describe('the projections behind the metrics', () => {
 
   const compare = async ({ organization, brand, from, to }: Query, earlier: 'previous' | 'year') => {
     const handler = new CompareMetricsHandler(new MetricsQueries(database.pool));
-    return (await handler.execute(new CompareMetrics(organization, { from, to }, brand, earlier))).comparison;
+    return (await handler.execute(new CompareMetrics(organization, { from, to }, brand, earlier))).answer;
   };
 
   const askTakedowns = async ({ organization, brand, from, to }: Query) => {
     const handler = new GetTakedownStatisticsHandler(new MetricsQueries(database.pool));
-    return (await handler.execute(new GetTakedownStatistics(organization, { from, to }, brand))).statistics;
+    return (await handler.execute(new GetTakedownStatistics(organization, { from, to }, brand))).answer;
   };
 
   const randomQuery = (random: Random): Query => {
