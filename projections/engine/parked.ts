@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { toJson } from '../../src/events/event.js';
+import { newEvent } from '../../src/event-log/new-event.js';
 import { OPERATIONS_STREAM } from '../../src/events/streams.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
 import type { Tables } from '../../src/read-models/tables.js';
@@ -68,11 +67,8 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
 /** Says in the log that parked events are not to be applied; the projector then lets them go, a rebuild too. */
 export const dropParked = async (log: EventLog, parked: readonly Parked[], reason: string): Promise<void> => {
   const createdAt = Date.now();
-  const events = parked.map(({ projection, event_id }) => ({
-    id: randomUUID(),
-    type: 'ParkedEventDropped',
-    data: toJson({ type: 'ParkedEventDropped', data: { projection, eventId: event_id, reason, createdAt } }),
-    metadata: {},
-  }));
+  const events = parked.map(({ projection, event_id: eventId }) =>
+    newEvent({ type: 'ParkedEventDropped', data: { projection, eventId, reason, createdAt } }),
+  );
   if (events.length > 0) await log.append(OPERATIONS_STREAM, 'any', events);
 };

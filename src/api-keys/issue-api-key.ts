@@ -1,9 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Invalid } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
+import { newEvent } from '../event-log/new-event.js';
 import { requireValid } from '../event-log/require-valid.js';
 import type { ApiKeyIssued, Scope } from '../events/api-keys.js';
-import { toJson } from '../events/event.js';
 import { API_KEYS_STREAM } from '../events/streams.js';
 import { createKey } from './key-format.js';
 import { digestOf } from './key-ring.js';
@@ -38,8 +38,6 @@ export const issueApiKey = async (log: EventLog, wanted: NewKey): Promise<Issued
     data: { keyId: id, keyHash: digestOf(key), name, organization, scopes, createdAt, expiresAt },
   });
   // Keys are independent of each other, so the stream's revision does not matter.
-  await log.append(API_KEYS_STREAM, 'any', [
-    { id: randomUUID(), type: event.type, data: toJson(event), metadata: { operator: wanted.operator } },
-  ]);
+  await log.append(API_KEYS_STREAM, 'any', [newEvent(event, { operator: wanted.operator })]);
   return { id, key };
 };

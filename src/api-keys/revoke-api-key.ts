@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { Conflict, NotFound } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
+import { newEvent } from '../event-log/new-event.js';
 import type { ApiKeyRevoked } from '../events/api-keys.js';
-import { toJson } from '../events/event.js';
 import { API_KEYS_STREAM } from '../events/streams.js';
 import { listApiKeys } from './list-api-keys.js';
 
@@ -16,7 +15,5 @@ export const revokeApiKey = async (log: EventLog, keyId: string, operator?: stri
   if (!key) throw new NotFound(`Unknown key ${keyId}`);
   if (key.revokedAt !== undefined) throw new Conflict(`Key ${keyId} is already revoked`);
   const event: ApiKeyRevoked = { type: 'ApiKeyRevoked', data: { keyId, revokedAt: Date.now() } };
-  await log.append(API_KEYS_STREAM, 'any', [
-    { id: randomUUID(), type: event.type, data: toJson(event), metadata: { operator } },
-  ]);
+  await log.append(API_KEYS_STREAM, 'any', [newEvent(event, { operator })]);
 };

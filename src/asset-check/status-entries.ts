@@ -28,8 +28,7 @@ interface Row {
   brands: string[] | null;
 }
 
-/** Milliseconds. */
-const TIME_LIMIT = 2_500;
+const TIME_LIMIT_MS = 2_500;
 
 /** This service's own status history, as projected. */
 @Injectable()
@@ -45,7 +44,7 @@ export class StatusEntries {
    */
   async newest(keys: readonly string[], organization: string, limit: number): Promise<StatusEntry[]> {
     const values = [keys.map(hashOfKey), organization, limit];
-    const query = { ...NEWEST_STATUS_ENTRIES, values, query_timeout: TIME_LIMIT };
+    const query = { ...NEWEST_STATUS_ENTRIES, values, query_timeout: TIME_LIMIT_MS };
     const { rows } = await this.pool.query<Row>(query);
     const unsaid = await this.readUnsaid(rows, organization);
     return rows.map(({ key, status, version, eventId, brands }) => ({

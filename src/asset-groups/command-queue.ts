@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Unavailable } from '../errors.js';
 import { EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from '../event-log/event-log.js';
-import { toJson } from '../events/event.js';
+import { newEvent } from '../event-log/new-event.js';
 import { assetGroupsStream } from '../events/streams.js';
 import { Backoff, pause } from '../retry.js';
 import type { Origin } from '../http/access/origin.js';
@@ -123,7 +122,7 @@ const decideAll = (
     const request = command.type === 'CreateAssetGroup' ? command.request : undefined;
     for (const event of decision.events) {
       evolve(groups, event, request);
-      events.push({ id: randomUUID(), type: event.type, data: toJson(event), metadata: { ...request, ...origin } });
+      events.push(newEvent(event, { ...request, ...origin }));
     }
     return decision;
   });

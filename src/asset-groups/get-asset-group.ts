@@ -22,8 +22,7 @@ interface Row {
   n: number | null;
 }
 
-/** Milliseconds. */
-const TIME_LIMIT = 2_500;
+const TIME_LIMIT_MS = 2_500;
 
 /** One group's current state, on every instance: the read model plus the stream's tail after it. */
 @Injectable()
@@ -52,7 +51,7 @@ export class GroupFinder {
     organization: string,
     groupId: number,
   ): Promise<{ revision: bigint; name: string | undefined; assetCount: number }> {
-    const query = { ...FIND_GROUP, values: [organization, groupId], query_timeout: TIME_LIMIT };
+    const query = { ...FIND_GROUP, values: [organization, groupId], query_timeout: TIME_LIMIT_MS };
     const { revision, name, n } = (await this.pool.query<Row>(query)).rows[0]!;
     return { revision: BigInt(revision ?? -1), name: name ?? undefined, assetCount: n ?? 0 };
   }

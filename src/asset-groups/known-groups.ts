@@ -25,8 +25,7 @@ interface Row {
   assets: [id: number, n: number][] | null;
 }
 
-/** Milliseconds. */
-const TIME_LIMIT = 2_500;
+const TIME_LIMIT_MS = 2_500;
 
 const namesOf = (commands: readonly AssetGroupCommand[]): string[] =>
   commands.flatMap((command) => (command.type === 'DeleteAssetGroup' ? [] : [command.name]));
@@ -43,7 +42,7 @@ export const readKnownGroups = async (
   commands: readonly AssetGroupCommand[],
 ): Promise<KnownGroups> => {
   const values = [organization, namesOf(commands), numbersOf(commands), keysOf(commands)];
-  const query = { ...KNOWN_GROUPS, values, query_timeout: TIME_LIMIT };
+  const query = { ...KNOWN_GROUPS, values, query_timeout: TIME_LIMIT_MS };
   const row = (await pool.query<Row>(query)).rows[0]!;
   return {
     revision: BigInt(row.revision ?? -1),

@@ -47,9 +47,8 @@ interface List {
   readonly json: Buffer;
 }
 
-/** Milliseconds. */
-const STATE_TIME_LIMIT = 2_500;
-const ROWS_TIME_LIMIT = 4_500;
+const STATE_TIME_LIMIT_MS = 2_500;
+const ROWS_TIME_LIMIT_MS = 4_500;
 /** Bytes of cached lists: some 700,000 groups. */
 const MAX_BYTES = 32 * 1024 * 1024;
 /** Longer lists are assembled one at a time per process, and this many may wait. */
@@ -107,12 +106,12 @@ export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
   }
 
   private async readState(organization: string): Promise<State> {
-    const query = { ...READ_STATE, values: [organization], query_timeout: STATE_TIME_LIMIT };
+    const query = { ...READ_STATE, values: [organization], query_timeout: STATE_TIME_LIMIT_MS };
     return stateOf((await this.pool.query<StateRow>(query)).rows[0]!);
   }
 
   private async readRows(organization: string): Promise<Rows> {
-    const query = { ...READ_ROWS, values: [organization], query_timeout: ROWS_TIME_LIMIT };
+    const query = { ...READ_ROWS, values: [organization], query_timeout: ROWS_TIME_LIMIT_MS };
     const { rows } = await this.pool.query<RowsRow>(query);
     const pages = rows.flatMap(({ last, json }) => (last === null || json === null ? [] : [{ last, json }]));
     return { ...stateOf(rows[0]!), pages, assets: new Map(rows[0]!.assets) };

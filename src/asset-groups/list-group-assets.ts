@@ -37,8 +37,7 @@ const findMembers = compiled(
       .orderBy('asset')
       .limit(asked.limit),
 );
-/** Milliseconds. */
-const TIME_LIMIT = 4_500;
+const TIME_LIMIT_MS = 4_500;
 /** Concurrent stream reads, for rows that do not name the asset. */
 const MAX_STREAMS = 8;
 
@@ -62,7 +61,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     try {
       await this.groups.get(organization, groupId);
       // One extra row says whether there is another page.
-      const rows = await findMembers(this.pool, { organization, groupId, after, limit: limit + 1 }, TIME_LIMIT);
+      const rows = await findMembers(this.pool, { organization, groupId, after, limit: limit + 1 }, TIME_LIMIT_MS);
       const page = rows.slice(0, limit);
       const unsaid = await this.readUnsaid(organization, page);
       const assets = page.map(({ hash, type, content, version }) => {

@@ -1,11 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { EventLog, type NewEvent } from '../event-log/event-log.js';
-import { eventIdOf } from '../events/event-id.js';
-import { toJson, type UpstreamEvent } from '../events/event.js';
-import { formatInstant } from '../events/instant.js';
-import { streamOf } from '../events/streams.js';
+import { reportedEvent } from '../event-log/new-event.js';
 import type { Origin } from '../http/access/origin.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
 import { compiled } from '../read-models/compiled.js';
@@ -36,8 +32,7 @@ const MAX_WAIT = 4_000;
 /** Events per append; other organizations' appends run in between. */
 const MAX_AT_ONCE = 250;
 const RETRY_AFTER_SECONDS = 1;
-/** Milliseconds. */
-const TIME_LIMIT = 2_500;
+const TIME_LIMIT_MS = 2_500;
 
 const findPlacements = compiled(
   'asset-groups-placements',
@@ -60,15 +55,6 @@ const tooMany = (): Error =>
     RETRY_AFTER_SECONDS,
     'Too many changes of this organization are waiting; retry after the number of seconds in Retry-After',
   );
-
-/** As upstream would report it, so that the same rules apply everywhere. */
-const entryOf = (event: UpstreamEvent, now: number, origin: Origin): { stream: string; event: NewEvent } => {
-  const stream = streamOf(event);
-  const { type } = event;
-  const id = randomUUID();
-  const metadata = { source: SOURCE, id, time: formatInstant(now), ...origin };
-  return { stream, event: { id: eventIdOf(SOURCE, id, type, stream), type, data: toJson(event), metadata } };
-};
 
 /**
  * Turns membership changes into events. Each organization has a queue, and the requests waiting in it are decided in
@@ -115,7 +101,7 @@ export class MembershipQueue {
     const entries: { stream: string; event: NewEvent }[] = [];
     const decided = batch.map((one) => {
       const { items, events } = decideMembership(one.request, placements, now);
-      for (const event of events) entries.push(entryOf(event, now, one.origin));
+      for (const event of events) entries.push(reportedEvent(SOURCE, event, now, one.origin));
       return { ...one, items };
     });
     await this.quota.take(organization, entries.length);
@@ -140,7 +126,7 @@ export class MembershipQueue {
   private async readPlacements(organization: string, batch: readonly Waiting[]): Promise<Map<string, Placement>> {
     const contents = batch.flatMap(({ request }) => request.contents);
     const hashes = new Set(contents.flatMap((content) => (content.error ? [] : [content.hash])));
-    const rows = await findPlacements(this.pool, { organization, hashes: [...hashes] }, TIME_LIMIT);
+    const rows = await findPlacements(this.pool, { organization, hashes: [...hashes] }, TIME_LIMIT_MS);
     return new Map(
       rows.map(({ hash, groupId, version }) => [
         hash,

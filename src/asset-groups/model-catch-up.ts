@@ -10,11 +10,10 @@ import { coalesce } from './coalesce.js';
 const readPosition = compiled('asset-groups-position', (db) =>
   db.selectFrom('checkpoints').select('position').where('projection', '=', sql.lit('asset-groups')),
 );
-/** Milliseconds. */
-const LOOK_EVERY = 10;
+const LOOK_EVERY_MS = 10;
 /** A dead projector is replaced within 5 s; a retry after this meets the new one. ms */
 const PATIENCE = 4_000;
-const TIME_LIMIT = 2_500;
+const TIME_LIMIT_MS = 2_500;
 
 /**
  * Waits until the groups' read model has everything the log has. All instances share the model, so every later answer
@@ -32,7 +31,7 @@ export class ModelCatchUp {
     @Optional() private readonly patience: number = PATIENCE,
   ) {
     this.position = coalesce(async () => {
-      const [row] = await readPosition(pool, {}, TIME_LIMIT);
+      const [row] = await readPosition(pool, {}, TIME_LIMIT_MS);
       return row === undefined ? BEGINNING : BigInt(row.position);
     });
   }
@@ -49,7 +48,7 @@ export class ModelCatchUp {
         throw new Unavailable(
           'The groups have not caught up with the log; the change may be stored, repeat the request',
         );
-      await sleep(LOOK_EVERY);
+      await sleep(LOOK_EVERY_MS);
     }
   }
 }

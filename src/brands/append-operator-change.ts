@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { eventIdOf } from '../events/event-id.js';
 import { EventLog, WrongExpectedRevision } from '../event-log/event-log.js';
-import { type EventOf, parseEvent, toJson } from '../events/event.js';
-import { formatInstant } from '../events/instant.js';
+import { type EventOf, parseEvent } from '../events/event.js';
+import { reportedEvent } from '../event-log/new-event.js';
 import { isLater, recordOf } from '../events/record.js';
 import { streamOf } from '../events/streams.js';
 import { Conflict } from '../errors.js';
@@ -55,12 +53,8 @@ export const appendOperatorChange = async <C extends Change>(
     const now = Math.max(Date.now(), (newest?.data.updatedAt ?? 0) + 1);
     const event = decide(newest as C | undefined, now);
     if (event === undefined) return false;
-    const id = randomUUID();
-    const metadata = { source: SOURCE, id, time: formatInstant(now) };
     try {
-      await log.append(stream, revision, [
-        { id: eventIdOf(SOURCE, id, event.type, stream), type: event.type, data: toJson(event), metadata },
-      ]);
+      await log.append(stream, revision, [reportedEvent(SOURCE, event, now).event]);
       return true;
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;

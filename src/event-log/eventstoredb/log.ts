@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { toJson } from '../../events/event.js';
+import { newEvent } from '../new-event.js';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
 import {
   type Appended,
@@ -91,9 +91,9 @@ export class EventStoreDbLog extends EventLog {
     await this.end.read();
     this.logId = await this.readId();
     if (this.logId !== undefined) return;
-    const data = toJson({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
+    const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
     try {
-      await this.append(OPERATIONS_STREAM, 'no-stream', [{ id: randomUUID(), type: 'LogOpened', data, metadata: {} }]);
+      await this.append(OPERATIONS_STREAM, 'no-stream', [opened]);
     } catch (error) {
       // Another process opened it at the same moment; the first one's id counts.
       if (!(error instanceof WrongExpectedRevision)) throw error;

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { toJson } from '../../events/event.js';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
 import { migrate } from '../../postgres/migrator.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
@@ -14,6 +13,7 @@ import {
   type RecordedEvent,
   WrongExpectedRevision,
 } from '../event-log.js';
+import { newEvent } from '../new-event.js';
 import { LOG_MIGRATIONS } from './schema.js';
 import { HEAD, READ_ALL, READ_STREAM } from './statements.js';
 import { PostgresWriter } from './writer.js';
@@ -174,8 +174,7 @@ export const createPostgresLog = async (pool: Pool, followers = pool): Promise<E
   await migrate(pool, 'log', LOG_MIGRATIONS);
   const log = new PostgresLog(pool, followers);
   if ((await log.head()) === BEGINNING) {
-    const data = toJson({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
-    const opened: NewEvent = { id: randomUUID(), type: 'LogOpened', data, metadata: {} };
+    const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
     await log.append(OPERATIONS_STREAM, 'no-stream', [opened]).catch((error: unknown) => {
       // Another process opened it at the same moment; the first one's id counts.
       if (!(error instanceof WrongExpectedRevision)) throw error;
