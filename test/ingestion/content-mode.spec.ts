@@ -330,8 +330,9 @@ describe('The parts of a body', () => {
     const text = fc.oneof(
       { weight: 3, arbitrary: fc.array(characters, { maxLength: 40 }).map((all) => `[${all.join('')}]`) },
       { weight: 2, arbitrary: fc.array(fc.jsonValue({ maxDepth: 4 })).map((all) => JSON.stringify(all)) },
+      // Strings so long that the machine searches them, full of what ends a string and what does not.
       fc
-        .array(fc.array(characters, { maxLength: 200 }), { maxLength: 5 })
+        .array(fc.array(fc.constantFrom('"', '\\', ']', 'a'), { minLength: 60, maxLength: 90 }), { maxLength: 3 })
         .map((all) => JSON.stringify(all.map((each) => each.join('')))),
     );
     fc.assert(
@@ -352,7 +353,7 @@ describe('The parts of a body', () => {
         }
         expect(found).toEqual(due);
       }),
-      { numRuns: 2_000, seed: 20261121 },
+      { numRuns: 400, seed: 20261121 },
     );
   });
 });
@@ -519,7 +520,7 @@ describe('Whatever is sent', () => {
             throw error;
         }
       }),
-      { numRuns: 2_000, seed: 20261121 },
+      { numRuns: 400, seed: 20261121 },
     );
   });
 });
