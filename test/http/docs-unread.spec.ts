@@ -35,7 +35,7 @@ describe('The files of the reference', () => {
   (HAS_PROC ? it : it.skip)('keep no descriptor open for a client that asks a thousand times and leaves', async () => {
     for (const path of files) await (await fetch(app.url + path)).arrayBuffer();
     const before = descriptors();
-    for (const path of files) await askAndLeave(path);
+    await Promise.all(files.map(askAndLeave));
     await eventually('the connections are gone', () => descriptors() <= before + 5);
     expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
   });
