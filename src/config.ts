@@ -40,6 +40,8 @@ export abstract class Config {
   abstract readonly replayKey: string | undefined;
   /** A variable of the environment that the sources file names; undefined where it is absent or empty. */
   abstract readonly variable: (name: string) => string | undefined;
+  /** What the settings were read from, for processes that get the same ones. */
+  abstract readonly env: NodeJS.ProcessEnv;
 }
 
 /** The exit code of a process that a wrong setting has stopped (`EX_CONFIG` of sysexits.h): another start will not help. */
@@ -86,7 +88,8 @@ const network = (address: string): string => {
  * Reads the settings from an environment; an empty variable counts as absent.
  * @throws ConfigError naming the variable
  */
-export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
+export const readConfig = (environment: NodeJS.ProcessEnv = process.env): Config => {
+  const env = { ...environment };
   const read = (name: string): string | undefined => env[name]?.trim() || undefined;
   const opsPort = read('OPS_PORT');
   if (opsPort === undefined && read('OPS_HOST') !== undefined)
@@ -131,31 +134,17 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
       .map(network),
     replayKey: read('TP_KEY'),
     variable: read,
+    env,
   });
 };
 
-/** The environment of a process that is to have these settings, some of them decided since: ours, with them in it. */
+/** The environment for a process with these settings, some of them decided since. */
 export const environmentOf = (
-  config: Config,
-  decided: Partial<Pick<Config, 'port' | 'opsPort' | 'databaseUrl'>> = {},
-  env: NodeJS.ProcessEnv = process.env,
+  { env }: Config,
+  { port, opsPort, databaseUrl }: Partial<Pick<Config, 'port' | 'opsPort' | 'databaseUrl'>>,
 ): NodeJS.ProcessEnv => ({
   ...env,
-  HOST: config.host,
-  PORT: String(decided.port ?? config.port),
-  OPS_HOST: config.opsPort === undefined ? '' : config.opsHost,
-  OPS_PORT: String(decided.opsPort ?? config.opsPort ?? ''),
-  DATABASE_URL: decided.databaseUrl ?? config.databaseUrl ?? '',
-  DATA_DIR: config.dataDir,
-  EVENTSTORE_URL: config.eventStoreUrl ?? '',
-  SOURCES_FILE: config.sourcesFile ?? '',
-  LOG_LEVEL: config.logLevel,
-  LOG_FORMAT: config.logFormat,
-  ACCESS_LOG: config.accessLog ? 'on' : 'off',
-  RATE_LIMIT_PER_MINUTE: String(config.rateLimitPerMinute),
-  INGEST_EVENTS_PER_DAY: String(config.ingestEventsPerDay),
-  INGEST_BYTES_PER_DAY: String(config.ingestBytesPerDay),
-  UNAUTHENTICATED_PER_MINUTE: String(config.unauthenticatedPerMinute),
-  MAX_CONNECTIONS_PER_ADDRESS: String(config.maxConnectionsPerAddress),
-  TRUST_PROXY: config.trustProxy.join(','),
+  ...(port !== undefined && { PORT: String(port) }),
+  ...(opsPort !== undefined && { OPS_PORT: String(opsPort) }),
+  ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
 });

@@ -32,3 +32,10 @@ export const preferredType = (accept: string | undefined, offered: readonly [str
   const weights = offered.map((type) => weightOf(type, accepted));
   return offered[weights.indexOf(Math.max(...weights))]!;
 };
+
+/** @param encodings the request's `Accept-Encoding` */
+export const takesGzip = (encodings: string): boolean =>
+  encodings.split(',').some((encoding) => {
+    const { type, weight } = readAccepted(encoding);
+    return type === 'gzip' && weight > 0;
+  });

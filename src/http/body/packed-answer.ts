@@ -1,5 +1,6 @@
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { takesGzip } from '../accept.js';
 
 type OnSend = (
   request: FastifyRequest,
@@ -14,16 +15,6 @@ const WORTH_PACKING = 1024;
 const LEVEL = 4;
 /** Node's four pool threads also serve files and DNS lookups; beyond this, answers are sent uncompressed. */
 const MAX_AT_ONCE = 2;
-
-const takesGzip = (acceptEncoding: string): boolean =>
-  acceptEncoding
-    .toLowerCase()
-    .split(',')
-    .some((each) => {
-      const [name, ...parameters] = each.split(';').map((part) => part.trim());
-      const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-      return name === 'gzip' && Number(weight ?? 1) > 0;
-    });
 
 /** Compresses text answers with gzip, in Node's thread pool, for clients that accept it. */
 export const createPacker = (): OnSend => {

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { takesGzip } from '../accept.js';
 import { entityTag, isKnown } from '../entity-tag.js';
 
 const pack = promisify(gzip);
@@ -28,12 +29,6 @@ export const onceMade = <T>(make: () => Promise<T>): (() => Promise<T>) => {
       throw error;
     }));
 };
-
-/** `gzip`, with or without a weight other than 0. */
-const GZIP = /^gzip(?:;q=(?!0(?:\.0*)?$).*)?$/;
-
-const takesGzip = (encodings: string): boolean =>
-  encodings.split(',').some((encoding) => GZIP.test(encoding.replaceAll(' ', '').toLowerCase()));
 
 /** Sends it, compressed if the client accepts that, or a 304 if the client has it. */
 export const sendKept = (
