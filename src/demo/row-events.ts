@@ -1,5 +1,6 @@
 import { parseContent } from '../assets/parse-content.js';
 import type { Asset } from '../assets/asset.js';
+import type { JsonCloudEvent } from '../events/cloud-event-schema.js';
 import type { UpstreamEvent } from '../events/event.js';
 import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
@@ -25,16 +26,6 @@ const COMPLETED = 40;
 
 const SOURCE = 'https://github.com/polkadot-js/phishing';
 
-/** A CloudEvent in its JSON form. */
-export interface DemoEvent {
-  readonly specversion: '1.0';
-  readonly id: string;
-  readonly source: string;
-  readonly type: UpstreamEvent['type'];
-  readonly time: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
 /** A row without an event. */
 export interface NotTaken {
   readonly file: string;
@@ -42,7 +33,12 @@ export interface NotTaken {
   readonly reason: string;
 }
 
-const cloudEvent = (id: string, type: UpstreamEvent['type'], time: number, data: DemoEvent['data']): DemoEvent => ({
+const cloudEvent = (
+  id: string,
+  type: UpstreamEvent['type'],
+  time: number,
+  data: JsonCloudEvent['data'],
+): JsonCloudEvent => ({
   specversion: '1.0',
   id,
   source: SOURCE,
@@ -59,7 +55,7 @@ const readSite = (site: string): Asset | string => {
   return { type: reading.type, content: site.trim() };
 };
 
-const setUp = (first: number): DemoEvent[] => [
+const setUp = (first: number): JsonCloudEvent[] => [
   cloudEvent('brands-metrics', 'FeatureFlagChanged', first, {
     organization: ORGANIZATION,
     flag: 'brands-metrics',
@@ -83,7 +79,7 @@ interface Threat {
   readonly createdAt: number;
 }
 
-const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): DemoEvent[] => {
+const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): JsonCloudEvent[] => {
   const { line, day, ordinal, change, site } = row;
   const listed = change === 'listed';
   const at = day + ordinal;
@@ -123,7 +119,7 @@ const siteEvents = (row: SiteRow, asset: Asset, threat: Threat): DemoEvent[] => 
   return events;
 };
 
-const addressEvent = ({ line, address }: AddressRow, day: number): DemoEvent =>
+const addressEvent = ({ line, address }: AddressRow, day: number): JsonCloudEvent =>
   cloudEvent(`${ADDRESSES_FILE}:${line}:threat`, 'ThreatStatusChanged', day + line, {
     organization: ORGANIZATION,
     threatId: `address-line-${line}`,
@@ -137,7 +133,7 @@ const addressEvent = ({ line, address }: AddressRow, day: number): DemoEvent =>
 export const rowEvents = (
   sites: readonly SiteRow[],
   addresses: readonly AddressRow[],
-): { readonly events: readonly DemoEvent[]; readonly notTaken: readonly NotTaken[] } => {
+): { readonly events: readonly JsonCloudEvent[]; readonly notTaken: readonly NotTaken[] } => {
   const events = setUp(sites[0]?.day ?? 0);
   const notTaken: NotTaken[] = [];
   const threats = new Map<string, Threat>();

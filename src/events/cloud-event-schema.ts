@@ -88,7 +88,7 @@ export const openApiSchemas = (): Record<string, JsonSchema> => ({
 });
 
 /** A CloudEvent in its JSON form. */
-export interface ExampleEvent {
+export interface JsonCloudEvent {
   readonly specversion: '1.0';
   readonly id: string;
   readonly source: string;
@@ -98,7 +98,7 @@ export interface ExampleEvent {
 }
 
 /** One example event per type. */
-export const EXAMPLES: readonly ExampleEvent[] = UPSTREAM.map(
+export const EXAMPLES: readonly JsonCloudEvent[] = UPSTREAM.map(
   ({ type, example }: UpstreamDeclaration<UpstreamEvent['type']>) => ({
     specversion: '1.0',
     id: `${type}-1`,

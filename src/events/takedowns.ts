@@ -22,32 +22,26 @@ const fields = {
   updatedAt: instant('Since when it has been in this state; the brand counts it at this instant.'),
 };
 
+const example = {
+  organization: 'acme',
+  takedownId: 'takedown-310',
+  brand: 'metamask',
+  asset: { type: 'URL', content: 'metamask-login.example' },
+  status: 'TODO',
+  createdAt: '2026-03-01T12:10:00.000Z',
+  updatedAt: '2026-03-01T12:10:00.000Z',
+};
+
 export const takedownFiled = upstreamEvent('TakedownFiled', {
   description: 'A takedown was filed: its full state.',
   fields,
-  example: {
-    organization: 'acme',
-    takedownId: 'takedown-310',
-    brand: 'metamask',
-    asset: { type: 'URL', content: 'metamask-login.example' },
-    status: 'TODO',
-    createdAt: '2026-03-01T12:10:00.000Z',
-    updatedAt: '2026-03-01T12:10:00.000Z',
-  },
+  example,
 });
 
 export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
   description: 'The status of a takedown changed: its full state, as in `TakedownFiled`.',
   fields,
-  example: {
-    organization: 'acme',
-    takedownId: 'takedown-310',
-    brand: 'metamask',
-    asset: { type: 'URL', content: 'metamask-login.example' },
-    status: 'COMPLETED',
-    createdAt: '2026-03-01T12:10:00.000Z',
-    updatedAt: '2026-03-04T16:45:00.000Z',
-  },
+  example: { ...example, status: 'COMPLETED', updatedAt: '2026-03-04T16:45:00.000Z' },
 });
 
 export const takedownDeleted = upstreamEvent('TakedownDeleted', {

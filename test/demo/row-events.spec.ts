@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { type DemoEvent, rowEvents } from '../../src/demo/row-events.js';
+import type { JsonCloudEvent } from '../../src/events/cloud-event-schema.js';
+import { rowEvents } from '../../src/demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../../src/demo/shipped-rows.js';
 import { readCloudEvent } from '../../src/ingestion/cloud-event.js';
 import { finish } from '../../src/cooperative/time-slices.js';
@@ -16,9 +17,9 @@ const site = (line: number, date: string, ordinal: number, change: string, name:
   change,
   site: name,
 });
-const events = (...rows: ReturnType<typeof site>[]): DemoEvent[] =>
+const events = (...rows: ReturnType<typeof site>[]): JsonCloudEvent[] =>
   rowEvents(rows, []).events.filter(({ type }) => type !== 'BrandRegistered' && type !== 'FeatureFlagChanged');
-const briefly = ({ id, type, time, data }: DemoEvent): unknown[] => [id, type, time, data['status']];
+const briefly = ({ id, type, time, data }: JsonCloudEvent): unknown[] => [id, type, time, data['status']];
 
 describe('A row of the shipped data', () => {
   it('that lists a site is an approved threat and a blocked asset, its ordinal in the milliseconds', () => {
@@ -147,7 +148,7 @@ describe('The whole shipped data', () => {
     const { events: again } = rowEvents(readSiteRows(), readAddressRows());
     expect(again.length).toBe(126_756);
     expect(new Set(all.events.map(({ id }) => id)).size).toBe(again.length);
-    const sample = (list: readonly DemoEvent[]): DemoEvent[] => list.filter((_, index) => index % 50 === 0);
+    const sample = (list: readonly JsonCloudEvent[]): JsonCloudEvent[] => list.filter((_, index) => index % 50 === 0);
     expect(sample(again)).toEqual(sample(all.events));
   });
 
@@ -174,7 +175,7 @@ describe('The whole shipped data', () => {
     for (const line of lines) lastChange[line.slice(line.lastIndexOf(',') + 1)] = line.split(',')[1]!;
     const listed = Object.values(lastChange).filter((change) => change === 'listed').length;
 
-    const newest = new Map<unknown, DemoEvent>();
+    const newest = new Map<unknown, JsonCloudEvent>();
     for (const event of all.events) {
       if (event.type !== 'ThreatStatusChanged') continue;
       const before = newest.get(event.data['threatId']);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
-import { ATTRIBUTES, type ExampleEvent, EXAMPLES, schemaDocuments } from '../../src/events/cloud-event-schema.js';
+import { ATTRIBUTES, type JsonCloudEvent, EXAMPLES, schemaDocuments } from '../../src/events/cloud-event-schema.js';
 import { UPSTREAM_TYPES } from '../../src/events/event.js';
 import type { JsonSchema } from '../../src/events/fields.js';
 import { LATEST } from '../../src/events/instant.js';
@@ -28,7 +28,7 @@ const SOURCES = ['https://upstream.example/a?b#c', 'urn:upstream:1', '/threats',
 const JSON_TYPES = ['application/json', 'text/json; charset=utf-8', 'application/vnd.upstream+json', 'a/JSON'];
 
 /** What is read of an event like this one. What random texts would hardly ever be is one of a few that are right. */
-const schemaOf = ({ type, data }: ExampleEvent): JsonSchema => ({
+const schemaOf = ({ type, data }: JsonCloudEvent): JsonSchema => ({
   type: 'object',
   required: ['specversion', 'id', 'source', 'time', 'type', 'data'],
   properties: {
