@@ -141,6 +141,17 @@ describe('The log in EventStoreDB', () => {
       await lost;
     }, 15_000);
 
+    it('says so in time also where the connection is left meanwhile, and the next one is silent too', async () => {
+      double.silence();
+      const first = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
+      await delay(1_900);
+      const from = performance.now();
+      expect(await failureOf(log.append('threat-a:2', 'any', [someEvent()]))).toBeInstanceOf(Unavailable);
+      expect(performance.now() - from).toBeLessThan(2_600);
+      expect(await first).toBeInstanceOf(Unavailable);
+      double.speak();
+    }, 15_000);
+
     it('asks again by itself, and gets the answer', async () => {
       double.unansweredAppends = 1;
       const event = someEvent();

@@ -10,7 +10,7 @@ import {
 import type { WritableEvent } from './client.js';
 import type { EventStoreConnection } from './connection.js';
 import type { HeadTracker } from './head-tracker.js';
-import { appendFailure, RefusedByStore } from './failures.js';
+import { appendFailure, RefusedByStore, timedOut } from './failures.js';
 import type { OurStreams } from './streams.js';
 import { writableEvents } from './writable-events.js';
 
@@ -23,6 +23,12 @@ const MIN_ATTEMPT_MS = 150;
 const LOOK_BACK = 4_096;
 const LOOK_BACK_PAGE = 1_000;
 const REMEMBERED = 10_000;
+
+/** A look at the end that others wait for too may have begun late. */
+const inTime = async (looking: Promise<unknown>, ms: number): Promise<void> => {
+  const isInTime = await Promise.race([looking.then(() => true), sleep(ms, false, { ref: false })]);
+  if (!isInTime) throw timedOut(LIMIT_MS);
+};
 
 /** Each event once, where it came first. */
 const distinct = (events: readonly NewEvent[]): readonly NewEvent[] => {
@@ -167,7 +173,7 @@ export class Writer {
           if (end === undefined) {
             // What is known of the end must not be older than a moment.
             const refreshed = this.end.refresh();
-            if (refreshed !== undefined) await refreshed;
+            if (refreshed !== undefined) await inTime(refreshed, startedAt + LIMIT_MS - performance.now());
             end = this.end.position;
           }
           const limitMs = Math.max(MIN_ATTEMPT_MS, startedAt + LIMIT_MS - performance.now());
