@@ -168,6 +168,11 @@ describe('The log in EventStoreDB', () => {
       expect(await log.append('threat-a:1', 'no-stream', [someEvent()])).toMatchObject({ revision: 0n });
     });
 
+    it('reads again what failed at once', async () => {
+      double.unreadableEnds = 2;
+      expect(await log.head()).toBe(double.store.records.at(-1)!.position);
+    });
+
     it('says which state the store is in', async () => {
       double.busyAppends = Infinity;
       const { cause } = await failureOf(log.append('threat-a:1', 'any', [someEvent()]));

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ExpectedRevision, type RecordedEvent } from '../event-log.js';
-import { CallWatchdog, type Limits } from './call-watchdog.js';
+import { CallWatchdog } from './call-watchdog.js';
 import {
   type SubscriptionHandlers,
   type Reading,
@@ -8,10 +9,13 @@ import {
   type WritableEvent,
   type Written,
 } from './client.js';
-import { swallowClientRejections, isMissingStream, unavailable } from './failures.js';
+import { isAnswer, isMissingStream, swallowClientRejections, unavailable } from './failures.js';
 import { Semaphore } from '../../semaphore.js';
 
-const READ_LIMITS: Limits = { limitMs: 1_700, repeatMs: Number.POSITIVE_INFINITY };
+const MAX_READ_SILENCE_MS = 1_700;
+/** A read that failed before this is made again: the client has met the new leader, or the server that is back. */
+const RETRY_READ_UNTIL_MS = 1_000;
+const READ_RETRY_MS = 60;
 /** A server that is busy storing the same ids for someone else drops a repetition without a word. */
 const REPEAT_MS = 400;
 /** One HTTP/2 connection carries 100 streams; what comes after waits for ever, appends included. */
@@ -150,24 +154,40 @@ export class EventStoreConnection {
   }
 
   private async read(start: (client: StoreClient, touched: () => void) => Reading): Promise<RecordedEvent[]> {
-    let reading: Reading | undefined;
     const room = this.reads.acquire();
     if (room !== undefined) await room;
     try {
-      await this.renewal;
-      const read = (call: { heartbeat(): void }): Promise<RecordedEvent[]> => {
-        reading = start(this.client, () => call.heartbeat());
-        return reading.events;
-      };
-      return await this.calls.make('read', read, READ_LIMITS);
+      return await this.readUntilAnswered(start);
     } catch (error) {
       if (isMissingStream(error)) return [];
-      reading?.cancel();
       const failure = unavailable(error);
       this.reads.rejectQueued(failure);
       throw failure;
     } finally {
       this.reads.release();
+    }
+  }
+
+  private async readUntilAnswered(
+    start: (client: StoreClient, touched: () => void) => Reading,
+  ): Promise<RecordedEvent[]> {
+    const startedAt = performance.now();
+    for (;;) {
+      await this.renewal;
+      let reading: Reading | undefined;
+      const read = (call: { heartbeat(): void }): Promise<RecordedEvent[]> => {
+        reading = start(this.client, () => call.heartbeat());
+        return reading.events;
+      };
+      const limitMs = startedAt + MAX_READ_SILENCE_MS - performance.now();
+      try {
+        return await this.calls.make('read', read, { limitMs, repeatMs: Number.POSITIVE_INFINITY });
+      } catch (error) {
+        if (isAnswer(error)) throw error;
+        reading?.cancel();
+        if (performance.now() > startedAt + RETRY_READ_UNTIL_MS) throw error;
+      }
+      await sleep(READ_RETRY_MS);
     }
   }
 
