@@ -1,13 +1,9 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { removeFolder, temporaryFolder } from '../embedded-postgres/installation.js';
-
-const CLI = resolve('dist/src/cli.js');
+import { type Program, startProgram } from '../support/program.js';
 
 const read = (path: string): string => {
   try {
@@ -26,7 +22,7 @@ const commandLines = (): string[] =>
 
 (process.platform === 'linux' ? describe : describe.skip)('The command lines of the service', () => {
   let folder: string;
-  let service: ChildProcess;
+  let service: Program;
   const seen = new Set<string>();
   const watching = new AbortController();
   let watch: Promise<void>;
@@ -43,25 +39,17 @@ const commandLines = (): string[] =>
   afterAll(async () => {
     watching.abort();
     await watch;
-    if (service.exitCode === null) {
-      service.kill('SIGTERM');
-      await once(service, 'exit');
-    }
+    await service.stop();
     await removeFolder(folder);
   });
 
   it('show no password and no key, from the first start to an operator’s call', async () => {
     const dataDir = join(folder, 'data');
     const key = 'tp_shownInNoCommandLine';
-    const env = { ...process.env, DATA_DIR: dataDir, DATABASE_URL: '', EVENTSTORE_URL: '', PORT: '0', TP_KEY: key };
-    service = spawn(process.execPath, [CLI, 'start'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    await new Promise<void>((listening, reject) => {
-      const onText = (text: Buffer): void => void (text.includes('Listening on') && listening());
-      service.stdout!.on('data', onText);
-      service.stderr!.on('data', onText);
-      service.on('exit', (code) => reject(new Error(`The service ended with ${code}; is it built?`)));
-    });
-    await promisify(execFile)(process.execPath, [CLI, 'projections', 'status'], { env });
+    const env = { DATA_DIR: dataDir, DATABASE_URL: '', EVENTSTORE_URL: '', PORT: '0', TP_KEY: key };
+    service = startProgram('src/cli.js', ['start'], { env });
+    await service.listening();
+    expect(await startProgram('src/cli.js', ['projections', 'status'], { env }).ended()).toBe(0);
     const lines = [...seen];
     for (const part of ['initdb', `${dataDir}`, 'dist/src/main.js', 'dist/projections/main.js', 'projections status'])
       expect(lines).toContainEqual(expect.stringContaining(part));
