@@ -4,6 +4,7 @@ import { assetGroups } from '../../projections/asset-groups/projection.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { assetGroupsStream } from '../../src/events/streams.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { type Answer } from '../support/call.js';
 import { projectToHead, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 
@@ -15,25 +16,17 @@ afterAll(async () => {
   await app.close();
 });
 
-interface Answer {
-  status: number;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  body: any;
-  headers: Headers;
-}
-
 /** A caller with an organization of its own. */
 const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write']) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes });
-  const call = async (method: string, path = '', body?: unknown, headers = {}): Promise<Answer> => {
-    const response = await fetch(`${app.url}/v2/organization/asset-groups${path}`, {
+  const call = (method: string, path = '', given?: unknown, headers = {}): Promise<Answer> =>
+    app.call(`/v2/organization/asset-groups${path}`, {
       method,
-      headers: { 'x-api-key': key, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      key,
+      headers,
+      ...(typeof given === 'string' ? { body: given } : { json: given }),
     });
-    return { status: response.status, body: await response.json(), headers: response.headers };
-  };
   return {
     organization,
     call,

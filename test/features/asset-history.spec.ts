@@ -29,14 +29,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const ask = async (body: unknown, as = key) => {
-  const response = await fetch(`${app.url}/v2/asset/history`, {
-    method: 'POST',
-    headers: { 'x-api-key': as, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  return { status: response.status, body: (await response.json()) as Record<string, any> };
-};
+const ask = (json: unknown, as = key) => app.call('/v2/asset/history', { key: as, json });
 const past = async (content: string, as = key) => (await ask({ content }, as)).body['statuses'];
 
 const report = async (...events: readonly Sent[]): Promise<void> => {

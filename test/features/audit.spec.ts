@@ -27,17 +27,9 @@ const metadataOf = async (type: string): Promise<unknown[]> =>
 const call = async (
   method: string,
   path: string,
-  body: unknown,
+  json: unknown,
   headers: Record<string, string> = {},
-): Promise<number> => {
-  const answer = await fetch(app.url + path, {
-    method,
-    headers: { 'x-api-key': key, 'content-type': 'application/json', ...headers },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  await answer.arrayBuffer();
-  return answer.status;
-};
+): Promise<number> => (await app.call(path, { method, key, json, headers })).status;
 
 describe('The log says', () => {
   it('whose key created, renamed and deleted a group, and in which trace', async () => {

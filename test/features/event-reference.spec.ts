@@ -22,16 +22,10 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const get = async (path: string): Promise<any> => (await fetch(app.url + path)).json();
+const get = async (path: string) => (await app.call(path)).body;
 
-const send = async (contentType: string, body: unknown, headers: Record<string, string> = {}): Promise<unknown> => {
-  const response = await fetch(`${app.url}/v2/events`, {
-    method: 'POST',
-    headers: { 'x-api-key': key, 'content-type': contentType, ...headers },
-    body: JSON.stringify(body),
-  });
-  return response.json();
-};
+const send = async (contentType: string, json: unknown, headers: Record<string, string> = {}): Promise<unknown> =>
+  (await app.call('/v2/events', { key, json, headers: { 'content-type': contentType, ...headers } })).body;
 const ACCEPTED = { accepted: 1, duplicates: 0, rejected: [] };
 
 describe('GET /schemas', () => {

@@ -251,19 +251,14 @@ describe('The quota of an organization’s own ingest key', () => {
   it('over it is 429 until midnight UTC; other keys and organizations are not touched', async () => {
     const limited = await startApp({ env: { INGEST_EVENTS_PER_DAY: '10' } });
     const post = async (key: string, organization: string, ids: string[]) => {
-      const response = await fetch(`${limited.url}/v2/events`, {
-        method: 'POST',
-        headers: { 'x-api-key': key, 'content-type': BATCH },
-        body: JSON.stringify(ids.map((id) => threat(id, { organization }))),
+      const json = ids.map((id) => threat(id, { organization }));
+      const { status, headers, body } = await limited.call('/v2/events', {
+        key,
+        json,
+        headers: { 'content-type': BATCH },
       });
-      const { accepted, duplicates, message } = (await response.json()) as Record<string, unknown>;
-      return {
-        status: response.status,
-        retryAfter: response.headers.get('retry-after'),
-        accepted,
-        duplicates,
-        message,
-      };
+      const { accepted, duplicates, message } = body;
+      return { status, retryAfter: headers.get('retry-after'), accepted, duplicates, message };
     };
     try {
       const mine = await limited.issueKey({ organization: 'acme', scopes: ['ingest'] });

@@ -9,6 +9,7 @@ import { TooManyRequests } from '../../src/http/errors/error-response.js';
 import { dayOf } from '../../src/events/instant.js';
 import { addIngestUsage, readIngestUsage } from '../../src/read-models/ingest-usage.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { type Answer } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
@@ -29,25 +30,12 @@ afterAll(async () => {
   await app.close();
 });
 
-interface Answer {
-  readonly status: number;
-  // oxlint-disable-next-line no-explicit-any
-  readonly body: any;
-  readonly headers: Headers;
-}
-
 /** A caller with an organization of its own, and groups of these names. */
 const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read', 'write'] as const) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes });
-  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
-    const response = await fetch(`${app.url}/v2/organization/asset-groups${path}`, {
-      method,
-      headers: { 'x-api-key': key, ...(body !== undefined && { 'content-type': 'application/json' }) },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, body: await response.json(), headers: response.headers };
-  };
+  const call = (method: string, path: string, json?: unknown): Promise<Answer> =>
+    app.call(`/v2/organization/asset-groups${path}`, { method, key, json });
   for (const name of groups) await call('POST', '', { name });
   const results = async (path: string, contents: readonly unknown[]): Promise<string[]> => {
     const { status, body } = await call('POST', path, { contents });

@@ -19,12 +19,9 @@ afterAll(async () => {
 
 /** Sends events through the door and waits, as a client can, until the answer says that they are counted. */
 const report = async (...events: Sent[]): Promise<void> => {
-  const response = await fetch(`${app.url}/v2/events`, {
-    method: 'POST',
-    headers: { 'x-api-key': ingest, 'content-type': 'application/cloudevents-batch+json' },
-    body: JSON.stringify(events.map(cloudEvent)),
-  });
-  expect(await response.json()).toMatchObject({ accepted: events.length });
+  const headers = { 'content-type': 'application/cloudevents-batch+json' };
+  const { body } = await app.call('/v2/events', { key: ingest, headers, json: events.map(cloudEvent) });
+  expect(body).toMatchObject({ accepted: events.length });
   const answered = Date.now();
   const key = await app.issueKey({ organization: 'nobody' });
   for (;;) {
@@ -34,11 +31,7 @@ const report = async (...events: Sent[]): Promise<void> => {
   }
 };
 
-const ask = async (key: string, query = '') => {
-  const response = await fetch(`${app.url}/v2/organization/metrics${query}`, { headers: { 'x-api-key': key } });
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  return { status: response.status, headers: response.headers, body: (await response.json()) as any };
-};
+const ask = (key: string, query = '') => app.call(`/v2/organization/metrics${query}`, { key });
 
 const get = (key: string, path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${app.url}/v2/organization/${path}`, { headers: { 'x-api-key': key, ...headers } });

@@ -29,12 +29,9 @@ interface Answer {
 
 /** @param n another range for another number */
 const ask = async (key: string, n: number): Promise<Answer> => {
-  const response = await fetch(
-    `${app.url}/v2/organization/metrics?endDate=2026-01-01T00:00:${String(n).padStart(2, '0')}Z`,
-    { headers: { 'x-api-key': key } },
-  );
-  const { message } = (await response.json()) as { message?: string };
-  return { status: response.status, retryAfter: response.headers.get('retry-after'), message };
+  const range = `endDate=2026-01-01T00:00:${String(n).padStart(2, '0')}Z`;
+  const { status, headers, body } = await app.call(`/v2/organization/metrics?${range}`, { key });
+  return { status, retryAfter: headers.get('retry-after'), message: body.message };
 };
 
 /** Metrics statements that PostgreSQL has begun, whatever they wait for. */

@@ -21,8 +21,8 @@ afterAll(async () => {
 const newOrganization = (): string => `org-${randomUUID().slice(0, 8)}`;
 
 const ask = async (path: string, key: string) => {
-  const response = await fetch(`${app.url}/v2/organization${path}`, { headers: { 'x-api-key': key } });
-  return { status: response.status, body: (await response.json()) as Record<string, any> };
+  const { status, body } = await app.call(`/v2/organization${path}`, { key });
+  return { status, body };
 };
 
 /** Stores what upstream reports and lets the projection reach it. */

@@ -6,6 +6,7 @@ import { TooManyRequests } from '../../src/http/errors/error-response.js';
 import { BytesInFlight, Share } from '../../src/http/body/bytes-in-flight.js';
 import { BoundedJson } from '../../src/http/body/json-bounds.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { type Answer } from '../support/call.js';
 import { eventuallyPasses } from '../support/eventually.js';
 
 const MiB = 1024 * 1024;
@@ -23,21 +24,11 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: { readonly message?: string };
-}
-
-const post = async (
+const post = (
   path: string,
   body: string | Uint8Array<ArrayBuffer>,
-  headers: Record<string, string> = {},
-): Promise<Answer> => {
-  const all = { 'x-api-key': key, 'content-type': 'application/json', ...headers };
-  const response = await fetch(app.url + path, { method: 'POST', headers: all, body });
-  return { status: response.status, headers: response.headers, body: (await response.json()) as Answer['body'] };
-};
+  { 'x-api-key': as = key, ...headers }: Record<string, string> = {},
+): Promise<Answer> => app.call(path, { key: as, body, headers });
 
 interface Talk {
   readonly socket: Socket;

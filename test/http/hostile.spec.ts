@@ -14,11 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => app?.close());
 
-const post = async (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'application/json') => {
-  const headers = { 'x-api-key': key, 'content-type': type };
-  const response = await fetch(app.url + path, { method: 'POST', headers, body });
-  return { status: response.status, body: (await response.json()) as { code?: string; message?: string } };
-};
+const post = (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'application/json') =>
+  app.call(path, { key, body, headers: { 'content-type': type } });
 
 const expectFlatError = ({ status, body }: { status: number; body: { code?: string; message?: string } }): void => {
   expect(status).toBeLessThan(500);

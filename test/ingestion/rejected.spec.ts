@@ -17,6 +17,7 @@ import {
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 
+const BATCH = 'application/cloudevents-batch+json';
 const AT = '2026-03-01T12:00:00.000Z';
 
 let app: TestApp;
@@ -42,15 +43,8 @@ const event = (id: string, type = 'ThreatDeleted', changes: object = {}): Record
   time: AT,
   data: { organization: 'acme', threatId: id, deletedAt: AT, ...changes },
 });
-const send = async (events: unknown[], as = key): Promise<number> => {
-  const answer = await fetch(`${app.url}/v2/events`, {
-    method: 'POST',
-    headers: { 'x-api-key': as, 'content-type': 'application/cloudevents-batch+json' },
-    body: JSON.stringify(events),
-  });
-  await answer.arrayBuffer();
-  return answer.status;
-};
+const send = async (events: unknown[], as = key): Promise<number> =>
+  (await app.call('/v2/events', { key: as, json: events, headers: { 'content-type': BATCH } })).status;
 const kept = (): Promise<RejectedEvents[]> => listRejectedEvents(app.pool);
 const series = async (): Promise<string> => (await fetch(`${app.url}/metrics`)).text();
 

@@ -6,6 +6,7 @@ import { createApp } from '../../src/app.module.js';
 import { type Config, readConfig } from '../../src/config.js';
 import { EventLog } from '../../src/event-log/event-log.js';
 import type { Scope } from '../../src/events/api-keys.js';
+import { type Answer, call, type CallOptions } from './call.js';
 import { eventStoreBeside } from './event-store.js';
 import { holdToContract } from './contract.js';
 import { createDatabase } from './postgres.js';
@@ -19,6 +20,7 @@ export interface TestApp {
   readonly pool: Pool;
   /** A key that is good at once. Scopes: read and write, unless told. */
   issueKey(options?: { organization?: string; scopes?: readonly Scope[]; expiresAt?: number }): Promise<string>;
+  call(path: string, options?: CallOptions): Promise<Answer>;
   close(): Promise<void>;
 }
 
@@ -49,8 +51,9 @@ export const startApp = async ({
   const faults = holdToContract(app.getHttpAdapter().getInstance());
   await app.listen({ port: config.port, host: config.host });
   const keys = app.get(KeyRing);
+  const url = await app.getUrl();
   return {
-    url: await app.getUrl(),
+    url,
     app,
     config,
     log: app.get(EventLog),
@@ -60,6 +63,7 @@ export const startApp = async ({
       await keys.refresh();
       return key;
     },
+    call: (path, options) => call(url + path, options),
     close: async () => {
       await app.close();
       await store?.release();
