@@ -8,7 +8,7 @@ const add = ({ organization, brand, name }: NamedBrand): Promise<Result> =>
   withLog(async ({ log }) => {
     const changed = await addBrand(log, { organization, brand, name });
     return {
-      lines: [`${organization} ${changed ? 'now has' : 'has had'} the brand ${brand}`],
+      lines: [`${organization} ${changed ? 'now has' : 'already has'} brand ${brand}`],
       json: { organization, brand, changed },
     };
   });
@@ -16,7 +16,7 @@ const add = ({ organization, brand, name }: NamedBrand): Promise<Result> =>
 const remove = ({ organization, brand }: NamedBrand): Promise<Result> =>
   withLog(async ({ log }) => {
     const changed = await removeBrand(log, { organization, brand });
-    return { lines: [`${organization} no longer has the brand ${brand}`], json: { organization, brand, changed } };
+    return { lines: [`${organization} no longer has brand ${brand}`], json: { organization, brand, changed } };
   });
 
 const list = (): Promise<Result> =>
@@ -31,7 +31,7 @@ const list = (): Promise<Result> =>
     };
   });
 
-const ORGANIZATION = ['--organization <slug>', 'whose brand it is'] as const;
+const ORGANIZATION = ['--organization <slug>', 'the organization that owns the brand'] as const;
 const BRAND = ['--brand <slug>', 'the brand'] as const;
 
 export const addBrands = (program: Command): void => {
@@ -39,19 +39,19 @@ export const addBrands = (program: Command): void => {
   prints(
     brands
       .command('add')
-      .description('register a brand, or name it anew')
+      .description('register or rename a brand')
       .requiredOption(...ORGANIZATION)
       .requiredOption(...BRAND)
-      .option('--name <text>', 'its name for people'),
+      .option('--name <text>', 'its display name'),
     add,
   );
   prints(
     brands
       .command('remove')
-      .description('remove a brand; what was counted for it stays in the log')
+      .description('remove a brand; its events stay in the log')
       .requiredOption(...ORGANIZATION)
       .requiredOption(...BRAND),
     remove,
   );
-  prints(brands.command('list').description('the registered brands, as far as they are projected'), list);
+  prints(brands.command('list').description('the registered brands, as projected so far'), list);
 };

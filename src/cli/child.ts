@@ -5,28 +5,28 @@ import { Backoff, pause } from '../retry.js';
 
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5_000;
-/** Who lived this long did not die of the same thing again. */
+/** A process that ran this long did not fail at its start. */
 const HEALTHY_MS = 10_000;
-/** A process that has never worked and failed this often will not. */
+/** Failed starts before giving up. */
 const ATTEMPTS = 5;
-/** What a process ended by a wrong setting is said to have ended with. */
+/** How a process with an invalid setting exits. */
 const BY_A_SETTING = `code ${EXIT_CONFIG}`;
 
-/** What a process tells with `tellParent`. */
-interface Told {
+/** The message sent by `tellParent`. */
+interface ChildMessage {
   readonly url?: string;
   readonly opsUrl?: string;
 }
 
-/** A program of the service that is kept running, as a process of its own. */
+/** A program of the service that is kept running as a child process. */
 export class Child {
   #process: ChildProcess | undefined;
   readonly #stopping = new AbortController();
 
   /**
-   * @param name for the sentences about it
-   * @param args of Node: its flags, the script's absolute path
-   * @param environment asked before each start
+   * @param name used in log messages
+   * @param args Node's flags and the script's absolute path
+   * @param environment called before each start
    */
   constructor(
     private readonly name: string,
@@ -36,48 +36,48 @@ export class Child {
   ) {}
 
   /**
-   * Starts it, and again whenever it ends.
-   * @returns what it tells first, as soon as it does its work
-   * @throws Error where it ends again and again without ever doing so
+   * Starts the process, and restarts it whenever it exits.
+   * @returns its first message, sent once it is working
+   * @throws Error if it keeps exiting without ever working
    */
-  start(): Promise<Told> {
+  start(): Promise<ChildMessage> {
     return new Promise((resolve, reject) => {
       this.#keep(resolve).catch(reject);
     });
   }
 
-  /** Stops it for good: as it likes within the time, then by force. Milliseconds. */
+  /** Stops it for good: gracefully within the time, then by force. */
   async stop(withinMs: number): Promise<void> {
     this.#stopping.abort();
     const child = this.#process;
     if (!child) return;
     const ended = once(child, 'exit');
-    // Windows knows no SIGTERM, but the child stops when the channel closes.
+    // Windows has no SIGTERM, but the child stops when the channel closes.
     if (process.platform === 'win32') child.disconnect();
     else child.kill('SIGTERM');
     const patience = setTimeout(() => {
-      this.log(`The ${this.name} did not stop within ${withinMs} ms and is ended`);
+      this.log(`The ${this.name} did not stop within ${withinMs} ms and was killed`);
       child.kill('SIGKILL');
     }, withinMs);
     await ended;
     clearTimeout(patience);
   }
 
-  /** Ends it now. */
+  /** Kills it. */
   kill(): void {
     this.#stopping.abort();
     this.#process?.kill('SIGKILL');
   }
 
-  async #keep(onTold: (told: Told) => void): Promise<void> {
+  async #keep(onMessage: (message: ChildMessage) => void): Promise<void> {
     const { signal } = this.#stopping;
     let worked = false;
     const backoff = new Backoff(FIRST_WAIT_MS, MAX_WAIT_MS);
     for (let failures = 0; !signal.aborted;) {
       const begin = Date.now();
-      const end = await this.#run((told) => {
+      const end = await this.#run((message) => {
         worked = true;
-        onTold(told);
+        onMessage(message);
       });
       if (signal.aborted) return;
       if (Date.now() - begin > HEALTHY_MS) {
@@ -86,26 +86,26 @@ export class Child {
       }
       failures += 1;
       if (!worked && end === BY_A_SETTING)
-        throw new Error(`The ${this.name} does not start with these settings. Its words stand above.`);
+        throw new Error(`The ${this.name} does not start with these settings. See its output above.`);
       if (!worked && failures >= ATTEMPTS)
-        throw new Error(`The ${this.name} does not start: it ended ${failures} times (${end}). Its words stand above.`);
+        throw new Error(`The ${this.name} does not start: it ended ${failures} times (${end}). See its output above.`);
       const wait = backoff.next();
-      this.log(`The ${this.name} ended (${end}) and is started again in ${wait} ms`);
+      this.log(`The ${this.name} ended (${end}) and restarts in ${wait} ms`);
       await pause(wait, signal);
     }
   }
 
-  /** @returns how it ended */
-  async #run(onTold: (told: Told) => void): Promise<string> {
+  /** @returns the signal or exit code */
+  async #run(onMessage: (message: ChildMessage) => void): Promise<string> {
     const child = spawn(process.execPath, this.args, {
       env: this.environment(),
       // The channel closes with this process, however it ends, and the child notices.
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      // Ctrl-C is for this process alone, which then stops its children in order.
+      // Ctrl-C goes to this process only, which then stops its children in order.
       detached: process.platform !== 'win32',
     });
     this.#process = child;
-    child.on('message', (told) => onTold(told as Told));
+    child.on('message', (message) => onMessage(message as ChildMessage));
     try {
       const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
       return signal ?? `code ${code}`;

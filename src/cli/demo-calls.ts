@@ -3,26 +3,26 @@ import { join } from 'node:path';
 import { ORGANIZATION } from '../demo/row-events.js';
 
 export interface Keys {
-  /** Sends events of every organization. */
+  /** For events of every organization. */
   readonly ingest: string;
-  /** Reads and writes for the demo's organization. */
+  /** Read and write access to the demo's organization. */
   readonly organization: string;
 }
 
-/** Where the header line with each key is. */
+/** The file with each key's header line. */
 export type KeyHeaders = Keys;
 
 /**
- * Writes each key as a header line into a file that only this user can read. A key in curl's command line, also one
- * that the shell put there from a variable, could be read by every process of the machine.
- * @param url names the files, so that two demos beside one another do not take each other's keys away
+ * Writes each key as a header line to a file that only this user can read. A key on curl's command line, even from a
+ * shell variable, could be read by every process on the machine.
+ * @param url part of the file names, so that two demos do not overwrite each other's keys
  */
 export const writeKeyHeaders = async (dataDir: string, url: string, keys: Keys): Promise<KeyHeaders> => {
   const folder = join(dataDir, 'demo');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const write = async (name: keyof Keys): Promise<string> => {
     const file = join(folder, `${name}-key-${new URL(url).port}.header`);
-    // A file that is there keeps its mode.
+    // An existing file would keep its mode.
     await rm(file, { force: true });
     await writeFile(file, `X-API-KEY: ${keys[name]}\n`, { mode: 0o600, flag: 'wx' });
     return file;
@@ -32,7 +32,7 @@ export const writeKeyHeaders = async (dataDir: string, url: string, keys: Keys):
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** A call for each endpoint, to be pasted into a shell. curl 7.55 or later reads a header from a file. */
+/** A call per endpoint, to paste into a shell. curl 7.55 or later reads headers from a file. */
 export const curlLines = (url: string, { ingest, organization }: KeyHeaders): string[] => {
   const key = `-H ${quoted(`@${organization}`)}`;
   const json = "-H 'Content-Type: application/json'";

@@ -19,11 +19,11 @@ import { count, Progress } from './progress.js';
 import { Service, stopOnSignals } from './start.js';
 
 const KEYS_LAST_MS = 30 * MS_PER_DAY;
-/** How long the projector may stand still before the demo calls it broken. */
+/** How long the projector may make no progress before the demo fails. */
 const PATIENCE_MS = 60_000;
 const POLL_MS = 100;
 
-/** The port of the settings, or any where another program has it, so that two demos run beside one another. */
+/** The configured port, or a free one if it is taken, so that two demos can run side by side. */
 const freePort = async ({ host, port }: Config): Promise<number> => {
   const probe = createServer();
   try {
@@ -32,7 +32,7 @@ const freePort = async ({ host, port }: Config): Promise<number> => {
     return port;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    say(`Port ${port} is taken by another program; any free one will do`);
+    say(`Port ${port} is taken by another program; using a free one`);
     return 0;
   } finally {
     probe.close();
@@ -66,16 +66,16 @@ const sendShippedData = async (url: string, key: string, signal: AbortSignal): P
     {
       signal,
       onProgress: (soFar) => progress.update(answeredOf(soFar), answeredOf(soFar) / events.length),
-      onRetry: (reason) => progress.note(`${reason}; sending again`),
+      onRetry: (reason) => progress.note(`${reason}; retrying`),
     },
   );
   progress.end();
-  say(`${count(accepted)} accepted, ${count(duplicates)} known already, ${count(rejected.length)} rejected`);
+  say(`${count(accepted)} accepted, ${count(duplicates)} already known, ${count(rejected.length)} rejected`);
   for (const { place, issues } of rejected) say(`  ${place}: ${issues.join('; ')}`);
   const reasons = new Map<string, number[]>();
   for (const { file, line, reason } of notTaken)
     reasons.set(`${file}, ${reason}`, [...(reasons.get(`${file}, ${reason}`) ?? []), line]);
-  say(`${notTaken.length} rows became no event:`);
+  say(`${notTaken.length} rows were skipped:`);
   for (const [reason, lines] of reasons) say(`  ${reason}: line ${lines.join(', ')}`);
 };
 
@@ -92,7 +92,7 @@ const askMetrics = async (url: string, key: string, query: string, signal: Abort
   return { metrics, asOf: Date.parse(response.headers.get('x-as-of') ?? '') };
 };
 
-/** Waits until everything that was answered before this call is counted. */
+/** Waits until everything acknowledged before this call is counted. */
 const counted = async (url: string, key: string, signal: AbortSignal): Promise<Answered> => {
   const sent = Date.now();
   let last = { asOf: -Infinity, seen: sent };
@@ -101,19 +101,19 @@ const counted = async (url: string, key: string, signal: AbortSignal): Promise<A
     if (answered.asOf >= sent) return answered;
     if (answered.asOf > last.asOf) last = { asOf: answered.asOf, seen: Date.now() };
     if (Date.now() - last.seen > PATIENCE_MS)
-      throw new Error(`The projector has stood still for ${PATIENCE_MS / 1_000} s; its words stand above`);
+      throw new Error(`The projector has made no progress for ${PATIENCE_MS / 1_000} s; see its output above`);
     await sleep(POLL_MS, undefined, { signal });
   }
 };
 
-/** A key works on every instance within a second of its issue; until then it is unknown. */
+/** A new key takes up to a second to work on every instance. */
 const worksAtOnce = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
   for (let tries = 0; tries < 50; tries++) {
     const { status } = await fetch(`${url}/v2/organization/metrics`, { headers: { 'x-api-key': key }, signal });
     if (status !== 401) return;
     await sleep(POLL_MS, undefined, { signal });
   }
-  throw new Error('The key that was just issued is not known to the API');
+  throw new Error('The API does not recognise the key just issued');
 };
 
 const show = async (service: Service, config: Config, signal: AbortSignal): Promise<void> => {
@@ -129,7 +129,7 @@ const show = async (service: Service, config: Config, signal: AbortSignal): Prom
     brands.push([name, (await askMetrics(url, keys.organization, `?brandSlug=${brand}`, signal)).metrics]);
   print([
     '',
-    `The metrics of ${ORGANIZATION}, everything answered before ${new Date(asOf).toISOString()}`,
+    `The metrics of ${ORGANIZATION}, everything acknowledged before ${new Date(asOf).toISOString()}`,
     '',
     ...drawMetrics(metrics),
     '',
@@ -138,12 +138,12 @@ const show = async (service: Service, config: Config, signal: AbortSignal): Prom
     ...curlLines(url, await writeKeyHeaders(config.dataDir, url, keys)),
     '',
   ]);
-  say('The service stays up until Ctrl-C');
+  say('The service runs until Ctrl-C');
 };
 
 const demo = async (): Promise<number> => {
   const settings = readConfig();
-  // A person reads this terminal; the API's own words are for when something is wrong.
+  // A person reads this terminal; the API's log matters only if something is wrong.
   const environment = environmentOf(settings, { port: await freePort(settings) });
   const config = readConfig({ ...environment, LOG_LEVEL: 'warn', ACCESS_LOG: 'off' });
   const service = new Service(config, say);
@@ -165,7 +165,7 @@ const demo = async (): Promise<number> => {
 export const addDemo = (program: Command): void => {
   program
     .command('demo')
-    .description('run everything here, fill it with the shipped real data and show the metrics; Ctrl-C ends it')
+    .description('run everything locally, load the shipped real data and show the metrics; Ctrl-C stops it')
     .action(async () => {
       const code = await demo().catch((error: Error) => {
         say(error.message);

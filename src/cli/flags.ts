@@ -34,7 +34,7 @@ const list = (): Promise<Result> =>
   });
 
 export const addFlags = (program: Command): void => {
-  const flags = program.command('flags').description('features switched on for organizations: enable, disable, list');
+  const flags = program.command('flags').description('feature flags of organizations: enable, disable, list');
   for (const [name, enabled] of [
     ['enable', true],
     ['disable', false],
@@ -43,9 +43,9 @@ export const addFlags = (program: Command): void => {
       flags
         .command(name)
         .description(`${name} a feature for an organization`)
-        .requiredOption('--organization <slug>', 'for whom')
+        .requiredOption('--organization <slug>', 'the organization')
         .requiredOption('--flag <flag>', 'the feature, such as brands-metrics'),
       change(enabled),
     );
-  prints(flags.command('list').description('every flag that was ever switched, as far as it is projected'), list);
+  prints(flags.command('list').description('every flag that was ever set, as projected so far'), list);
 };

@@ -1,11 +1,11 @@
 import { FAILED } from './output.js';
 
-/** What ends a call: Ctrl-C, a supervisor, a terminal that is closed. */
+/** Signals that interrupt a call: Ctrl-C, a supervisor, a closed terminal. */
 export const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * Calls back at the first signal; a second one ends the process at once.
- * @returns what stops listening
+ * @returns stops listening
  */
 export const onFirstSignal = (then: (signal: NodeJS.Signals) => void): (() => void) => {
   let came = false;

@@ -20,7 +20,7 @@ interface IssueOptions {
 
 const scopeOf = (text: string): Scope => {
   const scope = SCOPES.find((each) => each === text);
-  if (scope === undefined) throw new Invalid(`--scope is "${text}"; it may be ${SCOPES.join(', ')}`);
+  if (scope === undefined) throw new Invalid(`--scope is "${text}"; it must be one of ${SCOPES.join(', ')}`);
   return scope;
 };
 
@@ -35,7 +35,7 @@ const expiryOf = (text: string | undefined): number | undefined => {
 const text = (instant: number | undefined): string | null => (instant === undefined ? null : formatInstant(instant));
 
 interface ListedKey extends ApiKey {
-  /** ms, to the minute; undefined where it was never used. */
+  /** ms, to the minute; undefined if never used. */
   readonly lastUsedAt: number | undefined;
 }
 
@@ -67,7 +67,7 @@ const issue = ({ organization, scope, name, expires }: IssueOptions): Promise<Re
   const expiresAt = expiryOf(expires);
   return withLog(async ({ log }) => {
     const { id, key } = await issueApiKey(log, { scopes, organization, name, expiresAt, operator: operatorName() });
-    say(`The key ${id} works within a second. It is shown this once:`);
+    say(`The key ${id} works within a second. It is shown only now:`);
     return { lines: [key], json: { id, key } };
   });
 };
@@ -93,13 +93,16 @@ export const addKeys = (program: Command): void => {
   prints(
     keys
       .command('issue')
-      .description('issue a key; it is shown this once')
-      .option('--organization <slug>', 'the organization it is for; only a key for ingest alone may have none')
-      .requiredOption('--scope <scope>', `${SCOPES.join(', ')}; may be given several times`, collect)
-      .option('--name <text>', 'what it is for')
-      .option('--expires <iso>', 'when it ends'),
+      .description('issue a key; it is shown only once')
+      .option('--organization <slug>', 'its organization; optional only for a key with just the scope ingest')
+      .requiredOption('--scope <scope>', `${SCOPES.join(', ')}; may be repeated`, collect)
+      .option('--name <text>', 'a name for it')
+      .option('--expires <iso>', 'when it expires'),
     issue,
   );
   prints(keys.command('list').description('every key ever issued'), list);
-  prints(keys.command('revoke').argument('<id>').description('end a key, everywhere within a second'), revoke);
+  prints(
+    keys.command('revoke').argument('<id>').description('revoke a key, on every instance within a second'),
+    revoke,
+  );
 };

@@ -9,7 +9,7 @@ import { Progress } from './progress.js';
 import { readSecret } from './secret.js';
 import { withLog } from './session.js';
 
-/** The address is read as the setting of that name is, and its words are about the option instead. */
+/** The address is parsed like the setting, but errors should name the option. */
 const asOption = (error: unknown): unknown => {
   if (!(error instanceof ConfigError || error instanceof Unavailable)) return error;
   const said = error.message.replace(/^EVENTSTORE_URL/, '--to');
@@ -26,8 +26,8 @@ interface CopyOptions {
 const addressOf = async ({ to = '', toFile }: CopyOptions): Promise<string> => {
   if (toFile === undefined && to.includes('@'))
     throw new Invalid(
-      'A password does not belong in a command line, which every process of the machine can read: name a file that ' +
-        'holds the address with --to-file FILE (- for standard input)',
+      'A password on the command line can be read by every process on the machine: put the address into a file and use ' +
+        '--to-file FILE (- for standard input)',
     );
   const address = toFile === undefined ? to : await readSecret(toFile, 'the address');
   try {
@@ -55,7 +55,7 @@ const copy = async (options: CopyOptions): Promise<Result> => {
         phases[phase].update(progress.events, progress.part);
       });
       return {
-        lines: [`${events} events in both logs, compared one by one; ${copied} of them written now`],
+        lines: [`${events} events in both logs, compared one by one; ${copied} of them copied now`],
         json: { events, copied, logId: await target.id() },
       };
     } finally {
@@ -70,7 +70,7 @@ export const addLog = (program: Command): void => {
   prints(
     log
       .command('copy')
-      .description('the whole log into an EventStoreDB, in order; the same call again goes on where one stopped')
+      .description('copy the whole log into an EventStoreDB, in order; repeat the call to continue an interrupted copy')
       .option('--to <url>', 'the EventStoreDB, such as esdb://127.0.0.1:2113?tls=false')
       .option('--to-file <file>', 'holds its address where there is a password in it, - for standard input'),
     copy,

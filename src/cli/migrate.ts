@@ -4,8 +4,8 @@ import { withLog } from './session.js';
 
 export const addMigrate = (program: Command): void => {
   prints(
-    program.command('migrate').description('bring the tables to this version, under a lock'),
-    // Opening the database and the log is what every process does at its start, and all there is to it.
+    program.command('migrate').description('migrate the tables to this version, under a lock'),
+    // Opening the database and the log, as every process does at its start, already migrates.
     () => withLog(() => Promise.resolve({ lines: ['The tables are at this version'], json: { migrated: true } })),
   );
 };

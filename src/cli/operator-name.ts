@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 
-/** Who calls, as the operating system knows them; a number where it has no name for them, as in many containers. */
+/** The OS user of the caller; a number if the user has no name, as in many containers. */
 export const operatorName = (): string => {
   try {
     return userInfo().username;

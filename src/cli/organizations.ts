@@ -37,14 +37,12 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
 };
 
 export const addOrganizations = (program: Command): void => {
-  const organizations = program
-    .command('organizations')
-    .description('organizations with ingest keys of their own: usage');
+  const organizations = program.command('organizations').description('organizations with their own ingest keys: usage');
   prints(
     organizations
       .command('usage')
-      .description('what each has sent today (UTC), to the second, and its quota')
-      .option('--organization <slug>', 'this one only'),
+      .description('what each has sent today (UTC), as of the last second, and its quota')
+      .option('--organization <slug>', 'only this one'),
     usage,
   );
 };

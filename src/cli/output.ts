@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { Invalid } from '../errors.js';
 import { print, printable, printJson, say } from '../terminal.js';
 
-/** What a call has to say: lines for a person, or one JSON value. */
+/** A call's result: lines for people, or one JSON value. */
 export interface Result {
   readonly lines: readonly string[];
   readonly json: unknown;
-  /** The call did its work, and something of it came to nothing. */
+  /** The call finished, but part of it failed. */
   readonly failed?: boolean;
 }
 
@@ -18,7 +18,7 @@ export const DONE = 0;
 export const FAILED = 1;
 export const WRONG_USAGE = 2;
 
-/** Columns as wide as their widest cell. */
+/** Aligns columns. */
 export const table = (rows: readonly (readonly string[])[]): string[] => {
   const shown = rows.map((row) => row.map(printable));
   const widths = shown[0]?.map((_, column) => Math.max(...shown.map((row) => row[column]!.length))) ?? [];
@@ -30,7 +30,7 @@ export const table = (rows: readonly (readonly string[])[]): string[] => {
   );
 };
 
-/** A position may be greater than a number in JSON holds, for whoever reads it. */
+/** A string: a position may exceed the integers that JSON readers keep exact. */
 export const withTextPositions = (row: object): object => {
   const isPosition = (name: string): boolean => name === 'position' || name === 'revision';
   return Object.fromEntries(
@@ -38,13 +38,13 @@ export const withTextPositions = (row: object): object => {
   );
 };
 
-/** A signal came before the call had done its work. */
+/** A signal interrupted the call. */
 export class Interrupted extends Error {}
 
 const failure = (error: unknown): void => {
   if (error instanceof Interrupted) {
     say(error.message);
-    // What was begun may still be waiting for an answer.
+    // Operations under way may still be waiting for an answer.
     process.exit(FAILED);
   }
   if (error instanceof Invalid) {
@@ -56,7 +56,7 @@ const failure = (error: unknown): void => {
   process.exitCode = FAILED;
 };
 
-/** Adds `--json` to a call, prints its result and turns what it throws into a sentence and an exit code. */
+/** Adds `--json`, prints the call's result and turns errors into a message and an exit code. */
 export const prints = <Arguments extends unknown[]>(
   command: Command,
   work: (...given: Arguments) => Promise<Result>,

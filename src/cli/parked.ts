@@ -9,10 +9,10 @@ import type { Session } from './session.js';
 
 type Parked = Awaited<ReturnType<typeof listParked>>;
 
-/** @throws NotFound where an id is given and not parked */
+/** @throws NotFound if an id is given and not parked */
 const parkedEvents = async ({ pool }: Session, id?: string): Promise<Parked> => {
   const events = await listParked(pool, id);
-  if (id !== undefined && events.length === 0) throw new NotFound(`No event ${id} is parked`);
+  if (id !== undefined && events.length === 0) throw new NotFound(`Event ${id} is not parked`);
   return events;
 };
 
@@ -32,7 +32,9 @@ const retry = (id: string | undefined): Promise<Result> =>
     const results = [];
     for (const event of await parkedEvents(session, id)) {
       const projection = PROJECTIONS.find(({ name }) => name === event.projection);
-      const reason = projection ? await retryParked(session.pool, projection, event) : 'its projection is gone';
+      const reason = projection
+        ? await retryParked(session.pool, projection, event)
+        : 'its projection no longer exists';
       results.push({ id: event.event_id, projection: event.projection, reason: reason ?? null });
     }
     return {
@@ -55,13 +57,13 @@ const drop = async (id: string, { why }: { readonly why: string }): Promise<Resu
 
 export const addParked = (program: Command): void => {
   const parked = program.command('parked').description('events that a projection could not apply');
-  prints(parked.command('list').description('each with its reason'), list);
-  prints(parked.command('retry').argument('[id]').description('apply one, or all, again'), retry);
+  prints(parked.command('list').description('parked events with their reasons'), list);
+  prints(parked.command('retry').argument('[id]').description('apply one or all of them again'), retry);
   prints(
     parked
       .command('drop')
       .argument('<id>')
-      .description('never apply it, and remember why')
+      .description('never apply it, and record why')
       .requiredOption('--why <text>', 'the reason'),
     drop,
   );

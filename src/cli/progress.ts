@@ -10,7 +10,7 @@ export const count = (value: number): string => whole.format(value);
 const timeLeft = (seconds: number): string =>
   seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`;
 
-/** How far something has come: a bar on a terminal, else a line now and then. Written to standard error. */
+/** Shows progress: a bar on a terminal, otherwise a line now and then. Written to standard error. */
 export class Progress {
   private readonly started = performance.now();
   private shown = -Infinity;
@@ -19,8 +19,8 @@ export class Progress {
   constructor(private readonly unit: string) {}
 
   /**
-   * @param done how many so far
-   * @param part how much of the whole that is, 0 to 1; undefined where nobody knows
+   * @param done count so far
+   * @param part progress from 0 to 1; undefined if the total is unknown
    */
   update(done: number, part: number | undefined): void {
     const now = performance.now();
@@ -34,13 +34,13 @@ export class Progress {
     this.write();
   }
 
-  /** Says something beside the bar. */
+  /** Prints a line above the bar. */
   note(line: string): void {
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
     say(line);
   }
 
-  /** The last state, and a new line. */
+  /** Prints the final state and a line break. */
   end(): void {
     if (this.text === '') return;
     this.write();

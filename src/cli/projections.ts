@@ -10,7 +10,7 @@ import { say } from '../terminal.js';
 import { prints, type Result, withTextPositions } from './output.js';
 import { type Session, withLog } from './session.js';
 
-/** What needs the projections, however long its statements take. Refuses tables that were filled from another log. */
+/** Runs work on the projections without a statement timeout. Rejects tables filled from another log. */
 export const withProjections = (work: (session: Session) => Promise<Result>): Promise<Result> =>
   withLog(
     async (session) => {
@@ -21,15 +21,15 @@ export const withProjections = (work: (session: Session) => Promise<Result>): Pr
     { takesItsTime: true },
   );
 
-/** @throws Invalid where there is none of that name */
+/** @throws Invalid if there is no projection of that name */
 const chosen = (name: string | undefined): readonly Projection[] => {
   const projections = PROJECTIONS.filter((projection) => name === undefined || projection.name === name);
   if (projections.length > 0) return projections;
   const names = PROJECTIONS.map((projection) => projection.name);
-  throw new Invalid(`There is no projection "${name}"; there are ${names.join(', ')}`);
+  throw new Invalid(`Unknown projection "${name}". Known: ${names.join(', ')}`);
 };
 
-/** Says on standard error how far a recount is, at most once a second. */
+/** Reports progress on standard error, at most once a second. */
 const progress = (name: string, head: bigint): ((position: bigint) => void) => {
   let saidAt = Date.now();
   return (position) => {
@@ -78,20 +78,20 @@ const verifyAll = async (name: string | undefined): Promise<Result> => {
 };
 
 export const addProjections = (program: Command): void => {
-  const projections = program.command('projections').description('how far they are, rebuild, verify');
+  const projections = program.command('projections').description('status, rebuild, verify');
   prints(projections.command('status').description('position, lag, age and parked events of each projection'), status);
   prints(
     projections
       .command('rebuild')
       .argument('[name]')
-      .description('count anew from the log beside the live tables, then switch'),
+      .description('fill new tables from the log next to the live ones, then switch'),
     rebuildAll,
   );
   prints(
     projections
       .command('verify')
       .argument('[name]')
-      .description('recount from the log and print the differences; fails where there is one'),
+      .description('recompute from the log and print the differences; fails if there are any'),
     verifyAll,
   );
 };

@@ -36,7 +36,7 @@ const clear = (): Promise<Result> =>
   });
 
 export const addRejected = (program: Command): void => {
-  const rejected = program.command('rejected').description('events that were refused: list, clear');
-  prints(rejected.command('list').description('a count and a sample for each day, key and reason'), list);
-  prints(rejected.command('clear').description('forget them'), clear);
+  const rejected = program.command('rejected').description('events rejected by the endpoint: list, clear');
+  prints(rejected.command('list').description('a count and a sample per day, key and reason'), list);
+  prints(rejected.command('clear').description('delete them'), clear);
 };

@@ -35,30 +35,30 @@ const sendFiles = async (
     const replayed = await replay(lines.events(), door, {
       signal,
       onProgress: (soFar, last) => progress.update(answeredOf(soFar), last.part),
-      onRetry: (reason) => progress.note(`${reason}; sending again`),
+      onRetry: (reason) => progress.note(`${reason}; retrying`),
     });
     progress.end();
     return { ...replayed, rejected: [...lines.refused, ...replayed.rejected] };
   } catch (error) {
     progress.end();
     if (!(error instanceof ReplayStopped)) throw error;
-    // Lines that were not sent may lie between the answered ones, so this may be a few too early, never too late.
+    // Unsent lines may lie between answered ones, so this may be a few too early, never too late.
     const goOn = from + error.answered;
     throw new Error(
-      `The replay stopped, ${error.message}. ${count(error.answered)} events were answered; the same call again sends ` +
-        `all of them, which counts nothing twice, and --from ${goOn} goes on behind them.`,
+      `The replay stopped, ${error.message}. ${count(error.answered)} events were answered. Repeating the call sends ` +
+        `them again, which counts nothing twice; --from ${goOn} continues after them.`,
       { cause: error },
     );
   }
 };
 
-/** A key of its own for one replay into the service of these settings. */
+/** Issues a key for one replay into the service of these settings. */
 const withKey = (signal: AbortSignal, work: (key: string) => Promise<Replayed>): Promise<Replayed> => {
   const underKey = async ({ log }: Session): Promise<Replayed> => {
     const operator = operatorName();
     const expiresAt = Date.now() + MS_PER_DAY;
     const { id, key } = await issueApiKey(log, { scopes: ['ingest'], name: 'replay', expiresAt, operator });
-    // A new key works on every instance within a second; until then the door calls it unknown.
+    // A new key takes up to a second to work on every instance.
     await pause(1_000, signal);
     try {
       return await work(key);
@@ -80,7 +80,7 @@ const resultOf = ({ accepted, duplicates, rejected }: Replayed): Result => ({
   failed: rejected.length > 0,
 });
 
-/** Before a key is issued or anything is sent: a name that is mistyped must not end a long replay half way. */
+/** Checked before a key is issued or anything is sent: a mistyped name must not end a long replay half way. */
 const refuseUnreadable = async (files: readonly string[]): Promise<void> => {
   for (const file of files) {
     if (file === '-') continue;
@@ -95,12 +95,12 @@ const refuseUnreadable = async (files: readonly string[]): Promise<void> => {
   }
 };
 
-/** @returns undefined where none is given */
+/** @returns undefined if none is given */
 const readKey = async (files: readonly string[], { key, keyFile }: ReplayOptions): Promise<string | undefined> => {
   if (key !== undefined)
     throw new Invalid(
-      'A key does not belong in a command line, which every process of the machine can read: set TP_KEY, or name a ' +
-        'file that holds it with --key-file FILE (- for standard input)',
+      'A key on the command line can be read by every process on the machine: set TP_KEY, or put it into a ' +
+        'file and use --key-file FILE (- for standard input)',
     );
   if (keyFile === '-' && files.includes('-')) throw new Invalid('Standard input cannot be both the events and the key');
   if (keyFile !== undefined) return readSecret(keyFile, 'the key');
@@ -110,9 +110,9 @@ const readKey = async (files: readonly string[], { key, keyFile }: ReplayOptions
 
 const checkUrl = (url: string): void => {
   if (!/^https?:\/\/./.test(url) || !URL.canParse(url))
-    throw new Invalid(`--url is "${url}"; it must be an address that begins with http:// or https://`);
+    throw new Invalid(`--url is "${url}"; it must be an http:// or https:// URL`);
   const { username, password } = new URL(url);
-  if (username !== '' || password !== '') throw new Invalid('--url must not hold a user or a password');
+  if (username !== '' || password !== '') throw new Invalid('--url must not contain a user or password');
 };
 
 const replayFiles = async (files: string[], options: ReplayOptions): Promise<Result> => {
@@ -121,7 +121,7 @@ const replayFiles = async (files: string[], options: ReplayOptions): Promise<Res
   if (url !== undefined) checkUrl(url);
   const key = await readKey(files, options);
   if (url !== undefined && key === undefined)
-    throw new Invalid('--url needs a key of that service with the scope ingest: set TP_KEY or name a --key-file');
+    throw new Invalid('--url needs a key of that service with the scope ingest: set TP_KEY or use --key-file');
   const { host, port } = readConfig();
   const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   await refuseUnreadable(files);
@@ -141,18 +141,18 @@ export const addReplay = (program: Command): void => {
   prints(
     program
       .command('replay')
-      .argument('<file...>', 'CloudEvents, one JSON object a line; - for standard input, .gz is unpacked')
+      .argument('<file...>', 'CloudEvents, one JSON object per line; - for standard input, .gz is decompressed')
       .description(
-        'send events through the door, each until it is answered; sending twice counts once; fails where one is rejected',
+        'send events to the ingestion endpoint, each until it is answered; repeats count once; fails if one is rejected',
       )
-      .option('--url <url>', 'the service, such as http://127.0.0.1:3000; default the one of these settings')
+      .option('--url <url>', 'the service, such as http://127.0.0.1:3000; default: the service of these settings')
       .option(
         '--key-file <file>',
-        'holds a key with the scope ingest, - for standard input; default TP_KEY, or one that is issued for this replay',
+        'a file with a key with the scope ingest, - for standard input; default: TP_KEY, or a key issued for this replay',
       )
-      // Refused with a sentence: scripts of earlier versions have it.
+      // Rejected with a message, because scripts of earlier versions use it.
       .addOption(new Option('--key [key]').hideHelp())
-      .option('--from <events>', 'leave out so many events at the beginning', '0'),
+      .option('--from <events>', 'skip the first N events', '0'),
     replayFiles,
   );
 };

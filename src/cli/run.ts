@@ -5,7 +5,7 @@ import { ConfigError, readConfig } from '../config.js';
 import { requireDescriptors } from '../descriptors.js';
 import { say } from '../terminal.js';
 
-/** Each noun, loaded when it is called: no call needs all that all of them need together. */
+/** The commands, loaded on demand: no call needs the imports of all. */
 const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   start: async () => {
     requireDescriptors();
@@ -13,7 +13,7 @@ const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>>
     return (program) =>
       program
         .command('start')
-        .description('the database where none is set, the API and the projector, until a signal stops them')
+        .description('run the API, the projector and, unless one is set, the database, until a signal')
         .action(async () => process.exit(await start(readConfig())));
   },
   keys: async () => (await import('./keys.js')).addKeys,
@@ -33,13 +33,13 @@ const CALLS: Readonly<Record<string, () => Promise<(program: Command) => void>>>
   migrate: async () => (await import('./migrate.js')).addMigrate,
 };
 
-/** Commander takes the last value where an option is given twice; nobody knows which one was meant. */
+/** Commander silently uses the last value of a repeated option. */
 const takeOnce = (command: Command): void => {
   for (const option of command.options) {
     if (option.isBoolean() || option.parseArg) continue;
     let isGiven = false;
     option.argParser((value) => {
-      if (isGiven) throw new InvalidArgumentError('It is given twice, and may be given once.');
+      if (isGiven) throw new InvalidArgumentError('It may be given only once.');
       isGiven = true;
       return value;
     });
@@ -48,15 +48,15 @@ const takeOnce = (command: Command): void => {
 };
 
 /**
- * Runs one call of the operator's command; its exit code becomes that of the process.
- * @param words what follows the name of the program
+ * Runs one call of the operator's command and sets the process's exit code.
+ * @param words the arguments after the program's name
  */
 export const run = async (words: readonly string[]): Promise<void> => {
   const program = new Command('threat-protection')
-    .description('The operator’s command: results on standard output, words on standard error')
-    // Before any call is added: each takes it over.
+    .description('The operator’s command: results on standard output, messages on standard error')
+    // Before any command is added: each inherits it.
     .exitOverride()
-    .showHelpAfterError('(--help says more)');
+    .showHelpAfterError('(see --help)');
 
   const noun = words[0] ?? '';
   const called = Object.hasOwn(CALLS, noun) ? [CALLS[noun]!] : new Set(Object.values(CALLS));
@@ -67,7 +67,7 @@ export const run = async (words: readonly string[]): Promise<void> => {
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Asking for help is no mistake; anything else that commander says is one.
+      // Asking for help is not a mistake; any other commander error is.
       process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
     } else {
       say(error instanceof ConfigError ? error.message : inspect(error));

@@ -1,14 +1,14 @@
 import { createReadStream } from 'node:fs';
 import { Invalid } from '../errors.js';
 
-/** Longer than any key or connection string. */
+/** Exceeds any key or connection string. */
 const MAX_BYTES = 4_096;
 
 /**
- * Reads a secret that is not in the command line, which every process of the machine can see.
+ * Reads a secret from a file rather than the command line, which every process on the machine can see.
  * @param file `-` is standard input
- * @param what names it in the errors, which never repeat it
- * @throws Invalid where it cannot be read or is not one line of visible ASCII
+ * @param what its name in errors, which never show the secret
+ * @throws Invalid if it cannot be read or is not one line of visible ASCII
  */
 export const readSecret = async (file: string, what: string): Promise<string> => {
   const chunks: Buffer[] = [];
@@ -27,11 +27,11 @@ export const readSecret = async (file: string, what: string): Promise<string> =>
 };
 
 /**
- * @param from names the place in the error
- * @throws Invalid where the text is not one line of visible ASCII
+ * @param from the source's name in errors
+ * @throws Invalid if the text is not one line of visible ASCII
  */
 export const oneToken = (text: string, from: string, what: string): string => {
   const secret = text.trim();
   if (secret.length <= MAX_BYTES && /^[\x21-\x7e]+$/.test(secret)) return secret;
-  throw new Invalid(`${from} must hold ${what}, alone on one line`);
+  throw new Invalid(`${from} must contain only ${what}, on one line`);
 };

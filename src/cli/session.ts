@@ -10,16 +10,16 @@ import { say } from '../terminal.js';
 import { onFirstSignal } from './interruption.js';
 import { Interrupted } from './output.js';
 
-/** What a call works with. */
+/** The resources of a call. */
 export interface Session {
   readonly log: EventLog;
   readonly pool: Pool;
 }
 
 export interface SessionOptions {
-  /** The work ends by itself on a signal, in its own time. Otherwise it is left where it stands. */
+  /** The work handles signals itself, in its own time. Otherwise it is abandoned. */
   readonly endsItself?: boolean;
-  /** A statement takes as long as it takes, as in a recount. */
+  /** No statement timeout, for rebuilds. */
   readonly takesItsTime?: boolean;
 }
 
@@ -30,7 +30,7 @@ const useDatabase = async <Result>(
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
   limits: object,
 ): Promise<Result> => {
-  const pool = createPool(url, ({ message }) => say(`A connection to the database broke: ${message}`), limits);
+  const pool = createPool(url, ({ message }) => say(`A database connection was lost: ${message}`), limits);
   try {
     await migrateReadModels(pool);
     return await work(pool, url);
@@ -40,9 +40,8 @@ const useDatabase = async <Result>(
 };
 
 /**
- * Opens the database of the settings, whether the service runs or not, with its tables at this version. A server that
- * was started for this is stopped again, also where a signal ends the call: half-way through its start too, which is
- * therefore waited for.
+ * Opens the configured database, whether the service runs or not, and migrates its tables. A server started for this is
+ * stopped again, even if a signal interrupts the call half-way through the start, which is therefore awaited.
  * @throws Interrupted
  */
 export const withDatabase = async <Result>(
@@ -54,9 +53,11 @@ export const withDatabase = async <Result>(
   const { signal } = interruption;
   const interrupted = once(signal, 'abort').then(() => Promise.reject(signal.reason as Interrupted));
   interrupted.catch(() => {});
-  const stopListening = onFirstSignal((name) => interruption.abort(new Interrupted(`${name}: the call was ended`)));
+  const stopListening = onFirstSignal((name) =>
+    interruption.abort(new Interrupted(`${name}: the call was interrupted`)),
+  );
   const database = await openDatabase(readConfig(), say).catch((error: unknown) => {
-    // A terminal sends its signal to initdb too, whose words would be about something else.
+    // A terminal sends its signal to initdb too, whose error would be misleading.
     signal.throwIfAborted();
     throw error;
   });
@@ -71,7 +72,7 @@ export const withDatabase = async <Result>(
   }
 };
 
-/** Opens the log as well. */
+/** Opens the log too. */
 export const withLog = <Result>(
   work: (session: Session) => Promise<Result>,
   options?: SessionOptions,

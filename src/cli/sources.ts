@@ -24,7 +24,7 @@ const status = async (): Promise<Result> => {
   return {
     lines: [
       ...table([
-        ['list', 'entries', 'refused', 'age in s', 'trouble'],
+        ['list', 'entries', 'refused', 'age in s', 'problem'],
         ...lists.map((list) => [
           list.id,
           String(list.entries),

@@ -7,16 +7,16 @@ import { say } from '../terminal.js';
 import { Child } from './child.js';
 import { SIGNALS } from './interruption.js';
 
-/** Together with the database's own limits less than 10 s. */
+/** Together with the database's own limits, less than 10 s. */
 const API_STOPS_WITHIN_MS = 4_500;
 const PROJECTOR_STOPS_WITHIN_MS = 2_000;
-/** What the database gets after a second signal. */
+/** How long the database may take after a second signal. */
 const AT_ONCE_MS = 500;
 
 /**
- * Node takes them at its start alone, so whoever starts an API gives them: here, the README, the Dockerfile, the compose
- * file. MB of half the young generation: Node 24 would take twice as much and be no faster; with half as much a route
- * that asks the database loses a tenth of its speed.
+ * Node accepts these only at its start, so everything that starts an API passes them: this file, the README, the
+ * Dockerfile, the compose file. MB of half the young generation: Node 24 would use twice as much without being faster;
+ * with half as much, routes that query the database lose a tenth of their speed.
  */
 export const API_FLAGS = ['--max-semi-space-size=16'];
 
@@ -25,7 +25,7 @@ const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, i
 const portOf = <T>(url: string | undefined, otherwise: T): number | T =>
   url === undefined ? otherwise : Number(new URL(url).port || 80);
 
-/** The whole service on this machine: the database where none is set, the API and the projector. */
+/** The whole service on this machine: the API, the projector and, unless one is set, the database. */
 export class Service {
   #database: Promise<Database> | undefined;
   #stopped: Promise<void> | undefined;
@@ -44,28 +44,28 @@ export class Service {
   }
 
   /**
-   * @returns where the API listens
-   * @throws Error where a part does not start; what has started is still to be stopped
+   * @returns the API's URL
+   * @throws Error if a part does not start; what has started must still be stopped
    */
   async start(): Promise<{ readonly url: string; readonly databaseUrl: string }> {
-    // A mistake in it would end the API again and again.
+    // An invalid file would end the API again and again.
     readSourcesFile(this.config);
     this.#database = openDatabase(this.config, this.log);
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
     const [{ url, opsUrl }] = await Promise.all([this.#api.start(), this.#projector.start()]);
-    if (url === undefined) throw new Error('The API did not say where it listens');
+    if (url === undefined) throw new Error('The API did not report its address');
     this.#url = url;
     this.#opsUrl = opsUrl;
     return { url, databaseUrl };
   }
 
-  /** Who may ask first, then who answers, then where it is kept. Within 10 s. */
+  /** Stops the API, then the projector, then the database. Within 10 s. */
   stop(): Promise<void> {
-    return (this.#stopped ??= this.#stopInOrder());
+    return (this.#stopped ??= this.#stopGracefully());
   }
 
-  /** Everything now. Nothing answered is lost by it. */
+  /** Kills everything. Nothing acknowledged is lost. */
   async kill(): Promise<void> {
     this.#api.kill();
     this.#projector.kill();
@@ -73,7 +73,7 @@ export class Service {
     await Promise.race([database?.release(), sleep(AT_ONCE_MS)]);
   }
 
-  async #stopInOrder(): Promise<void> {
+  async #stopGracefully(): Promise<void> {
     await this.#api.stop(API_STOPS_WITHIN_MS);
     await this.#projector.stop(PROJECTOR_STOPS_WITHIN_MS);
     const database = await this.#database?.catch(() => undefined);
@@ -83,7 +83,7 @@ export class Service {
   #environment(): NodeJS.ProcessEnv {
     return environmentOf(this.config, {
       databaseUrl: this.#databaseUrl,
-      // An API that is started again takes the port that its clients know, also where the first one took any.
+      // A restarted API reuses the port that its clients know, even if it was chosen freely at first.
       port: portOf(this.#url, this.config.port),
       opsPort: portOf(this.#opsUrl, this.config.opsPort),
     });
@@ -92,19 +92,19 @@ export class Service {
 
 /**
  * Stops the service on the first signal, and kills it on the second.
- * @returns the exit code, after the first has done its work; the second ends this process itself
+ * @returns the exit code, after a graceful stop; the second signal ends this process
  */
 export const stopOnSignals = (service: Service, log: (line: string) => void): Promise<number> =>
   new Promise((resolve) => {
     let signalled = false;
     const onSignal = (signal: NodeJS.Signals): void => {
       if (signalled) {
-        log(`${signal} again: ends at once`);
+        log(`${signal} again: killing everything`);
         void service.kill().finally(() => process.exit(1));
         return;
       }
       signalled = true;
-      log(`${signal}: stops the API, the projector, the database`);
+      log(`${signal}: stopping the API, the projector and the database`);
       service.stop().then(
         () => resolve(0),
         (error: Error) => {

@@ -4,13 +4,13 @@ import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } f
 import { pause } from '../retry.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 
-/** So many events are under way at once, and so many are sent again where a copy is resumed. */
+/** Events in flight, and events sent again when a copy is resumed. */
 const PAGE = 1_000;
 const MAX_ATTEMPTS = 30;
 const ATTEMPT_PAUSE_MS = 1_000;
 
 export interface Copied {
-  /** Events of the source, its own `LogOpened` left out: the target has one of its own. */
+  /** Events of the source without its `LogOpened`: the target has its own. */
   readonly events: number;
   /** Of these, written by this call. */
   readonly copied: number;
@@ -19,11 +19,11 @@ export interface Copied {
 export interface CopyProgress {
   readonly phase: 'copying' | 'verifying';
   readonly events: number;
-  /** How much of the whole that is, 0 to 1. */
+  /** Progress from 0 to 1. */
   readonly part: number;
 }
 
-/** Checkpoints name the log they belong to, and positions differ between the two: so the copy is another log. */
+/** Checkpoints name their log, and positions differ between the two, so the copy is a different log. */
 const isOpening = ({ stream, revision }: RecordedEvent): boolean => stream === OPERATIONS_STREAM && revision === 0n;
 
 const sorted = (value: unknown): unknown => {
@@ -36,7 +36,7 @@ const sorted = (value: unknown): unknown => {
   );
 };
 
-/** What of an event has to be the same in both logs, as a number that can be added up. */
+/** What must be equal in both logs, as a number that can be summed up. */
 const fingerprint = ({ stream, revision, id, type, data, metadata }: RecordedEvent): bigint =>
   createHash('sha256')
     .update(JSON.stringify([stream, String(revision), id, type, sorted(data), sorted(metadata)]))
@@ -55,7 +55,7 @@ async function* pages(log: EventLog, after: bigint, size: number): AsyncGenerato
 const partOf = (position: bigint, head: bigint): number =>
   head <= 0n ? 1 : Math.min(1, Number(position) / Number(head));
 
-/** Where an earlier copy stopped: the source's positions up to here are in the target, but for the last page. */
+/** The source position up to which, except for the last page, an earlier copy reached. */
 const resumeAfter = async (source: EventLog, target: EventLog, size: number): Promise<bigint> => {
   if (source.positionUnit !== 'events') return BEGINNING;
   let [low, high] = [BEGINNING, await source.head()];
@@ -76,7 +76,7 @@ const appendTo = async (target: EventLog, event: RecordedEvent): Promise<boolean
   return !(await target.append(stream, expected, [content])).duplicate;
 };
 
-/** Sends all at once, in the source's order. One that has to wait for its answer keeps those behind it out. */
+/** Sends all events at once, in the source's order. If one has to wait, those behind it wait too. */
 const copyTogether = async (target: EventLog, page: readonly RecordedEvent[]): Promise<number> => {
   const outcomes = await Promise.allSettled(page.map((event) => appendTo(target, event)));
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
@@ -101,12 +101,12 @@ const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promi
       if (error instanceof WrongExpectedRevision) {
         if (!isInTurn) continue;
         throw new Conflict(
-          `Stream ${error.stream} of the target is at ${error.actual}, where the source's event after ${error.expected} should go: the target holds events that did not come from this log. Copy into an empty one.`,
+          `Stream ${error.stream} of the target is at ${error.actual}, where the source's event after ${error.expected} should go: the target has events that did not come from this log. Copy into an empty one.`,
         );
       }
       if (!(error instanceof Unavailable)) throw error;
       if (attempt === MAX_ATTEMPTS)
-        throw new Unavailable('The target does not answer. The same call again goes on where this one stopped.', 1, {
+        throw new Unavailable('The target does not answer. Repeat the call to continue where this one stopped.', 1, {
           cause: error,
         });
       await pause(ATTEMPT_PAUSE_MS);
@@ -134,11 +134,11 @@ const sumUp = async (log: EventLog, onPage: (count: number, position: bigint) =>
 };
 
 /**
- * Copies a whole log into another, in order, and compares the two afterwards, event by event. May be stopped at any
- * time: the same call again goes on. Nothing should be appended to the source meanwhile.
- * @param size how many events are under way at once
- * @throws Invalid where both are one log
- * @throws Conflict where the target holds other events, or the two differ afterwards
+ * Copies a whole log into another, in order, then compares the two event by event. May be interrupted at any time and
+ * repeated to continue. Nothing should be appended to the source in the meantime.
+ * @param size events in flight
+ * @throws Invalid if both are the same log
+ * @throws Conflict if the target has other events, or the two differ afterwards
  */
 export const copyLog = async (
   source: EventLog,
@@ -146,7 +146,7 @@ export const copyLog = async (
   onProgress: (progress: CopyProgress) => void = () => {},
   size = PAGE,
 ): Promise<Copied> => {
-  if ((await source.id()) === (await target.id())) throw new Invalid('The target is the log itself');
+  if ((await source.id()) === (await target.id())) throw new Invalid('Source and target are the same log');
   const head = await source.head();
   let copied = 0;
   let events = 0;
@@ -164,9 +164,9 @@ export const copyLog = async (
   );
   if (ours.count !== theirs.count)
     throw new Conflict(
-      `The target holds ${ours.count} events and the source ${theirs.count}; was one written to meanwhile?`,
+      `The target has ${ours.count} events and the source ${theirs.count}; was one of them written to in the meantime?`,
     );
   if (ours.fingerprints !== theirs.fingerprints)
-    throw new Conflict(`Both hold ${ours.count} events, but not the same ones: the target was written to by others`);
+    throw new Conflict(`Both have ${ours.count} events, but they differ: something else wrote to the target`);
   return { events: theirs.count, copied };
 };

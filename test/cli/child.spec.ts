@@ -18,9 +18,7 @@ describe('A program that is kept running', () => {
   it('is given up with a sentence where it ends five times before it works', async () => {
     const { child, said } = keeping('process.exit(1)');
     await expect(child.start()).rejects.toThrow('The API does not start: it ended 5 times (code 1)');
-    expect(said).toEqual(
-      Array(4).fill(expect.stringMatching(/^The API ended \(code 1\) and is started again in \d+ ms$/)),
-    );
+    expect(said).toEqual(Array(4).fill(expect.stringMatching(/^The API ended \(code 1\) and restarts in \d+ ms$/)));
   });
 
   it('is not started again where a wrong setting ended it', async () => {
@@ -33,6 +31,6 @@ describe('A program that is kept running', () => {
     const { child, said } = keeping('process.on("SIGTERM", () => {}); process.send({}); setInterval(() => {}, 1000)');
     await child.start();
     await child.stop(200);
-    expect(said).toEqual(['The API did not stop within 200 ms and is ended']);
+    expect(said).toEqual(['The API did not stop within 200 ms and was killed']);
   });
 });

@@ -46,7 +46,7 @@ const runDemo = async (): Promise<Program> => {
     'the demo says that it stays up',
     () => {
       if (demo.isOver()) throw new Error(`The demo ended: ${demo.err()}`);
-      return demo.err().includes('stays up until Ctrl-C');
+      return demo.err().includes('runs until Ctrl-C');
     },
     PATIENCE_MS,
   );
@@ -122,7 +122,7 @@ describe('The demo', () => {
     'shows the figures that the data file gives',
     async () => {
       first = await runDemo();
-      events = /([\d,]+) accepted, 0 known already, 0 rejected/.exec(first.err())?.[1];
+      events = /([\d,]+) accepted, 0 already known, 0 rejected/.exec(first.err())?.[1];
       expect(events).toMatch(/^[\d,]+$/);
       for (const [name, figure] of Object.entries(recount())) {
         expect(figure).toBeGreaterThan(0);
@@ -164,7 +164,7 @@ describe('The demo', () => {
     'finds its data the second time and does not count it twice',
     async () => {
       const second = await runDemo();
-      expect(second.err()).toContain(`0 accepted, ${events} known already, 0 rejected`);
+      expect(second.err()).toContain(`0 accepted, ${events} already known, 0 rejected`);
       const expected = { ...recount(), Reports: recount()['Reports']! + 1 };
       for (const [name, figure] of Object.entries(expected))
         expect([name, shown(second.out(), name)]).toEqual([name, figure]);

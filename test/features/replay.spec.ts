@@ -306,11 +306,11 @@ describe('The call replay', () => {
       expect([content.length, code, words]).toEqual([
         content.length,
         2,
-        `${keyFile} must hold the key, alone on one line\n`,
+        `${keyFile} must contain only the key, on one line\n`,
       ]);
     }
     process.env['TP_KEY'] = 'tp_two words';
-    expect((await call(file, '--url', app.url)).words).toBe('TP_KEY must hold the key, alone on one line\n');
+    expect((await call(file, '--url', app.url)).words).toBe('TP_KEY must contain only the key, on one line\n');
     const none = await call(file, '--url', app.url, '--key-file', join(folder, 'none'));
     expect([none.code, none.words]).toEqual([2, expect.stringMatching(/^the key cannot be read from .*none: /)]);
   });
