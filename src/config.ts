@@ -1,49 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 
-export type LogLevel = (typeof LOG_LEVELS)[number];
-
-/** Everything the environment decides, read and checked once. A class so that it is its own injection token. */
-export abstract class Config {
-  abstract readonly host: string;
-  /** 0 takes a free port. */
-  abstract readonly port: number;
-  /** Where operators have a listener of their own. */
-  abstract readonly opsHost: string;
-  /** Absent: what is for operators is given on `port` too. 0 takes a free port. */
-  abstract readonly opsPort: number | undefined;
-  /** Absent: an embedded PostgreSQL in `dataDir`. */
-  abstract readonly databaseUrl: string | undefined;
-  /** Absolute. */
-  abstract readonly dataDir: string;
-  /** Absent: the log is in PostgreSQL. Always with the scheme `esdb`. */
-  abstract readonly eventStoreUrl: string | undefined;
-  /** Absolute. Absent: the sources file that ships with the service. */
-  abstract readonly sourcesFile: string | undefined;
-  abstract readonly logLevel: LogLevel;
-  abstract readonly logFormat: 'pretty' | 'json';
-  /** Whether each request is a line of JSON on standard output. */
-  abstract readonly accessLog: boolean;
-  /** Requests per key and minute; 0 means no limit. */
-  abstract readonly rateLimitPerMinute: number;
-  /** Events that one organization's own ingest keys and group members may have stored in a UTC day; 0 means no limit. */
-  abstract readonly ingestEventsPerDay: number;
-  /** Bytes of bodies that one organization's own ingest keys may send in a UTC day; 0 means no limit. */
-  abstract readonly ingestBytesPerDay: number;
-  /** Requests without a good key per client address and minute; 0 means no limit. */
-  abstract readonly unauthenticatedPerMinute: number;
-  /** Connections open at once per client address; 0 means no limit. Not applied behind `trustProxy`. */
-  abstract readonly maxConnectionsPerAddress: number;
-  /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
-  abstract readonly trustProxy: readonly string[];
-  /** The key that `replay` sends events with. Absent: one that is issued for it. */
-  abstract readonly replayKey: string | undefined;
-  /** A variable of the environment that the sources file names; undefined where it is absent or empty. */
-  abstract readonly variable: (name: string) => string | undefined;
-  /** What the settings were read from, for processes that get the same ones. */
-  abstract readonly env: NodeJS.ProcessEnv;
-}
-
 /** The exit code of a process that a wrong setting has stopped (`EX_CONFIG` of sysexits.h): another start will not help. */
 export const EXIT_CONFIG = 78;
 
@@ -60,7 +17,9 @@ const oneOf = <T extends string>(name: string, value: string, allowed: readonly 
   return found;
 };
 
+const MAX_LIMIT = 999_999_999;
 const MAX_A_DAY = 999_999_999_999_999;
+const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
 
 const wholeNumber = (name: string, value: string, max: number): number => {
   if (!/^\d{1,15}$/.test(value) || Number(value) > max)
@@ -84,59 +43,76 @@ const network = (address: string): string => {
   return address;
 };
 
-/**
- * Reads the settings from an environment; an empty variable counts as absent.
- * @throws ConfigError naming the variable
- */
-export const readConfig = (environment: NodeJS.ProcessEnv = process.env): Config => {
-  const env = { ...environment };
+/** @throws ConfigError naming the variable */
+const settingsOf = (env: NodeJS.ProcessEnv) => {
   const read = (name: string): string | undefined => env[name]?.trim() || undefined;
-  const opsPort = read('OPS_PORT');
-  if (opsPort === undefined && read('OPS_HOST') !== undefined)
-    throw new ConfigError('OPS_HOST is set, but OPS_PORT is not; a second listener needs a port');
-  const databaseUrl = read('DATABASE_URL');
-  const eventStoreUrl = read('EVENTSTORE_URL');
+  const number = (name: string, otherwise: string, max: number): number =>
+    wholeNumber(name, read(name) ?? otherwise, max);
+  const choice = <T extends string>(name: string, otherwise: T, allowed: readonly T[]): T =>
+    oneOf(name, read(name) ?? otherwise, allowed);
+  const address = (name: string, schemes: readonly string[]): string | undefined => {
+    const value = read(name);
+    return value && url(name, value, schemes);
+  };
   const sourcesFile = read('SOURCES_FILE');
-  return Object.freeze({
+  const hasOpsPort = read('OPS_PORT') !== undefined;
+  if (!hasOpsPort && read('OPS_HOST') !== undefined)
+    throw new ConfigError('OPS_HOST is set, but OPS_PORT is not; a second listener needs a port');
+  return {
     host: read('HOST') ?? '127.0.0.1',
-    port: wholeNumber('PORT', read('PORT') ?? '3000', 65_535),
+    /** 0 takes a free port. */
+    port: number('PORT', '3000', 65_535),
+    /** Where operators have a listener of their own. */
     opsHost: read('OPS_HOST') ?? '127.0.0.1',
-    opsPort: opsPort === undefined ? undefined : wholeNumber('OPS_PORT', opsPort, 65_535),
-    databaseUrl: databaseUrl && url('DATABASE_URL', databaseUrl, ['postgres', 'postgresql']),
+    /** Absent: what is for operators is given on `port` too. 0 takes a free port. */
+    opsPort: hasOpsPort ? number('OPS_PORT', '', 65_535) : undefined,
+    /** Absent: an embedded PostgreSQL in `dataDir`. */
+    databaseUrl: address('DATABASE_URL', ['postgres', 'postgresql']),
+    /** Absolute. */
     dataDir: resolve(read('DATA_DIR') ?? '.data'),
-    eventStoreUrl:
-      eventStoreUrl &&
-      url('EVENTSTORE_URL', eventStoreUrl, ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover']).replace(
-        /^kurrentdb/,
-        'esdb',
-      ),
+    /** Absent: the log is in PostgreSQL. Always with the scheme `esdb`. */
+    eventStoreUrl: address('EVENTSTORE_URL', EVENT_STORE)?.replace(/^kurrentdb/, 'esdb'),
+    /** Absolute. Absent: the sources file that ships with the service. */
     sourcesFile: sourcesFile && resolve(sourcesFile),
-    logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL') ?? 'info', LOG_LEVELS),
-    logFormat: oneOf('LOG_FORMAT', read('LOG_FORMAT') ?? (process.stdout.isTTY ? 'pretty' : 'json'), LOG_FORMATS),
-    accessLog: oneOf('ACCESS_LOG', read('ACCESS_LOG') ?? 'on', SWITCH) === 'on',
-    rateLimitPerMinute: wholeNumber('RATE_LIMIT_PER_MINUTE', read('RATE_LIMIT_PER_MINUTE') ?? '6000', 999_999_999),
-    ingestEventsPerDay: wholeNumber('INGEST_EVENTS_PER_DAY', read('INGEST_EVENTS_PER_DAY') ?? '10000000', MAX_A_DAY),
-    ingestBytesPerDay: wholeNumber('INGEST_BYTES_PER_DAY', read('INGEST_BYTES_PER_DAY') ?? '21474836480', MAX_A_DAY),
-    unauthenticatedPerMinute: wholeNumber(
-      'UNAUTHENTICATED_PER_MINUTE',
-      read('UNAUTHENTICATED_PER_MINUTE') ?? '600',
-      999_999_999,
-    ),
-    maxConnectionsPerAddress: wholeNumber(
-      'MAX_CONNECTIONS_PER_ADDRESS',
-      read('MAX_CONNECTIONS_PER_ADDRESS') ?? '256',
-      999_999_999,
-    ),
+    logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS),
+    logFormat: choice('LOG_FORMAT', process.stdout.isTTY ? 'pretty' : 'json', LOG_FORMATS),
+    /** Whether each request is a line of JSON on standard output. */
+    accessLog: choice('ACCESS_LOG', 'on', SWITCH) === 'on',
+    /** Requests per key and minute; 0 means no limit. */
+    rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', '6000', MAX_LIMIT),
+    /** Events that one organization's own ingest keys and group members may have stored in a UTC day; 0 means no limit. */
+    ingestEventsPerDay: number('INGEST_EVENTS_PER_DAY', '10000000', MAX_A_DAY),
+    /** Bytes of bodies that one organization's own ingest keys may send in a UTC day; 0 means no limit. */
+    ingestBytesPerDay: number('INGEST_BYTES_PER_DAY', '21474836480', MAX_A_DAY),
+    /** Requests without a good key per client address and minute; 0 means no limit. */
+    unauthenticatedPerMinute: number('UNAUTHENTICATED_PER_MINUTE', '600', MAX_LIMIT),
+    /** Connections open at once per client address; 0 means no limit. Not applied behind `trustProxy`. */
+    maxConnectionsPerAddress: number('MAX_CONNECTIONS_PER_ADDRESS', '256', MAX_LIMIT),
+    /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
     trustProxy: (read('TRUST_PROXY') ?? '')
       .split(',')
       .map((address) => address.trim())
       .filter((address) => address !== '')
       .map(network),
+    /** The key that `replay` sends events with. Absent: one that is issued for it. */
     replayKey: read('TP_KEY'),
+    /** A variable of the environment that the sources file names; undefined where it is absent or empty. */
     variable: read,
+    /** What the settings were read from, for processes that get the same ones. */
     env,
-  });
+  };
 };
+
+/** Everything the environment decides, read and checked once. A class so that it is its own injection token. */
+// oxlint-disable-next-line no-unsafe-declaration-merging -- nothing is ever constructed from it
+export interface Config extends Readonly<ReturnType<typeof settingsOf>> {}
+export abstract class Config {}
+
+/**
+ * Reads the settings from an environment; an empty variable counts as absent.
+ * @throws ConfigError naming the variable
+ */
+export const readConfig = (environment = process.env): Config => Object.freeze(settingsOf({ ...environment }));
 
 /** The environment for a process with these settings, some of them decided since. */
 export const environmentOf = (
