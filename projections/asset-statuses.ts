@@ -12,11 +12,11 @@ interface Entry {
   readonly changeId: string;
   readonly assetHash: string;
   readonly asset: string;
-  /** Null: deleted for good. */
+  /** Null: permanently deleted. */
   readonly status: string | null;
   readonly version: number;
   readonly eventId: string;
-  /** `organization:brand` of each. Null: deleted. */
+  /** `organization:brand` per review. Null: deleted. */
   readonly reviews: readonly string[] | null;
 }
 
@@ -39,8 +39,8 @@ const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
 });
 
 /**
- * What each asset's status is: its newest entry that is not deleted. Also when its last event came, so that whoever
- * keeps the statuses in memory can ask for the changes alone.
+ * Each asset's status: its newest entry that is not deleted. Also the position of its last event, so that processes
+ * that keep the statuses in memory can read only the changes.
  */
 export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',
@@ -53,7 +53,7 @@ export const assetStatuses: Projection<StatusEvent> = {
     ),
 };
 
-/** One at a time and in the log's order, so that the positions are the same however the log is cut into batches. */
+/** One event at a time, in the log's order, so that positions do not depend on how the log is cut into batches. */
 const write = async (incoming: readonly Incoming[], connection: PoolClient): Promise<void> => {
   const entries = await readEntries(connection, [...new Set(incoming.map(({ entry }) => entry.changeId))]);
   const changed = new Map<string, Entry>();
@@ -87,7 +87,7 @@ const readEntries = async (connection: PoolClient, changeIds: readonly string[])
 };
 
 const storeEntries = async (connection: PoolClient, entries: readonly Entry[]): Promise<void> => {
-  // Of an array of arrays `unnest` makes one row for each of the inner values.
+  // `unnest` flattens an array of arrays.
   const rows = entries.map((entry) => ({ ...entry, reviews: entry.reviews?.join(',') }));
   const values = columnsOf(rows, 'changeId', 'assetHash', 'asset', 'status', 'version', 'eventId', 'reviews');
   await connection.query({ ...STORE_ENTRIES, values });

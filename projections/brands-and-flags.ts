@@ -24,7 +24,7 @@ const changeOf = ({ id, event }: ProjectedEvent<SettingEvent>): Change => {
   return { organization, slug, version, eventId: id, ...state };
 };
 
-/** The newest change of each brand, or of each flag, as arrays for a statement. */
+/** The newest change per brand or flag, as arrays for a statement. */
 const newest = (changes: readonly Change[]): unknown[] => {
   const byKey = new Map<string, Change>();
   for (const change of changes) {
@@ -35,7 +35,7 @@ const newest = (changes: readonly Change[]): unknown[] => {
   return columnsOf([...byKey.values()], 'organization', 'slug', 'on', 'version', 'eventId', 'name');
 };
 
-/** Which brands an organization has, and which features are switched on for it. */
+/** Each organization's brands and feature flags. */
 export const brandsAndFlags: Projection<SettingEvent> = {
   name: 'brands-and-flags',
   tables: ['brands', 'feature_flags'],

@@ -14,12 +14,12 @@ import { PROJECTIONS } from './registry.js';
 import { Lease } from './engine/lease.js';
 import { Projector } from './engine/projector.js';
 
-/** A batch may take longer than a request. Milliseconds. */
+/** A batch may take longer than a request. ms */
 const LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
 
 type Say = (line: string) => void;
 
-/** Works whenever this process holds the lease, until `stop` aborts. */
+/** Projects whenever this process holds the lease, until `stop` aborts. */
 const project = async (pool: Pool, log: EventLog, logger: LoggerService, stop: AbortSignal): Promise<void> => {
   const say: Say = (line) => logger.log(line, 'projector');
   const warn: Say = (line) => logger.warn(line, 'projector');
@@ -27,7 +27,7 @@ const project = async (pool: Pool, log: EventLog, logger: LoggerService, stop: A
   while (!stop.aborted) {
     await lease.acquire(stop);
     if (stop.aborted) break;
-    say('The projector works');
+    say('Lease acquired; projecting');
     const turn = new AbortController();
     const signal = AbortSignal.any([stop, turn.signal]);
     const endTurn = (): void => turn.abort();
@@ -36,20 +36,20 @@ const project = async (pool: Pool, log: EventLog, logger: LoggerService, stop: A
       lease.hold(endTurn, signal).finally(endTurn),
       new Projector(log, pool, PROJECTIONS, warn).run(signal).finally(endTurn),
     ]);
-    if (!stop.aborted) say('Another projector has taken over; this one stands by');
+    if (!stop.aborted) say('Another projector has taken over; standing by');
   }
   await lease.release().catch(() => {});
 };
 
 const main = async (): Promise<void> => {
-  // It takes no arguments, and must not run where somebody thinks that it does.
+  // Rejects arguments: somebody who passes them expects something else to run.
   parseArgs();
   const asked = shutdownSignal();
   const config = readConfig();
   const logger = createLogger(config);
   const say: Say = (line) => logger.log(line, 'projector');
   const database = await openDatabase(config, say);
-  const pool = createPool(database.url, ({ message }) => say(`A connection to the database broke: ${message}`), LIMITS);
+  const pool = createPool(database.url, ({ message }) => say(`A database connection was lost: ${message}`), LIMITS);
   try {
     await prepareTables(database.url, say, asked);
     const log = await openEventLog({ ...config, databaseUrl: database.url });
@@ -68,7 +68,7 @@ const main = async (): Promise<void> => {
 main().then(
   () => process.exit(0),
   (error: unknown) => {
-    sayOnStandardError(`The projector stops: ${error instanceof Error ? error.message : String(error)}`);
+    sayOnStandardError(`The projector failed: ${error instanceof Error ? error.message : String(error)}`);
     process.exit(error instanceof ConfigError ? EXIT_CONFIG : 1);
   },
 );

@@ -5,5 +5,4 @@ import { metrics } from './metrics/projection.js';
 import { takedowns } from './takedowns.js';
 import type { Projection } from './engine/projection.js';
 
-/** Every projection of the service. */
 export const PROJECTIONS: readonly Projection[] = [metrics, brandsAndFlags, assetStatuses, assetGroups, takedowns];

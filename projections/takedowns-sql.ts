@@ -1,4 +1,4 @@
-/** Stores what is newer than what is known. */
+/** Stores rows that are newer than the stored ones. */
 export const STORE_TAKEDOWNS = {
   name: 'takedowns-store',
   text: `

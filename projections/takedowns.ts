@@ -22,7 +22,7 @@ interface State extends RecordState {
   readonly outcome: number | null;
   /** ms */
   readonly createdAt: number | null;
-  /** ms; of a completed one, when it was completed. */
+  /** ms; for completed takedowns, the completion. */
   readonly updatedAt: number | null;
 }
 
@@ -60,7 +60,7 @@ const prepare = (events: readonly ProjectedEvent<TakedownEvent>[]): Write => {
   return async ({ connection }) => void (await connection.query({ ...STORE_TAKEDOWNS, values }));
 };
 
-/** Each takedown in its newest state. */
+/** Each takedown's newest state. */
 export const takedowns = {
   name: 'takedowns',
   tables: ['takedowns'],

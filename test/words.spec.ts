@@ -74,7 +74,6 @@ const PENDING: readonly string[] = [
   'src/terminal.ts',
   'src/delayed-flush.ts',
   'src/main.ts',
-  'projections',
   'docs',
   'CHANGELOG.md',
   'CONTRIBUTING.md',

@@ -44,14 +44,14 @@ export interface GroupedAsset {
   readonly groupId: number | null;
   readonly version: number;
   readonly eventId: string;
-  /** As it was reported; null where it is in no group. */
+  /** As reported; null if it is in no group. */
   readonly type: string | null;
   readonly content: string | null;
 }
 
 const UNGROUPED = { groupId: null, type: null, content: null };
 
-/** The newest state of everything that a batch speaks of. */
+/** The newest state of everything that a batch is about. */
 export class NewestGroups {
   readonly streams = new Map<string, Stream>();
   readonly groups = new Map<string, Group>();

@@ -5,9 +5,8 @@ import type { Projection } from '../engine/projection.js';
 import { FORGET_ANSWERS, STORE_ANSWERS, STORE_ASSETS, STORE_GROUPS, STORE_STREAMS } from './statements.js';
 
 /**
- * The groups of each organization, how many assets are in each, and the answers to requests with an
- * `Idempotency-Key`. A deleted group keeps its assets and their number, which nobody shows: numbers are never given
- * twice, so no event can bring them back on another group.
+ * Each organization's groups, their asset counts, and the answers to requests with an `Idempotency-Key`. A deleted
+ * group keeps its assets and count, which are never shown: ids are not reused, so no event can bring them back.
  */
 export const assetGroups: Projection<GroupEvent> = {
   name: 'asset-groups',
@@ -20,7 +19,7 @@ export const assetGroups: Projection<GroupEvent> = {
     const send = async (statement: { name: string; text: string }, values: unknown[]): Promise<void> => {
       await connection.query({ ...statement, values });
     };
-    // Every organization of the batch, so that a change of any of its rows changes its row here too.
+    // Every organization of the batch, so that any change of its rows also changes its row here.
     if (streams.size > 0)
       await send(
         STORE_STREAMS,
@@ -35,9 +34,9 @@ export const assetGroups: Projection<GroupEvent> = {
         columnsOf(rows, 'organization', 'idempotencyKeyHash', 'bodyHash', 'groupId', 'answeredAt', 'revision'),
       );
     }
-    // By the time of the events, not by the clock, so that a rebuild forgets the same answers.
+    // By event time, not by the clock, so that a rebuild expires the same answers.
     if (groups.size + answers.size > 0) await send(FORGET_ANSWERS, [[...streams.keys()], IDEMPOTENCY_TTL_MS]);
-    // A group that does not exist (yet) is counted all the same.
+    // A group that does not exist yet is counted too.
     if (assets.size > 0) {
       const rows = [...assets.values()];
       await send(

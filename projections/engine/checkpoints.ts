@@ -8,15 +8,15 @@ export interface Checkpoint {
   readonly position: bigint;
 }
 
-/** Another instance moved a checkpoint: this one's view of what was applied is old. */
+/** Another instance moved a checkpoint: this one's view is outdated. */
 export class CheckpointMoved extends Error {}
 
-/** The read models were filled from another log, or from one that was longer. */
+/** The read models were filled from another log, or from a longer one. */
 export class ForeignCheckpoint extends Error {}
 
 /**
- * Reads where these projections stand in the log, and enters those that are new at its beginning.
- * @throws ForeignCheckpoint where going on would silently leave events out
+ * Reads the projections' checkpoints, creating those of new projections at the beginning.
+ * @throws ForeignCheckpoint if continuing would silently skip events
  */
 export const readCheckpoints = async (
   pool: Pool,
@@ -36,17 +36,17 @@ export const readCheckpoints = async (
     if (log_id !== logId)
       throw new ForeignCheckpoint(
         `The read model of "${projection}" was filled from log ${log_id}, but this is log ${logId}. ` +
-          'Point the service at the log it was filled from, or drop the read models (schema "read") to have them counted anew.',
+          'Point the service at the log it was filled from, or drop the read models (schema "read") to rebuild them.',
       );
     if (BigInt(position) > head)
       throw new ForeignCheckpoint(
         `The read model of "${projection}" has reached position ${position}, but the log ends at ${head}: ` +
-          'the log was restored to an earlier state. Drop the read models (schema "read") to have them counted anew.',
+          'the log was restored to an earlier state. Drop the read models (schema "read") to rebuild them.',
       );
     if (last_stream === null || last_revision === null) continue;
-    // A log restored to an earlier state may have grown past the checkpoint since, with other events.
+    // A log restored to an earlier state may have grown past the checkpoint with other events.
     const [last] = await log.readStream(last_stream, BigInt(last_revision), 1);
-    // Where positions are a store's bytes, a checkpoint may be at someone else's event, further on.
+    // If positions are bytes, a checkpoint may be at another application's event, further on.
     const isElsewhere =
       log.positionUnit === 'events'
         ? last?.position !== BigInt(position)
@@ -55,7 +55,7 @@ export const readCheckpoints = async (
       throw new ForeignCheckpoint(
         `The read model of "${projection}" has counted up to event ${last_event_id} at position ${position}, but that event ` +
           `${last?.id === last_event_id ? `is at position ${last.position} now` : 'is no longer in the log'}: the log was ` +
-          'restored to an earlier state and went on otherwise. Drop the read models (schema "read") to have them counted anew.',
+          'restored to an earlier state and continued differently. Drop the read models (schema "read") to rebuild them.',
       );
   }
   return rows.map(({ projection, position }) => ({ projection, position: BigInt(position) }));
@@ -64,17 +64,17 @@ export const readCheckpoints = async (
 export interface Move {
   readonly checkpoint: Checkpoint;
   readonly to: bigint;
-  /** The last event that is counted by it; undefined where only time has passed. */
+  /** The last event counted by it; undefined if only time has passed. */
   readonly last: RecordedEvent | undefined;
-  /** Events of unknown types that were passed over. */
+  /** Events skipped because of an unknown type. */
   readonly unknown: number;
 }
 
 /**
- * Moves checkpoints by compare-and-set, first in the transaction: whoever comes second waits here and then finds that
- * the position is no longer the one it knew.
+ * Moves checkpoints by compare-and-set, first in the transaction: a second writer waits here and then finds that the
+ * position has changed.
  * @param asOf ms
- * @throws CheckpointMoved where another instance was ahead; the transaction must be given up
+ * @throws CheckpointMoved if another instance was faster; the transaction must be rolled back
  */
 export const moveCheckpoints = async (connection: PoolClient, moves: readonly Move[], asOf: number): Promise<void> => {
   const { rowCount } = await connection.query({

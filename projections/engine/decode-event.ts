@@ -6,38 +6,41 @@ import type { ProjectedEvent } from './projection.js';
 
 export type DecodedEvent =
   | { readonly kind: 'read'; readonly projected: ProjectedEvent }
-  /** Of a type this version does not know. */
+  /** A type this version does not know. */
   | { readonly kind: 'unknown' }
-  /** Of a known type, but not what that type may be. */
+  /** A known type with invalid contents. */
   | { readonly kind: 'unreadable'; readonly type: EventType; readonly reason: string };
 
-/** Streams named by an asset's hash: which spelling hashes to what may change with a library, so only the form counts. */
+/**
+ * Streams named by an asset's hash. A library update may change which spellings share a hash, so only the form is
+ * checked.
+ */
 const HASHED = /^(assetStatus-|groupedAsset-[a-z0-9-]+:)[0-9a-f]{32}$/;
 
 const isSameStream = (actual: string, due: string): boolean =>
   actual === due || (HASHED.test(actual) && HASHED.test(due) && actual.slice(0, -32) === due.slice(0, -32));
 
 /**
- * Why an upstream event is not what the endpoint would have stored. The stream is the one it is in: where a library has
- * since come to hash its asset differently, its id was made with the old hash.
+ * Why an upstream event differs from what the endpoint would have stored. Its actual stream is used: a library update
+ * may hash the asset differently now, while the id was made with the old hash.
  */
 const upstreamIssue = ({ id, type, stream, metadata }: RecordedEvent): string | undefined => {
   const { source, id: sourceId, time } = (metadata ?? {}) as Record<string, unknown>;
   if (typeof source !== 'string' || typeof sourceId !== 'string' || typeof time !== 'string')
-    return 'metadata must be { source, id, time }, all texts';
+    return 'metadata must be { source, id, time }, all strings';
   const due = eventIdOf(source, sourceId, type, stream);
   const issue = issueOfId(source) ?? issueOfId(sourceId);
   if (id === due && issue === undefined) return undefined;
-  // Logs hold events from before type and stream were part of the id. They keep those ids, which the order of equal
-  // versions and every checkpoint depend on, and count as ever. Only reading accepts the old rule: the endpoint makes no
-  // such id any more, so that no sender can take another's event's id.
+  // Logs have events from before type and stream were part of the id. These keep their ids, which the order of equal
+  // versions and every checkpoint depend on. Only decoding accepts the old rule: the endpoint no longer creates such
+  // ids, so nobody can take another organization's event id.
   if (id === legacyEventIdOf(source, sourceId)) return undefined;
   return issue === undefined
     ? `the event id must be ${due}, the UUIDv5 of its source, id, type and stream`
     : `metadata.${issueOfId(source) === undefined ? 'id' : 'source'} ${issue}`;
 };
 
-/** Reads an event as the log has it: whoever appended it, it counts only if it is what the door would have stored. */
+/** Decodes a recorded event. However it was appended, it counts only if the endpoint could have stored it. */
 export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   const { type } = recorded;
   if (!isKnownType(type)) return { kind: 'unknown' };

@@ -6,26 +6,26 @@ import { pause } from '../../src/retry.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
 import { TAKE_LEASE } from './statements.js';
 
-/** How long a lease holds without being renewed, and how often its holder renews it. Milliseconds. */
+/** How long a lease lasts without renewal, and how often it is renewed. ms */
 const HOLDS_MS = 3_000;
 const RENEWED_EVERY_MS = 1_000;
 
 /**
- * Which of several projectors works. It saves work and is no lock: a holder that was too slow to notice its loss is
- * stopped by the checkpoints' compare-and-set, not by this.
+ * Decides which of several projectors works. An optimisation, not a lock: a holder too slow to notice its loss is
+ * stopped by the checkpoints' compare-and-set.
  */
 export class Lease {
   private readonly owner = `${hostname()}:${process.pid}:${randomUUID()}`;
 
   constructor(
     private readonly pool: Pool,
-    /** Told, in a sentence, of a database that is away. */
+    /** Called when the database is unavailable. */
     private readonly onTrouble: (sentence: string) => void,
   ) {}
 
   /**
-   * Waits until this process holds the lease or `signal` aborts. A database that is away is waited for.
-   * @throws what waiting cannot mend
+   * Waits until this process holds the lease or `signal` aborts, even while the database is unavailable.
+   * @throws errors that waiting cannot fix
    */
   async acquire(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && !(await this.tryToTake())) await pause(RENEWED_EVERY_MS / 2, signal);
@@ -36,7 +36,7 @@ export class Lease {
     while (!signal.aborted) {
       await pause(RENEWED_EVERY_MS, signal);
       if (signal.aborted) return;
-      // A renewal that failed says nothing about who holds it: whoever can write the rows may go on.
+      // A failed renewal says nothing about who holds the lease; a process that can write the rows may continue.
       if ((await this.tryToTake()) === false) return lost();
     }
   }
@@ -50,13 +50,13 @@ export class Lease {
       .execute();
   }
 
-  /** @returns undefined where the database is away */
+  /** @returns undefined if the database is unavailable */
   private async tryToTake(): Promise<boolean | undefined> {
     try {
       return await this.take();
     } catch (error) {
       if (!isTransient(error)) throw error;
-      this.onTrouble(`The lease waits for the database: ${(error as Error).message}`);
+      this.onTrouble(`Waiting for the database to renew the lease: ${(error as Error).message}`);
       return undefined;
     }
   }

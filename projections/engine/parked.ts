@@ -16,18 +16,18 @@ export type Parked = Readonly<Selectable<Tables['parked_events']>>;
 /** @param eventId undefined: all */
 export const listParked = (pool: Pool, eventId?: string): Promise<Parked[]> => {
   const parked = createReadModels(pool).selectFrom('parked_events').selectAll();
-  // As text: what an operator typed may be no UUID, which is then not found.
+  // Compared as text: an operator's input may not be a UUID, and is then not found.
   const asked =
     eventId === undefined ? parked : parked.where((eb) => eb(eb.cast<string>('event_id', 'text'), '=', eventId));
   return asked.orderBy('position').orderBy('projection').execute();
 };
 
-/** An operator who tries an event again may wait longer for it than a projector, and the live one waits as well. */
+/** A manual retry may take longer than a batch; the live projector waits for it too. */
 const RETRY_LIMIT_MS = 120_000;
 
 /**
- * Tries a parked event again. A projection comes to the same rows whatever the order, so late is not too late.
- * @returns why it stays parked; undefined where it has been applied
+ * Retries a parked event. Projections do not depend on the order, so it is never too late.
+ * @returns why it stays parked; undefined if it was applied
  */
 export const retryParked = (pool: Pool, projection: Projection, parked: Parked): Promise<string | undefined> =>
   transact(
@@ -35,7 +35,7 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
     'read',
     async (transaction) => {
       const { tx } = transaction;
-      // The live projector waits meanwhile, as it would for another instance of itself.
+      // The live projector waits, as for another instance of itself.
       await tx.selectFrom('checkpoints').where('projection', '=', projection.name).forUpdate().execute();
       const result = decodeEvent({
         ...parked,
@@ -49,7 +49,7 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
         const [refused] = await applyByHalves(transaction, projection, [result.projected]);
         reason = refused?.reason;
       } else {
-        reason = result.kind === 'unknown' ? `the type ${parked.type} is not known` : result.reason;
+        reason = result.kind === 'unknown' ? `the type ${parked.type} is unknown` : result.reason;
       }
       if (reason === undefined) await unpark(transaction, projection.name, [parked.event_id]);
       else
@@ -64,7 +64,9 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
     RETRY_LIMIT_MS,
   );
 
-/** Says in the log that parked events are not to be applied; the projector then lets them go, a rebuild too. */
+/**
+ * Records in the log that parked events are not to be applied; the projector then removes them, and so does a rebuild.
+ */
 export const dropParked = async (log: EventLog, parked: readonly Parked[], reason: string): Promise<void> => {
   const createdAt = Date.now();
   const events = parked.map(({ projection, event_id: eventId }) =>

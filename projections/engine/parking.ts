@@ -6,7 +6,7 @@ import { prepare, type ProjectedEvent, type Projection, type Write } from './pro
 import { PARK } from './statements.js';
 import type { ProjectorTransaction } from './transaction.js';
 
-/** An event that a projection could not apply, with why. */
+/** An event that a projection could not apply, and why. */
 export interface Refused {
   readonly id: string;
   readonly position: bigint;
@@ -18,7 +18,7 @@ export interface Refused {
   readonly reason: string;
 }
 
-/** Keeps refused events for an operator. An event that comes again stays parked as it was. */
+/** Parks events for an operator. An event that comes again stays parked as it was. */
 export const park = async (connection: PoolClient, projection: string, refused: readonly Refused[]): Promise<void> => {
   if (refused.length === 0) return;
   const rows = refused.map((event) => ({
@@ -30,7 +30,7 @@ export const park = async (connection: PoolClient, projection: string, refused: 
   await connection.query({ ...PARK, values: [projection, ...columns, Date.now()] });
 };
 
-/** Lets parked events go: they were applied, or an operator dropped them, which the log says to a rebuild too. */
+/** Removes parked events: they were applied, or an operator dropped them (which is in the log, for rebuilds). */
 export const unpark = async (
   { tx }: ProjectorTransaction,
   projection: string,
@@ -46,18 +46,18 @@ export const refuse = (event: ProjectedEvent, reason: string): Refused => {
 };
 
 /**
- * Makes sure that a projection's tables can be written, and keeps it so until the transaction ends: it takes the locks
- * that writing them takes. What fails after this is no fault of theirs.
- * @throws what the database says where they cannot be written
+ * Checks that a projection's tables can be written, and takes the locks for it until the transaction ends. Failures
+ * after this are not the tables' fault.
+ * @throws the database's error if they cannot be written
  */
 export const probe = async ({ connection }: ProjectorTransaction, { tables }: Projection): Promise<void> => {
   for (const table of tables) await connection.query(`delete from "${table}" where false`);
 };
 
 /**
- * SQLSTATE classes that blame the data of a statement: cardinality, data, integrity, limits. An error without a
- * SQLSTATE was thrown by the projection itself over what it read. Everything else (no such table, no such function,
- * out of memory) would fail for any event, so parking would only empty the log into the car park.
+ * SQLSTATE classes caused by a statement's data: cardinality, data, integrity, limits. An error without a SQLSTATE was
+ * thrown by the projection itself over an event. Anything else (no such table or function, out of memory) would fail
+ * for any event, so parking would park the whole log.
  */
 const DATA_ERROR = /^(21|22|23|44|54|P0)/;
 
@@ -68,10 +68,10 @@ export const blamesData = (error: unknown): error is Error => {
 };
 
 /**
- * Applies events one half at a time until those that cannot be applied stand alone.
- * @param prepared all of them, where they are prepared already
- * @returns the refused ones; everything else has been applied
- * @throws what is not the events' fault
+ * Applies events by halves until the ones that cannot be applied are isolated.
+ * @param prepared all of them, if already prepared
+ * @returns the parked ones; all others have been applied
+ * @throws errors that are not the events' fault
  */
 export const applyByHalves = async (
   transaction: ProjectorTransaction,

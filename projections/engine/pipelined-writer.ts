@@ -10,9 +10,9 @@ export class PipelinedWriter<Batch> {
   ) {}
 
   /**
-   * Resolves once the writing of `batch` has begun: the next batch is prepared while PostgreSQL works, and at most one
-   * waits. A batch that was prepared when the signal aborted is dropped; its checkpoint has not moved.
-   * @throws what writing the batch before failed with, then and ever after
+   * Resolves once writing `batch` has begun: the next batch is prepared while PostgreSQL works, and at most one waits.
+   * A batch prepared when the signal aborted is dropped; its checkpoint has not moved.
+   * @throws the error of writing the previous batch, also on every later call
    */
   async push(batch: Batch): Promise<void> {
     await this.writing;
@@ -23,7 +23,7 @@ export class PipelinedWriter<Batch> {
 
   /**
    * Waits for the batch under way.
-   * @throws what writing it failed with
+   * @throws the error of writing it
    */
   finish(): Promise<void> {
     return this.writing;

@@ -2,7 +2,7 @@ import type { DomainEvent } from '../../src/events/event.js';
 import type { Tables } from '../../src/read-models/tables.js';
 import type { ProjectorTransaction } from './transaction.js';
 
-/** An event that was read well: what it says, and what the log says of it. */
+/** A decoded event with its place in the log. */
 export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
   readonly event: Event;
   readonly id: string;
@@ -13,18 +13,18 @@ export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
 }
 
 /**
- * Writes what a batch means, once.
- * Table names stand without a schema: the transaction's search_path names the live or the rebuilt one.
+ * Writes a prepared batch, once. Table names have no schema: the search_path selects the live tables or those of a
+ * rebuild.
  */
 export type Write = (transaction: ProjectorTransaction) => Promise<void>;
 
 /** Code that turns events into rows. The engine owns the transaction, so none can forget the checkpoint. */
 export interface Projection<Event extends DomainEvent = DomainEvent> {
-  /** Names its checkpoint and its parked events, and is what `projections rebuild` takes. */
+  /** The name of its checkpoint and parked events, and the argument of `projections rebuild`. */
   readonly name: string;
-  /** What it writes, and a rebuild fills again. */
+  /** The tables it writes, which a rebuild fills again. */
   readonly tables: readonly (keyof Tables)[];
-  /** The events it is given. */
+  /** The event types it receives. */
   readonly types: readonly Event['type'][];
   /**
    * Writes what a batch means. It must end in the same rows whatever the order of the events, however often one comes

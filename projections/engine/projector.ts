@@ -11,12 +11,12 @@ import { NotApplied, Suspicion } from './suspicion.js';
 import { chunksYielding } from '../../src/cooperative/yielder.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
 
-/** What a batch is to one projection. */
+/** A batch as seen by one projection. */
 interface ProjectionBatch {
   readonly projection: Projection;
   readonly move: Move;
   readonly events: readonly ProjectedEvent[];
-  /** Its error is thrown where it is applied, where events can be parked. */
+  /** Its error is thrown on use, where events can be parked. */
   readonly prepared: Promise<Write>;
   readonly unreadable: Refused[];
   readonly dropped: string[];
@@ -24,13 +24,13 @@ interface ProjectionBatch {
 
 const FIRST_BACK_OFF_MS = 50;
 const MAX_BACK_OFF_MS = 5_000;
-/** What a statement may take once its events have failed twice: the others wait while the one is looked for. */
+/** The statement timeout once events have failed twice: everything else waits while the bad one is isolated. */
 export const SUSPECT_LIMIT_MS = 5_000;
 
 /**
- * Follows the log and keeps the read models. One transaction a batch holds the rows of every projection and their
- * checkpoints, so that a crash at any point leaves both where they were or both where they should be. A batch that means
- * more facts than a transaction may write is cut into several.
+ * Follows the log and maintains the read models. One transaction per batch contains every projection's rows and
+ * checkpoint, so that a crash at any point leaves both before or both after the batch. A batch with more facts than a
+ * transaction may write is split.
  */
 export class Projector {
   private readonly suspicion = new Suspicion();
@@ -39,14 +39,14 @@ export class Projector {
     private readonly log: EventLog,
     private readonly pool: Pool,
     private readonly projections: readonly Projection[],
-    /** Told, in a sentence, of everything that keeps the read models from moving on. */
+    /** Called for everything that keeps the read models from advancing. */
     private readonly onTrouble: (sentence: string, error: unknown) => void,
     private readonly backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS),
   ) {}
 
   /**
-   * Works until `signal` aborts; the batch under way is finished first.
-   * @throws ForeignCheckpoint, and whatever neither time nor parking an event can mend
+   * Runs until `signal` aborts; the batch under way is finished first.
+   * @throws ForeignCheckpoint, and errors that neither time nor parking can fix
    */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
@@ -63,7 +63,7 @@ export class Projector {
         );
         const onBatch = async (batch: Batch): Promise<void> => {
           for (const { events, position, isLast } of this.suspicion.cut(batch)) {
-            // Only with the last piece everything is counted that the whole batch stands for.
+            // The whole batch is counted only after the last piece.
             const piece = { events, position, asOf: isLast ? batch.asOf : 0 };
             const shares = await dispatchBatch(this.projections, checkpoints, piece);
             checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
@@ -80,7 +80,7 @@ export class Projector {
       } catch (error) {
         if (error instanceof CheckpointMoved) continue;
         if (!isTransient(error instanceof NotApplied ? error.cause : error)) throw error;
-        this.onTrouble(`The read models wait: ${error instanceof Error ? error.message : String(error)}`, error);
+        this.onTrouble(`The read models are waiting: ${error instanceof Error ? error.message : String(error)}`, error);
         await pause(this.backoff.next(), signal);
       }
     }
@@ -90,7 +90,7 @@ export class Projector {
     try {
       await this.write(shares, piece, applyAtOnce, onBegun).catch((error: unknown) => {
         if (!(error instanceof NotApplied) || !blamesData(error.cause)) throw error;
-        // Once more from the start, slowly: the good events of the batch must not wait for the bad one.
+        // Again from the start, slowly: the good events of the batch must not wait for the bad one.
         return this.write(shares, piece, (transaction, { projection, events }) =>
           applyByHalves(transaction, projection, events),
         );
@@ -150,8 +150,8 @@ const applyAtOnce = async (transaction: ProjectorTransaction, { prepared }: Proj
 };
 
 /**
- * Reads a batch once and deals its events out: to each projection those of its types that are after its checkpoint,
- * prepared to be written.
+ * Decodes a batch once and dispatches its events: each projection gets those of its types after its checkpoint,
+ * prepared for writing.
  */
 export const dispatchBatch = async (
   projections: readonly Projection[],

@@ -6,15 +6,15 @@ import type { Projection } from './projection.js';
 import { createSchemaBeside, replayInto, type Target } from './replay.js';
 import { TRY_LOCK, UNLOCK_ALL } from './statements.js';
 
-/** How long the switch may wait for readers of the live tables before it lets them all pass and tries again. */
+/** How long the switch waits for readers of the live tables before it backs off and retries. */
 const LOCK_TIMEOUT_MS = 500;
 const MAX_TRIES = 60;
 
 /**
- * Counts a projection anew beside the live tables and then puts the new ones in their place, in one step: a reader
- * sees the old rows or the new ones, each of them whole.
- * @param onProgress told the position reached
- * @throws where another rebuild of the same projection is under way
+ * Fills a projection's tables next to the live ones, then switches atomically: readers see either the old rows or the
+ * new ones, complete.
+ * @param onProgress called with the position reached
+ * @throws if another rebuild of the same projection is running
  */
 export const rebuild = async (
   source: { readonly pool: Pool; readonly log: EventLog },
@@ -27,7 +27,7 @@ export const rebuild = async (
   const guard = await pool.connect();
   try {
     const { rows } = await guard.query<{ locked: boolean }>({ ...TRY_LOCK, values: [schema] });
-    if (!rows[0]!.locked) throw new Error(`A rebuild of "${projection.name}" is under way already`);
+    if (!rows[0]!.locked) throw new Error(`A rebuild of "${projection.name}" is already running`);
     await createSchemaBeside(pool, schema, projection);
     let position = await replayInto(source, [target], { onProgress });
     for (let attempt = 1; ; attempt += 1) {
@@ -36,7 +36,7 @@ export const rebuild = async (
         break;
       } catch (error) {
         if (!isTransient(error) || attempt === MAX_TRIES) throw error;
-        // Meanwhile the live projector went on; the next try finds little left to apply.
+        // The live projector has advanced in the meantime; the next attempt finds little left to apply.
         position = await replayInto(source, [target], { after: position });
       }
     }
@@ -58,7 +58,7 @@ const switchOver = async (
   const live = readModelsOver(connection).withSchema('read');
   try {
     await connection.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
-    // From here on the live projector waits, so that the new tables can reach exactly where the old ones are.
+    // From here on the live projector waits, so that the new tables can reach exactly its position.
     const { position: reached } = await live
       .selectFrom('checkpoints')
       .select('position')

@@ -8,33 +8,32 @@ import { NotApplied, Suspicion } from './suspicion.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
 
 const PAGE = 2_000;
-/** Before what failed is tried again. */
+/** Pause before a retry. */
 const PAUSE_MS = 50;
 
-/** Makes a schema with empty tables of a projection, as the live ones are now; whatever a killed run left goes. */
+/** Creates a schema with empty copies of a projection's tables, replacing what an interrupted run left. */
 export const createSchemaBeside = async (pool: Pool, schema: string, projection: Projection): Promise<void> => {
   await pool.query(`drop schema if exists "${schema}" cascade; create schema "${schema}"`);
   for (const table of [...projection.tables, 'parked_events'])
     await pool.query(`create table "${schema}"."${table}" (like read."${table}" including all)`);
 };
 
-/** A projection, and the schema of the tables it fills. */
+/** A projection and the schema of the tables to fill. */
 export interface Target {
   readonly projection: Projection;
   readonly schema: string;
 }
 
-/** Events after a position. */
 interface Piece extends Pick<Batch, 'events' | 'position'> {
   readonly after: bigint;
 }
 
 /**
- * Applies the log, read once, to the tables of projections in other schemas.
+ * Applies the log, read once, to projections' tables in other schemas.
  * @param after the position reached before
- * @param upTo the last position to apply; undefined: the end as it is found
+ * @param upTo the last position to apply; undefined: the head as of now
  * @returns the position reached
- * @throws NotApplied, which names the place, where no event could be applied there
+ * @throws NotApplied, naming the position, if an event could not be applied
  */
 export const replayInto = async (
   { pool, log }: { readonly pool: Pool; readonly log: EventLog },

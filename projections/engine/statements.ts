@@ -1,6 +1,6 @@
 const CLOCK = `floor(extract(epoch from clock_timestamp()) * 1000)`;
 
-/** Takes the lease where nobody holds it any more, or renews it. $1 the owner, $2 for how long (ms). */
+/** Takes the lease if it is free or expired, or renews it. $1 owner, $2 duration (ms). */
 export const TAKE_LEASE = {
   name: 'lease-take',
   text: `
@@ -11,7 +11,7 @@ export const TAKE_LEASE = {
       where l.owner = $1 or l.expires_at < ${CLOCK}`,
 };
 
-/** Enters the projections that are new. */
+/** Creates checkpoints of new projections. */
 export const ENTER_CHECKPOINTS = {
   name: 'checkpoints-enter',
   text: `
@@ -19,7 +19,7 @@ export const ENTER_CHECKPOINTS = {
     select name, $2, $3, 0 from unnest($1::text[]) name on conflict do nothing`,
 };
 
-/** Moves those that are where the projector knows them to be. */
+/** Moves checkpoints that are still at the expected position. */
 export const MOVE_CHECKPOINTS = {
   name: 'checkpoints-move',
   text: `

@@ -4,20 +4,20 @@ import { readProjectionCheckpoints } from '../../src/read-models/projection-chec
 
 export interface ProjectionStatus {
   readonly projection: string;
-  /** Decimal text: a position may be greater than a JSON number holds. */
+  /** A string: a position may exceed the integers that JSON readers keep exact. */
   readonly position: string;
   readonly head: string;
   readonly lag: string;
-  /** What `lag` counts: on EventStoreDB a position is a place in a file. */
+  /** The unit of `lag`: on EventStoreDB a position is an offset in a file. */
   readonly lagUnit: 'events' | 'bytes';
-  /** How long ago everything answered at the door was in the rows. ms; null where nothing was projected yet. */
+  /** Everything acknowledged longer ago than this is in the rows. ms; null if nothing was projected yet. */
   readonly ageMs: number | null;
   readonly parked: number;
-  /** Events of unknown types that were passed over. */
+  /** Events skipped because of an unknown type. */
   readonly unknown: number;
 }
 
-/** How far each projection is. */
+/** The progress of each projection. */
 export const projectionStatus = async (pool: Pool, log: EventLog): Promise<ProjectionStatus[]> => {
   const head = await log.head();
   const rows = await readProjectionCheckpoints(pool, {});

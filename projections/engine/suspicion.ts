@@ -2,17 +2,19 @@ import type { Batch, RecordedEvent } from '../../src/event-log/event-log.js';
 import { factsAtMost } from '../../src/events/facts-at-most.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 
-/** What one transaction may write. Others wait behind it, so it takes about a tenth of a second. */
+/** Facts per transaction. Others wait behind it, so it should take about a tenth of a second. */
 const MAX_FACTS = 5_000;
-/** The same place has failed this often: it is no longer taken for a passing failure. */
+/** After this many failures at one position, they no longer count as transient. */
 const TWICE = 2;
-/** A single event is parked after this many failures of its own, all but the first right after a probe of the tables. */
+/**
+ * A single event is parked after this many failures of its own, all but the first right after a probe of the tables.
+ */
 const LAST_CHANCES = 3;
 const DISK_FULL = '53100';
 
 type Slice = Pick<Batch, 'events' | 'position'>;
 
-/** A projection could not write what events mean. Thrown by nothing else, such as taking a connection or a commit. */
+/** A projection could not write its rows. Not thrown for anything else, such as a failed connection or commit. */
 export class NotApplied extends Error {
   constructor(
     readonly projection: string,
@@ -27,14 +29,14 @@ export class NotApplied extends Error {
 }
 
 /**
- * Tells an outage from an event that can never be applied, where the error is the same: a statement that takes too
- * long, a lock that is not given, a connection that breaks. What fails twice at the same place is cut in halves, each a
- * transaction of its own, until one event stands alone; that one is to be parked if it fails thrice. An outage fails
- * elsewhere (no connection, no checkpoint, no answer to the probe, no commit), and that is not counted here.
+ * Distinguishes an outage from an event that can never be applied, when both cause the same error: a statement timeout,
+ * a lock timeout, a lost connection. Events that fail twice at the same position are halved, each half in its own
+ * transaction, until one event is isolated; it is parked after failing three times. An outage fails elsewhere
+ * (connection, checkpoint, probe, commit), which does not count here.
  */
 export class Suspicion {
   private stretch: { readonly upTo: bigint; readonly size: number; readonly times: number } | undefined;
-  /** By projection: the event that failed alone. */
+  /** The isolated event, by projection. */
   private readonly alone = new Map<string, { readonly id: string; readonly times: number; readonly reason: string }>();
 
   /** Whether the events at this position failed more than once. */
@@ -42,7 +44,7 @@ export class Suspicion {
     return this.stretch !== undefined && this.stretch.times >= TWICE && position <= this.stretch.upTo;
   }
 
-  /** A batch in pieces, each small enough for a transaction. */
+  /** Cuts a batch into pieces, each small enough for a transaction. */
   *cut<Whole extends Slice>({ events, ...batch }: Whole): Generator<Slice & { readonly isLast: boolean }> {
     let start = 0;
     let facts = 0;
@@ -62,7 +64,7 @@ export class Suspicion {
     yield { events: events.slice(start), position: batch.position, isLast: true };
   }
 
-  /** A transaction with these events was committed. */
+  /** Called when a transaction with these events was committed. */
   passed({ position }: Slice): void {
     if (this.stretch && position >= this.stretch.upTo) {
       this.stretch = undefined;
@@ -71,8 +73,8 @@ export class Suspicion {
   }
 
   /**
-   * A transaction with these events failed.
-   * @returns whether it is worth another try here; not where the disk is full or no event would pass
+   * Called when a transaction with these events failed.
+   * @returns whether to retry here; not if the disk is full or no event would pass
    */
   failed({ events, position }: Slice, error: NotApplied): boolean {
     const { cause, projection } = error;
@@ -92,8 +94,8 @@ export class Suspicion {
   }
 
   /**
-   * What is held against these events: `undefined` where they have not failed alone. Then the tables are to be probed
-   * before anything else, and where `reason` is there, the event is to be parked rather than tried again.
+   * How suspicious these events are: `undefined` unless one failed in isolation. Otherwise the tables must be probed
+   * first, and if `reason` is set, the event is parked rather than retried.
    */
   against(projection: string, events: readonly { readonly id: string }[]): { readonly reason?: string } | undefined {
     const alone = this.alone.get(projection);

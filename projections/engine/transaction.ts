@@ -10,8 +10,8 @@ export interface ProjectorTransaction {
 }
 
 /**
- * A batch finds its rows by their keys, whatever the planner believes of tables that it last saw empty: each statement is
- * planned for the batch at hand and the tables as large as they are, and never reads a table whole.
+ * Batches access rows by key, whatever the planner assumes about tables it last saw empty: each statement is planned
+ * for the current batch and table sizes, and never scans a whole table.
  */
 const SETTINGS = [
   'synchronous_commit = off',
@@ -20,17 +20,17 @@ const SETTINGS = [
   'enable_hashjoin = off',
   'enable_mergejoin = off',
   'enable_material = off',
-  // What is switched off counts as very dear, and dear statements are compiled first.
+  // Disabled plan nodes count as very expensive, and expensive statements would be JIT-compiled.
   'jit = off',
 ].map((setting) => `set local ${setting}`);
 
-/** What a statement may take: a transaction writes so few facts that one of them takes milliseconds. */
+/** Statement timeout: a transaction writes so few facts that statements take milliseconds. */
 export const STATEMENT_LIMIT_MS = 15_000;
 
 /**
- * Runs `work` in one transaction with `schema` as its search path.
- * The commit does not wait for the disk: rows and checkpoint fall back together, and the log has the events.
- * @param statementLimitMs whatever the pool's own limit is: a recount must not wait for ever for one event either
+ * Runs `work` in one transaction with `schema` as its search path. The commit does not wait for the disk: rows and
+ * checkpoint are lost together, and the log has the events.
+ * @param statementLimitMs overrides the pool's limit: a rebuild must not wait forever for one event either
  */
 export const transact = async <Result>(
   pool: Pool,
@@ -53,7 +53,7 @@ export const transact = async <Result>(
     });
     throw error;
   } finally {
-    // A connection that could not roll back is not given to anybody else.
+    // A connection that could not roll back is not reused.
     connection.release(broken !== undefined);
   }
 };

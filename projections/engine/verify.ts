@@ -7,10 +7,10 @@ import type { Projection } from './projection.js';
 import { createSchemaBeside, replayInto, type Target } from './replay.js';
 import { COLUMNS_OF_TABLE } from './statements.js';
 
-/** A row that only one side has. */
+/** A row that exists on one side only. */
 export interface Difference {
   readonly table: string;
-  readonly side: 'only in the read model' | 'only in the recount';
+  readonly side: 'only in the read model' | 'only in the rebuild';
   readonly row: object;
 }
 
@@ -22,9 +22,9 @@ interface Source {
 }
 
 /**
- * Counts projections anew from the log, read once, up to their live checkpoints, and compares every cell of every row.
- * While the rows of one are compared its live projector waits; the recount before does not hold it up.
- * @returns the differences, at most 100 a table and side
+ * Rebuilds projections from the log, read once, up to their live checkpoints, and compares every cell of every row.
+ * During the comparison the live projector waits; during the rebuild it does not.
+ * @returns the differences, at most 100 per table and side
  */
 export const verify = async (
   source: Source,
@@ -46,7 +46,7 @@ export const verify = async (
   }
 };
 
-/** Where a projection's live tables stand; with `lock` it stays there until the transaction ends. */
+/** A projection's live position; with `lock` it stays there until the transaction ends. */
 const livePosition = async (
   live: Kysely<Tables>,
   { name }: Projection,
@@ -57,7 +57,7 @@ const livePosition = async (
   return row ? BigInt(row.position) : BEGINNING;
 };
 
-/** @param reached the position up to which it has been counted anew */
+/** @param reached the position up to which it was rebuilt */
 const compare = async (source: Source, target: Target, reached: bigint): Promise<Difference[]> => {
   const { pool } = source;
   const { projection, schema } = target;
@@ -82,7 +82,7 @@ const compare = async (source: Source, target: Target, reached: bigint): Promise
         for (const row of found.rows) differences.push({ table, side, row });
       };
       await look(`read."${table}"`, `"${schema}"."${table}"`, 'only in the read model');
-      await look(`"${schema}"."${table}"`, `read."${table}"`, 'only in the recount');
+      await look(`"${schema}"."${table}"`, `read."${table}"`, 'only in the rebuild');
     }
     return differences;
   } finally {
@@ -91,7 +91,7 @@ const compare = async (source: Source, target: Target, reached: bigint): Promise
   }
 };
 
-/** The columns of a table, those that cannot be compared as they are as text. */
+/** A table's columns; those that cannot be compared directly as text. */
 const columnsOf = async (connection: PoolClient, table: string): Promise<string> => {
   const { rows } = await connection.query<{ column_name: string; data_type: string }>({
     ...COLUMNS_OF_TABLE,

@@ -10,7 +10,7 @@ interface Cell {
   n: number;
 }
 
-/** Differences of counts, netted by key, so that a busy day's row is touched once a batch. */
+/** Count differences, netted by key, so that a busy day's row is touched once per batch. */
 class Differences {
   private readonly cells = new Map<string, Cell>();
 
@@ -23,7 +23,7 @@ class Differences {
     else this.cells.set(text, { key, n });
   }
 
-  /** Sorted by key so that two writers could never lock each other out. */
+  /** Sorted by key, so that two writers cannot deadlock. */
   *statements(): Generator<QueryConfig> {
     const cells = [...this.cells].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cell]) => cell);
     const more = cells.filter(({ n }) => n > 0);
@@ -38,7 +38,7 @@ const valuesOf = (cells: readonly Cell[]): string[] => [
   numberArray(cells.map(({ n }) => Math.abs(n))),
 ];
 
-/** What a batch changes in all that is counted of the facts. */
+/** A batch's changes to all counts of facts. */
 export class CountDifferences {
   private readonly days = new Differences(DAYS);
   private readonly typeDays = new Differences(TYPE_DAYS);
@@ -51,7 +51,7 @@ export class CountDifferences {
     }
   }
 
-  /** To be sent in this order. */
+  /** In execution order. */
   *statements(): Generator<QueryConfig> {
     yield* this.days.statements();
     yield* this.typeDays.statements();

@@ -1,7 +1,7 @@
 import type { UpstreamEvent } from '../../src/events/event.js';
 import { MEASURE } from '../../src/read-models/measure.js';
 
-/** One thing to count: for whom, when, as what. The order is that of the table's key. */
+/** One thing to count: for whom, when, as what. Ordered like the table's key. */
 export type Fact = readonly [
   organization: string,
   /** '' = the organization as a whole. */
@@ -15,7 +15,7 @@ export type Fact = readonly [
 
 const THREAT_STATUSES = new Set(['BLOCKED', 'APPROVED', 'AUTO_APPROVED']);
 
-/** What a record counts as in this state. This is the whole meaning of every metric. */
+/** The facts a record counts as in this state. This function defines every metric. */
 export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
   const { type, data } = event;
   switch (type) {
@@ -29,7 +29,7 @@ export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
       return [];
     case 'TakedownFiled':
     case 'TakedownStatusChanged': {
-      // The organization dates a takedown by its creation, a brand by its last change.
+      // An organization dates a takedown by its creation, a brand by its last change.
       const dated: [string, number][] = [['', data.createdAt]];
       if (data.brand !== undefined) dated.push([data.brand, data.updatedAt]);
       const measures =
@@ -39,7 +39,7 @@ export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
       );
     }
     case 'AssetStatusChanged':
-      // A brand's threats are the entries of the status history that carry a review of it.
+      // A brand's threats are the entries of the status history with its review.
       if (data.status !== 'BLOCKED') return [];
       return data.brandReviews.map(({ organization, brand }) => [
         organization,

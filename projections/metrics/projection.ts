@@ -26,7 +26,9 @@ interface NewState extends RecordState {
   readonly facts: readonly Fact[];
 }
 
-/** The newest state of each record among these events; by owner, so that what lies together in the tables is written together. */
+/**
+ * The newest state of each record among these events; sorted by owner, so that neighbouring rows are written together.
+ */
 const newestStates = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<NewState[]> => {
   const newest = new Map<string, NewState>();
   for await (const few of chunksYielding(events))
@@ -42,7 +44,7 @@ const newestStates = async (events: readonly ProjectedEvent<MetricEvent>[]): Pro
   );
 };
 
-/** Facts as arrays, one a column. */
+/** Facts as one array per column. */
 class FactColumns {
   private readonly columns: [string[], string[], number[], number[], string[], string[]] = [[], [], [], [], [], []];
 
@@ -67,7 +69,7 @@ class FactColumns {
   }
 }
 
-/** The facts that are not among the others. */
+/** Facts that are not among the others. */
 const without = (facts: readonly Fact[], others: readonly Fact[]): readonly Fact[] => {
   if (facts.length === 0 || others.length === 0) return facts;
   const known = new Set(others.map(String));
@@ -89,7 +91,7 @@ const rowsOf = (states: readonly NewState[]): unknown[] => [
   states.map(({ facts }) => JSON.stringify(facts)),
 ];
 
-/** All that a batch comes to if each of its records is new: so it is for most of them, and `write` settles the others. */
+/** Prepares a batch as if all its records were new, which most are; `write` corrects the others. */
 const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<Write> => {
   const states = await newestStates(events);
   const differences = new CountDifferences();
@@ -99,8 +101,8 @@ const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<
 };
 
 /**
- * What a record counted as is read here, never believed of an event. Between reading and writing nobody else can write:
- * whoever holds the checkpoint is alone.
+ * The facts a record counted as are read from the tables, not derived from events. Nobody else can write between read
+ * and write: the checkpoint's holder is alone.
  */
 const write = async (
   states: readonly NewState[],
@@ -131,7 +133,7 @@ const write = async (
   });
 };
 
-/** Sends statements one after the other; while PostgreSQL works on one, the values of the next are written. */
+/** Sends statements one after another; while PostgreSQL works on one, the next one's values are serialised. */
 const sendEach = async (connection: PoolClient, statements: () => Iterable<QueryConfig>): Promise<void> => {
   let answer: Promise<unknown> = Promise.resolve();
   for (const statement of statements()) {
@@ -141,7 +143,7 @@ const sendEach = async (connection: PoolClient, statements: () => Iterable<Query
   await answer;
 };
 
-/** Reports, threats, watchlist and takedowns, for organizations and brands, as facts and as counts of them. */
+/** Reports, threats, watchlist and takedowns of organizations and brands, as facts and as counts. */
 export const metrics = {
   name: 'metrics',
   tables: ['records', 'facts', 'days', 'type_days'],

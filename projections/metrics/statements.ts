@@ -1,10 +1,10 @@
-/** A statement that is prepared once a connection; its arrays are columns, a row of the batch each. */
+/** A prepared statement; its parameters are columns, one element per row of the batch. */
 interface Statement {
   readonly name: string;
   readonly text: string;
 }
 
-/** Enters the records that are new, and gives what is known of the others. */
+/** Inserts new records, and returns what is stored for the others. */
 export const ENTER_RECORDS = {
   name: 'metrics-enter-records',
   text: `
@@ -50,15 +50,15 @@ export const INSERT_FACTS = {
     select * from unnest($1::text[], $2::text[], $3::bigint[], $4::smallint[], $5::text[], $6::text[])`,
 };
 
-/** A table of counts: how it is added to and taken from, by arrays of its key's columns and of numbers above zero. */
+/** Adds to and subtracts from a table of counts, given arrays of key columns and of positive numbers. */
 export interface CountStatements {
   readonly add: Statement;
   readonly take: Statement;
 }
 
 /**
- * Adding is an upsert, which goes by the key whatever the planner believes of the table. It cannot take, because the
- * row it proposes has to pass the table's check; that is a merge, in which a count of what is not there fails that check.
+ * Adding is an upsert, which uses the key whatever the planner assumes. An upsert cannot subtract, because the proposed
+ * row must satisfy the table's check; that is a merge, in which subtracting from a missing row fails the check.
  */
 const countsIn = (table: string, key: Readonly<Record<string, string>>): CountStatements => {
   const columns = Object.keys(key);

@@ -131,7 +131,7 @@ describe('a source that is asked over HTTP', () => {
     expect(await ask('evil.example')).toBe('BLOCKED');
   });
 
-  it('is asked on and on while it answers with a reason that is not known', async () => {
+  it('is asked on and on while it answers with a reason that is unknown', async () => {
     server.behave = json({ status: 'BLOCKED', reason: 'phishing-kit' });
     for (let n = 0; n < 12; n += 1) expect(await ask(`evil-${n}.example`)).toBe('BLOCKED');
     expect(server.requests).toHaveLength(12);

@@ -94,7 +94,7 @@ describe('npm start', () => {
       await eventually('the API is ready', answers);
       expect(await serverOf(dataDir)).toBe(database);
       supervisor.process.kill('SIGTERM');
-      await eventually('it says that it stops', () => supervisor.said().includes('SIGTERM: stops'));
+      await eventually('it says that it stops', () => supervisor.said().includes('SIGTERM: stopping'));
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(1);
       await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
@@ -112,7 +112,7 @@ describe('npm start', () => {
       start(0, { [name]: value });
       expect(await supervisor.ended()).toBe(1);
       expect(supervisor.said()).toContain(sentence);
-      expect(supervisor.said()).not.toContain('started again');
+      expect(supervisor.said()).not.toContain('restarts in');
       expect(await serverOf(dataDir)).toBeUndefined();
     },
     PATIENCE_MS,
@@ -139,7 +139,7 @@ describe('npm start', () => {
         near.pipe(far).pipe(near);
       }).listen(port, '127.0.0.1');
       await eventually('the API is ready', answers);
-      expect(supervisor.said()).toContain('The projector works');
+      expect(supervisor.said()).toContain('Lease acquired; projecting');
       expect(supervisor.said()).not.toContain('started again');
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);

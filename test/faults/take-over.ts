@@ -12,7 +12,7 @@ interface Dose {
   readonly takeOverMs: number;
 }
 
-const works = ({ lines }: Process): boolean => lines.some((line) => line.includes('The projector works'));
+const works = ({ lines }: Process): boolean => lines.some((line) => line.includes('Lease acquired; projecting'));
 
 const killTheWorking = async (scene: Scene, { rounds, takeOverMs }: Dose, isLeaseEndless = false): Promise<Outcome> => {
   const database = await createDatabase();

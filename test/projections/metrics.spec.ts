@@ -255,10 +255,10 @@ describe('the projections behind the metrics', () => {
     await database.pool.query('delete from read.takedowns where ctid = (select min(ctid) from read.takedowns)');
     const differences = await verify({ pool: database.pool, log }, PROJECTIONS);
     expect(differences.map(({ table, side }) => `${table} ${side}`)).toEqual([
-      'facts only in the recount',
+      'facts only in the rebuild',
       'days only in the read model',
-      'days only in the recount',
-      'takedowns only in the recount',
+      'days only in the rebuild',
+      'takedowns only in the rebuild',
     ]);
   });
 });

@@ -290,7 +290,7 @@ describe('the checkpoint', () => {
     await running.stop();
     expect(await counted()).toBe(400);
     expect(killed).toBeGreaterThan(0);
-    expect(running.troubles.join()).toContain('The read models wait');
+    expect(running.troubles.join()).toContain('The read models are waiting');
   });
 
   it('of another log stops the projector with a sentence', async () => {
@@ -454,9 +454,9 @@ describe('a recount', () => {
     await database.pool.query(`delete from read.facts where record = 't-3'`);
     const found = await verify(source(), [metrics]);
     expect(found.map(({ table, side }) => [table, side])).toEqual([
-      ['facts', 'only in the recount'],
+      ['facts', 'only in the rebuild'],
       ['days', 'only in the read model'],
-      ['days', 'only in the recount'],
+      ['days', 'only in the rebuild'],
     ]);
     expect(found[1]!.row).toMatchObject({ organization: 'other', n: 2 });
     expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
