@@ -1,6 +1,6 @@
 /**
- * Writes what was gathered in memory some time after it was first asked to, so that no request waits for it: one write
- * at a time, tried again if it fails, and once more at the stop.
+ * Flushes data collected in memory after a delay, so that no request waits for it: one flush at a time, retried on
+ * failure, and a last one at shutdown.
  */
 export class DelayedFlush {
   private timer: NodeJS.Timeout | undefined;

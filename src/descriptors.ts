@@ -16,8 +16,8 @@ const limit = (): number | undefined => {
 };
 
 /**
- * Ends a process that could not open what it needs, with a sentence, before anything else is loaded: what fails
- * otherwise is whatever comes first, a module that "is not found" or a connection.
+ * Ends a process that cannot open enough files, with a clear message and before anything else is loaded; otherwise the
+ * first thing to fail would be a module that "is not found", or a connection.
  */
 export const requireDescriptors = (): void => {
   const allowed = limit() ?? Infinity;

@@ -1,56 +1,56 @@
-/** The named ways this service says no. `http/error.filter.ts` alone knows which status each one is. */
+/** This service's errors. Only `http/errors` maps them to statuses. */
 
-/** One of many things that were sent, refused. */
+/** One rejected item of a batch. */
 export interface Rejection {
-  /** Its place in the request, from 0. */
+  /** Its index in the request, from 0. */
   readonly index: number;
-  /** As it was sent, where it has one. */
+  /** As sent, if it has one. */
   readonly id?: string | undefined;
   readonly issues: readonly { readonly message: string }[];
 }
 
-/** The input is wrong; `issues` says where, one sentence each. */
+/** Invalid input; `issues` has one message per problem. */
 export class Invalid extends Error {
   constructor(
     message: string,
     readonly issues: readonly string[] = [],
-    /** Where many things were sent and all were refused: which, and why. */
+    /** The rejected items, if a whole batch was rejected. */
     readonly rejected?: readonly Rejection[],
   ) {
     super(message);
   }
 }
 
-/** No key, or none that is good here. */
+/** Missing or invalid key. */
 export class Unauthorized extends Error {
   constructor() {
     super('API key with organization access required');
   }
 }
 
-/** The key is good but may not do this. */
+/** The key is valid but not allowed to do this. */
 export class Forbidden extends Error {}
 
-/** The thing that was named does not exist for the caller. */
+/** It does not exist for the caller. */
 export class NotFound extends Error {}
 
-/** What was asked for contradicts what is already there. */
+/** The request contradicts existing state. */
 export class Conflict extends Error {
   constructor(
     message: string,
-    /** Whether this is the first answer again, to the same `Idempotency-Key`. */
+    /** Whether this repeats the first response to the same `Idempotency-Key`. */
     readonly replayed = false,
   ) {
     super(message);
   }
 }
 
-/** Each part of the request is right, but not together with an earlier request. */
+/** The request is valid in itself but contradicts an earlier one, or its answer would be too large. */
 export class Unprocessable extends Error {}
 
 /**
- * The log or the database did not answer, so the outcome of what was asked is unknown or nothing was done.
- * Asking again after `retryAfterSeconds` is safe: every write is recognised by its event ids.
+ * The log or the database did not answer: the outcome is unknown, or nothing was done. Retrying after
+ * `retryAfterSeconds` is safe: every write is recognised by its event ids.
  */
 export class Unavailable extends Error {
   constructor(

@@ -40,7 +40,7 @@ export const print = (lines: readonly string[]): void => {
 const MAX_UNREAD = 1024 * 1024;
 
 /**
- * Lines of ASCII that hold nothing to escape, many at once. Never waits for whoever reads them.
+ * Lines of ASCII that hold nothing to escape, many at once. Never waits for the reader.
  * @returns false where so much is unread that they were not taken
  */
 export const tryWriteLines = (lines: string): boolean => {

@@ -58,28 +58,7 @@ const SYNONYMS: readonly (readonly [term: string, other: RegExp])[] = [
 ];
 
 /** Rooms the language pass has not reached. Take a line out with the room it names; add none. */
-const PENDING: readonly string[] = [
-  'src/http/connections',
-  'src/postgres',
-  'src/read-models',
-  'src/event-log',
-  'src/cooperative',
-  'src/lifecycle.ts',
-  'src/config.ts',
-  'src/descriptors.ts',
-  'src/serve.ts',
-  'src/errors.ts',
-  'src/app.module.ts',
-  'src/logger.ts',
-  'src/terminal.ts',
-  'src/delayed-flush.ts',
-  'src/main.ts',
-  'docs',
-  'CHANGELOG.md',
-  'CONTRIBUTING.md',
-  'README.md',
-  'SECURITY.md',
-];
+const PENDING: readonly string[] = ['src/event-log/eventstoredb', 'docs/eventstoredb.md'];
 
 const ROOTS = ['src', 'projections', 'docs', 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 const TEXTS = /\.(?:ts|js|md|html|css|yml)$/;

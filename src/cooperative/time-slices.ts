@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 /** Work in steps: it yields where it may pause. */
 export type Work<Result> = Generator<undefined, Result, undefined>;
 
-/** Does work at once, without a pause. For what is short. */
+/** Runs short work without pausing. */
 export const finish = <Result>(work: Work<Result>): Result => {
   for (;;) {
     const { done, value } = work.next();
@@ -11,7 +11,7 @@ export const finish = <Result>(work: Work<Result>): Result => {
   }
 };
 
-/** What one turn of the event loop may spend here while nothing waits, in ms. */
+/** How long one turn of the event loop may work here while nothing waits. ms */
 const MAX_TURN_MS = 3;
 /**
  * The same while something waits. Short, because Node accepts one connection a turn: behind long turns a new client
@@ -20,15 +20,15 @@ const MAX_TURN_MS = 3;
 const MAX_BUSY_TURN_MS = 1;
 /** Turns left to new connections in a row: with them some five are accepted in the time of two turns. */
 const MAX_TURNS_LEFT = 4;
-/** What one piece of work may spend before the next lane has its turn, in ms. */
+/** How long one job may work before the next lane's turn. ms */
 const MAX_SHARE_MS = 1;
 
 /** @returns whether the job has ended */
 type Job = () => boolean;
 
 /**
- * Shares the event loop fairly among lanes, of which each caller has one: round robin, a bounded time a turn. However
- * much one of them asks for, the next request of another is one round away.
+ * Shares the event loop fairly among lanes, one per caller: round robin, with bounded time per turn. However much one
+ * caller requests, another's next request is one round away.
  */
 @Injectable()
 export class TimeSlices {
@@ -39,13 +39,13 @@ export class TimeSlices {
   private hasAccepted = false;
   private turnsLeft = 0;
 
-  /** Whether this turn of the event loop has had its time. */
+  /** Whether this turn of the event loop has used up its time. */
   isOver(): boolean {
     if (!this.isScheduled) this.schedule();
     return performance.now() - this.turnBegan >= (this.lanes.size === 0 ? MAX_TURN_MS : MAX_BUSY_TURN_MS);
   }
 
-  /** Does something short: at once where nothing waits and this turn has time left, which is nearly always. */
+  /** Runs a short job: at once if nothing waits and this turn has time left, which is nearly always. */
   begin(lane: string, job: () => void): void {
     if (!this.isOver() && this.lanes.size === 0) return job();
     this.add(lane, () => {
@@ -54,7 +54,7 @@ export class TimeSlices {
     });
   }
 
-  /** Does long work, a share at a time. */
+  /** Runs long work in slices. */
   run<Result>(lane: string, work: Work<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.add(lane, () => {
@@ -76,7 +76,7 @@ export class TimeSlices {
     });
   }
 
-  /** A connection was accepted: more may wait behind it, so the next turns are left to them. */
+  /** Called when a connection is accepted: more may be queued, so the next turns are left to them. */
   accepted(): void {
     this.hasAccepted = true;
   }

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 /** How long background work may keep requests waiting, in ms. */
 const MAX_TURN_MS = 2;
 
-/** Lets requests pass while much is to be done: whoever works asks now and then whether its turn is over. */
+/** Lets requests run during long background work, which checks now and then whether its turn is over. */
 export class Yielder {
   private started = performance.now();
 

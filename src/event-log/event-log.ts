@@ -1,6 +1,6 @@
 /**
- * The log: the one record of what happened. Everything else can be thrown away and counted anew from it.
- * Adapters: `postgres.ts`, `eventstoredb.ts`. Both pass `test/event-log/event-log.contract.ts`.
+ * The event log, the only source of truth. Everything else can be dropped and rebuilt from it. Adapters: `postgres`,
+ * `eventstoredb`. Both pass `test/event-log/event-log.contract.ts`.
  */
 
 /** An event to be stored. Storing one id twice is harmless. */
@@ -8,20 +8,20 @@ export interface NewEvent {
   /** UUID, lower-case. */
   readonly id: string;
   readonly type: string;
-  /** Plain JSON: no undefined needed to be kept, no bigint. */
+  /** Plain JSON: no bigint, nothing that depends on undefined. */
   readonly data: object;
   readonly metadata: object;
 }
 
 export interface RecordedEvent {
-  /** Where in the whole log; grows in the order of commits. Opaque but for its order: the store may leave gaps. */
+  /** Place in the whole log; grows in commit order. Opaque otherwise: the store may leave gaps. */
   readonly position: bigint;
   readonly stream: string;
-  /** Where in the stream, from 0, without gaps. */
+  /** Place in the stream, from 0, without gaps. */
   readonly revision: bigint;
   readonly id: string;
   readonly type: string;
-  /** The JSON as it was stored. Who appended directly may have stored anything. */
+  /** The JSON as stored; direct appends may be anything. */
   readonly data: unknown;
   readonly metadata: unknown;
   /** The store's clock when it took the event, in ms. */
@@ -50,14 +50,14 @@ export interface Appended {
 }
 
 export interface Batch {
-  /** In order of position; empty where only time has passed. */
+  /** In order of position; empty if only time has passed. */
   readonly events: readonly RecordedEvent[];
   /**
-   * Every event of the log up to here has been handed over, this batch included: that of the last one, or further on
-   * where a store holds other people's events after it; where none was yet, the one that was asked for.
+   * Everything up to here has been delivered, including this batch: the position of the last event, or further if a
+   * store has other applications' events after it; initially the position asked for.
    */
   readonly position: bigint;
-  /** Every event whose append was answered before this instant (ms) has been handed over, this batch included. */
+  /** Every event acknowledged before this instant (ms) has been delivered, including this batch. */
   readonly asOf: number;
 }
 
@@ -95,7 +95,7 @@ export abstract class EventLog {
 
   /**
    * Appends events to many streams, each whatever the revision of its stream. Durable once answered, but not atomic.
-   * @returns one answer an event, in order: true where it is a duplicate, as told by `Appended`
+   * @returns one answer per event, in order: true for a duplicate, as in `Appended`
    */
   abstract appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]>;
 
@@ -106,20 +106,19 @@ export abstract class EventLog {
   abstract readAll(after: bigint, limit: number): Promise<RecordedEvent[]>;
 
   /**
-   * Follows the log after this position until `signal` aborts: one batch at a time, each awaited, nothing left out,
-   * nothing twice within one call. While nothing happens an empty batch comes at least twice a second. Lost connections
-   * are built anew inside. The promise settles on abort (resolves) and when `onBatch` throws (rejects with that);
-   * on EventStoreDB also where the log has ended before what was read of it for 15 s (rejects: the store was replaced
-   * or restored from an older copy).
+   * Catch-up subscription after this position until `signal` aborts: one batch at a time, each awaited, without gaps or
+   * repetitions within one call. When idle, an empty batch arrives at least twice a second. Lost connections are
+   * re-established internally. The promise resolves on abort and rejects if `onBatch` throws; on EventStoreDB also if
+   * the log has ended before the last position read for 15 s (the store was replaced, or restored from an older copy).
    */
   abstract subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void>;
 
-  /** The same log for those who follow it or watch over it: no flood of requests delays what they ask. */
+  /** The same log for followers and monitoring: a flood of requests does not delay them. */
   readonly forFollowers: EventLog = this;
 
   /**
-   * Where the log ends: at the last of our events, or further on where a store holds other people's events after it;
-   * `BEGINNING` where there is none. Whatever was answered before the call is at or before it.
+   * The head: the position of this service's last event, or further if a store has other applications' events after it;
+   * `BEGINNING` if empty. Everything acknowledged before the call is at or before it.
    */
   abstract head(): Promise<bigint>;
 

@@ -3,7 +3,7 @@ import { Pool, type PoolConfig, TypeOverrides } from 'pg';
 const INT8 = 20;
 const NUMERIC = 1700;
 
-/** An int8 as a number: every count, instant and position of ours fits, and one that does not must not be rounded. */
+/** An int8 as a number: this service's counts, instants and positions all fit, and larger ones must not be rounded. */
 const safeInteger = (text: string): number => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`PostgreSQL sent ${text}, which a number cannot hold exactly`);
@@ -26,7 +26,7 @@ const LIMITS = {
 
 /**
  * A pool of connections to the database.
- * @param onConnectionLost told of each idle connection that broke; without a listener one would end the process
+ * @param onConnectionLost called for each idle connection lost; without a listener one would end the process
  */
 export const createPool = (
   connectionString: string,

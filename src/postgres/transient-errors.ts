@@ -1,7 +1,10 @@
 import { isNativeError } from 'node:util/types';
 import { Unavailable } from '../errors.js';
 
-/** SQLSTATE classes and codes that say the database is away, busy or going down, not that the statement is wrong. */
+/**
+ * SQLSTATE classes and codes that say the database is unavailable, busy or shutting down, not that the statement is
+ * wrong.
+ */
 const TRANSIENT = /^(08|53|57P|40001|40P01|55P03|57014|25P03)/;
 const CONNECTION_ERRORS = new Set([
   'ECONNREFUSED',
@@ -13,7 +16,7 @@ const CONNECTION_ERRORS = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ]);
-/** What `pg` says without a code where a connection broke or a time limit of ours passed. */
+/** `pg`'s messages without a code for a lost connection or an exceeded client-side timeout. */
 const CONNECTION_MESSAGES =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Connection ended unexpectedly|client was closed|Cannot use a pool after calling end/i;
 
@@ -21,7 +24,9 @@ const CONNECTION_MESSAGES =
 export const isTimeLimit = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === '57014';
 
-/** Whether a failed statement may succeed later, unchanged: the database was away, restarting, full or contended. */
+/**
+ * Whether a failed statement may succeed later, unchanged: the database was unavailable, restarting, full or contended.
+ */
 export const isTransient = (error: unknown): boolean => {
   if (error instanceof Unavailable) return true;
   // Not `instanceof Error`: what Node's own sockets say may come from another realm.

@@ -30,7 +30,7 @@ export type Compiled<Values extends object, Row> = (
 ) => Promise<Row[]>;
 
 /**
- * A statement for what is asked often: Kysely builds it once, when its module is loaded, and pg prepares it once a
+ * A statement for a frequent query: Kysely builds it once, when its module is loaded, and pg prepares it once a
  * connection under its name. What `build` is handed stands for the values and can only be passed on: to compute with
  * one throws. Write constants with `sql.lit`, so that the planner knows them.
  */

@@ -18,7 +18,7 @@ export interface IngestUsage {
 const KEPT_DAYS = 2;
 
 /**
- * Adds what was sent since the last call, zero included.
+ * Adds the amounts since the last call, zero included.
  * @param day days since 1970
  * @returns the day's sums of these organizations over all instances
  */

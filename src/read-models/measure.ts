@@ -1,4 +1,4 @@
-/** What a fact is one of. The numbers are in the tables, for ever. */
+/** What a fact counts. The numbers are stored in tables, so they are permanent. */
 export const MEASURE = {
   report: 1,
   threat: 2,

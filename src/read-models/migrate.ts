@@ -14,7 +14,7 @@ import * as rejectedEvents from './migrations/0010-rejected-events.js';
 import * as takedowns from './migrations/0011-takedowns.js';
 import * as membersAndReviews from './migrations/0012-members-and-reviews.js';
 
-/** In order, for ever: a migration that has run anywhere is never changed, only followed by another. */
+/** In order: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, Migration> = {
   '0001-projections': projections,
   '0002-metrics': metrics,

@@ -3,7 +3,7 @@ import { createPool } from '../postgres/pool.js';
 
 /**
  * An API process keeps its database connections apart by who waits for them, so that no flood of one kind delays
- * another: what requests do (`Pool`, 6), metrics queries (8), and whoever follows the read models or watches over them
+ * another: what requests do (`Pool`, 6), metrics queries (8), and followers and monitoring of the read models
  * (2). With the log's own (`event-log/open-event-log.ts`) that is 24 at most.
  */
 

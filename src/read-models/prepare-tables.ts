@@ -19,7 +19,7 @@ export const prepareTables = async (url: string, log: (line: string) => void, st
       return await migrateReadModels(pool);
     } catch (error) {
       if (!isTransient(error)) throw error;
-      log(`The database is away: ${(error as Error).message}; trying again in ${wait} ms`);
+      log(`The database is unavailable: ${(error as Error).message}; retrying in ${wait} ms`);
     } finally {
       await pool.end();
     }

@@ -14,7 +14,7 @@ export interface RejectedSample {
   readonly data: string | null;
 }
 
-/** What was refused of a key on a UTC day for a reason. Not counted from the log, which has none of it. */
+/** Rejections by key, UTC day and reason. Not derived from the log, which does not have them. */
 export interface RejectedEvents {
   /** Days since 1970. */
   readonly day: number;
@@ -30,7 +30,7 @@ export interface RejectedEvents {
 /** The oldest days go first. */
 export const MAX_ROWS = 10_000;
 
-/** Adds what was refused since the last call. */
+/** Adds the rejections since the last call. */
 export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedEvents[]): Promise<void> => {
   const values = columnsOf(rejected, 'day', 'keyId', 'reason', 'count', 'lastAt', 'sample');
   await pool.query({ ...ADD_REJECTED_EVENTS, values });

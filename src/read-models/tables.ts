@@ -10,7 +10,7 @@ export interface Tables {
     projection: string;
     log_id: string;
     position: number;
-    /** Everything answered at the door before this instant (ms) is in the rows. */
+    /** Everything acknowledged before this instant (ms) is in the rows. */
     as_of: number;
     /** Events of a type that this version does not know, passed over. */
     unknown: Generated<number>;
@@ -42,7 +42,7 @@ export interface Tables {
     /** ms, the database's clock */
     expires_at: number;
   };
-  /** One register a record, deleted ones included: the newest state seen and what it counts as. */
+  /** One last-writer-wins row per record, deleted ones included: the newest state seen and what it counts as. */
   records: {
     organization: string;
     kind: string;
@@ -78,7 +78,7 @@ export interface Tables {
     type: string;
     n: number;
   };
-  /** One register a takedown, deleted ones included. */
+  /** One last-writer-wins row per takedown, deleted ones included. */
   takedowns: {
     organization: string;
     id: string;
@@ -125,7 +125,7 @@ export interface Tables {
     /** `organization:brand` of each review. Null: deleted, or a row of before this column, of which the log says it. */
     reviews: string[] | null;
   };
-  /** What each asset that was ever named is now. Rows are never deleted, so that whoever follows sees every change. */
+  /** The current status of each asset ever named. Rows are never deleted, so that followers see every change. */
   asset_statuses: {
     asset_hash: string;
     /** The normalised key. */
@@ -149,7 +149,7 @@ export interface Tables {
     /** The latest instant of an event of the stream (ms); answers to older requests are forgotten. */
     latest_at: number;
   };
-  /** One register a group, deleted ones included: the name of the newest revision. */
+  /** One last-writer-wins row per group, deleted ones included: the name of the newest revision. */
   asset_groups: {
     organization: string;
     group_id: number;
@@ -168,7 +168,7 @@ export interface Tables {
     answered_at: number;
     revision: number;
   };
-  /** One register an asset: the group it is in by its newest event, whether there is such a group or not. */
+  /** One last-writer-wins row per asset: the group it is in by its newest event, whether there is such a group or not. */
   grouped_assets: {
     organization: string;
     /** The hash of the asset's normalised key. */
@@ -201,7 +201,7 @@ export interface Tables {
     /** ms */
     last_used_at: number;
   };
-  /** Events that were refused, by UTC day, key and reason. */
+  /** Events that were rejected, by UTC day, key and reason. */
   rejected_events: {
     /** Days since 1970. */
     day: number;

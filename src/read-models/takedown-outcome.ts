@@ -1,4 +1,4 @@
-/** How a takedown has ended, if it has. The numbers are in the tables, for ever. */
+/** How a takedown has ended, if it has. The numbers are stored in tables, so they are permanent. */
 export const OUTCOME = {
   /** Every status that is none of the others, those that a later version of upstream may add included. */
   open: 0,

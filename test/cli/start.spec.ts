@@ -130,7 +130,7 @@ describe('npm start', () => {
       const target = { host: url.hostname, port: Number(url.port || 5432) };
       url.host = `127.0.0.1:${port}`;
       start(0, { DATABASE_URL: url.href });
-      const waits = (): number => supervisor.said().split('The database is away').length - 1;
+      const waits = (): number => supervisor.said().split('The database is unavailable').length - 1;
       // Longer than five starts in a row would take.
       await eventually('it has said ten times that the database is away', () => waits() >= 10);
       const way = createServer((near) => {
@@ -140,7 +140,7 @@ describe('npm start', () => {
       }).listen(port, '127.0.0.1');
       await eventually('the API is ready', answers);
       expect(supervisor.said()).toContain('Lease acquired; projecting');
-      expect(supervisor.said()).not.toContain('started again');
+      expect(supervisor.said()).not.toContain('restarts in');
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);
       way.close();

@@ -121,7 +121,7 @@ describe('log copy', () => {
 
   it('finds that the target holds more, or something else', async () => {
     await target.append('threat-b:1', 'no-stream', [someEvent(0)]);
-    await expect(copyLog(source, target)).rejects.toThrow(`holds ${EVENTS + 2} events and the source ${EVENTS + 1}`);
+    await expect(copyLog(source, target)).rejects.toThrow(`has ${EVENTS + 2} events and the source ${EVENTS + 1}`);
     await source.append('threat-b:2', 'no-stream', [someEvent(0)]);
     await expect(copyLog(source, target)).rejects.toBeInstanceOf(Conflict);
   });

@@ -30,9 +30,9 @@ interface Row {
   recorded_at: number;
 }
 
-/** How many events a follower is handed at once at the most. */
+/** Events per batch. */
 const PAGE = 3_000;
-/** A follower looks this often; that is all there is to waking it, so nothing can be lost by a lost wake-up. */
+/** Polling interval; there are no wake-ups that could be lost. */
 const POLL_MS = 20;
 const HEARTBEAT_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
@@ -49,8 +49,8 @@ const recorded = (row: Row): RecordedEvent => ({
 });
 
 /**
- * The log in PostgreSQL. Positions are consecutive and in the order of commits (`postgres-schema.ts` says how), so
- * readers simply ask for what is after the last one they have.
+ * The log in PostgreSQL. Positions are consecutive and in commit order (see `schema.ts`), so readers simply ask for
+ * events after the last one they have.
  */
 export class PostgresLog extends EventLog {
   readonly positionUnit = 'events';

@@ -27,13 +27,12 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** One statement carries this many events at most, unless a single request is larger. */
+/** Events per statement, unless a single request is larger. */
 const MAX_EVENTS = 1_000;
 
 /**
- * The one writer of a process. Appends are serialised by a lock in the database, so while one statement is under way
- * all that is asked for meanwhile waits together and becomes the next one: the lock and the fsync are shared, and
- * nobody waits for a timer.
+ * The single writer of a process. Appends are serialised by a lock in the database, so while one statement runs, all
+ * further appends wait and become the next one: they share lock and fsync, and nobody waits for a timer.
  */
 export class PostgresWriter {
   private waiting: Waiting[] = [];
@@ -56,7 +55,7 @@ export class PostgresWriter {
   private async write(): Promise<void> {
     this.writing = true;
     while (this.waiting.length > 0) {
-      // Whoever was just answered, or was heard of in the same turn of the loop, comes along.
+      // Lets callers that were just answered, or arrived in the same turn, join.
       await nextTurn();
       const batch = this.takeBatch();
       try {
@@ -64,7 +63,7 @@ export class PostgresWriter {
       } catch (error) {
         for (const { reject } of batch) reject(error);
         if (error instanceof Unavailable) {
-          // Those that waited behind a database that is away have waited long enough.
+          // If the database is unavailable, the appends behind have waited long enough too.
           const behind = this.waiting;
           this.waiting = [];
           for (const { reject } of behind) reject(error);
@@ -103,7 +102,7 @@ export class PostgresWriter {
       answers = await this.execute(batch.map(({ request }) => request));
     } catch (error) {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
-      // One of them cannot be stored; the others must not pay for it.
+      // One of them cannot be stored; the others must not fail with it.
       for (const one of batch) await this.store([one]).catch(one.reject);
       return;
     }

@@ -30,7 +30,7 @@ export interface ClusterLayout {
   /** Who has to pass through the data directory beside ourselves. */
   readonly passer: Owner | undefined;
   readonly users: string;
-  /** The superuser's, for whoever looks after the database by hand. */
+  /** The superuser's password, for manual maintenance. */
   readonly passwordFile: string;
   /** The service's. */
   readonly rolePasswordFile: string;
@@ -49,7 +49,7 @@ export const saveState = async (home: string, change: Partial<Remembered>): Prom
   await rename(partial, memoryOf(home));
 };
 
-/** A directory of root's that every user can enter, in one of ours that nobody else could have made. */
+/** A directory of root's that every user can enter, inside one of this service's that nobody else could have made. */
 const openDirectory = async (hash: string): Promise<string> => {
   let reason: unknown;
   for (const base of OPEN_TO_ALL) {

@@ -25,7 +25,7 @@ const closeFiles = async (directory: string): Promise<void> => {
     try {
       if (((await stat(file)).mode & 0o077) !== 0) await chmod(file, FILE);
     } catch (error) {
-      // Another process of ours comes and goes with its files.
+      // Another process of this service creates and removes its files.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }
@@ -39,7 +39,7 @@ const strangersIn = async (directory: string): Promise<readonly string[]> =>
  * Keeps `DATA_DIR` to its owner, whatever rights it and its files were made with: it holds passwords and everything that
  * was ever reported. A directory that holds other people's files too keeps its rights; what we put there does not.
  * @param passer the server's user, where it is another one and its cluster is in there
- * @param log told of what stays open to others
+ * @param log called for files that stay accessible to others
  */
 export const closeDataDir = async (
   dataDir: string,

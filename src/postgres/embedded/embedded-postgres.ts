@@ -42,7 +42,7 @@ const giveRole = async (place: ClusterLayout, transport: Transport, log: Log): P
 const watch = (place: ClusterLayout, transport: Transport, log: Log): (() => Promise<void>) => {
   let busy: Promise<void> | undefined;
   const revive = async (): Promise<void> => {
-    // Whoever deletes the data while it is in use gets no new, empty database for it.
+    // If the data is deleted while in use, no new, empty database replaces it.
     if (!isCreated(place.cluster) || (await findPostmaster(place.cluster))?.status === 'ready') return;
     log('PostgreSQL has ended and is started again');
     await underLock(place.home, () => startIn(place, transport, log));
@@ -75,7 +75,7 @@ const leave = (place: ClusterLayout, user: string): Promise<void> =>
 
 /**
  * What can still be done where the process ends without having released: by an uncaught error, or `process.exit`.
- * Whoever joins at the same moment sees the server end, and starts it again.
+ * A process that joins at the same moment sees the server end, and restarts it.
  */
 const leaveAtExit = (user: string, cluster: string): (() => void) => {
   const leaveNow = (): void => {
@@ -103,7 +103,7 @@ export const openDatabase = async (
   transport: Transport = process.platform === 'win32' ? 'loopback' : 'socket',
 ): Promise<Database> => {
   if (databaseUrl !== undefined) {
-    // Where an embedded server's files are in there, it may need to pass; whoever starts it sees to that.
+    // Where an embedded server's files are in there, it may need access; the process that starts it grants it.
     if (!existsSync(join(dataDir, 'postgres'))) await closeDataDir(dataDir, undefined, log);
     return { url: databaseUrl, release: async () => {} };
   }

@@ -21,7 +21,7 @@ const idOf = (user: string): Owner | undefined => {
 
 /**
  * Who the server runs as. A cluster that is there keeps its owner.
- * @returns undefined where that is whoever we are
+ * @returns undefined if that is the current user
  */
 export const serverOwner = (cluster: string): Owner | undefined => {
   if (process.getuid?.() !== 0) return undefined;

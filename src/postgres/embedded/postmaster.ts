@@ -104,7 +104,7 @@ export const stopPostmaster = async (
   if (await ends(pid, cluster, FAST_MS)) return;
   await ask('immediate', pid, cluster, findBinaries);
   if (!(await ends(pid, cluster, IMMEDIATE_MS)))
-    throw new Error(`PostgreSQL (process ${pid}, in ${cluster}) was told to stop and did not`);
+    throw new Error(`PostgreSQL (process ${pid}, in ${cluster}) did not stop`);
 };
 
 /**

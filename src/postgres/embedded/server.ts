@@ -25,7 +25,7 @@ const SETTINGS: Record<string, string> = {
   random_page_cost: '1.1',
   jit: 'off',
   timezone: 'UTC',
-  // What a statement did wrong is told to its client. The log is for what happens to the server.
+  // Statement errors go to the client; this log is about the server.
   log_timezone: 'UTC',
   log_min_messages: 'log',
   log_min_error_statement: 'panic',

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 
 /**
- * Which event a checkpoint counted last: by it a log that was restored and then went on otherwise is told apart.
+ * The last event a checkpoint counted, which detects a log that was restored and then continued differently.
  * One version made these columns with the table, so they may be there.
  */
 export const up = async (db: Kysely<unknown>): Promise<void> => {

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely';
 
-/** Takedowns one by one: how long each took cannot be told from counts. Its projection reads the log from its beginning. */
+/** Individual takedowns: durations cannot be derived from counts. The projection reads the log from its beginning. */
 export const up = async (db: Kysely<unknown>): Promise<void> => {
   await sql`
     create table read.takedowns (
@@ -17,7 +17,7 @@ export const up = async (db: Kysely<unknown>): Promise<void> => {
       primary key (organization, id)
     ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`.execute(db);
   // In order, so that percentiles need no sorting. An index by date beside it would make short ranges cheaper, and
-  // projecting dearer.
+  // projecting more expensive.
   await sql`
     create index takedowns_completed on read.takedowns (organization, type, took) include (updated_at)
     where outcome = 1`.execute(db);
