@@ -25,7 +25,7 @@ const listen = (host: string, port = 0, prefix?: 'OPS_') =>
 
 describe('A place to listen', () => {
   it.each(['none.invalid', '192.0.2.1'])('that this machine does not have, %s, is a wrong setting', async (host) => {
-    const sentence = `HOST is "${host}"; it must be an address of this machine, or a name that stands for one`;
+    const sentence = `HOST is "${host}"; it must be an address of this machine, or a name for one`;
     await expect(listen(host)).rejects.toThrow(new ConfigError(sentence));
     await expect(listen(host, 0, 'OPS_')).rejects.toThrow(new ConfigError(`OPS_${sentence}`));
   });

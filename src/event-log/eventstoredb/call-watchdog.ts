@@ -5,7 +5,7 @@ const MAX_SILENCE_MS = 5_000;
 /** A connection on which nothing is heard for so long, though something was asked, is left. */
 const DEAD_AFTER_MS = 3_000;
 const WATCH_MS = 25;
-/** So few are made again although nothing sent later was answered: they are no load. */
+/** Retries allowed although nothing sent later was answered: few enough to be no load. */
 const FEW = 32;
 
 export type Kind = 'append' | 'read';
@@ -15,7 +15,7 @@ export interface Limits {
   /** How long nothing may be heard before the outcome counts as unknown. */
   readonly limitMs: number;
   /**
-   * After so long without an answer the call is made once more, and again after twice as long: where one that was sent
+   * After so long without an answer the call is repeated, and again after twice as long: where one that was sent
    * later has been answered, or few are under way. Of many only one each time: a store that is slow must not be given
    * more to do, and one that has dropped them all, as a leader that resigns does, says so to a single one.
    */
@@ -73,7 +73,7 @@ export class CallWatchdog {
   private readonly overtakenBy = { append: 0, read: 0 };
   /** When one of many was made again. */
   private readonly triedAt = { append: 0, read: 0 };
-  /** Since when nothing was heard though something was asked. Reads may go on while appends cannot. */
+  /** Since when nothing was heard though something was asked. Reads may continue while appends cannot. */
   private readonly silentSince: { append?: number | undefined; read?: number | undefined } = {};
   private watch: NodeJS.Timeout | undefined;
 
@@ -104,7 +104,7 @@ export class CallWatchdog {
     return true;
   }
 
-  /** Also of what is no call, such as a subscription. */
+  /** For subscriptions too. */
   heard(kind: Kind): void {
     this.silentSince[kind] = undefined;
   }

@@ -6,7 +6,7 @@ import { EndOfLog } from './end-of-log.js';
 import type { HeadTracker } from './head-tracker.js';
 import type { OurStreams } from './streams.js';
 
-/** How many events are handed over at once at the most, and fetched ahead. */
+/** Events per batch, and events prefetched. */
 const PAGE = 3_000;
 const HEARTBEAT_MS = 250;
 /** How often the end of the log is looked at, to know up to when everything has been handed over. */
@@ -20,22 +20,22 @@ const MAX_GATHERING_MS = 150;
 const STALLED_MS = 3_000;
 const MIN_BACK_OFF_MS = 50;
 const MAX_BACK_OFF_MS = 2_000;
-/** A log that ends before what was read of it for so long is an older copy, not a node that is behind. */
+/** If the log ends before the last position read for this long, it is an older copy, not a node that lags. */
 const GONE_BACK_MS = 15_000;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Follows the log for one receiver. The subscription may break in any way, with or without a word: it is built anew
+ * Follows the log for one receiver. The subscription may break in any way, with or without a word: it is re-established
  * after the last event that arrived, so what is handed over has no gap and no repetition.
  *
  * Other people's events cost it nothing: the server passes over them, and says how far it has come only every 2,048 of
- * them. Where the end is behind fewer, the server is asked whether there is anything of ours before it.
+ * them. Where the end is behind fewer, the server is asked whether there are events of this service before it.
  */
 export class CatchUpSubscription {
   private subscription: Subscription | undefined;
   private readonly arrived: RecordedEvent[] = [];
-  /** Everything of ours up to here has arrived; after it everything is still to come. */
+  /** Every event of this service up to here has arrived; later ones are still to come. */
   private fetched: bigint;
   private handed: bigint;
   /** How long the receiver took for the last batch. */
@@ -210,7 +210,7 @@ export class CatchUpSubscription {
     }
   }
 
-  /** Up to the end there are only other people's events, unless something of ours is just on its way. */
+  /** Up to the head there are only other applications' events, unless one of this service is just arriving. */
   private async passOver(end: bigint, connections: number): Promise<void> {
     const found = await this.connection.readAll(this.fetched, this.streams.prefixes, 1);
     // Only the node that said where the end is surely holds everything before it.
@@ -230,7 +230,7 @@ export class CatchUpSubscription {
     if (this.ends.isBefore(this.handed, GONE_BACK_MS)) this.failReplaced(`ends at position ${end}, before`);
   }
 
-  /** A position that is no event's any more; not of a node that is just being put right. */
+  /** A position without an event; not on a node that is just recovering. */
   private watchLosses(reason: string): void {
     if (!/invalid ?position/i.test(reason)) return;
     this.lostSince ??= performance.now();

@@ -20,7 +20,7 @@ import { reasonOf } from './failures.js';
 const AHEAD = 256;
 /**
  * How many of other people's events the server passes over in one read, and after how many it says how far it has come.
- * Its default of 32 makes passing over a million of them many times dearer.
+ * Its default of 32 makes passing over a million of them many times more expensive.
  */
 const SEARCH_WINDOW = 2_048;
 const DISCARD_MS = 500;
@@ -114,7 +114,7 @@ export class StoreClient {
   private isDiscarded = false;
 
   /**
-   * @param onConnection told of each connection it makes: to another node, where one has failed or does not lead
+   * @param onConnection called for each connection it makes: to another node, where one has failed or does not lead
    * @throws ConfigError where the connection string cannot be used
    */
   constructor(
@@ -134,7 +134,7 @@ export class StoreClient {
 
   /**
    * A stream's events in either direction, the one at `from` included.
-   * @param onEvent told of each event that arrives; so with the other reads
+   * @param onEvent called for each event that arrives; so with the other reads
    */
   readStream(
     stream: string,
@@ -154,7 +154,7 @@ export class StoreClient {
     );
   }
 
-  /** The last event of the store, whoever wrote it; none in an empty one. */
+  /** The last event of the store, by any application; none in an empty one. */
   readLast(onEvent: () => void): Reading {
     return reading(
       this.client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1, ...AT_LEADER }),

@@ -18,11 +18,11 @@ const RETRY_READ_UNTIL_MS = 1_000;
 const READ_RETRY_MS = 60;
 /** A server that is busy storing the same ids for someone else drops a repetition without a word. */
 const REPEAT_MS = 400;
-/** One HTTP/2 connection carries 100 streams; what comes after waits for ever, appends included. */
+/** One HTTP/2 connection carries 100 streams; what comes after waits forever, appends included. */
 const MAX_READS = 32;
 const MAX_APPENDS = 256;
 /**
- * One connection to the store, with a time limit around every call and every error told apart: what the caller did
+ * One connection to the store, with a time limit around every call and every error classified: what the caller did
  * wrong as itself, everything else as `Unavailable`.
  */
 export class EventStoreConnection {
@@ -90,7 +90,7 @@ export class EventStoreConnection {
     return this.read((client, touched) => client.readStream(stream, from, limit, direction, touched));
   }
 
-  /** Position of the store's last event, whoever wrote it, as the leader knows it; undefined in an empty store. */
+  /** Position of the store's last event, by any application, as the leader knows it; undefined in an empty store. */
   async readEnd(): Promise<bigint | undefined> {
     const [last] = await this.read((client, touched) => client.readLast(touched));
     return last?.position;

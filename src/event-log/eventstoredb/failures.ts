@@ -86,7 +86,7 @@ export const appendFailure = (stream: string, expected: ExpectedRevision, error:
 
 /**
  * The client writes within promises nobody holds, and settles what is pending through other ways; what goes wrong in
- * the former is no news. Its replies to what it gave up already go wrong likewise.
+ * the former is not news. Its replies to what it gave up already go wrong likewise.
  */
 const isStrayClientRejection = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;

@@ -4,7 +4,7 @@ import type { EventStoreConnection } from './connection.js';
 /** What is known of the end counts as current for so long. */
 const FRESH_MS = 20;
 
-/** What is known of where the store ends, whoever wrote there last. */
+/** What is known about the store's last position, by any application. */
 export class HeadTracker {
   /** The furthest position seen, and when that was known to be the end. */
   private furthest = { position: BEGINNING, at: Number.NEGATIVE_INFINITY };
@@ -12,7 +12,7 @@ export class HeadTracker {
 
   constructor(private readonly connection: EventStoreConnection) {}
 
-  /** Everything the store held some 20 ms ago, whoever wrote it, is at or before this, if `refresh` was waited for. */
+  /** Everything the store held some 20 ms ago, by any application, is at or before this, if `refresh` was waited for. */
   get position(): bigint {
     return this.furthest.position;
   }

@@ -17,7 +17,7 @@ export class OurStreams {
     this.prefixes = STREAM_PREFIXES.map((name) => prefix + name);
   }
 
-  /** The name a stream of ours has in the store. */
+  /** The name that a stream of this service has in the store. */
   nameInStore(stream: string): string {
     return this.prefix + stream;
   }
@@ -28,7 +28,7 @@ export class OurStreams {
     return stream === API_KEYS_STREAM || stream === OPERATIONS_STREAM;
   }
 
-  /** An event of the store as the log has it; nothing where it is none of ours. */
+  /** A stored event as the log has it; undefined for other applications' events. */
   pick(event: RecordedEvent): RecordedEvent | undefined {
     if (!event.stream.startsWith(this.prefix)) return undefined;
     const stream = event.stream.slice(this.prefix.length);

@@ -15,14 +15,14 @@ const bytesOf = (text: string): Uint8Array => {
 
 /**
  * Looks at events before the client sees them: one it cannot write would break the appends of everyone else.
- * @throws Invalid, or TypeError for what is no JSON
+ * @throws Invalid, or TypeError for data that is not JSON
  */
 export const writableEvents = (stream: string, events: readonly NewEvent[]): WritableEvent[] => {
   if (events.length === 0) throw new RangeError(`Nothing to append to ${stream}`);
   let bytes = 0;
   const writable = events.map((event): WritableEvent => {
     const { id, type, data } = event;
-    if (!UUID.test(id)) throw new Invalid(`Event id "${id}" for ${stream} is no lower-case UUID`);
+    if (!UUID.test(id)) throw new Invalid(`Event id "${id}" for ${stream} is not a lower-case UUID`);
     if (type === '') throw new Invalid(`Event ${id} for ${stream} has no type`);
     const metadata = bytesOf(JSON.stringify(event.metadata));
     bytes += Buffer.byteLength(JSON.stringify(data)) + metadata.length + EVENT_OVERHEAD_BYTES + 2 * type.length;

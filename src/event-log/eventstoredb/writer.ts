@@ -58,7 +58,7 @@ class Latest<T> {
  * Appends, and tells what the store had already.
  *
  * The store recognises a repeated event by its id only for a while, or by the place an expected revision gives it; the
- * answer to a repetition is the first answer, unmarked. It is told by its position: at or before the end of the store
+ * answer to a repetition is the first answer, unmarked. It is recognised by its position: at or before the end of the store
  * as it was known when the append was sent. So a repetition of what another process wrote in that very moment (the
  * last 20 ms) is stored once like any other, but passes for new.
  */
@@ -109,7 +109,7 @@ export class Writer {
     const left = streams.entries();
     const sendNext = async (): Promise<void> => {
       for (const [stream, indexes] of left)
-        // One after the other, so that a stream keeps their order.
+        // In turn, so that a stream keeps their order.
         for (const index of indexes) {
           if (isLost) return;
           try {
@@ -150,7 +150,7 @@ export class Writer {
   }
 
   /**
-   * Waits until there is room for one more; turned away where the store has gone away meanwhile. A repetition is harmless
+   * Waits until there is room for one more; rejected if the store has become unavailable in the meantime. A repetition is harmless
    * because the ids are the same. One function for all of it: each that is awaited costs every event a microsecond.
    */
   private async sendUntilAnswered(
@@ -180,7 +180,7 @@ export class Writer {
           const { nextExpectedRevision, position } = await this.connection.append(name, expected, events, limitMs);
           const { commit } = position!;
           this.end.observe(commit, performance.now());
-          // What an attempt stored whose answer was lost is no duplicate: it is after the end as it was before.
+          // What an attempt stored whose answer was lost is not a duplicate: it is after the end as it was before.
           return { revision: nextExpectedRevision, position: commit, duplicate: commit <= end };
         } catch (error) {
           const failure = appendFailure(stream, expected, error);

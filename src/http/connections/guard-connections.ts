@@ -5,7 +5,7 @@ import { limitConnections } from './connections-per-address.js';
 import { limitPipelining } from './pipelined-requests.js';
 import { cutStalledReaders } from './stalled-readers.js';
 
-/** Guards a server against clients that hold connections, with a key or without, and counts what was done. */
+/** Protects a server against clients that hold connections, and counts the connections refused and cut. */
 export const guardConnections = (server: Server, config: Config, registry: Registry): void => {
   const counter = (name: string, help: string): Counter => new Counter({ name, help, registers: [registry] });
   const refused = counter('http_connections_refused_total', 'Connections refused: their address had enough of them');

@@ -5,23 +5,21 @@ interface Place {
   readonly port: number;
 }
 
-/** Somebody else listens there. They may leave, so it is worth another start. */
+/** Another process listens there. It may stop, so a restart can help. */
 export class AddressInUse extends Error {}
 
-/** What the settings name may not be there, or not be ours. */
+/** Maps errors that the settings cause. */
 const asSetting = ({ host, port }: Place, prefix: '' | 'OPS_', error: unknown): unknown => {
   switch ((error as { code?: string }).code) {
     case 'ENOTFOUND':
     case 'EADDRNOTAVAIL':
     case 'EAFNOSUPPORT':
-      return new ConfigError(
-        `${prefix}HOST is "${host}"; it must be an address of this machine, or a name that stands for one`,
-      );
+      return new ConfigError(`${prefix}HOST is "${host}"; it must be an address of this machine, or a name for one`);
     case 'EACCES':
       return new ConfigError(`${prefix}PORT is ${port}; this user may not listen there`);
     case 'EADDRINUSE':
       return new AddressInUse(
-        `${host}:${port} is in use; ${prefix}PORT and ${prefix}HOST name another place to listen`,
+        `${host}:${port} is in use; ${prefix}PORT and ${prefix}HOST can set another place to listen`,
       );
     default:
       return error;
@@ -30,8 +28,8 @@ const asSetting = ({ host, port }: Place, prefix: '' | 'OPS_', error: unknown): 
 
 /**
  * Makes a server listen.
- * @param prefix of the settings that name the place
- * @throws ConfigError where this machine or user has no such place
+ * @param prefix of the settings for host and port
+ * @throws ConfigError if this machine or user cannot listen there
  * @throws AddressInUse
  */
 export const listenAt = async <T>(

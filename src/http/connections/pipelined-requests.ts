@@ -12,7 +12,7 @@ export const MAX_PIPELINED = 100;
 export const limitPipelining = (server: Server, onCut: () => void, most = MAX_PIPELINED): void => {
   const waiting = new WeakMap<Socket, number>();
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    // Node gives the socket to the response whose turn it is; nearly always at once.
+    // Node assigns the socket to the response whose turn it is, nearly always at once.
     if (response.socket !== null) return;
     const count = (waiting.get(socket) ?? 0) + 1;
     waiting.set(socket, count);

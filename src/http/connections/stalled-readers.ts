@@ -1,20 +1,20 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How long an answer may wait for its reader without a byte of it being taken. */
+/** How long an answer may wait without the client reading a byte of it. */
 export const STALLED_AFTER_MS = 30_000;
 const SWEEP_MS = 1_000;
 
 /**
- * Bytes handed to the operating system that it has not taken yet. Node's own count, by which its socket timeout tells
- * progress: `writableLength` changes only when a whole answer, of megabytes perhaps, has been taken.
+ * Bytes handed to the operating system that it has not taken yet: Node's own measure of progress for socket timeouts.
+ * `writableLength` changes only when a whole answer, perhaps megabytes, has been taken.
  */
 const unsent = (socket: Socket): number =>
   (socket as unknown as { _handle?: { writeQueueSize?: number } | null })._handle?.writeQueueSize ?? 0;
 
 /**
- * Cuts connections whose client reads nothing while an answer waits for it. Node's socket timeout would not do: each
- * further request that such a client sends begins it again.
+ * Cuts connections whose client reads nothing while an answer waits. Node's socket timeout would not do: each further
+ * request of such a client restarts it.
  * @param onCut called for each connection cut
  */
 export const cutStalledReaders = (server: Server, onCut: () => void, stalledAfterMs = STALLED_AFTER_MS): void => {
