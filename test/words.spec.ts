@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 /** Phrasings that are not English as engineers write it, and what to write instead. A blank also matches a line break. */
 const PHRASES: readonly (readonly [RegExp, instead: string])[] = [
   [/\blook-ups?\b/, 'lookup (noun), look up (verb)'],
+  [/<{7}|>{7}|(?:> ){7}/, 'what the merge should have kept'],
   [/\banew\b/, 'again, from scratch'],
   [/\bso many\b/, 'the number, or "N"'],
   [/\bthe door\b/, 'the ingestion endpoint, the API'],
@@ -111,6 +112,7 @@ describe('The rules of wording', () => {
       'src/a.ts:3 "goes on": write continue',
       'src/a.ts:6 "turnstile": write semaphore (docs/glossary.md)',
     ]);
+    expect(faultsOf('docs/a.md', '<<<<<<< HEAD\n')).toHaveLength(1);
   });
 
   it.each([
