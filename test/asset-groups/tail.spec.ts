@@ -25,11 +25,18 @@ const ids = (tail: StreamTail): number[] => [...tail.groups.nameById.keys()];
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
 describe('the tail of a stream', () => {
-  it('is everything after the model, however long', async () => {
+  it('is everything after the model, over several pages', async () => {
     const log = new MemoryLog();
     await create(log, 1, 2_500);
     expect(ids(await readTail(log, 'acme', -1n))).toEqual(range(1, 2_500));
     expect(ids(await readTail(log, 'acme', 2_399n))).toEqual(range(2_401, 2_500));
+  });
+
+  it('is not read where the model is too far behind', async () => {
+    const log = new MemoryLog();
+    await create(log, 1, 2_500);
+    await expect(readTail(log, 'acme', -1n, 2_000)).rejects.toThrow('too far behind');
+    expect((await readTail(log, 'acme', 499n, 2_001)).revision).toBe(2_499n);
   });
 
   it('says up to where it was read, also where nothing follows', async () => {

@@ -464,7 +464,7 @@ describeWithChromium('The dashboard', () => {
     const shown = await totals(page);
     await page.context().setOffline(true);
     await page.clock.fastForward(31_000);
-    await problem(page).getByText('The service cannot be reached. Check your network. Trying again').waitFor();
+    await problem(page).getByText('The service cannot be reached. Check your network. Retrying').waitFor();
     expect(await totals(page)).toEqual(shown);
     // Figures of one range are not shown as those of another.
     await page.locator('.choices').getByText('7 days').click();
