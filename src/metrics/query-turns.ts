@@ -1,4 +1,4 @@
-import { Unavailable } from '../errors.js';
+import { Unavailable, Unprocessable } from '../errors.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
 
 interface Limits {
@@ -10,9 +10,14 @@ interface Limits {
    * How long a query waits for its turn. With the timeouts of connection and statement, an answer takes at most 5 s. ms
    */
   readonly patience: number;
+  /**
+   * How long a turn stays taken after a query whose answer would be too large. It has counted as much as any query may,
+   * and nothing keeps its sender from asking again at once. ms
+   */
+  readonly rest: number;
 }
 
-const LIMITS: Limits = { running: 2, waiting: 32, patience: 1_000 };
+const LIMITS: Limits = { running: 2, waiting: 32, patience: 1_000, rest: 500 };
 const RETRY_AFTER_SECONDS = 1;
 
 interface Waiting {
@@ -78,15 +83,24 @@ export class QueryTurns {
 
   private async run<Answer>(organization: string, queue: Queue, query: () => Promise<Answer>): Promise<Answer> {
     queue.running += 1;
+    let rest = 0;
     try {
       return await query();
+    } catch (error) {
+      if (error instanceof Unprocessable) ({ rest } = this.limits);
+      throw error;
     } finally {
-      queue.running -= 1;
-      const [next] = queue.waiting;
-      if (next) {
-        queue.waiting.delete(next[0]);
-        next[1].begin();
-      } else if (queue.running === 0) this.queues.delete(organization);
+      if (rest === 0) this.end(organization, queue);
+      else setTimeout(() => this.end(organization, queue), rest).unref();
     }
+  }
+
+  private end(organization: string, queue: Queue): void {
+    queue.running -= 1;
+    const [next] = queue.waiting;
+    if (next) {
+      queue.waiting.delete(next[0]);
+      next[1].begin();
+    } else if (queue.running === 0) this.queues.delete(organization);
   }
 }

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Unavailable } from '../../src/errors.js';
+import { Unavailable, Unprocessable } from '../../src/errors.js';
 import { TooManyRequests } from '../../src/http/errors/error-response.js';
 import { QueryTurns } from '../../src/metrics/query-turns.js';
+import { eventually } from '../support/eventually.js';
 
 /** Queries that end when they are told to. */
 class Desk {
@@ -26,7 +27,9 @@ afterEach(async () => {
   for (const desk of desks.splice(0)) for (const name of desk.begun) await desk.end(name);
 });
 
-const open = (limits = { running: 2, waiting: 3, patience: 60_000 }): { desk: Desk; turns: QueryTurns } => {
+const open = (
+  limits = { running: 2, waiting: 3, patience: 60_000, rest: 60_000 },
+): { desk: Desk; turns: QueryTurns } => {
   const desk = new Desk();
   desks.push(desk);
   return { desk, turns: new QueryTurns(limits) };
@@ -77,7 +80,7 @@ describe('The metrics queries of an organization', () => {
   });
 
   it('give up where their turn does not come in time, and leave their place', async () => {
-    const { desk, turns } = open({ running: 1, waiting: 1, patience: 10 });
+    const { desk, turns } = open({ running: 1, waiting: 1, patience: 10, rest: 0 });
     void turns.take('one', 'a', desk.query('a'));
     await expect(turns.take('one', 'b', desk.query('b'))).rejects.toThrow(Unavailable);
     void turns.take('one', 'c', desk.query('c'));
@@ -86,10 +89,19 @@ describe('The metrics queries of an organization', () => {
   });
 
   it('make room for the next where one fails', async () => {
-    const { desk, turns } = open({ running: 1, waiting: 3, patience: 60_000 });
+    const { desk, turns } = open({ running: 1, waiting: 3, patience: 60_000, rest: 60_000 });
     const failing = turns.take('one', 'a', () => nextTurn().then(() => Promise.reject(new Error('broken'))));
     void turns.take('one', 'b', desk.query('b'));
     await expect(failing).rejects.toThrow('broken');
     expect(desk.begun).toEqual(['b']);
+  });
+
+  it('keep the turn for a while where the answer would be too large', async () => {
+    const { desk, turns } = open({ running: 1, waiting: 3, patience: 60_000, rest: 50 });
+    const tooLarge = turns.take('one', 'a', () => Promise.reject(new Unprocessable('too large')));
+    void turns.take('one', 'b', desk.query('b'));
+    await expect(tooLarge).rejects.toThrow('too large');
+    expect(desk.begun).toEqual([]);
+    await eventually('the next begins', () => desk.begun.length === 1);
   });
 });
