@@ -63,7 +63,7 @@ const rebuildAll = async (name: string | undefined): Promise<Result> => {
 const verifyAll = async (name: string | undefined): Promise<Result> => {
   const projections = chosen(name);
   return withProjections(async (session) => {
-    const differences = await verify(session, projections, progress('recount', await session.log.head()));
+    const differences = await verify(session, projections, progress('verify', await session.log.head()));
     return {
       lines: [
         ...differences.map(({ table, side, row }) => `${table}: ${side}: ${JSON.stringify(row)}`),
