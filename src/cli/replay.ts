@@ -25,14 +25,14 @@ interface ReplayOptions {
 
 const sendFiles = async (
   files: readonly string[],
-  door: IngestionEndpoint,
+  endpoint: IngestionEndpoint,
   from: number,
   signal: AbortSignal,
 ): Promise<Replayed> => {
   const lines = new EventLines(files, from, signal);
   const progress = new Progress('events');
   try {
-    const replayed = await replay(lines.events(), door, {
+    const replayed = await replay(lines.events(), endpoint, {
       signal,
       onProgress: (soFar, last) => progress.update(answeredOf(soFar), last.part),
       onRetry: (reason) => progress.note(`${reason}; retrying`),

@@ -137,7 +137,7 @@ const post = async (batch: readonly Sendable[], { url, key }: IngestionEndpoint,
 
 const sendBatch = async (
   batch: readonly Sendable[],
-  door: IngestionEndpoint,
+  endpoint: IngestionEndpoint,
   options: ReplayOptions,
 ): Promise<Replayed> => {
   const { signal, patience = PATIENCE_MS, onRetry } = options;
@@ -145,11 +145,11 @@ const sendBatch = async (
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
   for (;;) {
     try {
-      const { status, answer } = await post(batch, door, signal);
+      const { status, answer } = await post(batch, endpoint, signal);
       if (status === 413 && batch.length > 1) {
         const half = batch.length >> 1;
-        const first = await sendBatch(batch.slice(0, half), door, options);
-        return add(first, await sendBatch(batch.slice(half), door, options));
+        const first = await sendBatch(batch.slice(0, half), endpoint, options);
+        return add(first, await sendBatch(batch.slice(half), endpoint, options));
       }
       if (status !== 200) return { accepted: 0, duplicates: 0, rejected: refusedAll(batch, answer) };
       const rejected = (answer.rejected ?? []).map(({ index, id, issues }) => ({
@@ -185,7 +185,7 @@ export const answeredOf = ({ accepted, duplicates, rejected }: Replayed): number
  */
 export const replay = async (
   events: Iterable<Sendable> | AsyncIterable<Sendable>,
-  door: IngestionEndpoint,
+  endpoint: IngestionEndpoint,
   options: ReplayOptions = {},
 ): Promise<Replayed> => {
   let soFar: Replayed = { accepted: 0, duplicates: 0, rejected: [] };
@@ -197,7 +197,7 @@ export const replay = async (
   };
   try {
     for await (const batch of toBatches(events)) {
-      const sent = sendBatch(batch, door, options);
+      const sent = sendBatch(batch, endpoint, options);
       // The batch before it may fail first; then that error is reported.
       sent.catch(() => undefined);
       underWay.push({ batch, sent });

@@ -150,8 +150,8 @@ export class Writer {
   }
 
   /**
-   * Waits until there is room for one more; rejected if the store has become unavailable in the meantime. A repetition is harmless
-   * because the ids are the same. One function for all of it: each that is awaited costs every event a microsecond.
+   * Waits until there is room for one more; rejected if the store has become unavailable in the meantime. A repetition
+   * is harmless because the ids are the same. One function for all of it: each `await` costs every event a microsecond.
    */
   private async sendUntilAnswered(
     stream: string,
