@@ -22,6 +22,22 @@ const failureOf = (promise: Promise<unknown>): Promise<Error> =>
     (error: unknown) => error as Error,
   );
 
+/** Follows a log from its beginning: `seen` gets the stream of each event. */
+const followStreams = (log: EventLog): { readonly seen: string[]; readonly stop: () => Promise<void> } => {
+  const seen: string[] = [];
+  const abort = new AbortController();
+  const followed = log.subscribe(
+    BEGINNING,
+    async ({ events }) => void seen.push(...events.map(({ stream }) => stream)),
+    abort.signal,
+  );
+  const stop = (): Promise<void> => {
+    abort.abort();
+    return followed;
+  };
+  return { seen, stop };
+};
+
 describe('The log in EventStoreDB', () => {
   let double: EventStoreDouble;
   let log: EventLog;
@@ -70,13 +86,7 @@ describe('The log in EventStoreDB', () => {
   describe('beside other streams in the store', () => {
     it('reads, follows and counts its own alone', async () => {
       const client = EventStoreDBClient.connectionString(double.url);
-      const seen: string[] = [];
-      const abort = new AbortController();
-      const followed = log.subscribe(
-        BEGINNING,
-        async ({ events }) => void seen.push(...events.map(({ stream }) => stream)),
-        abort.signal,
-      );
+      const { seen, stop } = followStreams(log);
       const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
       for (const stream of ['operations-of-others', 'apiKeysOfOthers', 'threat', 'order-1', 'report'])
         for (let n = 0; n < 40; n++) await client.appendToStream(stream, [jsonEvent({ type: 'T', data: { n } })]);
@@ -87,8 +97,7 @@ describe('The log in EventStoreDB', () => {
       await log.append('threat-a:2', 'any', [someEvent()]);
       expect((await log.readAll(position, 1)).map(({ stream }) => stream)).toEqual(['threat-a:2']);
       await eventually('all of ours are followed', () => seen.length >= 3, PATIENCE_MS);
-      abort.abort();
-      await followed;
+      await stop();
       expect(seen).toEqual([...ours, 'threat-a:2']);
     });
 
@@ -424,16 +433,9 @@ describe('A start against an EventStoreDB', () => {
     it('is open to the user it knows: appends, reads and follows', async () => {
       const log = await createEventStoreDbLog(double.url);
       await log.append('threat-a:2', 'no-stream', [someEvent()]);
-      const seen: string[] = [];
-      const abort = new AbortController();
-      const followed = log.subscribe(
-        BEGINNING,
-        async ({ events }) => void seen.push(...events.map(({ stream }) => stream)),
-        abort.signal,
-      );
+      const { seen, stop } = followStreams(log);
       await eventually('it follows', () => seen.length >= 3, PATIENCE_MS);
-      abort.abort();
-      await followed;
+      await stop();
       expect(seen).toEqual(['operations', 'threat-a:1', 'threat-a:2']);
       await log.close();
     }, 30_000);

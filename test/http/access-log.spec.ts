@@ -2,10 +2,10 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { readConfig } from '../../src/config.js';
-import { GetMetricsHandler } from '../../src/metrics/get-metrics.js';
 import { AccessLog, AccessLogOutput } from '../../src/http/ops/access-log.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
+import { holdQuery } from './held-query.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -96,13 +96,7 @@ describe('The access log', () => {
   });
 
   it('has a request whose client left as 499', async () => {
-    let release = (): void => {};
-    const asked = new Promise<void>((resolve) => {
-      jest.spyOn(GetMetricsHandler.prototype, 'execute').mockImplementationOnce(() => {
-        resolve();
-        return new Promise((_, reject) => (release = () => reject(new Error('too late'))));
-      });
-    });
+    const { asked, release } = holdQuery();
     const socket = raw(`GET /v2/organization/metrics HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`);
     await asked;
     socket.destroy();

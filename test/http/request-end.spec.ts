@@ -2,9 +2,9 @@ import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { GetMetricsHandler } from '../../src/metrics/get-metrics.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
+import { holdQuery } from './held-query.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 
@@ -40,13 +40,7 @@ const counted = async (status: number): Promise<boolean> =>
 
 describe('A request that ends without its answer', () => {
   it('is logged and counted as 499 where the client left', async () => {
-    let release = (): void => {};
-    const asked = new Promise<void>((resolve) => {
-      jest.spyOn(GetMetricsHandler.prototype, 'execute').mockImplementation(() => {
-        resolve();
-        return new Promise((_, reject) => (release = () => reject(new Error('too late'))));
-      });
-    });
+    const { asked, release } = holdQuery();
     const { socket } = send('GET /v2/organization/metrics?secret=1');
     await asked;
     socket.destroy();
