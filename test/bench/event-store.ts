@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,8 @@ import { STREAM_PREFIXES } from '../../src/events/streams.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { cloudEvent } from '../support/upstream.js';
+import type { Appending } from './bare-appender.js';
+import { distinctEvents } from './distinct-events.js';
 import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';
 import { type Bench, type Goal, type Line, measure, rates } from './goal.js';
@@ -17,6 +19,7 @@ import type { Database } from './database.js';
 import { forget, project } from './log-work.js';
 import { inParallel, type Slice } from './paired.js';
 import { post } from './post.js';
+import { startChild } from './process.js';
 import { startApi } from './services.js';
 
 /** The server the run is told of, or the double in a process of its own. */
@@ -124,6 +127,23 @@ const fillForeign = async (client: EventStoreDBClient, run: string, count: numbe
     );
 };
 
+/** Slices of the bare client: so many lots of appends at a time, each sent at once and waited for. */
+const bareAppending = async (
+  bench: Bench,
+  url: string,
+  prefix: string,
+): Promise<(lots: number, lot?: number) => Slice> => {
+  const child = await startChild('test/bench/bare-appender.js', [url, prefix, randomBytes(4).toString('hex')]);
+  bench.onEnd(() => child.stop());
+  return (lots, lot = 1) =>
+    async (ms) => {
+      child.process.send({ lots, lot, ms } satisfies Appending);
+      const [{ rate, error }] = (await once(child.process, 'message')) as [{ rate: number; error?: string }];
+      if (error !== undefined) throw new Error(`The bare client: ${error}`);
+      return rate;
+    };
+};
+
 const INGESTED_AT_ONCE = 1_000;
 
 /** Batches through the endpoint of an API, without a projector. Each event is another threat's, so another stream's. */
@@ -158,15 +178,8 @@ export const eventStore: Goal = {
     const log = await openLog(`bench.${run}.`);
     const client = EventStoreDBClient.connectionString(url);
     bench.onEnd(() => client.dispose());
-    const made = storedEvents(upstreamEvents(1_000, 997));
-    let n = 0;
-    const next = (): (typeof made)[number] => {
-      const { stream, event } = made[(n += 1) % made.length]!;
-      const id = `${run}-0000-4000-8000-${String(n).padStart(12, '0')}`;
-      return { stream: `${stream}-${run}-${n}`, event: { ...event, id } };
-    };
-    const appendWithClient = ({ stream, event }: (typeof made)[number]): Promise<unknown> =>
-      client.appendToStream(`bench.${run}.${stream}`, [jsonEvent(event as never)]);
+    const next = distinctEvents(run);
+    const bare = await bareAppending(bench, url, `bench.${run}.`);
     const lines: Line[] = [];
     const line = (what: string, against: string, must: number, paired: Awaited<ReturnType<typeof measure>>): void => {
       lines.push({
@@ -191,18 +204,18 @@ export const eventStore: Goal = {
     );
     for (const inFlight of [1, 16, 256]) {
       const paired = await measure(bench, `ES ${inFlight} in flight`, {
-        base: inParallel(inFlight, () => appendWithClient(next())),
+        base: bare(inFlight),
         target: inParallel(inFlight, () => log.appendAll([next()])),
       });
       line(`EventStoreDB: append, ${inFlight} in flight`, 'the bare client', 0.9, paired);
     }
-    const batch = (): (typeof made)[number][] => Array.from({ length: 200 }, next);
+    const batch = (): ReturnType<typeof next>[] => Array.from({ length: 200 }, next);
     line(
       'EventStoreDB: append, batches of 200 over as many streams',
       'the bare client',
       0.9,
       await measure(bench, 'ES batches', {
-        base: inParallel(1, () => Promise.all(batch().map(appendWithClient))),
+        base: bare(1, 200),
         target: inParallel(1, () => log.appendAll(batch())),
       }),
     );
@@ -212,7 +225,7 @@ export const eventStore: Goal = {
       'the bare client, 256 in flight',
       0.8,
       await measure(bench, 'ES ingestion', {
-        base: inParallel(256, () => appendWithClient(next())),
+        base: bare(256),
         target: await ingesting(bench, `${url}${url.includes('?') ? '&' : '?'}streamPrefix=bench.${run}.`, log),
       }),
     );

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import messages from '@eventstore/db-client/generated/streams_pb.js';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../src/config.js';
@@ -77,10 +78,40 @@ describe('The log in EventStoreDB', () => {
       expect(await log.appendAll(halves.map((event) => ({ stream: 'threat-a:1', event })))).toEqual([false, false]);
     });
 
+    it('is not what only might have been too large', async () => {
+      const nested = Array.from({ length: 20 }).reduce<object>((inner) => ({ inner }), {});
+      const events = [
+        someEvent({ text: 'x'.repeat(1_000_000) }),
+        someEvent({ nested }),
+        someEvent({ left: undefined }),
+      ];
+      expect(await log.appendAll(events.map((event) => ({ stream: 'threat-a:1', event })))).toEqual([
+        false,
+        false,
+        false,
+      ]);
+    });
+
     it('is a stream that is none of ours', async () => {
       for (const stream of ['$all', 'order-1', 'operations-1', 'threat', ''])
         expect(await failureOf(log.append(stream, 'any', [someEvent()]))).toBeInstanceOf(Invalid);
     });
+  });
+
+  it('stores JSON as JSON, byte for byte', async () => {
+    const text = 'ä€😀\u0000"\\\n';
+    const event = { ...someEvent({ text, list: [1, null, { a: true }] }), metadata: { text } };
+    await log.append('threat-a:1', 'any', [event]);
+    const client = EventStoreDBClient.connectionString(double.url);
+    for await (const { event: stored } of client.readStream('threat-a:1'))
+      expect(stored).toMatchObject({ ...event, isJson: true });
+    await client.dispose();
+  });
+
+  it('gives protobuf the bytes of an event, not base64 that it would decode twice', () => {
+    const message = new messages.BatchAppendReq.ProposedMessage();
+    expect(message.setData('e30=').getData()).toEqual(new Uint8Array(Buffer.from('{}')));
+    expect(message.setCustomMetadata('e30=').getCustomMetadata()).toEqual(new Uint8Array(Buffer.from('{}')));
   });
 
   describe('beside other streams in the store', () => {

@@ -4,17 +4,19 @@ import {
   END,
   EventStoreDBClient,
   FORWARDS,
-  type JSONEventData,
+  jsonEvent,
+  type JSONEventType,
   type Position,
   START,
   type StreamingRead,
   streamNameFilter,
 } from '@eventstore/db-client';
-import { BEGINNING, type ExpectedRevision, type RecordedEvent } from '../event-log.js';
+import { BEGINNING, type ExpectedRevision, type NewEvent, type RecordedEvent } from '../event-log.js';
 import { connectBy } from './connection-string.js';
+import './decoded-once.js';
 import { reasonOf } from './failures.js';
 
-/** The one file that names the client package: what it takes and gives, in the log's own terms. */
+/** The client package, which no other file but `decoded-once.ts` names: what it takes and gives, in the log's own terms. */
 
 /** How many events are kept for a receiver that has paused. */
 const AHEAD = 256;
@@ -29,16 +31,6 @@ const DISCARD_MS = 500;
  * or no longer, the leader refuses with the leader's address, and the client moves there.
  */
 const AT_LEADER = { requiresLeader: true } as const;
-
-/** An event that was looked at: the client can write it. */
-export interface WritableEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly contentType: 'application/json';
-  readonly data: object;
-  /** JSON. As bytes, which the client takes as they are. */
-  readonly metadata: Uint8Array;
-}
 
 export interface Written {
   /** Of the last of the events. */
@@ -125,11 +117,12 @@ export class StoreClient {
     this.trackChannels();
   }
 
-  append(stream: string, expected: ExpectedRevision, events: readonly WritableEvent[]): Promise<Written> {
-    return this.client.appendToStream(stream, events as unknown as JSONEventData[], {
-      expectedRevision: expected === 'no-stream' ? 'no_stream' : expected,
-      ...AT_LEADER,
-    });
+  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Written> {
+    return this.client.appendToStream(
+      stream,
+      events.map((event) => jsonEvent(event as JSONEventType & NewEvent)),
+      { expectedRevision: expected === 'no-stream' ? 'no_stream' : expected, ...AT_LEADER },
+    );
   }
 
   /**

@@ -1,14 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ExpectedRevision, type RecordedEvent } from '../event-log.js';
+import type { ExpectedRevision, NewEvent, RecordedEvent } from '../event-log.js';
 import { CallWatchdog } from './call-watchdog.js';
-import {
-  type SubscriptionHandlers,
-  type Reading,
-  StoreClient,
-  type Subscription,
-  type WritableEvent,
-  type Written,
-} from './client.js';
+import { type SubscriptionHandlers, type Reading, StoreClient, type Subscription, type Written } from './client.js';
 import { isAnswer, isMissingStream, swallowClientRejections, unavailable } from './failures.js';
 import { Semaphore } from '../../semaphore.js';
 
@@ -69,12 +62,7 @@ export class EventStoreConnection {
    * @param limitMs after this without a word from the store the outcome counts as unknown
    * @throws what the client throws; `appendFailure` tells it apart
    */
-  append(
-    stream: string,
-    expected: ExpectedRevision,
-    events: readonly WritableEvent[],
-    limitMs: number,
-  ): Promise<Written> {
+  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[], limitMs: number): Promise<Written> {
     if (this.renewal !== undefined) return this.renewal.then(() => this.append(stream, expected, events, limitMs));
     const limits = { limitMs, repeatMs: REPEAT_MS };
     return this.calls.make('append', () => this.client.append(stream, expected, events), limits);

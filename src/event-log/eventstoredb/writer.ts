@@ -7,12 +7,11 @@ import {
   type RecordedEvent,
   WrongExpectedRevision,
 } from '../event-log.js';
-import type { WritableEvent } from './client.js';
 import type { EventStoreConnection } from './connection.js';
 import type { HeadTracker } from './head-tracker.js';
 import { appendFailure, RefusedByStore, timedOut } from './failures.js';
 import type { OurStreams } from './streams.js';
-import { writableEvents } from './writable-events.js';
+import { requireWritable } from './require-writable.js';
 
 /** An append is tried again while its answer can still be given within two seconds. */
 const LIMIT_MS = 1_800;
@@ -75,7 +74,8 @@ export class Writer {
   ) {}
 
   async append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
-    const once = this.writable(stream, distinct(events));
+    const once = distinct(events);
+    this.requireWritable(stream, once);
     const isRepeated = once.every(({ id }) => this.sent.has(id));
     const stored = isRepeated ? await this.find(stream, once) : undefined;
     if (stored !== undefined) return stored;
@@ -92,9 +92,11 @@ export class Writer {
   }
 
   async appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]> {
-    const writable = entries.map(({ stream, event }) => this.writable(stream, [event]));
-    if (entries.length === 1)
-      return this.send(entries[0]!.stream, 'any', writable[0]!).then(({ duplicate }) => [duplicate]);
+    for (const { stream, event } of entries) this.requireWritable(stream, [event]);
+    if (entries.length === 1) {
+      const { stream, event } = entries[0]!;
+      return [(await this.send(stream, 'any', [event])).duplicate];
+    }
     const duplicates = entries.map(() => true);
     const known = new Set<string>();
     const streams = new Map<string, number[]>();
@@ -113,7 +115,7 @@ export class Writer {
         for (const index of indexes) {
           if (isLost) return;
           try {
-            duplicates[index] = (await this.send(stream, 'any', writable[index]!)).duplicate;
+            duplicates[index] = (await this.send(stream, 'any', [entries[index]!.event])).duplicate;
           } catch (error) {
             isLost = true;
             throw error;
@@ -128,7 +130,7 @@ export class Writer {
     return duplicates;
   }
 
-  private send(stream: string, expected: ExpectedRevision, events: readonly WritableEvent[]): Promise<Appended> {
+  private send(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
     const { id } = events[0]!;
     const other = this.underWay.get(id);
     if (other !== undefined) return this.sendAfter(other, stream, expected, events);
@@ -141,7 +143,7 @@ export class Writer {
     other: Promise<Appended>,
     stream: string,
     expected: ExpectedRevision,
-    events: readonly WritableEvent[],
+    events: readonly NewEvent[],
   ): Promise<Appended> {
     await other.catch(() => {
       // Its sender hears of it.
@@ -156,7 +158,7 @@ export class Writer {
   private async sendUntilAnswered(
     stream: string,
     expected: ExpectedRevision,
-    events: readonly WritableEvent[],
+    events: readonly NewEvent[],
   ): Promise<Appended> {
     const { appends } = this.connection;
     let isIn = false;
@@ -200,7 +202,7 @@ export class Writer {
   }
 
   /** With "any", the store refuses a batch of which it knows the first and not all: the rest is stored one by one. */
-  private async finish(stream: string, events: readonly WritableEvent[]): Promise<Appended> {
+  private async finish(stream: string, events: readonly NewEvent[]): Promise<Appended> {
     let last: Appended | undefined;
     for (const event of events) {
       const appended = await this.send(stream, 'any', [event]);
@@ -210,7 +212,7 @@ export class Writer {
   }
 
   /** The answer these events got when they were stored, where all of them are in the stream. */
-  private async find(stream: string, events: readonly WritableEvent[]): Promise<Appended | undefined> {
+  private async find(stream: string, events: readonly NewEvent[]): Promise<Appended | undefined> {
     const name = this.streams.nameInStore(stream);
     const missing = new Set(events.map(({ id }) => id));
     let last: RecordedEvent | undefined;
@@ -229,8 +231,8 @@ export class Writer {
     return undefined;
   }
 
-  private writable(stream: string, events: readonly NewEvent[]): WritableEvent[] {
+  private requireWritable(stream: string, events: readonly NewEvent[]): void {
     if (!this.streams.includes(stream)) throw new Invalid(`Stream "${stream}" is none of this service's`);
-    return writableEvents(stream, events);
+    requireWritable(stream, events);
   }
 }
