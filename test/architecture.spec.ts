@@ -66,8 +66,10 @@ const PROJECTIONS_MAIN = [...PROJECTIONS, 'logger', 'lifecycle'];
 
 /** Rooms whose meaning is their own: no library decides anything in them. */
 const ALONE = new Set(['events', 'errors']);
-/** The one file that names a package. */
-const OWNERS: Readonly<Record<string, string>> = { '@eventstore/db-client': 'src/event-log/eventstoredb/client.ts' };
+/** The files that may name a package. */
+const OWNERS: Readonly<Record<string, readonly string[]>> = {
+  '@eventstore/db-client': ['src/event-log/eventstoredb/client.ts', 'src/event-log/eventstoredb/decoded-once.ts'],
+};
 /** Says how many connections each kind of work may have, and so configures pools. */
 const POOLS = 'src/read-models/pools.ts';
 /** Who starts or joins the server that comes along. */
@@ -111,7 +113,8 @@ const importFault = (path: string, specifier: string, clause: string): string | 
     const name = packageOf(specifier);
     if (room !== undefined && ALONE.has(room) && !specifier.startsWith('node:'))
       return `imports ${specifier}: this room imports no package`;
-    if (OWNERS[name] !== undefined && OWNERS[name] !== path) return `imports ${name}, which ${OWNERS[name]} owns`;
+    const owners = OWNERS[name];
+    if (owners?.includes(path) === false) return `imports ${name}, which ${owners[0]} owns`;
     if (name === 'pg' && room !== 'postgres' && path !== POOLS) {
       const foreign = namesOf(clause).find((each) => !PG_NAMES.has(each));
       if (foreign !== undefined) return `imports ${foreign} of pg, which postgres owns`;

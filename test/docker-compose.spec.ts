@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
-import { API_FLAGS } from '../src/cli/start.js';
+import { apiFlags } from '../src/cli/start.js';
 import { readConfig } from '../src/config.js';
 
 interface Service {
@@ -69,13 +69,14 @@ describe('docker-compose.yml', () => {
       expect(command![0]).toBe('node');
       expect(existsSync(command!.at(-1)!.replace(/^dist\/(.*)\.js$/, '$1.ts'))).toBe(true);
     }
-    expect(dockerfile).toContain(`CMD ${JSON.stringify(api.command).replaceAll(',', ', ')}`);
+    expect(dockerfile).toContain('"dist/src/main.js"]');
   });
 
   it('gives the API the flags that npm start gives it, as docs/operations.md does', () => {
-    const command = ['node', ...API_FLAGS, 'dist/src/main.js'];
-    expect(api.command).toEqual(command);
-    expect(readFileSync('docs/operations.md', 'utf8')).toContain(`\`${command.join(' ')}\``);
+    const command = (eventStoreUrl?: string): string[] => ['node', ...apiFlags(eventStoreUrl), 'dist/src/main.js'];
+    expect(api.command).toEqual(command(api.environment['EVENTSTORE_URL']));
+    expect(dockerfile).toContain(`CMD ${JSON.stringify(command()).replaceAll(',', ', ')}`);
+    expect(readFileSync('docs/operations.md', 'utf8')).toContain(`\`${command().join(' ')}\``);
   });
 
   it('starts in order: the stores, then the API, then the projector', () => {

@@ -1,16 +1,16 @@
 import { fork } from 'node:child_process';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { EventStoreDBClient, jsonEvent, START, streamNameFilter } from '@eventstore/db-client';
-import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
+import { EventStoreDBClient, streamNameFilter } from '@eventstore/db-client';
+import type { EventLog } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { STREAM_PREFIXES } from '../../src/events/streams.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { cloudEvent } from '../support/upstream.js';
-import type { Appending } from './bare-appender.js';
+import type { Appending, Filling } from './bare-appender.js';
 import { distinctEvents } from './distinct-events.js';
 import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';
@@ -32,31 +32,36 @@ const openStore = async (bench: Bench): Promise<string> => {
   return url;
 };
 
-type Follow = (onEvents: (count: number) => boolean) => Promise<void>;
+/** A log in the store: nothing of it is at or before `origin`, so what the store held before is not passed over. */
+interface Stored {
+  readonly log: EventLog;
+  readonly prefix: string;
+  readonly origin: bigint;
+}
 
-/** Follows a log of so many events for about so long, and again from its beginning where it ends. */
+/** Follows a log from its origin until there is enough. */
+type Follow = (isEnough: (count: number) => boolean) => Promise<void>;
+
+/** Follows a whole log, and again until about so long has passed. */
 const following =
   (total: number, follow: Follow): Slice =>
   async (ms) => {
     const from = performance.now();
     let done = 0;
-    while (performance.now() - from < ms) {
+    do {
       let seen = 0;
-      await follow((count) => {
-        done += count;
-        seen += count;
-        return seen >= total || performance.now() - from >= ms;
-      });
-    }
+      await follow((count) => (seen += count) >= total);
+      done += seen;
+    } while (performance.now() - from < ms);
     return (done * 1_000) / (performance.now() - from);
   };
 
 const withClient =
-  (client: EventStoreDBClient, prefix: string): Follow =>
+  (client: EventStoreDBClient, { prefix, origin }: Stored): Follow =>
   async (isEnough) => {
     const subscription = client.subscribeToAll(
       {
-        fromPosition: START,
+        fromPosition: { commit: origin, prepare: origin },
         filter: streamNameFilter({
           prefixes: STREAM_PREFIXES.map((name) => prefix + name),
           // As the adapter asks, so that neither is told more of what lies between.
@@ -80,11 +85,11 @@ const withClient =
   };
 
 const withAdapter =
-  (log: EventLog): Follow =>
+  ({ log, origin }: Stored): Follow =>
   async (isEnough) => {
     const stop = new AbortController();
     await log.subscribe(
-      BEGINNING,
+      origin,
       async ({ events }) => {
         if (isEnough(events.length)) stop.abort();
       },
@@ -93,11 +98,11 @@ const withAdapter =
   };
 
 /** The projector over the same log, begun anew where it ends. */
-const projecting = async (log: EventLog, database: Database): Promise<Slice> => {
+const projecting = async ({ log, origin }: Stored, database: Database): Promise<Slice> => {
   const positions: bigint[] = [];
   for (let page; page === undefined || page.length > 0; positions.push(...page.map(({ position }) => position)))
-    page = await log.readAll(positions.at(-1) ?? BEGINNING, 1_000);
-  const filled = { database, log, events: positions.length };
+    page = await log.readAll(positions.at(-1) ?? origin, 1_000);
+  const filled = { database, log, origin, events: positions.length };
   return async (ms) => {
     let done = 0;
     let tookMs = 0;
@@ -117,31 +122,41 @@ const projecting = async (log: EventLog, database: Database): Promise<Slice> => 
   };
 };
 
-/** What another service writes to the same store. */
-const fillForeign = async (client: EventStoreDBClient, run: string, count: number): Promise<void> => {
-  const data = { text: 'x'.repeat(300) };
-  for (let n = 0; n < count; n += 500)
-    await client.appendToStream(
-      `order-${run}-${n % 97}`,
-      Array.from({ length: 500 }, () => jsonEvent({ id: randomUUID(), type: 'OrderPlaced', data })),
-    );
-};
+interface BareClient {
+  /** Slices of so many lots of appends at a time, each sent at once and waited for. */
+  readonly appending: (lots: number, lot?: number) => Slice;
+  /** What another service writes to the same store. */
+  readonly fill: (foreign: number) => Promise<unknown>;
+}
 
-/** Slices of the bare client: so many lots of appends at a time, each sent at once and waited for. */
-const bareAppending = async (
-  bench: Bench,
-  url: string,
-  prefix: string,
-): Promise<(lots: number, lot?: number) => Slice> => {
+const startBareClient = async (bench: Bench, url: string, prefix: string): Promise<BareClient> => {
   const child = await startChild('test/bench/bare-appender.js', [url, prefix, randomBytes(4).toString('hex')]);
   bench.onEnd(() => child.stop());
-  return (lots, lot = 1) =>
-    async (ms) => {
-      child.process.send({ lots, lot, ms } satisfies Appending);
-      const [{ rate, error }] = (await once(child.process, 'message')) as [{ rate: number; error?: string }];
-      if (error !== undefined) throw new Error(`The bare client: ${error}`);
-      return rate;
-    };
+  const ask = async (asked: Appending | Filling): Promise<number> => {
+    child.process.send(asked);
+    const [{ done, error }] = (await once(child.process, 'message')) as [{ done: number; error?: string }];
+    if (error !== undefined) throw new Error(`The bare client: ${error}`);
+    return done;
+  };
+  return {
+    appending:
+      (lots, lot = 1) =>
+      (ms) =>
+        ask({ lots, lot, ms }),
+    fill: (foreign) => ask({ foreign }),
+  };
+};
+
+const MAX_ATTEMPTS = 10;
+
+/** The bare client waits for a server that pauses, however long; the adapter gives up after 1.8 s, and is asked again. */
+const untilTaken = async <T>(work: () => Promise<T>): Promise<T> => {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !/did not answer/.test((error as Error).message)) throw error;
+    }
 };
 
 const INGESTED_AT_ONCE = 1_000;
@@ -156,7 +171,8 @@ const ingesting = async (bench: Bench, storeUrl: string, log: EventLog): Promise
   let batches = 0;
   const one = async (): Promise<void> => {
     const events = upstreamEvents(INGESTED_AT_ONCE, (batches += 1)).map((event) => cloudEvent(event));
-    await post(agent, url, key, Buffer.from(JSON.stringify(events)), 'application/cloudevents-batch+json');
+    const body = Buffer.from(JSON.stringify(events));
+    await untilTaken(() => post(agent, url, key, body));
   };
   // Twice, so that one is read while the other is stored.
   const slice = inParallel(2, one);
@@ -179,7 +195,11 @@ export const eventStore: Goal = {
     const client = EventStoreDBClient.connectionString(url);
     bench.onEnd(() => client.dispose());
     const next = distinctEvents(run);
-    const bare = await bareAppending(bench, url, `bench.${run}.`);
+    const append = (target: EventLog, count = 1): Promise<unknown> => {
+      const entries = Array.from({ length: count }, next);
+      return untilTaken(() => target.appendAll(entries));
+    };
+    const bareClient = await startBareClient(bench, url, `bench.${run}.`);
     const lines: Line[] = [];
     const line = (what: string, against: string, must: number, paired: Awaited<ReturnType<typeof measure>>): void => {
       lines.push({
@@ -204,19 +224,18 @@ export const eventStore: Goal = {
     );
     for (const inFlight of [1, 16, 256]) {
       const paired = await measure(bench, `ES ${inFlight} in flight`, {
-        base: bare(inFlight),
-        target: inParallel(inFlight, () => log.appendAll([next()])),
+        base: bareClient.appending(inFlight),
+        target: inParallel(inFlight, () => append(log)),
       });
       line(`EventStoreDB: append, ${inFlight} in flight`, 'the bare client', 0.9, paired);
     }
-    const batch = (): ReturnType<typeof next>[] => Array.from({ length: 200 }, next);
     line(
       'EventStoreDB: append, batches of 200 over as many streams',
       'the bare client',
       0.9,
       await measure(bench, 'ES batches', {
-        base: bare(1, 200),
-        target: inParallel(1, () => log.appendAll(batch())),
+        base: bareClient.appending(1, 200),
+        target: inParallel(1, () => append(log, 200)),
       }),
     );
 
@@ -225,7 +244,7 @@ export const eventStore: Goal = {
       'the bare client, 256 in flight',
       0.8,
       await measure(bench, 'ES ingestion', {
-        base: bare(256),
+        base: bareClient.appending(256),
         target: await ingesting(bench, `${url}${url.includes('?') ? '&' : '?'}streamPrefix=bench.${run}.`, log),
       }),
     );
@@ -237,8 +256,8 @@ export const eventStore: Goal = {
         'the same in the plain',
         0.8,
         await measure(bench, 'ES TLS', {
-          base: inParallel(256, () => log.appendAll([next()])),
-          target: inParallel(256, () => secure.appendAll([next()])),
+          base: inParallel(256, () => append(log)),
+          target: inParallel(256, () => append(secure)),
         }),
       );
     }
@@ -247,17 +266,17 @@ export const eventStore: Goal = {
     const foreign = bench.sizes.quick ? 3_000 : 1_000_000;
     const entries = storedEvents(upstreamEvents(events));
     const fill = async (target: EventLog, from: number, to: number): Promise<void> => {
-      for (let at = from; at < to; at += 1_000) await target.appendAll(entries.slice(at, Math.min(at + 1_000, to)));
+      for (let at = from; at < to; at += 1_000)
+        await untilTaken(() => target.appendAll(entries.slice(at, Math.min(at + 1_000, to))));
     };
     const database = await bench.database();
-    const follow = async (where: string, prefix: string, target: EventLog): Promise<void> => {
-      const total = events + 1;
-      const bare = following(total, withClient(client, prefix));
+    const follow = async (where: string, stored: Stored): Promise<void> => {
+      const bare = following(events, withClient(client, stored));
       line(
         `EventStoreDB: following from the beginning, ${where}`,
         'the bare subscription',
         0.9,
-        await measure(bench, `ES following, ${where}`, { base: bare, target: following(total, withAdapter(target)) }),
+        await measure(bench, `ES following, ${where}`, { base: bare, target: following(events, withAdapter(stored)) }),
       );
       line(
         `EventStoreDB: projecting from the beginning, ${where}`,
@@ -266,24 +285,28 @@ export const eventStore: Goal = {
         await measure(
           bench,
           `ES projecting, ${where}`,
-          { base: bare, target: await projecting(target, database) },
+          { base: bare, target: await projecting(stored, database) },
           bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 2_000 },
         ),
       );
       await forget(database.pool);
     };
+    const begin = async (prefix: string): Promise<Stored> => {
+      const begun = await openLog(prefix);
+      return { log: begun, prefix, origin: await begun.head() };
+    };
     bench.say(`Fills the event store with ${events.toLocaleString('en-US')} events`);
-    const alone = await openLog(`full.${run}.`);
-    await fill(alone, 0, events);
-    await follow('alone', `full.${run}.`, alone);
+    const alone = await begin(`full.${run}.`);
+    await fill(alone.log, 0, events);
+    await follow('alone', alone);
     bench.say(`The same, with ${foreign.toLocaleString('en-US')} events of others before, between and after`);
-    const shared = await openLog(`shared.${run}.`);
-    await fillForeign(client, run, foreign / 3);
-    await fill(shared, 0, events / 2);
-    await fillForeign(client, run, foreign / 3);
-    await fill(shared, events / 2, events);
-    await fillForeign(client, run, foreign / 3);
-    await follow('in a shared store', `shared.${run}.`, shared);
+    const shared = await begin(`shared.${run}.`);
+    await bareClient.fill(foreign / 3);
+    await fill(shared.log, 0, events / 2);
+    await bareClient.fill(foreign / 3);
+    await fill(shared.log, events / 2, events);
+    await bareClient.fill(foreign / 3);
+    await follow('in a shared store', shared);
     return { lines };
   },
 };

@@ -15,6 +15,8 @@ import type { Slice } from './paired.js';
 export interface FilledLog {
   readonly database: Database;
   readonly log: EventLog;
+  /** Where it begins; absent where the store holds nothing else. */
+  readonly origin?: bigint;
   readonly events: number;
 }
 
@@ -33,12 +35,13 @@ const fillLog = async (bench: Bench, events: number): Promise<FilledLog> => {
   return { database, log, events };
 };
 
-/** The log as it is, but whoever follows it stops after the batch with which there is enough. */
+/** The log from its origin, but whoever follows it stops after the batch with which there is enough. */
 class Stretch extends EventLog {
   readonly positionUnit = 'events';
 
   constructor(
     private readonly log: EventLog,
+    private readonly origin: bigint,
     private readonly onBatchDone: (batch: Batch) => void,
   ) {
     super();
@@ -46,7 +49,7 @@ class Stretch extends EventLog {
 
   subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
     return this.log.subscribe(
-      after,
+      after === BEGINNING ? this.origin : after,
       async (batch) => {
         await onBatch(batch);
         this.onBatchDone(batch);
@@ -71,13 +74,13 @@ class Stretch extends EventLog {
 
 /** Runs the projector with all of its projections from its checkpoint on. @returns the position reached */
 export const project = async (
-  { log }: FilledLog,
+  { log, origin = BEGINNING }: FilledLog,
   pool: Pool,
   isEnough: (reached: bigint) => boolean,
 ): Promise<bigint> => {
   const stop = new AbortController();
   let reached = BEGINNING;
-  const stretch = new Stretch(log, (batch) => {
+  const stretch = new Stretch(log, origin, (batch) => {
     reached = batch.position;
     if (isEnough(reached)) stop.abort();
   });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
-import { API_FLAGS } from '../../src/cli/start.js';
+import { apiFlags } from '../../src/cli/start.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import type { Scope } from '../../src/events/api-keys.js';
 import { createPool } from '../../src/postgres/pool.js';
@@ -51,7 +51,7 @@ export const startApi = async (
     SOURCES_FILE: await sourcesFile(bench, OWN_ALONE),
     ...env,
   };
-  const child = await startChild(program, [], settings, API_FLAGS);
+  const child = await startChild(program, [], settings, apiFlags(env['EVENTSTORE_URL']));
   bench.onEnd(() => child.stop());
   const { url } = child.said as { url: string };
   await untilReady(url);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { API_FLAGS } from '../../src/cli/start.js';
+import { apiFlags } from '../../src/cli/start.js';
 import { processIdentity } from '../../src/postgres/embedded/processes.js';
 import { removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
 import { eventually } from '../support/eventually.js';
@@ -62,7 +62,7 @@ describe('npm start', () => {
       const before = childrenOf(supervisor.process.pid!).filter((pid) => pid !== database);
       expect(before).toHaveLength(2);
       // A flag that is not passed on costs 32 MB, and nothing else would tell.
-      expect(before.map(commandOf).join()).toContain(`${API_FLAGS.join(' ')} ${resolve('dist/src/main.js')}`);
+      expect(before.map(commandOf).join()).toContain(`${apiFlags(undefined).join(' ')} ${resolve('dist/src/main.js')}`);
       for (const pid of before) process.kill(pid, 'SIGKILL');
       await eventually(
         'the API is ready for the second time',
