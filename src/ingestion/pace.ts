@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { sql } from 'kysely';
 import { Pool } from 'pg';
+import { EventLog } from '../event-log/event-log.js';
 import { factsAtMost } from '../events/facts-at-most.js';
 import { TooManyRequests } from '../http/errors/error-response.js';
 import { compiled } from '../read-models/compiled.js';
@@ -24,7 +25,10 @@ const MAX_LOOK_MS = 300;
 const MAX_HELD = 64;
 /** If the projector has not moved for this long, holding back helps nobody: everything is stored. */
 const STOPPED_MS = 2_000;
+/** If `as_of` stands still for this long, the position tells what was counted. */
+const STANDSTILL_MS = 200;
 const RETRY_AFTER_SECONDS = 1;
+const MESSAGE = 'Too many events wait to be counted; retry after the number of seconds in Retry-After';
 /** Appends tracked as waiting; beyond, the oldest are assumed counted. */
 const MAX_WAITING = 20_000;
 
@@ -63,9 +67,15 @@ export class IngestBackpressure {
   private held = 0;
   private lookedAt = 0;
   private looking: Promise<void> | undefined;
-  private counted = { asOf: 0, position: 0, changedAt: 0 };
+  private counted = { asOf: 0, asOfChangedAt: 0, position: 0, changedAt: 0 };
+  /** Where the log ended at some instant (ms), asked for while `as_of` stands still. */
+  private end: { readonly at: number; readonly position: bigint } | undefined;
+  private isAskingEnd = false;
 
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+  ) {}
 
   /** The first entries, up to one append; at least one. */
   portion<Entry extends Weighable>(entries: readonly Entry[], weigh: Weigh = factsOf): readonly Entry[] {
@@ -82,11 +92,11 @@ export class IngestBackpressure {
    */
   async admit(facts: Facts, until = Date.now() + MAX_HOLD_MS): Promise<void> {
     if (await this.isTooMuch(facts)) {
-      if (this.held >= MAX_HELD) throw new TooManyRequests(RETRY_AFTER_SECONDS);
+      if (this.held >= MAX_HELD) throw new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGE);
       this.held += 1;
       try {
         do {
-          if (Date.now() >= until) throw new TooManyRequests(RETRY_AFTER_SECONDS);
+          if (Date.now() >= until) throw new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGE);
           await sleep(LOOK_EVERY_MS);
         } while (await this.isTooMuch(facts));
       } finally {
@@ -142,12 +152,38 @@ export class IngestBackpressure {
     );
     const now = Date.now();
     this.lookedAt = now;
-    // Within a long page, only the position moves.
-    if (asOf !== this.counted.asOf || position !== this.counted.position)
-      this.counted = { asOf, position, changedAt: now };
+    const hasMoved = asOf !== this.counted.asOf;
+    const asOfChangedAt = hasMoved ? now : this.counted.asOfChangedAt;
+    const changedAt = hasMoved || position !== this.counted.position ? now : this.counted.changedAt;
+    this.counted = { asOf, asOfChangedAt, position, changedAt };
+    const until = Math.max(asOf, this.countedByPosition(now));
     const counted =
-      now - this.counted.changedAt > STOPPED_MS ? this.waiting.length : this.waiting.findIndex(({ at }) => at >= asOf);
+      now - changedAt > STOPPED_MS ? this.waiting.length : this.waiting.findIndex(({ at }) => at >= until);
     this.forget(counted === -1 ? this.waiting.length : counted);
+  }
+
+  /**
+   * Within a long page, and for seconds under a new leader of EventStoreDB, `as_of` stands still while events are
+   * counted. What was stored before the log's end was asked for is counted once the position is there.
+   * @returns the instant (ms) before which everything stored has been counted; 0 if that is unknown
+   */
+  private countedByPosition(now: number): number {
+    const { end } = this;
+    const isReached = end !== undefined && BigInt(this.counted.position) >= end.position;
+    if (now - this.counted.asOfChangedAt > STANDSTILL_MS && (end === undefined || isReached)) void this.askEnd(now);
+    return isReached ? end.at : 0;
+  }
+
+  private async askEnd(at: number): Promise<void> {
+    if (this.isAskingEnd) return;
+    this.isAskingEnd = true;
+    try {
+      this.end = { at, position: await this.log.head() };
+    } catch {
+      // The append finds out what is the matter with the log.
+    } finally {
+      this.isAskingEnd = false;
+    }
   }
 
   private forget(length: number): void {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventLog } from '../../src/event-log/event-log.js';
 import { TooManyRequests } from '../../src/http/errors/error-response.js';
 import { type Facts, IngestBackpressure, tally } from '../../src/ingestion/pace.js';
 import { createPool } from '../../src/postgres/pool.js';
@@ -13,13 +14,17 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** The projector, as far as the door can see it: how far it says it has counted. */
-const countedUpTo = (asOf: number): Promise<unknown> =>
+/** The projector, as far as the endpoint can see it: how far it says it has counted. */
+const countedUpTo = (asOf: number, position = 0): Promise<unknown> =>
   database.pool.query(
-    `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', 0, $1)
-     on conflict (projection) do update set as_of = $1`,
-    [asOf],
+    `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $2, $1)
+     on conflict (projection) do update set as_of = $1, position = $2`,
+    [asOf, position],
   );
+
+/** A log of which only the end is asked. */
+const logWith = (head: () => Promise<bigint>): EventLog => ({ head }) as EventLog;
+const atItsBeginning = logWith(() => Promise.resolve(1n));
 
 /** Counts on, a little every 100 ms, always this far behind. */
 const counting = async (behindMs: number): Promise<() => Promise<void>> => {
@@ -46,7 +51,7 @@ const store = async (facts: Facts, by = pace): Promise<void> => {
 
 beforeEach(async () => {
   await countedUpTo(0);
-  pace = new IngestBackpressure(database.pool);
+  pace = new IngestBackpressure(database.pool, atItsBeginning);
 });
 
 it('lets everybody in while everything is counted in time', async () => {
@@ -67,6 +72,45 @@ it('sends away the one that the others would wait for, and nobody else', async (
   await pace.admit(small);
   await pace.admit(new Map([['third', 1_000]]));
   await pace.admit(new Map([...small, ['fourth', 2], ['big', 1]]));
+  await stop();
+});
+
+it('goes by the position while the instant stands still, as it does under a new leader', async () => {
+  let end = 1_000n;
+  const standing = Date.now() - 60_000;
+  await countedUpTo(standing, 1);
+  const led = new IngestBackpressure(
+    database.pool,
+    logWith(() => Promise.resolve(end)),
+  );
+  await store(big, led);
+  await sleep(300);
+  // Behind the end: held, though the position moves.
+  await countedUpTo(standing, 2);
+  const admitted = led.admit(big);
+  await countedUpTo(standing, 3);
+  expect(await Promise.race([admitted.then(() => 'admitted'), sleep(400, 'held')])).toBe('held');
+  await countedUpTo(standing, 1_000);
+  await admitted;
+  led.stored(big);
+  // What is stored after the end was asked for is not counted by it.
+  end = 2_000n;
+  await countedUpTo(standing, 1_001);
+  const next = led.admit(big);
+  expect(await Promise.race([next.then(() => 'admitted'), sleep(400, 'held')])).toBe('held');
+  await countedUpTo(standing, 2_000);
+  await next;
+});
+
+it('waits for no log that does not answer', async () => {
+  const stop = await counting(60_000);
+  const silent = new IngestBackpressure(
+    database.pool,
+    logWith(() => Promise.reject(new Error('away'))),
+  );
+  await store(big, silent);
+  await sleep(300);
+  await expect(silent.admit(big)).rejects.toThrow(TooManyRequests);
   await stop();
 });
 
@@ -93,7 +137,7 @@ it('holds nobody where the projector stands still: the log takes everything', as
 
 it('holds nobody where the database does not say how far the projector is', async () => {
   const away = await createDatabase();
-  const blind = new IngestBackpressure(away.pool);
+  const blind = new IngestBackpressure(away.pool, atItsBeginning);
   await store(big, blind);
   await away.drop();
   await sleep(300);
@@ -104,7 +148,7 @@ it('waits for no database that is silent', async () => {
   const scene = new Scene(1);
   const { proxy, url } = await Proxy.start(scene, database.url);
   const pool = createPool(url, () => {});
-  const patient = new IngestBackpressure(pool);
+  const patient = new IngestBackpressure(pool, atItsBeginning);
   await pool.query('select 1');
   await store(big, patient);
   await sleep(300);

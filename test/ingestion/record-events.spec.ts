@@ -106,7 +106,7 @@ const record = async (
   position = await log.head();
   const answer = await new RecordEventsHandler(
     log,
-    new IngestBackpressure(database.pool),
+    new IngestBackpressure(database.pool, log),
     quota(),
     new TimeSlices(),
     ...watching(),
@@ -450,7 +450,7 @@ it('A request fails where the log does, so that nobody takes it for stored', asy
   await closed.close();
   const handler = new RecordEventsHandler(
     closed,
-    new IngestBackpressure(database.pool),
+    new IngestBackpressure(database.pool, closed),
     quota(),
     new TimeSlices(),
     ...watching(),
@@ -464,7 +464,7 @@ it('A request that is refused half-way gets further when it comes again, and eac
   const used = new Quota(counted.pool, readConfig({}), new Registry());
   const handler = new RecordEventsHandler(
     halfLog,
-    new IngestBackpressure(counted.pool),
+    new IngestBackpressure(counted.pool, halfLog),
     used,
     new TimeSlices(),
     ...watching(),
