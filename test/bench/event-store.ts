@@ -10,7 +10,7 @@ import { STREAM_PREFIXES } from '../../src/events/streams.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
 import { cloudEvent } from '../support/upstream.js';
-import type { Appending, Filling } from './bare-appender.js';
+import type { Appending, Filling } from './appender.js';
 import { distinctEvents } from './distinct-events.js';
 import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';
@@ -21,6 +21,7 @@ import { inParallel, type Slice } from './paired.js';
 import { post } from './post.js';
 import { startChild } from './process.js';
 import { startApi } from './services.js';
+import { untilTaken, withPrefix } from './store-access.js';
 
 /** The server the run is told of, or the double in a process of its own. */
 const openStore = async (bench: Bench): Promise<string> => {
@@ -122,20 +123,25 @@ const projecting = async ({ log, origin }: Stored, database: Database): Promise<
   };
 };
 
-interface BareClient {
+interface Appender {
   /** Slices of so many lots of appends at a time, each sent at once and waited for. */
   readonly appending: (lots: number, lot?: number) => Slice;
   /** What another service writes to the same store. */
   readonly fill: (foreign: number) => Promise<unknown>;
 }
 
-const startBareClient = async (bench: Bench, url: string, prefix: string): Promise<BareClient> => {
-  const child = await startChild('test/bench/bare-appender.js', [url, prefix, randomBytes(4).toString('hex')]);
+const startAppender = async (
+  bench: Bench,
+  kind: 'adapter' | 'client',
+  url: string,
+  prefix: string,
+): Promise<Appender> => {
+  const child = await startChild('test/bench/appender.js', [kind, url, prefix, randomBytes(4).toString('hex')]);
   bench.onEnd(() => child.stop());
   const ask = async (asked: Appending | Filling): Promise<number> => {
     child.process.send(asked);
     const [{ done, error }] = (await once(child.process, 'message')) as [{ done: number; error?: string }];
-    if (error !== undefined) throw new Error(`The bare client: ${error}`);
+    if (error !== undefined) throw new Error(`The ${kind}: ${error}`);
     return done;
   };
   return {
@@ -145,18 +151,6 @@ const startBareClient = async (bench: Bench, url: string, prefix: string): Promi
         ask({ lots, lot, ms }),
     fill: (foreign) => ask({ foreign }),
   };
-};
-
-const MAX_ATTEMPTS = 10;
-
-/** The bare client waits for a server that pauses, however long; the adapter gives up after 1.8 s, and is asked again. */
-const untilTaken = async <T>(work: () => Promise<T>): Promise<T> => {
-  for (let attempt = 1; ; attempt += 1)
-    try {
-      return await work();
-    } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !/did not answer/.test((error as Error).message)) throw error;
-    }
 };
 
 const INGESTED_AT_ONCE = 1_000;
@@ -186,8 +180,8 @@ export const eventStore: Goal = {
     const url = await openStore(bench);
     // A server may be kept; what this run writes is apart from what others wrote.
     const run = Date.now().toString(16).slice(-8);
-    const openLog = async (prefix: string, at = url): Promise<EventLog> => {
-      const log = await createEventStoreDbLog(`${at}${at.includes('?') ? '&' : '?'}streamPrefix=${prefix}`);
+    const openLog = async (prefix: string): Promise<EventLog> => {
+      const log = await createEventStoreDbLog(withPrefix(url, prefix));
       bench.onEnd(() => log.close());
       return log;
     };
@@ -195,11 +189,8 @@ export const eventStore: Goal = {
     const client = EventStoreDBClient.connectionString(url);
     bench.onEnd(() => client.dispose());
     const next = distinctEvents(run);
-    const append = (target: EventLog, count = 1): Promise<unknown> => {
-      const entries = Array.from({ length: count }, next);
-      return untilTaken(() => target.appendAll(entries));
-    };
-    const bareClient = await startBareClient(bench, url, `bench.${run}.`);
+    const bareClient = await startAppender(bench, 'client', url, `bench.${run}.`);
+    const adapter = await startAppender(bench, 'adapter', url, `bench.${run}.`);
     const lines: Line[] = [];
     const line = (what: string, against: string, must: number, paired: Awaited<ReturnType<typeof measure>>): void => {
       lines.push({
@@ -225,7 +216,7 @@ export const eventStore: Goal = {
     for (const inFlight of [1, 16, 256]) {
       const paired = await measure(bench, `ES ${inFlight} in flight`, {
         base: bareClient.appending(inFlight),
-        target: inParallel(inFlight, () => append(log)),
+        target: adapter.appending(inFlight),
       });
       line(`EventStoreDB: append, ${inFlight} in flight`, 'the bare client', 0.9, paired);
     }
@@ -235,7 +226,7 @@ export const eventStore: Goal = {
       0.9,
       await measure(bench, 'ES batches', {
         base: bareClient.appending(1, 200),
-        target: inParallel(1, () => append(log, 200)),
+        target: adapter.appending(1, 200),
       }),
     );
 
@@ -248,7 +239,7 @@ export const eventStore: Goal = {
         'ES ingestion',
         {
           base: bareClient.appending(256),
-          target: await ingesting(bench, `${url}${url.includes('?') ? '&' : '?'}streamPrefix=bench.${run}.`, log),
+          target: await ingesting(bench, withPrefix(url, `bench.${run}.`), log),
         },
         // A batch takes half a second, and a slice should be of many.
         bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 4_000 },
@@ -256,14 +247,14 @@ export const eventStore: Goal = {
     );
     const tls = process.env['TEST_EVENTSTORE_TLS_URL'];
     if (tls) {
-      const secure = await openLog(`bench.${run}.`, tls);
+      const secure = await startAppender(bench, 'adapter', tls, `bench.${run}.`);
       line(
         'EventStoreDB: append over TLS with a user, 256 in flight',
         'the same in the plain',
         0.8,
         await measure(bench, 'ES TLS', {
-          base: inParallel(256, () => append(log)),
-          target: inParallel(256, () => append(secure)),
+          base: adapter.appending(256),
+          target: secure.appending(256),
         }),
       );
     }

@@ -1,8 +1,12 @@
-/** Appends with the client package as it is: a process of its own, because the adapter changes the package in its. */
+/**
+ * Appends with the adapter, or with the client package as it is: each in a process of its own, because the adapter
+ * changes the package in its, and so that both have the same room.
+ */
 import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { distinctEvents } from './distinct-events.js';
 import { inParallel } from './paired.js';
+import { untilTaken, withPrefix } from './store-access.js';
 
 /** Appends for so long: so many at once, and so many such lots at a time. @returns appends a second, by lot */
 export interface Appending {
@@ -19,18 +23,31 @@ export interface Filling {
 const FOREIGN_AT_ONCE = 500;
 const FOREIGN_STREAMS = 97;
 
-const [url, prefix, run] = process.argv.slice(2) as [string, string, string];
+const [kind, url, prefix, run] = process.argv.slice(2) as ['adapter' | 'client', string, string, string];
 const client = EventStoreDBClient.connectionString(url);
 const next = distinctEvents(run);
-const append = (): Promise<unknown> => {
+
+const withClient = (): Promise<unknown> => {
   const { stream, event } = next();
   return client.appendToStream(prefix + stream, [jsonEvent(event as never)]);
 };
 
-const appending = ({ lot, lots, ms }: Appending): Promise<number> => {
-  const sendLot = (): Promise<unknown> => (lot === 1 ? append() : Promise.all(Array.from({ length: lot }, append)));
-  return inParallel(lots, sendLot)(ms);
+const openAdapter = async (): Promise<(lot: number) => Promise<unknown>> => {
+  const { createEventStoreDbLog } = await import('../../src/event-log/eventstoredb/log.js');
+  const log = await createEventStoreDbLog(withPrefix(url, prefix));
+  return (lot) => {
+    const entries = Array.from({ length: lot }, next);
+    return untilTaken(() => log.appendAll(entries));
+  };
 };
+
+const sendLot =
+  kind === 'adapter'
+    ? await openAdapter()
+    : (lot: number): Promise<unknown> =>
+        lot === 1 ? withClient() : Promise.all(Array.from({ length: lot }, withClient));
+
+const appending = ({ lot, lots, ms }: Appending): Promise<number> => inParallel(lots, () => sendLot(lot))(ms);
 
 const filling = async ({ foreign }: Filling): Promise<number> => {
   const data = { text: 'x'.repeat(300) };
