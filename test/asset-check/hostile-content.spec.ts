@@ -7,9 +7,9 @@ import { listOf } from './asking.js';
 const LONGEST = 4_096;
 
 /** The least of many runs, in ms: what the work takes, whatever else the machine does. */
-const leastOf = (work: () => void): number => {
+const leastOf = (work: () => void, enough = 0.2): number => {
   let least = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < 40 && least > 0.2; run += 1) {
+  for (let run = 0; run < 40 && least > enough; run += 1) {
     const started = performance.now();
     work();
     least = Math.min(least, performance.now() - started);
@@ -17,20 +17,24 @@ const leastOf = (work: () => void): number => {
   return least;
 };
 
+const ORDINARY = JSON.stringify(Array.from({ length: 60_000 }, (_, n) => `site-${n}.example`));
+/** What it takes this machine to parse 1.2 MB of JSON, some milliseconds. Anything quadratic takes longer. */
+const LIMIT = leastOf(() => void JSON.parse(ORDINARY), 0);
+
 describe('hostile content', () => {
   it.each(hostileContents(LONGEST).map(([name, content]) => ({ name, content })))(
-    'of $name is read within a millisecond',
+    'of $name is read in no more time than 1.2 MB of JSON',
     ({ content }) => {
-      expect(leastOf(() => parseContent(content))).toBeLessThan(1);
+      expect(leastOf(() => parseContent(content))).toBeLessThan(LIMIT);
       for (const type of ['URL', 'PAGE', 'ADDRESS', 'EMAIL', 'IPFS', 'TWITTER', 'NEW'])
-        expect(leastOf(() => assetKey({ type, content }))).toBeLessThan(1);
+        expect(leastOf(() => assetKey({ type, content }))).toBeLessThan(LIMIT);
     },
   );
 
-  it('is asked of a list within a millisecond', async () => {
+  it('is asked of a list in no more time than that', async () => {
     const entries = ['evil.example', ...Array.from({ length: 126 }, (_, n) => `${'a.'.repeat(n)}b.example`)];
     const fuzzy = Array.from({ length: 500 }, (_, n) => `${'metamask'.repeat(8).slice(0, 20 + (n % 40))}${n}.io`);
     const { ask } = await listOf(JSON.stringify({ blocklist: entries, fuzzylist: fuzzy, tolerance: 3 }), 'metamask');
-    for (const [, content] of hostileContents(LONGEST)) expect(leastOf(() => ask(content))).toBeLessThan(1);
+    for (const [, content] of hostileContents(LONGEST)) expect(leastOf(() => ask(content))).toBeLessThan(LIMIT);
   });
 });
