@@ -1,13 +1,15 @@
 # The API by default; the projector and the operator's command are the same image with another command.
+# Both stages are one image. Pin it by its digest, as docker-compose.yml says: FROM node:24-bookworm-slim@sha256:…
 
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY nest-cli.json tsconfig.json ./
+COPY build build
 COPY src src
 COPY projections projections
-RUN npx nest build && npm prune --omit=dev --omit=optional --ignore-scripts
+RUN node build/build.mjs && npm prune --omit=dev --omit=optional --ignore-scripts
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data LOG_FORMAT=json

@@ -38,6 +38,6 @@ if (isProgram(import.meta.url)) {
     findings,
     known
       ? 'No known vulnerabilities in production dependencies'
-      : `Vulnerabilities not checked: the registry answered "${why}"`,
+      : `NOT AUDITED: no dependency was checked for vulnerabilities; the registry answered "${why}"`,
   );
 }

@@ -1,8 +1,22 @@
 import { assetGroups } from './asset-groups/projection.js';
-import { assetStatuses } from './asset-statuses.js';
-import { brandsAndFlags } from './brands-and-flags.js';
+import { assetStatuses } from './asset-statuses/projection.js';
+import { brandsAndFlags } from './brands-and-flags/projection.js';
 import { metrics } from './metrics/projection.js';
-import { takedowns } from './takedowns.js';
+import { records } from './records/projection.js';
+import { takedowns } from './takedowns/projection.js';
+import { webhooks } from './webhooks/projection.js';
 import type { Projection } from './engine/projection.js';
 
-export const PROJECTIONS: readonly Projection[] = [metrics, brandsAndFlags, assetStatuses, assetGroups, takedowns];
+/** Projections that move together. Each lane has its own lease, so that none waits for another. */
+export interface Lane {
+  readonly name: string;
+  readonly projections: readonly Projection[];
+}
+
+/** A projector that has to give one to another keeps the first. */
+export const LANES: readonly Lane[] = [
+  { name: 'counts', projections: [metrics, brandsAndFlags, assetStatuses, assetGroups, takedowns, webhooks] },
+  { name: 'records', projections: [records] },
+];
+
+export const PROJECTIONS: readonly Projection[] = LANES.flatMap(({ projections }) => projections);

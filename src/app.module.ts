@@ -4,9 +4,9 @@ import { CqrsModule } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { AssetCheckModule } from './asset-check/asset-check.module.js';
-import { readSourcesFile, type SourcesSettings } from './asset-check/sources-file.js';
+import { readSourcesFile, type SourcesSettings } from './asset-check/sources/sources-file.js';
 import { AssetGroupsModule } from './asset-groups/asset-groups.module.js';
-import { Config } from './config.js';
+import { Config } from './runtime/config.js';
 import { serveDashboard } from './dashboard/serve-dashboard.js';
 import { AccessLogOutput } from './http/ops/access-log.js';
 import { ErrorFilter } from './http/errors/error.filter.js';
@@ -17,7 +17,9 @@ import { DtoValidation } from './http/body/validation.js';
 import { IngestionModule } from './ingestion/ingestion.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { OrganizationModule } from './organization/organization.module.js';
-import { tryWriteLines } from './terminal.js';
+import { RecordsModule } from './records/records.module.js';
+import { WebhooksModule } from './webhooks/webhooks.module.js';
+import { tryWriteLines } from './runtime/terminal.js';
 
 /**
  * The composition root. Pipe and filter are providers, so that every test has the ones of production. It alone is
@@ -35,6 +37,8 @@ export class AppModule {
         HttpModule.with(config, ApiKeysModule),
         IngestionModule,
         MetricsModule,
+        RecordsModule,
+        WebhooksModule,
         AssetCheckModule.with(sources),
         AssetGroupsModule,
         OrganizationModule,

@@ -1,4 +1,6 @@
 #!/usr/bin/env node
-import { run } from './cli/run.js';
+import { requireNode } from './runtime/node-version.js';
 
+requireNode();
+const { run } = await import('./cli/runtime/run.js');
 await run(process.argv.slice(2));

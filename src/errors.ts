@@ -34,6 +34,9 @@ export class Forbidden extends Error {}
 /** It does not exist for the caller. */
 export class NotFound extends Error {}
 
+/** It was there once; the caller has to start again. */
+export class Gone extends Error {}
+
 /** The request contradicts existing state. */
 export class Conflict extends Error {
   constructor(
@@ -61,3 +64,25 @@ export class Unavailable extends Error {
     super(message, options);
   }
 }
+
+/** A limit of a key, an organization or, without a valid key, an address was exceeded. */
+export class TooManyRequests extends Error {
+  constructor(
+    readonly retryAfterSeconds: number,
+    message = 'Rate limit exceeded for this key; retry after the number of seconds in Retry-After',
+  ) {
+    super(message);
+  }
+}
+
+/** The path exists, but not with this method. */
+export class MethodNotAllowed extends Error {
+  constructor(readonly allow: string) {
+    super(`Method not allowed; allowed: ${allow}`);
+  }
+}
+
+export class UriTooLong extends Error {}
+
+/** The body did not arrive in time. */
+export class RequestTimeout extends Error {}

@@ -1,17 +1,18 @@
 import { inspect } from 'node:util';
 import type { LoggerService } from '@nestjs/common';
 import { createApp } from './app.module.js';
-import { readSourcesFile, type SourcesSettings } from './asset-check/sources-file.js';
-import { type Config, ConfigError, readConfig, EXIT_CONFIG } from './config.js';
+import { readSourcesFile, type SourcesSettings } from './asset-check/sources/sources-file.js';
+import { type Config, readConfig } from './runtime/config.js';
+import { exitWith } from './runtime/exit.js';
 import { openDatabase } from './postgres/embedded/embedded-postgres.js';
 import { AddressInUse, listenAt } from './http/connections/listen.js';
 import { createOpsListener } from './http/ops/ops-listener.js';
 import { gracefulShutdown } from './http/graceful-shutdown.js';
 import { Readiness } from './http/ops/readiness.js';
-import { createLogger } from './logger.js';
+import { createLogger, tellThrough } from './runtime/logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
-import { notifySupervisor, shutdownSignal } from './lifecycle.js';
-import { say } from './terminal.js';
+import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
+import { asConfigError } from './postgres/unusable-database.js';
 
 interface Start {
   readonly sources: SourcesSettings;
@@ -21,7 +22,7 @@ interface Start {
 }
 
 const serve = async (config: Config, { sources, logger, release, asked }: Start): Promise<void> => {
-  const log = (line: string): void => logger.log(line, 'main');
+  const log = tellThrough(logger, 'main');
   await prepareTables(config.databaseUrl!, log, asked);
   asked.throwIfAborted();
   const app = await createApp(config, logger, sources);
@@ -46,7 +47,7 @@ const run = async (config: Config, asked: AbortSignal): Promise<void> => {
   const logger = createLogger(config);
   // First, so that a mistake in it stops the start before anything has started.
   const sources = readSourcesFile(config);
-  const database = await openDatabase(config, (line) => logger.log(line, 'main')).catch((error: unknown) => {
+  const database = await openDatabase(config, tellThrough(logger, 'main')).catch((error: unknown) => {
     // A terminal sends its signal to initdb too, whose words would be about something else.
     asked.throwIfAborted();
     throw error;
@@ -63,18 +64,14 @@ const run = async (config: Config, asked: AbortSignal): Promise<void> => {
   }
 };
 
-/** What a person can do something about is a sentence; anything else comes with where it happened. */
-const sentenceOf = (error: unknown): string =>
-  error instanceof ConfigError || error instanceof AddressInUse ? error.message : inspect(error);
-
 const asked = shutdownSignal();
 try {
   await run(readConfig(), asked);
 } catch (error) {
-  if (error === asked.reason) {
-    say(`${error}: ends before it has listened`);
-    process.exit(0);
-  }
-  say(sentenceOf(error));
-  process.exit(error instanceof ConfigError ? EXIT_CONFIG : 1);
+  exitWith(asConfigError(error), asked, {
+    context: 'main',
+    unbegun: 'listened',
+    // What a person can do something about is a sentence; anything else comes with where it happened.
+    sentenceOf: (other) => (other instanceof AddressInUse ? other.message : inspect(other)),
+  });
 }

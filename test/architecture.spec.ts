@@ -1,68 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-
-/** The rooms, and which other rooms each may import. A room is a folder, or one file. */
-const FEATURE = [
-  'events',
-  'assets',
-  'errors',
-  'config',
-  'postgres',
-  'event-log',
-  'read-models',
-  'http',
-  'cooperative',
-  'delayed-flush',
-  'retry',
-  'semaphore',
-];
-const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
-  assets: [],
-  events: ['assets'],
-  config: [],
-  errors: [],
-  lifecycle: [],
-  cooperative: [],
-  'delayed-flush': [],
-  retry: [],
-  semaphore: [],
-  terminal: [],
-  logger: ['config', 'terminal'],
-  postgres: ['config', 'errors'],
-  'event-log': ['events', 'postgres', 'config', 'errors', 'retry', 'semaphore'],
-  'read-models': ['postgres', 'config', 'errors', 'retry'],
-  http: ['config', 'errors', 'events', 'postgres', 'event-log', 'read-models', 'cooperative'],
-  ingestion: FEATURE,
-  metrics: FEATURE,
-  'asset-check': FEATURE,
-  'asset-groups': FEATURE,
-  organization: FEATURE,
-  'api-keys': FEATURE,
-  brands: FEATURE,
-  dashboard: ['errors', 'http'],
-  demo: [...FEATURE, 'replay'],
-  replay: FEATURE,
-  'app.module': 'all of src',
-  descriptors: ['config', 'terminal'],
-  main: ['descriptors', 'serve'],
-  serve: 'all of src',
-  cli: 'all of src',
-};
-const PROJECTIONS = [
-  'events',
-  'assets',
-  'event-log',
-  'postgres',
-  'read-models',
-  'config',
-  'errors',
-  'terminal',
-  'cooperative',
-  'retry',
-];
-/** What the projector's program may import beside; it is a process of its own. */
-const PROJECTIONS_MAIN = [...PROJECTIONS, 'logger', 'lifecycle'];
+import { PROJECTIONS, ROOMS } from './rooms.js';
+import { circlesIn, type Imports } from './support/circles.js';
 
 /** Rooms whose meaning is their own: no library decides anything in them. */
 const ALONE = new Set(['events', 'errors']);
@@ -73,7 +13,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
 /** Says how many connections each kind of work may have, and so configures pools. */
 const POOLS = 'src/read-models/pools.ts';
 /** Who starts or joins the server that comes along. */
-const STARTS_EMBEDDED = new Set(['main', 'serve', 'cli']);
+const STARTS_EMBEDDED = new Set(['main', 'serve', 'deliver-webhooks', 'cli']);
 /** What everybody may name of pg: the injection token and types. Making connections is for the room postgres. */
 const PG_NAMES = new Set(['Pool', 'PoolClient', 'QueryResult', 'QueryConfig', 'QueryResultRow']);
 
@@ -102,10 +42,8 @@ const packageOf = (specifier: string): string =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
 
-const mayImport = (path: string): readonly string[] | 'all of src' => {
-  if (path === 'projections/main.ts') return PROJECTIONS_MAIN;
-  return path.startsWith('projections/') ? PROJECTIONS : (ROOMS[roomOf(path)!] ?? []);
-};
+const mayImport = (path: string): readonly string[] | 'all of src' =>
+  path.startsWith('projections/') ? PROJECTIONS : (ROOMS[roomOf(path)!] ?? []);
 
 const importFault = (path: string, specifier: string, clause: string): string | undefined => {
   const room = roomOf(path);
@@ -140,7 +78,7 @@ const importFault = (path: string, specifier: string, clause: string): string | 
     target.startsWith('src/postgres/embedded/') &&
     !path.startsWith('src/postgres/embedded/') &&
     !STARTS_EMBEDDED.has(room!) &&
-    path !== 'projections/main.ts'
+    path !== 'projections/project.ts'
   )
     return `imports ${target}: only a process starts the embedded server`;
   const targetRoom = roomOf(target);
@@ -152,8 +90,17 @@ const importFault = (path: string, specifier: string, clause: string): string | 
 
 const WRITES_READ_MODELS = /\b(?:insert\s+into|update|delete\s+from|merge\s+into|truncate(?:\s+table)?)\s+read\.(\w+)/i;
 /** Who may write to the terminal: what escapes, and a bar that moves. The third keeps a client's warnings off it. */
-const WRITERS = ['src/terminal.ts', 'src/cli/progress.ts', 'src/event-log/eventstoredb/connection-string.ts'];
+const WRITERS = [
+  'src/runtime/terminal.ts',
+  'src/cli/runtime/progress.ts',
+  'src/event-log/eventstoredb/connection-string.ts',
+];
 const WRITES = /\bconsole\.|\bprocess\.std(?:out|err)\.write\b/;
+const MAX_FILES = 15;
+/** Only grows: what has run anywhere is never changed. */
+const MIGRATIONS = 'src/read-models/migrations';
+const listed = (rooms: readonly string[] | 'all of src'): string =>
+  rooms === 'all of src' ? rooms : [...rooms].sort().join(', ') || 'nothing';
 const NAMES_NOTHING = /(?:^|[-.])(?:manager|helpers?|utils?|base|common|service|impl)(?:[-.]|$)/;
 
 const faultsOf = (path: string, source: string): string[] => {
@@ -164,8 +111,10 @@ const faultsOf = (path: string, source: string): string[] => {
   });
   const room = roomOf(path);
   if (path.startsWith('src/') && ROOMS[room!] === undefined) faults.push('is in no room of the table');
-  if (/\bprocess\.env\b/.test(code) && path !== 'src/config.ts') faults.push('reads process.env, which config.ts owns');
-  if (WRITES.test(code) && !WRITERS.includes(path)) faults.push('writes to the terminal, which terminal.ts escapes');
+  if (/\bprocess\.env\b/.test(code) && path !== 'src/runtime/config.ts')
+    faults.push('reads process.env, which runtime/config.ts owns');
+  if (WRITES.test(code) && !WRITERS.includes(path))
+    faults.push('writes to the terminal, which runtime/terminal.ts escapes');
   if (/\bnew\s+(?:Pool|Client)\s*\(/.test(code) && room !== 'postgres') faults.push('opens connections of its own');
   const written = WRITES_READ_MODELS.exec(code)?.[1];
   if (written !== undefined && path.startsWith('src/') && room !== 'read-models')
@@ -196,10 +145,55 @@ describe('The architecture', () => {
   });
 });
 
+/** What each file imports of src and projections, types included. */
+const importsOf = (path: string): string[] =>
+  [...withoutComments(readFileSync(join(root, path), 'utf8')).matchAll(IMPORT)]
+    .map(([, , specifier, dynamic]) => (specifier ?? dynamic)!)
+    .filter((specifier) => specifier.startsWith('.') && specifier.endsWith('.js'))
+    .map((specifier) => posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts'));
+
+describe('The shape of the tree', () => {
+  const paths = [...sourcesIn('src'), ...sourcesIn('projections')];
+
+  it('has no circle, neither between files nor between the rooms of the table', () => {
+    const files: Imports = new Map(paths.map((path) => [path, importsOf(path)]));
+    expect(circlesIn(files)).toEqual([]);
+    const rooms: Imports = new Map(Object.entries(ROOMS).map(([room, may]) => [room, may === 'all of src' ? [] : may]));
+    expect(circlesIn(rooms)).toEqual([]);
+    expect(
+      circlesIn(
+        new Map([
+          ['a', ['b']],
+          ['b', ['c']],
+          ['c', ['b', 'd']],
+          ['d', []],
+        ]),
+      ),
+    ).toEqual([['b', 'c']]);
+  });
+
+  it(`has at most ${MAX_FILES} files in a folder`, () => {
+    const counts = new Map<string, number>();
+    for (const path of paths) counts.set(posix.dirname(path), (counts.get(posix.dirname(path)) ?? 0) + 1);
+    expect([...counts].filter(([folder, count]) => count > MAX_FILES && folder !== MIGRATIONS)).toEqual([]);
+  });
+
+  it('is what docs/architecture.md says in its table of rooms', () => {
+    const rows = readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(
+      /^\| (`(?:src|projections)[^|]*) \|[^|]*\| ([^|]+) \|$/gm,
+    );
+    const told = [...rows].flatMap(([, rooms, may]) =>
+      [...rooms!.matchAll(/`([^`]+)`/g)].map(([, room]) => [room, may!.trim()] as const),
+    );
+    const due = Object.entries(ROOMS).map(([room, may]) => [`src/${room}`, listed(may)] as const);
+    expect(Object.fromEntries(told)).toEqual({ ...Object.fromEntries(due), projections: listed(PROJECTIONS) });
+  });
+});
+
 describe('The rules of the architecture', () => {
   const forbidden: readonly (readonly [path: string, source: string, fault: RegExp])[] = [
-    ['src/events/threats.ts', "import { v5 } from 'uuid';", /imports no package/],
-    ['src/events/threats.ts', "import { Invalid } from '../errors.js';", /may import assets/],
+    ['src/events/types/threats.ts', "import { v5 } from 'uuid';", /imports no package/],
+    ['src/events/types/threats.ts', "import { Invalid } from '../../errors.js';", /may import assets/],
     [
       'src/metrics/range.ts',
       "import { evolve } from '../asset-groups/asset-group.js';",
@@ -216,12 +210,16 @@ describe('The rules of the architecture', () => {
     ['src/metrics/range.ts', "import '../cli/output.js';", /src\/cli/],
     ['src/http/access.ts', "import { KeyRing } from '../api-keys/key-ring.js';", /src\/api-keys/],
     ['src/read-models/pool.ts', "import { EventLog } from '../event-log/event-log.js';", /src\/event-log/],
-    ['src/metrics/get-metrics.ts', "import { metrics } from '../../projections/metrics.js';", /calls import them/],
+    [
+      'src/metrics/totals/get-metrics.ts',
+      "import { metrics } from '../../../projections/metrics.js';",
+      /calls import them/,
+    ],
     ['src/serve.ts', "import { PROJECTIONS } from '../projections/registry.js';", /calls import them/],
-    ['projections/metrics.ts', "import { GetMetrics } from '../src/metrics/get-metrics.js';", /src\/metrics/],
+    ['projections/metrics.ts', "import { GetMetrics } from '../src/metrics/totals/get-metrics.js';", /src\/metrics/],
     ['projections/metrics.ts', "import { Readiness } from '../src/http/ops/readiness.js';", /src\/http/],
     [
-      'projections/engine/lease.ts',
+      'projections/engine/rebuild.ts',
       "import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';",
       /embedded/,
     ],
@@ -255,7 +253,7 @@ describe('The rules of the architecture', () => {
       ['src/cli/keys.ts', "import { IssueApiKey } from '../api-keys/issue-api-key.js';"],
       ['src/cli/projections.ts', "import { PROJECTIONS } from '../../projections/registry.js';"],
       ['src/event-log/eventstoredb/client.ts', "import { EventStoreDBClient } from '@eventstore/db-client';"],
-      ['projections/main.ts', "import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';"],
+      ['projections/project.ts', "import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';"],
       ['src/metrics/a.ts', 'await pool.query(`select n from read.days`);'],
     ];
     expect(allowed.flatMap(([path, source]) => faultsOf(path, source))).toEqual([]);

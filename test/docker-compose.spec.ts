@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { apiFlags } from '../src/cli/start.js';
-import { readConfig } from '../src/config.js';
+import { readConfig } from '../src/runtime/config.js';
 
 interface Service {
   readonly image: string;
@@ -14,10 +14,12 @@ interface Service {
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: { readonly test?: readonly string[]; readonly disable?: boolean };
   readonly read_only?: boolean;
+  readonly security_opt?: readonly string[];
+  readonly mem_limit?: string;
   readonly cap_drop?: readonly string[];
 }
 interface Compose {
-  readonly services: Readonly<Record<'eventstore' | 'postgres' | 'api' | 'projector', Service>>;
+  readonly services: Readonly<Record<'eventstore' | 'postgres' | 'api' | 'projector' | 'deliveries', Service>>;
   readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>;
   readonly volumes: Readonly<Record<string, unknown>>;
 }
@@ -28,12 +30,12 @@ const PASSWORD = 'onlyForThisSpec';
 // it (`:?`) where it has none.
 const text = file.replace(/\$\{\w+:-([^}]*)\}/g, '$1').replace(/\$\{POSTGRES_PASSWORD:\?[^}]+\}/g, PASSWORD);
 const compose = load(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as Compose;
-const { eventstore, postgres, api, projector } = compose.services;
+const { eventstore, postgres, api, projector, deliveries } = compose.services;
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 
 describe('docker-compose.yml', () => {
-  it('runs the event store, PostgreSQL, the API and the projector', () => {
-    expect(Object.keys(compose.services)).toEqual(['eventstore', 'postgres', 'api', 'projector']);
+  it('runs the event store, PostgreSQL, the API, the projector and the deliveries', () => {
+    expect(Object.keys(compose.services)).toEqual(['eventstore', 'postgres', 'api', 'projector', 'deliveries']);
   });
 
   it('pins every image', () => {
@@ -41,7 +43,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('gives the processes settings they accept', () => {
-    for (const { environment } of [api, projector]) {
+    for (const { environment } of [api, projector, deliveries]) {
       const config = readConfig(environment);
       expect(config.databaseUrl).toBe(`postgres://threats:${PASSWORD}@postgres:5432/threats`);
       expect(config.eventStoreUrl).toBe('esdb://eventstore:2113?tls=false');
@@ -65,7 +67,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('starts files that the build makes', () => {
-    for (const { command } of [api, projector]) {
+    for (const { command } of [api, projector, deliveries]) {
       expect(command![0]).toBe('node');
       expect(existsSync(command!.at(-1)!.replace(/^dist\/(.*)\.js$/, '$1.ts'))).toBe(true);
     }
@@ -79,12 +81,13 @@ describe('docker-compose.yml', () => {
     expect(readFileSync('docs/operations.md', 'utf8')).toContain(`\`${command().join(' ')}\``);
   });
 
-  it('starts in order: the stores, then the API, then the projector', () => {
+  it('starts in order: the stores, then the API, then the others', () => {
     expect(api.depends_on).toEqual({
       eventstore: { condition: 'service_healthy' },
       postgres: { condition: 'service_healthy' },
     });
-    expect(projector.depends_on).toEqual({ api: { condition: 'service_healthy' } });
+    for (const { depends_on } of [projector, deliveries])
+      expect(depends_on).toEqual({ api: { condition: 'service_healthy' } });
     expect(eventstore.healthcheck?.test).toBeDefined();
     expect(postgres.healthcheck?.test).toBeDefined();
     expect(dockerfile).toContain('HEALTHCHECK');
@@ -107,8 +110,16 @@ describe('docker-compose.yml', () => {
     expect(postgres.volumes!.join()).toContain(':/var/lib/postgresql/data');
   });
 
+  it('gives no process a right of root that it does not need, nor all memory of the machine', () => {
+    for (const { cap_drop, security_opt, mem_limit } of Object.values(compose.services)) {
+      expect(cap_drop).toEqual(['ALL']);
+      expect(security_opt).toEqual(['no-new-privileges:true']);
+      expect(mem_limit).toMatch(/^\dg$/);
+    }
+  });
+
   it('runs our processes as an ordinary user on a file system they cannot change', () => {
-    for (const { read_only, cap_drop } of [api, projector]) {
+    for (const { read_only, cap_drop } of [api, projector, deliveries]) {
       expect(read_only).toBe(true);
       expect(cap_drop).toEqual(['ALL']);
     }

@@ -16,10 +16,19 @@ const roomsWhere = (condition: (spec: string) => boolean): string[] =>
   [...new Set(specs.filter(condition).map(roomOf))].sort();
 
 /**
- * Doses of faults and attacks with their counter-tests, the second log's reruns, the bench, and what needs a real
- * Chromium or Prometheus.
+ * Doses of faults and attacks with their counter-tests, the second log's reruns, the bench, what needs a real Chromium
+ * or Prometheus, and what takes a build of its own.
  */
-const ALL_ONLY = ['bench', 'browser', 'event-log/on-eventstoredb', 'faults', 'monitoring', 'security'];
+const ALL_ONLY = [
+  'bench',
+  'browser',
+  'build',
+  'event-log/on-eventstoredb',
+  'faults',
+  'monitoring',
+  'security',
+  'upgrade',
+];
 
 /** What a spec imports that belongs to the second tier: a dose, or the log that another spec is run again on. */
 const DOSE = /(?:^|\n)await import\(|\bfrom '[^']*\/(?:stands|withstands)\.js'|\bTEST_LOG\b/;

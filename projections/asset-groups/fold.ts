@@ -1,7 +1,7 @@
-import { type IdempotentRequest, idempotentRequestOf } from '../../src/events/asset-groups.js';
+import { type IdempotentRequest, idempotentRequestOf } from '../../src/events/types/asset-groups.js';
 import type { EventOf } from '../../src/events/event.js';
-import { isLater, recordOf } from '../../src/events/record.js';
-import type { ProjectedEvent } from '../engine/projection.js';
+import { recordOf } from '../../src/events/record.js';
+import { lastWriterWins, type ProjectedEvent } from '../engine/projection.js';
 
 export const TYPES = [
   'AssetGroupCreated',
@@ -119,9 +119,7 @@ export class NewestGroups {
   }
 
   private asset(asset: GroupedAsset): void {
-    const key = `${asset.organization}:${asset.asset}`;
-    const before = this.assets.get(key);
-    if (!before || isLater(asset, before)) this.assets.set(key, asset);
+    lastWriterWins(this.assets, `${asset.organization}:${asset.asset}`, asset);
   }
 }
 

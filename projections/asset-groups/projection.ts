@@ -1,4 +1,6 @@
-import { IDEMPOTENCY_TTL_MS } from '../../src/events/asset-groups.js';
+import type { PoolClient } from 'pg';
+import { KEY_VERSION } from '../../src/assets/asset-key.js';
+import { IDEMPOTENCY_TTL_MS } from '../../src/events/types/asset-groups.js';
 import { columnsOf } from '../../src/postgres/columns.js';
 import { type GroupEvent, NewestGroups, TYPES } from './fold.js';
 import type { Projection } from '../engine/projection.js';
@@ -10,39 +12,41 @@ import { FORGET_ANSWERS, STORE_ANSWERS, STORE_ASSETS, STORE_GROUPS, STORE_STREAM
  */
 export const assetGroups: Projection<GroupEvent> = {
   name: 'asset-groups',
+  version: KEY_VERSION,
   tables: ['asset_group_streams', 'asset_groups', 'asset_group_requests', 'grouped_assets', 'asset_group_counts'],
   types: TYPES,
-  write: async (events, { connection }) => {
+  prepare: async (events) => {
     const newest = new NewestGroups();
     for (const event of events) newest.add(event);
-    const { streams, groups, answers, assets } = newest;
-    const send = async (statement: { name: string; text: string }, values: unknown[]): Promise<void> => {
-      await connection.query({ ...statement, values });
-    };
-    // Every organization of the batch, so that any change of its rows also changes its row here.
-    if (streams.size > 0)
-      await send(
-        STORE_STREAMS,
-        columnsOf([...streams.values()], 'organization', 'revision', 'lastGroupId', 'latestAt'),
-      );
-    if (groups.size > 0)
-      await send(STORE_GROUPS, columnsOf([...groups.values()], 'organization', 'groupId', 'name', 'revision'));
-    if (answers.size > 0) {
-      const rows = [...answers.values()];
-      await send(
-        STORE_ANSWERS,
-        columnsOf(rows, 'organization', 'idempotencyKeyHash', 'bodyHash', 'groupId', 'answeredAt', 'revision'),
-      );
-    }
-    // By event time, not by the clock, so that a rebuild expires the same answers.
-    if (groups.size + answers.size > 0) await send(FORGET_ANSWERS, [[...streams.keys()], IDEMPOTENCY_TTL_MS]);
-    // A group that does not exist yet is counted too.
-    if (assets.size > 0) {
-      const rows = [...assets.values()];
-      await send(
-        STORE_ASSETS,
-        columnsOf(rows, 'organization', 'asset', 'groupId', 'version', 'eventId', 'type', 'content'),
-      );
-    }
+    return ({ connection }) => write(newest, connection);
   },
+};
+
+const write = async ({ streams, groups, answers, assets }: NewestGroups, connection: PoolClient): Promise<void> => {
+  // Every organization of the batch, so that any change of its rows also changes its row here.
+  if (streams.size > 0)
+    await STORE_STREAMS.run(
+      connection,
+      columnsOf([...streams.values()], 'organization', 'revision', 'lastGroupId', 'latestAt'),
+    );
+  if (groups.size > 0)
+    await STORE_GROUPS.run(connection, columnsOf([...groups.values()], 'organization', 'groupId', 'name', 'revision'));
+  if (answers.size > 0) {
+    const rows = [...answers.values()];
+    await STORE_ANSWERS.run(
+      connection,
+      columnsOf(rows, 'organization', 'idempotencyKeyHash', 'bodyHash', 'groupId', 'answeredAt', 'revision'),
+    );
+  }
+  // By event time, not by the clock, so that a rebuild expires the same answers.
+  if (groups.size + answers.size > 0)
+    await FORGET_ANSWERS.run(connection, { organizations: [...streams.keys()], keptMs: IDEMPOTENCY_TTL_MS });
+  // A group that does not exist yet is counted too.
+  if (assets.size > 0) {
+    const rows = [...assets.values()];
+    await STORE_ASSETS.run(
+      connection,
+      columnsOf(rows, 'organization', 'asset', 'groupId', 'version', 'eventId', 'type', 'content'),
+    );
+  }
 };

@@ -1,64 +1,97 @@
-export const STORE_STREAMS = {
-  name: 'asset-groups-store-streams',
-  text: `
+import { statement } from '../../src/postgres/statement.js';
+
+export const STORE_STREAMS = statement(
+  'asset-groups-store-streams',
+  { organization: 'text[]', revision: 'bigint[]', lastGroupId: 'bigint[]', latestAt: 'bigint[]' },
+  {},
+  `
     insert into asset_group_streams as s (organization, revision, last_group_id, latest_at)
     select * from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
     on conflict (organization) do update set
       revision = greatest(s.revision, excluded.revision),
       last_group_id = greatest(s.last_group_id, excluded.last_group_id),
       latest_at = greatest(s.latest_at, excluded.latest_at)`,
-};
+);
 
-export const STORE_GROUPS = {
-  name: 'asset-groups-store-groups',
-  text: `
+export const STORE_GROUPS = statement(
+  'asset-groups-store-groups',
+  { organization: 'text[]', groupId: 'bigint[]', name: 'text[]', revision: 'bigint[]' },
+  {},
+  `
     insert into asset_groups as g (organization, group_id, name, revision)
     select * from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[])
     on conflict (organization, group_id) do update set name = excluded.name, revision = excluded.revision
     where g.revision < excluded.revision`,
-};
+);
 
-export const STORE_ANSWERS = {
-  name: 'asset-groups-store-answers',
-  text: `
+export const STORE_ANSWERS = statement(
+  'asset-groups-store-answers',
+  {
+    organization: 'text[]',
+    idempotencyKeyHash: 'text[]',
+    bodyHash: 'text[]',
+    groupId: 'bigint[]',
+    answeredAt: 'bigint[]',
+    revision: 'bigint[]',
+  },
+  {},
+  `
     insert into asset_group_requests as r (organization, key_hash, body_hash, group_id, answered_at, revision)
     select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
     on conflict (organization, key_hash) do update set
       body_hash = excluded.body_hash, group_id = excluded.group_id,
       answered_at = excluded.answered_at, revision = excluded.revision
     where r.revision < excluded.revision`,
-};
+);
 
-export const FORGET_ANSWERS = {
-  name: 'asset-groups-forget-answers',
-  text: `
+export const FORGET_ANSWERS = statement(
+  'asset-groups-forget-answers',
+  { organizations: 'text[]', keptMs: 'bigint' },
+  {},
+  `
     delete from asset_group_requests r using asset_group_streams s
     where s.organization = any($1::text[]) and r.organization = s.organization
       and r.answered_at <= s.latest_at - $2::bigint`,
-};
+);
 
-export const STORE_ASSETS = {
-  name: 'asset-groups-store-assets',
-  text: `
-    with incoming as materialized (
-      select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::uuid[], $6::text[], $7::text[])
+/**
+ * Whether an asset is known, and in which group it is, is read once by key and carried along: a join of what was stored
+ * with what was read would be a nested loop over both, and so cost the square of the batch.
+ */
+export const STORE_ASSETS = statement(
+  'asset-groups-store-assets',
+  {
+    organization: 'text[]',
+    asset: 'text[]',
+    groupId: 'bigint[]',
+    version: 'bigint[]',
+    eventId: 'uuid[]',
+    type: 'text[]',
+    content: 'text[]',
+  },
+  {},
+  `
+    with newer as materialized (
+      select i.*, known.group_id as old_group_id
+      from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::uuid[], $6::text[], $7::text[])
         as i (organization, asset, group_id, version, event_id, type, content)
-    ), old as materialized (
-      select a.organization, a.asset, a.group_id from incoming i join grouped_assets a using (organization, asset)
-    ), moved as (
-      insert into grouped_assets as a (organization, asset, group_id, version, event_id, type, content)
-      select organization, asset, group_id, version, event_id, type, content from incoming
+        left join lateral (
+          select a.group_id, a.version, a.event_id from grouped_assets a
+          where a.organization = i.organization and a.asset = i.asset limit 1
+        ) known on true
+      where known.version is null or (known.version, known.event_id) < (i.version, i.event_id)
+    ), stored as (
+      insert into grouped_assets (organization, asset, group_id, version, event_id, type, content)
+      select organization, asset, group_id, version, event_id, type, content from newer
       on conflict (organization, asset) do update set
         group_id = excluded.group_id, version = excluded.version, event_id = excluded.event_id,
         type = excluded.type, content = excluded.content
-      where (a.version, a.event_id) < (excluded.version, excluded.event_id)
-      returning a.organization, a.asset, a.group_id
     ), difference as (
       select organization, group_id, sum(n)::bigint as n
       from (
-        select organization, group_id, 1 as n from moved
+        select organization, group_id, 1 as n from newer
         union all
-        select o.organization, o.group_id, -1 from old o join moved using (organization, asset)
+        select organization, old_group_id, -1 from newer
       ) changes
       where group_id is not null
       group by organization, group_id
@@ -69,4 +102,4 @@ export const STORE_ASSETS = {
     when matched and c.n + d.n = 0 then delete
     when matched then update set n = c.n + d.n
     when not matched then insert (organization, group_id, n) values (d.organization, d.group_id, d.n)`,
-};
+);

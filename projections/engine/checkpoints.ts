@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
+import { type Projection, versionOf } from './projection.js';
 import { ENTER_CHECKPOINTS, MOVE_CHECKPOINTS } from './statements.js';
 
 export interface Checkpoint {
@@ -21,14 +22,20 @@ export class ForeignCheckpoint extends Error {}
 export const readCheckpoints = async (
   pool: Pool,
   log: EventLog,
-  projections: readonly string[],
+  projections: readonly Projection[],
 ): Promise<Checkpoint[]> => {
+  const names = projections.map(({ name }) => name);
   const logId = await log.id();
-  await pool.query({ ...ENTER_CHECKPOINTS, values: [projections, logId, String(BEGINNING)] });
+  await ENTER_CHECKPOINTS.run(pool, {
+    projections: names,
+    versions: projections.map(versionOf),
+    logId,
+    position: BEGINNING,
+  });
   const rows = await createReadModels(pool)
     .selectFrom('checkpoints')
     .select(['projection', 'log_id', 'position', 'last_stream', 'last_revision', 'last_event_id'])
-    .where('projection', 'in', projections)
+    .where('projection', 'in', names)
     .orderBy('projection')
     .execute();
   const head = await log.head();
@@ -77,18 +84,15 @@ export interface Move {
  * @throws CheckpointMoved if another instance was faster; the transaction must be rolled back
  */
 export const moveCheckpoints = async (connection: PoolClient, moves: readonly Move[], asOf: number): Promise<void> => {
-  const { rowCount } = await connection.query({
-    ...MOVE_CHECKPOINTS,
-    values: [
-      moves.map(({ checkpoint }) => checkpoint.projection),
-      moves.map(({ checkpoint }) => String(checkpoint.position)),
-      moves.map(({ to }) => String(to)),
-      asOf,
-      moves.map(({ unknown }) => unknown),
-      moves.map(({ last }) => last?.stream),
-      moves.map(({ last }) => (last ? String(last.revision) : undefined)),
-      moves.map(({ last }) => last?.id),
-    ],
+  const moved = await MOVE_CHECKPOINTS.run(connection, {
+    projection: moves.map(({ checkpoint }) => checkpoint.projection),
+    from: moves.map(({ checkpoint }) => checkpoint.position),
+    to: moves.map(({ to }) => to),
+    asOf,
+    unknown: moves.map(({ unknown }) => unknown),
+    stream: moves.map(({ last }) => last?.stream),
+    revision: moves.map(({ last }) => last?.revision),
+    eventId: moves.map(({ last }) => last?.id),
   });
-  if (rowCount !== moves.length) throw new CheckpointMoved('Another projector has moved a checkpoint');
+  if (moved.length !== moves.length) throw new CheckpointMoved('Another projector has moved a checkpoint');
 };

@@ -1,7 +1,7 @@
 import { eventIdOf, issueOfId, legacyEventIdOf } from '../../src/events/event-id.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { type EventType, isKnownType, isUpstream, parseEvent } from '../../src/events/event.js';
-import { streamOf } from '../../src/events/streams.js';
+import { isSameStream, streamOf } from '../../src/events/streams.js';
 import type { ProjectedEvent } from './projection.js';
 
 export type DecodedEvent =
@@ -10,15 +10,6 @@ export type DecodedEvent =
   | { readonly kind: 'unknown' }
   /** A known type with invalid contents. */
   | { readonly kind: 'unreadable'; readonly type: EventType; readonly reason: string };
-
-/**
- * Streams named by an asset's hash. A library update may change which spellings share a hash, so only the form is
- * checked.
- */
-const HASHED = /^(assetStatus-|groupedAsset-[a-z0-9-]+:)[0-9a-f]{32}$/;
-
-const isSameStream = (actual: string, due: string): boolean =>
-  actual === due || (HASHED.test(actual) && HASHED.test(due) && actual.slice(0, -32) === due.slice(0, -32));
 
 /**
  * Why an upstream event differs from what the endpoint would have stored. Its actual stream is used: a library update
@@ -50,6 +41,6 @@ export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   if (!isSameStream(recorded.stream, due)) return { kind: 'unreadable', type, reason: `the stream must be ${due}` };
   const issue = isUpstream(event) ? upstreamIssue(recorded) : undefined;
   if (issue !== undefined) return { kind: 'unreadable', type, reason: issue };
-  const { id, position, stream, revision, metadata } = recorded;
-  return { kind: 'read', projected: { event, id, position, stream, revision, metadata } };
+  const { id, position, stream, revision, metadata, recordedAt } = recorded;
+  return { kind: 'read', projected: { event, id, position, stream, revision, metadata, recordedAt } };
 };

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { newEvent } from '../../src/event-log/new-event.js';
 import { OPERATIONS_STREAM } from '../../src/events/streams.js';
-import { createReadModels } from '../../src/read-models/kysely.js';
+import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import type { Tables } from '../../src/read-models/tables.js';
 import { applyByHalves, unpark } from './parking.js';
 import type { Projection } from './projection.js';
@@ -34,15 +34,15 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
     pool,
     'read',
     async (transaction) => {
-      const { tx } = transaction;
+      const live = readModelsOver(transaction.connection);
       // The live projector waits, as for another instance of itself.
-      await tx.selectFrom('checkpoints').where('projection', '=', projection.name).forUpdate().execute();
+      await live.selectFrom('checkpoints').where('projection', '=', projection.name).forUpdate().execute();
       const result = decodeEvent({
         ...parked,
         id: parked.event_id,
         position: BigInt(parked.position),
         revision: BigInt(parked.revision),
-        recordedAt: parked.parked_at,
+        recordedAt: parked.recorded_at ?? parked.parked_at,
       });
       let reason: string | undefined;
       if (result.kind === 'read') {
@@ -53,9 +53,9 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
       }
       if (reason === undefined) await unpark(transaction, projection.name, [parked.event_id]);
       else
-        await tx
+        await live
           .updateTable('parked_events')
-          .set(({ eb }) => ({ attempts: eb('attempts', '+', 1), reason }))
+          .set(({ eb }) => ({ attempts: eb('attempts', '+', 1), reason, unreadable: result.kind !== 'read' }))
           .where('projection', '=', projection.name)
           .where('event_id', '=', parked.event_id)
           .execute();

@@ -1,8 +1,10 @@
 import type { PoolClient } from 'pg';
+import { ID, SLUG } from '../../src/events/declaring/fields.js';
 import { toJson } from '../../src/events/event.js';
 import { columnsOf } from '../../src/postgres/columns.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
-import { prepare, type ProjectedEvent, type Projection, type Write } from './projection.js';
+import type { ProjectedEvent, Projection, Write } from './projection.js';
+import { readModelsOver } from '../../src/read-models/kysely.js';
 import { PARK } from './statements.js';
 import type { ProjectorTransaction } from './transaction.js';
 
@@ -15,8 +17,17 @@ export interface Refused {
   readonly type: string;
   readonly data: unknown;
   readonly metadata: unknown;
+  readonly recordedAt: number;
   readonly reason: string;
+  /** Whether the event itself is at fault, so that the reason is for its sender too. */
+  readonly unreadable: boolean;
 }
+
+/** A string property; undefined unless it is like that. */
+const textIn = (json: unknown, name: string, pattern: RegExp): string | undefined => {
+  const value = (json as Record<string, unknown> | null | undefined)?.[name];
+  return typeof value === 'string' && pattern.test(value) ? value : undefined;
+};
 
 /** Parks events for an operator. An event that comes again stays parked as it was. */
 export const park = async (connection: PoolClient, projection: string, refused: readonly Refused[]): Promise<void> => {
@@ -25,24 +36,44 @@ export const park = async (connection: PoolClient, projection: string, refused: 
     ...event,
     data: JSON.stringify(event.data) ?? 'null',
     metadata: JSON.stringify(event.metadata) ?? 'null',
+    organization: textIn(event.data, 'organization', SLUG),
+    keyId: textIn(event.metadata, 'keyId', ID),
   }));
-  const columns = columnsOf(rows, 'id', 'position', 'stream', 'revision', 'type', 'data', 'metadata', 'reason');
-  await connection.query({ ...PARK, values: [projection, ...columns, Date.now()] });
+  const columns = columnsOf(
+    rows,
+    'id',
+    'position',
+    'stream',
+    'revision',
+    'type',
+    'data',
+    'metadata',
+    'reason',
+    'recordedAt',
+    'organization',
+    'keyId',
+    'unreadable',
+  );
+  await PARK.run(connection, { projection, ...columns, parkedAt: Date.now() });
 };
 
 /** Removes parked events: they were applied, or an operator dropped them (which is in the log, for rebuilds). */
 export const unpark = async (
-  { tx }: ProjectorTransaction,
+  { connection }: ProjectorTransaction,
   projection: string,
   eventIds: readonly string[],
 ): Promise<void> => {
   if (eventIds.length === 0) return;
-  await tx.deleteFrom('parked_events').where('projection', '=', projection).where('event_id', 'in', eventIds).execute();
+  await readModelsOver(connection)
+    .deleteFrom('parked_events')
+    .where('projection', '=', projection)
+    .where('event_id', 'in', eventIds)
+    .execute();
 };
 
 export const refuse = (event: ProjectedEvent, reason: string): Refused => {
   const { type } = event.event;
-  return { ...event, type, data: toJson(event.event), reason };
+  return { ...event, type, data: toJson(event.event), reason, unreadable: false };
 };
 
 /**
@@ -82,7 +113,7 @@ export const applyByHalves = async (
   const { connection } = transaction;
   await connection.query('savepoint half');
   try {
-    const write = await (prepared ?? prepare(projection, events));
+    const write = await (prepared ?? projection.prepare(events));
     await write(transaction);
     await connection.query('release savepoint half');
     return [];

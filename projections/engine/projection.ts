@@ -1,4 +1,5 @@
 import type { DomainEvent } from '../../src/events/event.js';
+import { isLater } from '../../src/events/record.js';
 import type { Tables } from '../../src/read-models/tables.js';
 import type { ProjectorTransaction } from './transaction.js';
 
@@ -10,6 +11,8 @@ export interface ProjectedEvent<Event extends DomainEvent = DomainEvent> {
   readonly stream: string;
   readonly revision: bigint;
   readonly metadata: unknown;
+  /** When the log took it, by its clock. ms */
+  readonly recordedAt: number;
 }
 
 /**
@@ -24,16 +27,33 @@ export interface Projection<Event extends DomainEvent = DomainEvent> {
   readonly name: string;
   /** The tables it writes, which a rebuild fills again. */
   readonly tables: readonly (keyof Tables)[];
+  /**
+   * Raised when the same events give other rows; rows of an earlier version are rebuilt at the next start. 1 unless
+   * given.
+   */
+  readonly version?: number;
   /** The event types it receives. */
   readonly types: readonly Event['type'][];
   /**
-   * Writes what a batch means. It must end in the same rows whatever the order of the events, however often one comes
-   * and however the log was cut into batches.
+   * Works out what a batch means, while the batch before is still being written. It must end in the same rows whatever
+   * the order of the events, however often one comes and however the log was cut into batches.
    */
-  write(events: readonly ProjectedEvent<Event>[], transaction: ProjectorTransaction): Promise<void>;
-  /** For a projection with much to work out: does so while the batch before is still being written. */
-  prepare?(events: readonly ProjectedEvent<Event>[]): Promise<Write>;
+  prepare(events: readonly ProjectedEvent<Event>[]): Promise<Write>;
 }
 
-export const prepare = async (projection: Projection, events: readonly ProjectedEvent[]): Promise<Write> =>
-  projection.prepare ? projection.prepare(events) : (transaction) => projection.write(events, transaction);
+export const versionOf = ({ version = 1 }: Projection): number => version;
+
+/**
+ * Keeps the later of the state that is known under a key and this one; arrival order plays no part.
+ * @returns whether it is this one
+ */
+export const lastWriterWins = <State extends { readonly version: number; readonly eventId: string }>(
+  states: Map<string, State>,
+  key: string,
+  state: State,
+): boolean => {
+  const known = states.get(key);
+  if (known && !isLater(state, known)) return false;
+  states.set(key, state);
+  return true;
+};

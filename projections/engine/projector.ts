@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
 import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
-import { Backoff, pause } from '../../src/retry.js';
+import { Backoff, pause } from '../../src/flow/retry.js';
 import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
 import { applyByHalves, blamesData, park, probe, type Refused, refuse, unpark } from './parking.js';
 import { PipelinedWriter } from './pipelined-writer.js';
-import { prepare, type ProjectedEvent, type Projection, type Write } from './projection.js';
+import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { NotApplied, Suspicion } from './suspicion.js';
-import { chunksYielding } from '../../src/cooperative/yielder.js';
+import { chunksYielding } from '../../src/flow/yielder.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
 
 /** A batch as seen by one projection. */
@@ -34,6 +34,7 @@ export const SUSPECT_LIMIT_MS = 5_000;
  */
 export class Projector {
   private readonly suspicion = new Suspicion();
+  private isWaiting = false;
 
   constructor(
     private readonly log: EventLog,
@@ -42,6 +43,8 @@ export class Projector {
     /** Called for everything that keeps the read models from advancing. */
     private readonly onTrouble: (sentence: string, error: unknown) => void,
     private readonly backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS),
+    /** Called when they advance again. */
+    private readonly onRecovery: (sentence: string) => void = () => {},
   ) {}
 
   /**
@@ -51,8 +54,7 @@ export class Projector {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        const names = this.projections.map(({ name }) => name);
-        let checkpoints = await readCheckpoints(this.pool, this.log, names);
+        let checkpoints = await readCheckpoints(this.pool, this.log, this.projections);
         const behind = checkpoints.reduce(
           (least, { position }) => (position < least ? position : least),
           checkpoints[0]!.position,
@@ -69,6 +71,8 @@ export class Projector {
             checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
             await writer.push({ shares, piece });
             this.backoff.reset();
+            if (this.isWaiting) this.onRecovery('The read models advance again');
+            this.isWaiting = false;
             if (signal.aborted) return;
           }
         };
@@ -80,6 +84,7 @@ export class Projector {
       } catch (error) {
         if (error instanceof CheckpointMoved) continue;
         if (!isTransient(error instanceof NotApplied ? error.cause : error)) throw error;
+        this.isWaiting = true;
         this.onTrouble(`The read models are waiting: ${error instanceof Error ? error.message : String(error)}`, error);
         await pause(this.backoff.next(), signal);
       }
@@ -173,7 +178,7 @@ export const dispatchBatch = async (
       if (recorded.position <= checkpoint.position) continue;
       if (result.kind === 'unknown') unknown += 1;
       else if (result.kind === 'unreadable') {
-        if (types.has(result.type)) unreadable.push({ ...recorded, reason: result.reason });
+        if (types.has(result.type)) unreadable.push({ ...recorded, reason: result.reason, unreadable: true });
       } else {
         const { event } = result.projected;
         if (types.has(event.type)) events.push(result.projected);
@@ -184,7 +189,7 @@ export const dispatchBatch = async (
     const to = batch.position > checkpoint.position ? batch.position : checkpoint.position;
     const newest = batch.events.at(-1);
     const last = newest && newest.position > checkpoint.position ? newest : undefined;
-    const prepared = prepare(projection, events);
+    const prepared = projection.prepare(events);
     return { projection, move: { checkpoint, to, last, unknown }, events, prepared, unreadable, dropped };
   });
   await Promise.allSettled(shares.map(({ prepared }) => prepared));

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
-import { readModelsOver } from '../../src/read-models/kysely.js';
-import type { Projection } from './projection.js';
-import { createSchemaBeside, replayInto, type Target } from './replay.js';
+import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
+import { type Projection, versionOf } from './projection.js';
+import { createSchemaBeside, applyLog, type Target } from './apply-log.js';
 import { TRY_LOCK, UNLOCK_ALL } from './statements.js';
 
 /** How long the switch waits for readers of the live tables before it backs off and retries. */
@@ -26,10 +26,10 @@ export const rebuild = async (
   const target = { projection, schema };
   const guard = await pool.connect();
   try {
-    const { rows } = await guard.query<{ locked: boolean }>({ ...TRY_LOCK, values: [schema] });
-    if (!rows[0]!.locked) throw new Error(`A rebuild of "${projection.name}" is already running`);
+    const [guarded] = await TRY_LOCK.run(guard, { lock: schema });
+    if (!guarded!.locked) throw new Error(`A rebuild of "${projection.name}" is already running`);
     await createSchemaBeside(pool, schema, projection);
-    let position = await replayInto(source, [target], { onProgress });
+    let position = await applyLog(source, [target], { onProgress });
     for (let attempt = 1; ; attempt += 1) {
       try {
         position = await switchOver(source, target, position);
@@ -37,13 +37,13 @@ export const rebuild = async (
       } catch (error) {
         if (!isTransient(error) || attempt === MAX_TRIES) throw error;
         // The live projector has advanced in the meantime; the next attempt finds little left to apply.
-        position = await replayInto(source, [target], { after: position });
+        position = await applyLog(source, [target], { after: position });
       }
     }
     await pool.query(`drop schema "${schema}" cascade`);
     onProgress?.(position);
   } finally {
-    await guard.query(UNLOCK_ALL).catch(() => {});
+    await UNLOCK_ALL.run(guard, {}).catch(() => {});
     guard.release();
   }
 };
@@ -69,9 +69,14 @@ const switchOver = async (
     if (position > upTo)
       throw Object.assign(new Error('The live projector is behind the rebuilt tables'), { code: '55P03' });
     // Committed before the switch, so that no reader can find the new tables without the last events.
-    await replayInto(source, [target], { after: position, upTo });
+    await applyLog(source, [target], { after: position, upTo });
     for (const table of projection.tables)
       await connection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
+    await live
+      .updateTable('checkpoints')
+      .set({ version: versionOf(projection) })
+      .where('projection', '=', projection.name)
+      .execute();
     await live.deleteFrom('parked_events').where('projection', '=', projection.name).execute();
     await connection.query(`insert into read.parked_events select * from "${schema}".parked_events`);
     await connection.query('commit');
@@ -81,5 +86,35 @@ const switchOver = async (
     throw error;
   } finally {
     connection.release();
+  }
+};
+
+/** Those of the projections whose rows were made by other rules than today's. */
+const findOutdated = async (pool: Pool, projections: readonly Projection[]): Promise<Projection[]> => {
+  const rows = await createReadModels(pool).selectFrom('checkpoints').select(['projection', 'version']).execute();
+  const versions = new Map(rows.map(({ projection, version }) => [projection, version]));
+  return projections.filter(
+    (projection) => (versions.get(projection.name) ?? versionOf(projection)) < versionOf(projection),
+  );
+};
+
+/**
+ * Rebuilds the rows of an earlier version, beside the live ones and while they are served. Never rejects: the old rows
+ * stay in use, and the next start tries again.
+ */
+export const rebuildOutdated = async (
+  source: { readonly pool: Pool; readonly log: EventLog },
+  projections: readonly Projection[],
+  { say, warn }: { readonly say: (line: string) => void; readonly warn: (line: string) => void },
+  stop: AbortSignal,
+): Promise<void> => {
+  try {
+    for (const projection of await findOutdated(source.pool, projections)) {
+      say(`Rebuilding the read model of "${projection.name}", whose rows are of an earlier version`);
+      await rebuild(source, projection, () => stop.throwIfAborted());
+      say(`Rebuilt the read model of "${projection.name}"`);
+    }
+  } catch (error) {
+    if (!stop.aborted) warn(`A read model was not rebuilt: ${error instanceof Error ? error.message : String(error)}`);
   }
 };

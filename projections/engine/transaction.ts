@@ -1,12 +1,8 @@
-import type { Transaction } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
-import { readModelsOver } from '../../src/read-models/kysely.js';
-import type { Tables } from '../../src/read-models/tables.js';
 
 /** A transaction of a projector: the rows and the checkpoint of one batch. */
 export interface ProjectorTransaction {
   readonly connection: PoolClient;
-  readonly tx: Transaction<Tables>;
 }
 
 /**
@@ -44,7 +40,7 @@ export const transact = async <Result>(
     await connection.query(
       `begin; set local statement_timeout = ${statementLimitMs}; set local search_path = "${schema}"; ${SETTINGS.join('; ')}`,
     );
-    const result = await work({ connection, tx: readModelsOver(connection) });
+    const result = await work({ connection });
     await connection.query('commit');
     return result;
   } catch (error) {

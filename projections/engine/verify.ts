@@ -4,7 +4,7 @@ import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import type { Tables } from '../../src/read-models/tables.js';
 import type { Projection } from './projection.js';
-import { createSchemaBeside, replayInto, type Target } from './replay.js';
+import { createSchemaBeside, applyLog, type Target } from './apply-log.js';
 import { COLUMNS_OF_TABLE } from './statements.js';
 
 /** A row that exists on one side only. */
@@ -14,7 +14,8 @@ export interface Difference {
   readonly row: object;
 }
 
-const MAX_SHOWN = 100;
+/** Differences listed of a table and side. */
+export const MAX_SHOWN = 100;
 
 interface Source {
   readonly pool: Pool;
@@ -37,7 +38,7 @@ export const verify = async (
     for (const { projection, schema } of targets) await createSchemaBeside(source.pool, schema, projection);
     const positions = await Promise.all(projections.map((projection) => livePosition(live, projection)));
     const least = positions.reduce((one, other) => (other < one ? other : one));
-    const reached = await replayInto(source, targets, { upTo: least, onProgress });
+    const reached = await applyLog(source, targets, { upTo: least, onProgress });
     const differences: Difference[] = [];
     for (const target of targets) differences.push(...(await compare(source, target, reached)));
     return differences;
@@ -61,7 +62,7 @@ const livePosition = async (
 const compare = async (source: Source, target: Target, reached: bigint): Promise<Difference[]> => {
   const { pool } = source;
   const { projection, schema } = target;
-  const after = await replayInto(source, [target], {
+  const after = await applyLog(source, [target], {
     after: reached,
     upTo: await livePosition(createReadModels(pool), projection),
   });
@@ -69,7 +70,7 @@ const compare = async (source: Source, target: Target, reached: bigint): Promise
   const live = readModelsOver(connection).withSchema('read');
   try {
     await connection.query('begin; set local lock_timeout = 30000; set local statement_timeout = 0');
-    await replayInto(source, [target], { after, upTo: await livePosition(live, projection, { lock: true }) });
+    await applyLog(source, [target], { after, upTo: await livePosition(live, projection, { lock: true }) });
     const differences: Difference[] = [];
     for (const table of projection.tables) {
       const columns = await columnsOf(connection, table);
@@ -78,8 +79,8 @@ const compare = async (source: Source, target: Target, reached: bigint): Promise
           text: `select ${columns} from ${one} except all select ${columns} from ${other} limit ${MAX_SHOWN}`,
           query_timeout: 0,
         };
-        const found = await connection.query<object>(comparison);
-        for (const row of found.rows) differences.push({ table, side, row });
+        const rows: object[] = (await connection.query(comparison)).rows;
+        for (const row of rows) differences.push({ table, side, row });
       };
       await look(`read."${table}"`, `"${schema}"."${table}"`, 'only in the read model');
       await look(`"${schema}"."${table}"`, `read."${table}"`, 'only in the rebuild');
@@ -93,9 +94,6 @@ const compare = async (source: Source, target: Target, reached: bigint): Promise
 
 /** A table's columns; those that cannot be compared directly as text. */
 const columnsOf = async (connection: PoolClient, table: string): Promise<string> => {
-  const { rows } = await connection.query<{ column_name: string; data_type: string }>({
-    ...COLUMNS_OF_TABLE,
-    values: [table],
-  });
-  return rows.map(({ column_name, data_type }) => `"${column_name}"${data_type === 'json' ? '::text' : ''}`).join(', ');
+  const columns = await COLUMNS_OF_TABLE.run(connection, { table });
+  return columns.map(({ name, type }) => `"${name}"${type === 'json' ? '::text' : ''}`).join(', ');
 };

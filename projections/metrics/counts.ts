@@ -1,9 +1,9 @@
 import type { QueryConfig } from 'pg';
 import { dayOf } from '../../src/events/instant.js';
-import { MEASURE } from '../../src/read-models/measure.js';
-import { columnArray, numberArray } from './array-text.js';
-import type { Fact } from './facts.js';
-import { type CountStatements, DAYS, TYPE_DAYS } from './statements.js';
+import { MEASURE } from '../../src/events/measure.js';
+import { columnArray, numberArray } from '../../src/postgres/array-text.js';
+import type { Fact } from '../../src/events/facts.js';
+import { DAYS, TYPE_DAYS } from './statements.js';
 
 interface Cell {
   readonly key: readonly (string | number)[];
@@ -11,10 +11,14 @@ interface Cell {
 }
 
 /** Count differences, netted by key, so that a busy day's row is touched once per batch. */
-class Differences {
+class Differences<Values> {
   private readonly cells = new Map<string, Cell>();
 
-  constructor(private readonly table: CountStatements) {}
+  constructor(
+    private readonly table: Readonly<Record<'add' | 'take', { query(values: Values): QueryConfig }>>,
+    /** The statements' parameters: the key's columns and the numbers. */
+    private readonly valuesOf: (key: readonly string[], n: string) => Values,
+  ) {}
 
   add(key: readonly (string | number)[], n: number): void {
     const text = key.join('\n');
@@ -27,21 +31,33 @@ class Differences {
   *statements(): Generator<QueryConfig> {
     const cells = [...this.cells].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, cell]) => cell);
     const more = cells.filter(({ n }) => n > 0);
-    if (more.length > 0) yield { ...this.table.add, values: valuesOf(more) };
+    if (more.length > 0) yield this.table.add.query(this.valuesFor(more));
     const fewer = cells.filter(({ n }) => n < 0);
-    if (fewer.length > 0) yield { ...this.table.take, values: valuesOf(fewer) };
+    if (fewer.length > 0) yield this.table.take.query(this.valuesFor(fewer));
+  }
+
+  private valuesFor(cells: readonly Cell[]): Values {
+    const key = cells[0]!.key.map((_, column) => columnArray(cells.map((cell) => cell.key[column]!)));
+    return this.valuesOf(key, numberArray(cells.map(({ n }) => Math.abs(n))));
   }
 }
 
-const valuesOf = (cells: readonly Cell[]): string[] => [
-  ...cells[0]!.key.map((_, column) => columnArray(cells.map(({ key }) => key[column]!))),
-  numberArray(cells.map(({ n }) => Math.abs(n))),
-];
-
 /** A batch's changes to all counts of facts. */
 export class CountDifferences {
-  private readonly days = new Differences(DAYS);
-  private readonly typeDays = new Differences(TYPE_DAYS);
+  private readonly days = new Differences(DAYS, ([organization, brand, measure, day], n) => ({
+    organization: organization!,
+    brand: brand!,
+    measure: measure!,
+    day: day!,
+    n,
+  }));
+  private readonly typeDays = new Differences(TYPE_DAYS, ([organization, brand, day, type], n) => ({
+    organization: organization!,
+    brand: brand!,
+    day: day!,
+    type: type!,
+    n,
+  }));
 
   add(facts: readonly Fact[], n: number): void {
     for (const [organization, brand, at, measure, type] of facts) {

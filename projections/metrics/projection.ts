@@ -1,12 +1,12 @@
 import type { PoolClient, QueryConfig } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
 import { isLater, recordOf, type RecordState } from '../../src/events/record.js';
-import { columnArray, nameArray, numberArray } from './array-text.js';
+import { nameArray, numberArray } from '../../src/postgres/array-text.js';
 import { CountDifferences } from './counts.js';
-import { type Fact, factsOf } from './facts.js';
+import { type Fact, factsOf, factsWithout } from '../../src/events/facts.js';
 import { DELETE_FACTS, ENTER_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './statements.js';
-import type { ProjectedEvent, Projection, Write } from '../engine/projection.js';
-import { chunksYielding } from '../../src/cooperative/yielder.js';
+import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
+import { chunksYielding } from '../../src/flow/yielder.js';
 
 const TYPES = [
   'ReportFiled',
@@ -34,10 +34,8 @@ const newestStates = async (events: readonly ProjectedEvent<MetricEvent>[]): Pro
   for await (const few of chunksYielding(events))
     for (const { id, event } of few) {
       const record = recordOf(event);
-      const key = `${record.organization}\n${record.kind}\n${record.id}`;
-      const known = newest.get(key);
-      if (known && !isLater({ version: record.version, eventId: id }, known)) continue;
-      newest.set(key, { ...record, eventId: id, facts: factsOf(event) });
+      const state = { ...record, eventId: id, facts: factsOf(event) };
+      lastWriterWins(newest, `${record.organization}\n${record.kind}\n${record.id}`, state);
     }
   return [...newest.values()].sort((a, b) =>
     a.organization === b.organization ? 0 : a.organization < b.organization ? -1 : 1,
@@ -52,8 +50,16 @@ class FactColumns {
     return this.columns[0].length;
   }
 
-  get values(): string[] {
-    return this.columns.map(columnArray);
+  get values() {
+    const [organizations, brands, instants, measures, types, records] = this.columns;
+    return {
+      organization: nameArray(organizations),
+      brand: nameArray(brands),
+      at: numberArray(instants),
+      measure: numberArray(measures),
+      type: nameArray(types),
+      record: nameArray(records),
+    };
   }
 
   add(facts: readonly Fact[], record: string): void {
@@ -69,34 +75,21 @@ class FactColumns {
   }
 }
 
-/** Facts that are not among the others. */
-const without = (facts: readonly Fact[], others: readonly Fact[]): readonly Fact[] => {
-  if (facts.length === 0 || others.length === 0) return facts;
-  const known = new Set(others.map(String));
-  return facts.filter((fact) => !known.has(String(fact)));
-};
-
-interface KnownState {
-  readonly version: number;
-  readonly eventId: string;
-  readonly counts: readonly Fact[];
-}
-
-const rowsOf = (states: readonly NewState[]): unknown[] => [
-  nameArray(states.map(({ organization }) => organization)),
-  nameArray(states.map(({ kind }) => kind)),
-  nameArray(states.map(({ id }) => id)),
-  numberArray(states.map(({ version }) => version)),
-  nameArray(states.map(({ eventId }) => eventId)),
-  states.map(({ facts }) => JSON.stringify(facts)),
-];
+const recordsOf = (states: readonly NewState[]) => ({
+  organization: nameArray(states.map(({ organization }) => organization)),
+  kind: nameArray(states.map(({ kind }) => kind)),
+  id: nameArray(states.map(({ id }) => id)),
+  version: numberArray(states.map(({ version }) => version)),
+  eventId: nameArray(states.map(({ eventId }) => eventId)),
+  facts: states.map(({ facts }) => JSON.stringify(facts)),
+});
 
 /** Prepares a batch as if all its records were new, which most are; `write` corrects the others. */
 const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<Write> => {
   const states = await newestStates(events);
   const differences = new CountDifferences();
   for await (const few of chunksYielding(states)) for (const { facts } of few) differences.add(facts, 1);
-  const records = rowsOf(states);
+  const records = recordsOf(states);
   return ({ connection }) => write(states, records, differences, connection);
 };
 
@@ -106,11 +99,11 @@ const prepare = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<
  */
 const write = async (
   states: readonly NewState[],
-  records: unknown[],
+  records: ReturnType<typeof recordsOf>,
   differences: CountDifferences,
   connection: PoolClient,
 ): Promise<void> => {
-  const { rows } = await connection.query<KnownState & { ordinal: number }>({ ...ENTER_RECORDS, values: records });
+  const rows = await ENTER_RECORDS.run(connection, records);
   const known = new Map(rows.map((row) => [states[row.ordinal - 1]!, row]));
   const newer: NewState[] = [];
   const gone = new FactColumns();
@@ -120,15 +113,15 @@ const write = async (
     if (!before) come.add(state.facts, state.id);
     else if (isLater(state, before)) {
       newer.push(state);
-      gone.add(without(before.counts, state.facts), state.id);
-      come.add(without(state.facts, before.counts), state.id);
-      differences.add(before.counts, -1);
+      gone.add(factsWithout(before.facts, state.facts), state.id);
+      come.add(factsWithout(state.facts, before.facts), state.id);
+      differences.add(before.facts, -1);
     } else differences.add(state.facts, -1);
   }
   await sendEach(connection, function* () {
-    if (newer.length > 0) yield { ...UPDATE_RECORDS, values: rowsOf(newer) };
-    if (gone.length > 0) yield { ...DELETE_FACTS, values: gone.values };
-    if (come.length > 0) yield { ...INSERT_FACTS, values: come.values };
+    if (newer.length > 0) yield UPDATE_RECORDS.query(recordsOf(newer));
+    if (gone.length > 0) yield DELETE_FACTS.query(gone.values);
+    if (come.length > 0) yield INSERT_FACTS.query(come.values);
     yield* differences.statements();
   });
 };
@@ -148,6 +141,5 @@ export const metrics = {
   name: 'metrics',
   tables: ['records', 'facts', 'days', 'type_days'],
   types: TYPES,
-  write: async (events, transaction) => (await prepare(events))(transaction),
   prepare,
 } satisfies Projection<MetricEvent>;

@@ -3,7 +3,7 @@ import { Invalid } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { newEvent } from '../event-log/new-event.js';
 import { requireValid } from '../event-log/require-valid.js';
-import type { ApiKeyIssued, Scope } from '../events/api-keys.js';
+import type { ApiKeyIssued, Scope } from '../events/types/api-keys.js';
 import { API_KEYS_STREAM } from '../events/streams.js';
 import { createKey } from './key-format.js';
 import { digestOf } from './key-ring.js';

@@ -1,4 +1,4 @@
-import type { ApiKeyIssued, ApiKeyRevoked } from '../events/api-keys.js';
+import type { ApiKeyIssued, ApiKeyRevoked } from '../events/types/api-keys.js';
 import { parseEvent } from '../events/event.js';
 import { API_KEYS_STREAM } from '../events/streams.js';
 import type { EventLog } from '../event-log/event-log.js';

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Unavailable } from '../errors.js';
-import type { ApiKeyIssued } from '../events/api-keys.js';
+import type { ApiKeyIssued } from '../events/types/api-keys.js';
 import { EventLog } from '../event-log/event-log.js';
 import type { Caller } from '../http/access/caller.js';
 import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
 import { Readiness } from '../http/ops/readiness.js';
-import { Backoff, pause } from '../retry.js';
+import { Backoff, pause } from '../flow/retry.js';
 import { isWellFormed } from './key-format.js';
 import { readKeyEvents } from './key-events.js';
 import { KeyUses } from './key-uses.js';
@@ -100,6 +100,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
       try {
         await this.refresh();
         backoff.reset();
+        if (wait !== POLL_MS) this.logger.log('API keys can be read again');
         wait = POLL_MS;
       } catch (error) {
         if (wait === POLL_MS) this.logger.warn(`API keys cannot be read: ${(error as Error).message}; retrying`);

@@ -1,5 +1,5 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
-import { DelayedFlush } from '../delayed-flush.js';
+import { DelayedFlush } from '../flow/delayed-flush.js';
 import { WatchPool } from '../read-models/pools.js';
 import { noteKeyUses } from '../read-models/key-uses.js';
 

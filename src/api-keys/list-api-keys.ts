@@ -1,5 +1,5 @@
 import type { EventLog } from '../event-log/event-log.js';
-import type { Scope } from '../events/api-keys.js';
+import type { Scope } from '../events/types/api-keys.js';
 import { readKeyEvents } from './key-events.js';
 
 /** A key's metadata; only the holder has the key itself. */

@@ -1,7 +1,7 @@
 import { Conflict, NotFound } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { newEvent } from '../event-log/new-event.js';
-import type { ApiKeyRevoked } from '../events/api-keys.js';
+import type { ApiKeyRevoked } from '../events/types/api-keys.js';
 import { API_KEYS_STREAM } from '../events/streams.js';
 import { listApiKeys } from './list-api-keys.js';
 

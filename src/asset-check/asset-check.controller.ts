@@ -1,8 +1,11 @@
-import { Body, Controller, HttpCode, Post } from '@nestjs/common';
+import { Body, Controller, Header, HttpCode, Post } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
+import { TimeSlices } from '../flow/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
+import { BULK } from '../http/byte-limits.js';
 import {
   AssetCheckAnswer,
   AssetCheckRequest,
@@ -11,23 +14,29 @@ import {
   BulkAssetCheckRequest,
 } from './asset-check.dto.js';
 import { CheckAsset } from './check-asset.js';
-import { CheckAssets } from './check-assets.js';
+import { bulkJson, CheckAssets } from './check-assets.js';
 import { GetAssetHistory } from './get-asset-history.js';
 
-/** Bytes; room for 1,000 contents of 4,096 characters each. */
-const MAX_BULK = 5 * 1_024 * 1_024;
-/** Leaves room for unknown fields. */
-const BULK_BOUNDS = { depth: 32, values: 4_096 };
+/** Each holds its results, a megabyte or two, until they are written. It may wait for lookups meanwhile. */
+const BULK_CHECKS: TurnLimits = { name: 'bulk checks', running: 8, waiting: 64, patience: 5_000, rest: 0 };
 
 @ApiTags('Asset check')
 @Controller('v2/asset')
 export class AssetCheckController {
-  constructor(private readonly queries: QueryBus) {}
+  private readonly bulkChecks = new OrganizationTurns(BULK_CHECKS);
+
+  constructor(
+    private readonly queries: QueryBus,
+    private readonly slices: TimeSlices,
+  ) {}
 
   @Post('check')
   @HttpCode(200)
   @Access({ scope: 'read' })
-  @ApiOperation({ summary: 'Check one asset: blocked, allowed or unknown, which source says so, and why' })
+  @ApiOperation({
+    summary: 'Check one asset: blocked, allowed or unknown, which source says so, and why',
+    description: 'A link, a domain, an address, a profile, an e-mail address. UNKNOWN never means safe.',
+  })
   @ApiOkResponse({ type: AssetCheckAnswer, description: 'What the sources say; any status is a 200.' })
   checkAsset(@Body() { content }: AssetCheckRequest): Promise<AssetCheckAnswer> {
     return this.queries.execute(new CheckAsset(content));
@@ -35,14 +44,21 @@ export class AssetCheckController {
 
   @Post('check/bulk')
   @HttpCode(200)
-  @Access({ scope: 'read', bodyLimit: MAX_BULK, json: BULK_BOUNDS })
-  @ApiOperation({ summary: 'Check up to 1,000 assets at once' })
+  @Access({ scope: 'read', ...BULK })
+  @ApiOperation({
+    summary: 'Check up to 1,000 assets at once',
+    description: 'As many single checks, answered in the order of the contents.',
+  })
+  @Header('content-type', 'application/json; charset=utf-8')
   @ApiOkResponse({ type: BulkAssetCheckAnswer, description: 'One answer for each content, in order.' })
-  checkAssets(
+  async checkAssets(
     @Body() { contents }: BulkAssetCheckRequest,
     @Organization() organization: string,
-  ): Promise<BulkAssetCheckAnswer> {
-    return this.queries.execute(new CheckAssets(contents, organization));
+  ): Promise<string> {
+    return this.bulkChecks.runInTurn(organization, undefined, async () => {
+      const answer = await this.queries.execute(new CheckAssets(contents, organization));
+      return this.slices.run(organization, bulkJson(answer));
+    });
   }
 
   @Post('history')

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
-import { ASSET_STATUSES, type AssetStatus } from '../events/asset-statuses.js';
-import { IsContent } from './content.js';
+import { ASSET_STATUSES, type AssetStatus } from '../events/types/asset-statuses.js';
+import { IsContent } from './is-content.js';
 import { type Code, CODES, type Mode, MODES, type Reason, REASONS } from './opinion.js';
 
 const MAX_CONTENTS = 1_000;
@@ -59,7 +59,10 @@ export class SourceAnswerDto {
 export class UnderstoodAsset {
   /** @example "URL" */
   type!: string;
-  /** @example "polkadot-dot.info" */
+  /**
+   * In a bulk check at most 120 characters, then an ellipsis.
+   * @example "polkadot-dot.info"
+   */
   content!: string;
 }
 

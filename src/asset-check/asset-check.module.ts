@@ -7,9 +7,9 @@ import { AssetCheckController } from './asset-check.controller.js';
 import { CheckAssetHandler } from './check-asset.js';
 import { CheckAssetsHandler } from './check-assets.js';
 import { GetAssetHistoryHandler } from './get-asset-history.js';
-import { StatusEntries } from './status-entries.js';
-import { SourceRefresh } from './source-watch.js';
-import { SOURCES, type SourcesSettings } from './sources-file.js';
+import { StatusEntries } from './own/status-entries.js';
+import { SourceRefresh } from './sources/source-refresh.js';
+import { SOURCES, type SourcesSettings } from './sources/sources-file.js';
 
 @Module({
   imports: [EventLogModule, ReadModelsModule, OpsModule],

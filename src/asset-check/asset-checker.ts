@@ -5,7 +5,7 @@ import { describe, describeCode } from './message.js';
 import type { Code } from './opinion.js';
 import { MAX_AT_ONCE } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
-import { querySources, type Source } from './sources.js';
+import { querySources, type Source } from './sources/sources.js';
 import { decide, type SourceOpinion } from './verdict.js';
 
 /** The longest a batch waits for lookups, unless a single check may wait longer. ms */
@@ -56,9 +56,9 @@ export class AssetChecker {
       if (read.code !== undefined) return this.refusal(read.code, content, asset);
       const { reading } = read;
       const question = { content: content.trim(), reading, deadline, hashes: this.hashes };
-      const voices = querySources(this.sources, question, (source, error) => this.onFailure(source, error));
-      if (!(voices instanceof Promise)) return this.answer(content, reading, voices);
-      return voices
+      const opinions = querySources(this.sources, question, (source, error) => this.onFailure(source, error));
+      if (!(opinions instanceof Promise)) return this.answer(content, reading, opinions);
+      return opinions
         .then((all) => this.answer(content, reading, all))
         .catch((error: unknown) => this.failed(error, content, asset));
     } catch (error) {
@@ -83,20 +83,20 @@ export class AssetChecker {
     };
   }
 
-  private answer(content: string, reading: ParsedContent, voices: readonly SourceOpinion[]): AssetCheckAnswer {
-    const verdict = decide(voices);
+  private answer(content: string, reading: ParsedContent, opinions: readonly SourceOpinion[]): AssetCheckAnswer {
+    const verdict = decide(opinions);
     return {
       status: verdict.status,
       source: verdict.source,
       reason: verdict.reason,
-      sources: voices.map(({ source, mode, opinion: { status, reason, match } }) => ({
+      sources: opinions.map(({ source, mode, opinion: { status, reason, match } }) => ({
         source,
         status,
         mode,
         reason,
         match,
       })),
-      message: describe(content.trim(), reading, verdict, voices, this.sources),
+      message: describe(content.trim(), reading, verdict, opinions, this.sources),
       asset: { type: reading.type, content: reading.name },
     };
   }

@@ -1,7 +1,7 @@
 import type { ParsedContent } from '../assets/parse-content.js';
 import { dayOf, formatDay } from '../events/instant.js';
 import type { Code, Opinion } from './opinion.js';
-import type { Source } from './sources.js';
+import type { Source } from './sources/sources.js';
 import type { Verdict, SourceOpinion } from './verdict.js';
 
 const MAX_NAME_LENGTH = 120;
@@ -16,15 +16,15 @@ export const describeCode = (code: Code, content: string | undefined): string =>
   return `The check of ${name === 'This' ? 'this' : name} itself failed, so there is no verdict.`;
 };
 
-/** Never cuts through a surrogate pair. */
-const cut = (text: string): string => {
+/** At most 120 characters and an ellipsis. Never cuts through a surrogate pair. */
+export const cut = (text: string): string => {
+  if (text.length <= MAX_NAME_LENGTH) return text;
   const end = MAX_NAME_LENGTH - (/[\ud800-\udbff]/.test(text[MAX_NAME_LENGTH - 1]!) ? 1 : 0);
   return `${text.slice(0, end)}…`;
 };
 /** Characters that are invisible or change how text is displayed; the sender of the content may want either. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-const quoted = (name: string): string =>
-  `"${(name.length > MAX_NAME_LENGTH ? cut(name) : name).replace(UNSEEN, '\ufffd')}"`;
+const quoted = (name: string): string => `"${cut(name).replace(UNSEEN, '\ufffd')}"`;
 
 /**
  * One sentence for a person: who lists the asset, since when, and where to appeal, if known.
@@ -34,13 +34,13 @@ export const describe = (
   content: string,
   reading: ParsedContent,
   verdict: Verdict,
-  voices: readonly SourceOpinion[],
+  opinions: readonly SourceOpinion[],
   sources: readonly Source[],
 ): string => {
   const name = quoted(content);
-  if (verdict.status === 'UNKNOWN') return `${unknown(name, verdict, voices)}${failures(voices)}.`;
-  const index = voices.findIndex(({ source }) => source === verdict.source);
-  const { opinion, isOwn } = voices[index]!;
+  if (verdict.status === 'UNKNOWN') return `${unknown(name, verdict, opinions)}${failures(opinions)}.`;
+  const index = opinions.findIndex(({ source }) => source === verdict.source);
+  const { opinion, isOwn } = opinions[index]!;
   const isBlocked = verdict.status === 'BLOCKED';
   const since = opinion.since === undefined ? '' : ` since ${formatDay(dayOf(opinion.since))}`;
   const appeal = sources[index]?.appeal;
@@ -69,9 +69,9 @@ const aboveOf = ({ type, host = '' }: ParsedContent, place = 0): string => {
   return type === 'EMAIL' && place === host.length ? 'the domain it is at' : 'the domain above it';
 };
 
-const unknown = (name: string, { reason }: Verdict, voices: readonly SourceOpinion[]): string => {
+const unknown = (name: string, { reason }: Verdict, opinions: readonly SourceOpinion[]): string => {
   if (reason === 'hosting-domain') {
-    const match = voices.find(({ opinion }) => opinion.reason === 'hosting-domain')?.opinion.match;
+    const match = opinions.find(({ opinion }) => opinion.reason === 'hosting-domain')?.opinion.match;
     const where = match === undefined ? 'The domain above it' : quoted(match);
     return `${where} is listed, but anybody can publish there, so nothing is known about ${name} itself`;
   }
@@ -79,9 +79,9 @@ const unknown = (name: string, { reason }: Verdict, voices: readonly SourceOpini
   return `No source lists ${name}, so it is neither known good nor known bad`;
 };
 
-const failures = (voices: readonly SourceOpinion[]): string => {
+const failures = (opinions: readonly SourceOpinion[]): string => {
   const named = (reason: string): string =>
-    voices
+    opinions
       .filter(({ opinion }) => opinion.reason === reason)
       .map(({ source }) => source)
       .join(', ');

@@ -1,4 +1,4 @@
-import type { AssetStatus } from '../events/asset-statuses.js';
+import type { AssetStatus } from '../events/types/asset-statuses.js';
 
 /** Why a source, or the whole check, says what it says; documented in the API reference. */
 export const REASONS = [

@@ -1,4 +1,4 @@
-import type { AssetStatus } from '../events/asset-statuses.js';
+import type { AssetStatus } from '../events/types/asset-statuses.js';
 import { isInherited, type Mode, type Opinion, type Reason } from './opinion.js';
 
 /** What a source says, and how much it counts. */
@@ -35,33 +35,33 @@ const rankOf = ({ isOwn, opinion }: SourceOpinion, blockedPlace: number): number
   return inherited ? 5 : 3;
 };
 
-const nearestBlocked = (voices: readonly SourceOpinion[]): number => {
+const nearestBlocked = (opinions: readonly SourceOpinion[]): number => {
   let nearest = -1;
-  for (const { isOwn, mode, opinion } of voices)
+  for (const { isOwn, mode, opinion } of opinions)
     if (!isOwn && mode === 'ENABLED' && opinion.status === 'BLOCKED' && isInherited(opinion))
       nearest = Math.max(nearest, opinion.place ?? -1);
   return nearest;
 };
 
-/** @param voices every configured source in configured order, which breaks ties */
-export const decide = (voices: readonly SourceOpinion[]): Verdict => {
-  const blockedPlace = nearestBlocked(voices);
+/** @param opinions every configured source in configured order, which breaks ties */
+export const decide = (opinions: readonly SourceOpinion[]): Verdict => {
+  const blockedPlace = nearestBlocked(opinions);
   let decider: SourceOpinion | undefined;
   let lowest = NONE;
   let enabled = 0;
   let unsupported = 0;
   let hosted = false;
   let own = '';
-  for (const voice of voices) {
-    if (voice.isOwn) own = voice.source;
-    if (voice.mode === 'DISABLED') continue;
+  for (const candidate of opinions) {
+    if (candidate.isOwn) own = candidate.source;
+    if (candidate.mode === 'DISABLED') continue;
     enabled += 1;
-    if (voice.opinion.reason === 'unsupported-type') unsupported += 1;
-    if (voice.opinion.reason === 'hosting-domain') hosted = true;
-    const rank = rankOf(voice, blockedPlace);
+    if (candidate.opinion.reason === 'unsupported-type') unsupported += 1;
+    if (candidate.opinion.reason === 'hosting-domain') hosted = true;
+    const rank = rankOf(candidate, blockedPlace);
     if (rank < lowest) {
       lowest = rank;
-      decider = voice;
+      decider = candidate;
     }
   }
   if (decider !== undefined) {

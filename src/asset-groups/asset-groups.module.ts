@@ -2,28 +2,29 @@ import { Module } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { OpsModule } from '../http/ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
-import { AssetGroupsController } from './asset-groups.controller.js';
-import { ChangeMembershipHandler } from './change-membership.js';
-import { CommandQueue } from './command-queue.js';
-import { CreateAssetGroupHandler } from './create-asset-group.js';
-import { DeleteAssetGroupHandler } from './delete-asset-group.js';
-import { EventQuota } from './event-quota.js';
-import { GetAssetGroupHandler, GroupFinder } from './get-asset-group.js';
-import { GroupAssetsController } from './group-assets.controller.js';
-import { ListAssetGroupsHandler } from './list-asset-groups.js';
-import { ListGroupAssetsHandler } from './list-group-assets.js';
-import { MembershipQueue } from './membership-queue.js';
-import { ModelCatchUp } from './model-catch-up.js';
-import { RenameAssetGroupHandler } from './rename-asset-group.js';
+import { AssetGroupsController } from './groups/asset-groups.controller.js';
+import { ChangeMembershipHandler } from './members/change-membership.js';
+import { GroupCommands } from './groups/group-commands.js';
+import { CreateAssetGroupHandler } from './groups/create-asset-group.js';
+import { DeleteAssetGroupHandler } from './groups/delete-asset-group.js';
+import { QuotasModule } from '../quotas/quotas.module.js';
+import { GetAssetGroupHandler, GroupFinder } from './groups/get-asset-group.js';
+import { GroupAssetsController } from './members/group-assets.controller.js';
+import { GroupSlices } from './groups/group-slice.js';
+import { ListAssetGroupsHandler } from './groups/list-asset-groups.js';
+import { ListGroupAssetsHandler } from './members/list-group-assets.js';
+import { MembershipQueue } from './members/membership-queue.js';
+import { ModelCatchUp } from './members/model-catch-up.js';
+import { RenameAssetGroupHandler } from './groups/rename-asset-group.js';
 
 @Module({
-  imports: [EventLogModule, ReadModelsModule, OpsModule],
+  imports: [EventLogModule, ReadModelsModule, OpsModule, QuotasModule],
   controllers: [AssetGroupsController, GroupAssetsController],
   providers: [
-    CommandQueue,
+    GroupCommands,
     GroupFinder,
+    GroupSlices,
     ModelCatchUp,
-    EventQuota,
     MembershipQueue,
     CreateAssetGroupHandler,
     RenameAssetGroupHandler,

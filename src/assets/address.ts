@@ -19,20 +19,16 @@ const TON_RAW = /^(-1|0):([0-9a-f]{64})$/i;
 const BASE32_56 = /^G[A-Z2-7]{55}$/;
 const BASE32_58 = /^[A-Z2-7]{58}$/;
 
-/** `ethereum:0x…@1?value=1`, `bitcoin:bc1…`, and CAIP-10 such as `eip155:1:0x…`: the account alone. */
-const PREFIXED =
-  /^(?:(?:ethereum|bitcoin|litecoin|dogecoin|solana|tron|polkadot|substrate|ripple|xrp|stellar|cardano|tezos):(?:pay-)?|(?:eip155|bip122|solana|tron|polkadot|cosmos|stellar|tezos|xrpl):[A-Za-z0-9_-]{1,64}:)([^@?]+)(?:[@?].*)?$/i;
-
-/** EIP-3770: the chain's short name before the account, as wallets copy it (`eth:0x…`, `arb1:0x…`). */
-const ON_CHAIN = /^[a-z][a-z0-9-]{0,31}:(0x[0-9a-f]{40})$/i;
 /** Bitcoin Cash and eCash; the former may omit the name of the chain. */
 const CASH = /^(?:(bitcoincash|ecash):)?([qp][02-9ac-hj-np-z]{41})$/i;
 const CASH_ALPHABET = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const CASH_GENERATORS = [0x98f2bc8e61n, 0x79b76d99e2n, 0xf33e5fb3c4n, 0xae2eabe2a8n, 0x1e4f43e470n];
 
-/** @returns undefined if the text is not valid in any encoding (length, alphabet, checksum) */
-export const readAddress = (text: string): Address | undefined => {
-  const bare = text.includes(':') ? ((PREFIXED.exec(text) ?? ON_CHAIN.exec(text))?.[1] ?? text) : text;
+/**
+ * @param bare without a chain before it; `account.ts` reads longer forms
+ * @returns undefined if the text is not valid in any encoding (length, alphabet, checksum)
+ */
+export const readAddress = (bare: string): Address | undefined => {
   if (EVM.test(bare)) return { encoding: 'evm', key: bare.toLowerCase() };
   if (HEX_32.test(bare)) return { encoding: 'hex', key: bare.toLowerCase() };
   return readTon(bare) ?? readBech32(bare) ?? readCash(bare) ?? readBase58(bare) ?? readBase32(bare);

@@ -1,3 +1,5 @@
+import { simplestAddress } from './ip-address.js';
+
 /** A parsed web address: a host, and what follows it. */
 export interface Location {
   /** Lower-case, punycode, without a final dot; an IPv6 address in brackets. */
@@ -40,8 +42,15 @@ export const unwrap = (text: string): string => {
   return /[\t\n\r]/.test(inner) ? inner.replace(/[\t\n\r]+/g, '') : inner;
 };
 
+/** Blanks beyond ASCII, which come from copying. */
+const WIDE_BLANKS: ReadonlySet<number> = new Set(
+  Array.from('\u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff', (blank) => blank.charCodeAt(0)).concat(
+    Array.from({ length: 11 }, (_, index) => 0x2000 + index),
+  ),
+);
+
 /** Whether a character at either end is ignored by the URL parser or came from copying. */
-export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
+export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && WIDE_BLANKS.has(code));
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
 export const refang = (text: string): string => {
@@ -100,7 +109,11 @@ export const parseLocation = (text: string): Location | undefined => {
   const rest = end === -1 ? '' : address.slice(end);
   if (web === null && /[\s<>"]/.test(authority)) return undefined;
   // Everything before the last @ is a user.
-  const host = hostOf(authority.slice(authority.lastIndexOf('@') + 1), web !== null);
+  const at = authority.lastIndexOf('@');
+  const server = authority.slice(at + 1);
+  // What stands after an @ in links without slashes is a number of their own: `wc:TOPIC@2`, `ethereum:NAME.eth@1`.
+  if (!found && at !== -1 && /^\d+$/.test(server)) return undefined;
+  const host = hostOf(server, web !== null);
   if (host === undefined) return undefined;
   return { host, isName: !host.startsWith('[') && !/\.\d+$/.test(host), scheme, rest };
 };
@@ -136,7 +149,7 @@ const hostOf = (authority: string, isWeb: boolean): string | undefined => {
     host = rawPunycode(authority);
     if (host === undefined) return undefined;
   }
-  if (host.startsWith('[')) return withoutMapping(host);
+  if (host.startsWith('[')) return simplestHost(host);
   if (host.endsWith('.') && host.length > 1) host = host.slice(0, -1);
   return isWeb || (host.length <= MAX_NAME_LENGTH && BARE_LABELS.test(host)) ? host : undefined;
 };
@@ -146,14 +159,10 @@ const bracketed = (authority: string): string => {
   return BARE_IPV6.test(address) ? `[${address}]` : address;
 };
 
-const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
-
-/** An IPv4-mapped IPv6 address leads to the same machine as the IPv4 address. */
-const withoutMapping = (host: string): string => {
-  const [, high, low] = MAPPED.exec(host) ?? [];
-  if (high === undefined || low === undefined) return host;
-  const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
-  return `${first >> 8}.${first & 0xff}.${second >> 8}.${second & 0xff}`;
+/** An IPv6 address that leads to an IPv4 address is that address; another one stays in brackets. */
+const simplestHost = (host: string): string => {
+  const address = simplestAddress(host) ?? host;
+  return address.includes(':') ? host : address;
 };
 
 /** @returns undefined if the escapes are broken or not UTF-8, which the URL parser rejects too */

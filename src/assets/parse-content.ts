@@ -1,9 +1,12 @@
-import { readAddress } from './address.js';
+import { type Account, readAccount } from './account.js';
 import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
+import { readCopied } from './copied-text.js';
 import { isInternalHost } from './internal-host.js';
-import { readCid, readIpfs } from './ipfs.js';
-import { isBlank, locateMeant, parsePlainLocation, type Location, pathOf, refang, unwrap } from './location.js';
-import { hostsProfiles, isPost, profileHost, profileName, readProfileLink } from './profile.js';
+import { gatewayCid, isNativeIpfs, readIpfs } from './ipfs.js';
+import { locateLink, locateWeb, withoutCarrier } from './link.js';
+import { isBlank, type Location, parsePlainLocation, pathOf, refang, unwrap } from './location.js';
+import { profileName, readReddit } from './profiles/bare-name.js';
+import { hostsProfiles, type Profile, profileHost, publishes, readProfileLink } from './profiles/profile.js';
 import { carriesMailboxes, hostsUserPages } from './publishing-hosts.js';
 
 /** Content parsed as an asset. */
@@ -21,8 +24,10 @@ export interface ParsedContent {
   readonly isDnsName: boolean;
   /** Whether the asset is on the host rather than the host itself, so that the host's listing is inherited. */
   readonly isAtHost: boolean;
-  /** The account's key from `readAddress`. */
+  /** The account's key from `readAccount`. */
   readonly account?: string;
+  /** The key of another account that a payment involves, of which only a block matters. */
+  readonly involved?: string;
 }
 
 /** Content that is recognised but not checked. */
@@ -47,19 +52,6 @@ const HANDLE = /^@[A-Za-z0-9_]{1,15}$/;
 const TELEGRAM_HANDLE = /^@[A-Za-z][A-Za-z0-9_]{15,31}$/;
 const BLUESKY_HANDLE = /^@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i;
 
-/** App links and their web equivalents. */
-const APP_LINKS: readonly [RegExp, string][] = [
-  [/^tg:(?:\/\/)?resolve\?/i, 'https://t.me/resolve?'],
-  [/^tg:(?:\/\/)?join\?invite=/i, 'https://t.me/+'],
-  [/^(?:twitter|x):\/\/user\?screen_name=/i, 'https://x.com/'],
-  [/^whatsapp:\/\/send\/?\?/i, 'https://api.whatsapp.com/send?'],
-];
-
-const webLink = (text: string): string => {
-  for (const [pattern, link] of APP_LINKS) if (pattern.test(text)) return text.replace(pattern, link);
-  return text;
-};
-
 /**
  * Parses content: a URL, a host, an IP address, a wallet address, a profile link or handle, an e-mail address or IPFS
  * content, however it is written. Takes time proportional to its length.
@@ -68,43 +60,47 @@ export const parseContent = (content: string): Content => {
   const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : parsePlainLocation(content);
   if (plain !== undefined)
     return isInternalHost(plain.host, true) ? internal(plain.host) : { reading: locationReading(plain) };
-  const sent = unwrap(content);
-  const text = refang(sent);
-  if (text === '') return PARSE_ERROR;
-  if (INTERNAL_SCHEME.test(text)) return internal(text);
+  const sent = withoutCarrier(unwrap(content));
+  const meant = refang(sent);
+  if (INTERNAL_SCHEME.test(meant)) return internal(meant);
   // Nothing else begins like this, whatever follows.
-  const web = WEB.test(text) ? locateMeant(sent, text) : undefined;
-  if (web !== undefined) return locationContent(web);
-  if (!/[.@]/.test(text) || /^[a-z0-9-]+:/i.test(text)) {
-    const address = readAddress(text);
-    if (address) return { reading: accountReading(address.key) };
+  const web = locateWeb(sent, meant);
+  return (web ? locationContent(web) : readCopied(sent, readText)) ?? PARSE_ERROR;
+};
+
+const readText = (sent: string): Content | undefined => {
+  const text = refang(sent);
+  if (text === '') return undefined;
+  if (INTERNAL_SCHEME.test(text)) return internal(text);
+  if (!/[.@]/.test(text) || /^[a-z0-9+-]+:/i.test(text)) {
+    const account = readAccount(text);
+    if (account) return { reading: accountReading(account) };
   }
-  if (text.startsWith('@')) return handle(text);
   const email = text.includes('@') ? readEmail(text) : undefined;
   if (email !== undefined) return { reading: emailReading(email) };
-  if (/^ipfs:/i.test(text) || !/[.:]/.test(text)) {
+  if (text.startsWith('@')) return handle(text);
+  if (isNativeIpfs(text) || !/[.:]/.test(text)) {
     const cid = readIpfs(text);
     if (cid !== undefined) return { reading: plainReading('IPFS', cid) };
   }
-  const link = webLink(sent);
-  const location = link === sent ? locateMeant(sent, text) : locateMeant(link);
-  return location === undefined ? PARSE_ERROR : locationContent(location);
+  const reddit = readReddit(text);
+  if (reddit !== undefined) return { reading: plainReading('REDDIT', reddit) };
+  const location = locateWeb(sent, text) ?? locateLink(sent, text);
+  return location && locationContent(location);
 };
 
-const WEB = /^https?:/i;
-
-const locationContent = (location: Location): Content => {
+const locationContent = (location: Location): Content | undefined => {
   const { host, isName, scheme } = location;
   if (isInternalHost(host, isName)) return internal(host);
-  if (isName && !host.includes('.')) return scheme === '' ? PARSE_ERROR : internal(host);
+  if (isName && !host.includes('.')) return scheme === '' ? undefined : internal(host);
   return { reading: locationReading(location) };
 };
 
-const handle = (text: string): Content => {
+const handle = (text: string): Content | undefined => {
   if (HANDLE.test(text)) return { reading: plainReading('TWITTER', profileName('TWITTER', text)) };
   if (TELEGRAM_HANDLE.test(text)) return { reading: plainReading('TELEGRAM', profileName('TELEGRAM', text)) };
   if (BLUESKY_HANDLE.test(text)) return { reading: plainReading('BLUESKY', profileName('BLUESKY', text)) };
-  return PARSE_ERROR;
+  return undefined;
 };
 
 /** An asset without a host. */
@@ -119,15 +115,16 @@ const plainReading = (type: string, name: string): ParsedContent => ({
   account: undefined,
 });
 
-const accountReading = (account: string): ParsedContent => ({
+const accountReading = ({ key, involved }: Account): ParsedContent => ({
   type: 'ADDRESS',
-  name: account,
-  keys: [addressKey(account)],
+  name: key,
+  keys: [addressKey(key)],
   host: undefined,
   isSharedHost: false,
   isDnsName: false,
   isAtHost: false,
-  account,
+  account: key,
+  involved: involved?.key,
 });
 
 const emailReading = (email: string): ParsedContent => {
@@ -154,31 +151,32 @@ const hostReading = (
   keys: readonly string[],
 ): ParsedContent => ({ type, name, keys, host, isSharedHost, isDnsName, isAtHost: false, account: undefined });
 
-/** A gateway's host name beginning with a CID. */
-const IPFS_HOST = /^([a-z0-9]{46,63})\.ipfs\./;
-
-const locationReading = ({ host, isName, rest }: Location): ParsedContent => {
+const locationReading = (location: Location): ParsedContent => {
+  const { host, isName, rest } = location;
   const url = urlKey(host);
-  const owner = isName ? profileHost(host) : undefined;
-  if (owner !== undefined)
-    return hostReading(host, true, false, owner.type, owner.name, [url, `${owner.type}:${owner.name}`]);
-  const ipfsHost = isName ? IPFS_HOST.exec(host)?.[1] : undefined;
-  const cid = ipfsHost === undefined ? undefined : readCid(ipfsHost);
-  if (rest === '' || rest === '/')
-    return hostReading(host, isName, false, 'URL', host, cid === undefined ? [url] : [url, `IPFS:${cid}`]);
   const path = pathOf(rest);
   const page = pageKey(host, path);
+  const owner = isName ? profileHost(host) : undefined;
+  if (owner !== undefined) return ownHostReading(host, page, owner);
+  const cid = gatewayCid(location, path);
   const profile = isName ? readProfileLink(host, path, rest) : undefined;
-  if (profile !== undefined && !isPost(profile, path)) {
+  if (profile !== undefined && !profile.isPost) {
     const { type, name } = profile;
     return hostReading(host, isName, true, type, name, [page, `${type}:${name}`]);
   }
-  const inPath = cid ?? (/^\/ipfs\//i.test(path) ? readIpfs(path) : undefined);
   if (page !== url && (hostsUserPages(host) || hostsProfiles(host))) {
-    if (inPath !== undefined) return hostReading(host, isName, true, 'IPFS', inPath, [page, `IPFS:${inPath}`]);
+    if (cid !== undefined) return hostReading(host, isName, true, 'IPFS', cid, [page, `IPFS:${cid}`]);
     return hostReading(host, isName, true, 'PAGE', page.slice('PAGE:'.length), [page]);
   }
   const keys = page === url ? [url] : [page, url];
-  if (inPath !== undefined) keys.splice(-1, 0, `IPFS:${inPath}`);
+  if (cid !== undefined) keys.splice(page === url ? 1 : -1, 0, `IPFS:${cid}`);
   return hostReading(host, isName, false, 'URL', host, keys);
+};
+
+/** A profile with a host of its own, or a post there. */
+const ownHostReading = (host: string, page: string, { type, name }: Profile): ParsedContent => {
+  const url = urlKey(host);
+  return page !== url && publishes(type)
+    ? hostReading(host, true, false, 'PAGE', page.slice('PAGE:'.length), [page, url])
+    : hostReading(host, true, false, type, name, [url, `${type}:${name}`]);
 };

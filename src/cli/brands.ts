@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { addBrand, type NamedBrand, removeBrand } from '../brands/change-brand.js';
 import { listBrands } from '../brands/list-brands.js';
-import { prints, type Result, table } from './output.js';
-import { withDatabase, withLog } from './session.js';
+import { prints, type Result, table } from './runtime/output.js';
+import { withDatabase, withLog } from './runtime/session.js';
 
 const add = ({ organization, brand, name }: NamedBrand): Promise<Result> =>
   withLog(async ({ log }) => {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { changeFeatureFlag } from '../brands/change-feature-flag.js';
 import { listFeatureFlags } from '../brands/list-feature-flags.js';
-import { prints, type Result, table } from './output.js';
-import { withDatabase, withLog } from './session.js';
+import { prints, type Result, table } from './runtime/output.js';
+import { withDatabase, withLog } from './runtime/session.js';
 
 interface FlagOptions {
   readonly organization: string;

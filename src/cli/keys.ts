@@ -3,13 +3,13 @@ import { issueApiKey } from '../api-keys/issue-api-key.js';
 import { type ApiKey, listApiKeys } from '../api-keys/list-api-keys.js';
 import { revokeApiKey } from '../api-keys/revoke-api-key.js';
 import { Invalid, NotFound } from '../errors.js';
-import { type Scope, SCOPES } from '../events/api-keys.js';
+import { type Scope, SCOPES } from '../events/types/api-keys.js';
 import { formatInstant, parseInstant } from '../events/instant.js';
 import { readKeyUses } from '../read-models/key-uses.js';
-import { say } from '../terminal.js';
-import { operatorName } from './operator-name.js';
-import { prints, type Result, table } from './output.js';
-import { type Session, withLog } from './session.js';
+import { say } from '../runtime/terminal.js';
+import { operatorName } from './runtime/operator-name.js';
+import { prints, type Result, table } from './runtime/output.js';
+import { type Session, withLog } from './runtime/session.js';
 
 interface IssueOptions {
   readonly organization?: string;

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { ConfigError, readConfig } from '../config.js';
+import { ConfigError, readConfig } from '../runtime/config.js';
 import { Invalid, Unavailable } from '../errors.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { createEventStoreDbLog } from '../event-log/eventstoredb/log.js';
 import { copyLog } from '../event-log/copy-log.js';
-import { prints, type Result } from './output.js';
-import { Progress } from './progress.js';
-import { readSecret } from './secret.js';
-import { withLog } from './session.js';
+import { prints, type Result } from './runtime/output.js';
+import { Progress } from './runtime/progress.js';
+import { readSecret } from './runtime/secret.js';
+import { withLog } from './runtime/session.js';
 
 /** The address is parsed like the setting, but errors should name the option. */
 const asOption = (error: unknown): unknown => {

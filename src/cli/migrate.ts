@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { prints } from './output.js';
-import { withLog } from './session.js';
+import { prints } from './runtime/output.js';
+import { withLog } from './runtime/session.js';
 
 export const addMigrate = (program: Command): void => {
   prints(

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import { readConfig } from '../config.js';
+import { readConfig } from '../runtime/config.js';
 import { Invalid } from '../errors.js';
-import { SLUG } from '../events/fields.js';
+import { SLUG } from '../events/declaring/fields.js';
 import { dayOf, formatDay } from '../events/instant.js';
-import { readIngestUsage } from '../read-models/ingest-usage.js';
-import { prints, type Result, table } from './output.js';
-import { withDatabase } from './session.js';
+import { readIngestUsage } from '../quotas/usage.js';
+import { say } from '../runtime/terminal.js';
+import { prints, type Result, table } from './runtime/output.js';
+import { withDatabase } from './runtime/session.js';
 
 interface UsageOptions {
   readonly organization?: string;
@@ -19,6 +20,7 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
     const day = dayOf(Date.now());
     const used = await readIngestUsage(pool, day, organization);
     const quota = { events: ingestEventsPerDay || null, bytes: ingestBytesPerDay || null };
+    say('All processes of the API share these quotas; every other limit is counted by each process for itself');
     return {
       lines: table([
         ['organization', 'day', 'events', 'of', 'bytes', 'of'],
@@ -41,7 +43,10 @@ export const addOrganizations = (program: Command): void => {
   prints(
     organizations
       .command('usage')
-      .description('what each has sent today (UTC), as of the last second, and its quota')
+      .description(
+        'what each has sent today (UTC), as of the last second, and its quota: the one limit that all processes of the ' +
+          'API share',
+      )
       .option('--organization <slug>', 'only this one'),
     usage,
   );

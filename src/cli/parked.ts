@@ -3,9 +3,9 @@ import { dropParked, listParked, retryParked } from '../../projections/engine/pa
 import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid, NotFound } from '../errors.js';
 import { formatInstant } from '../events/instant.js';
-import { prints, type Result, withTextPositions } from './output.js';
+import { prints, type Result, withTextPositions } from './runtime/output.js';
 import { withProjections } from './projections.js';
-import type { Session } from './session.js';
+import type { Session } from './runtime/session.js';
 
 type Parked = Awaited<ReturnType<typeof listParked>>;
 
@@ -16,15 +16,30 @@ const parkedEvents = async ({ pool }: Session, id?: string): Promise<Parked> => 
   return events;
 };
 
+/** Without the columns that only serve senders. */
+const toJson = ({ event_id, position, revision, parked_at, recorded_at, ...event }: Parked[number]): object => ({
+  eventId: event_id,
+  projection: event.projection,
+  ...withTextPositions({ position, revision }),
+  stream: event.stream,
+  type: event.type,
+  data: event.data,
+  metadata: event.metadata,
+  reason: event.reason,
+  attempts: event.attempts,
+  recordedAt: recorded_at === null ? null : formatInstant(recorded_at),
+  parkedAt: formatInstant(parked_at),
+});
+
 const list = (): Promise<Result> =>
   withProjections(async (session) => {
     const events = await parkedEvents(session);
     const lines = events.map(
       (event) =>
         `${event.event_id} ${event.projection} ${event.type} in ${event.stream} since ${formatInstant(event.parked_at)}, ` +
-        `tried ${event.attempts} times: ${event.reason}`,
+        `tried ${event.attempts === 1 ? 'once' : `${event.attempts} times`}: ${event.reason}`,
     );
-    return { lines, json: events.map(withTextPositions) };
+    return { lines: lines.length > 0 ? lines : ['Nothing is parked'], json: events.map(toJson) };
   });
 
 const retry = (id: string | undefined): Promise<Result> =>

@@ -3,19 +3,18 @@ import { readCheckpoints } from '../../projections/engine/checkpoints.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { projectionStatus } from '../../projections/engine/status.js';
-import { verify } from '../../projections/engine/verify.js';
+import { type Difference, MAX_SHOWN, verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid } from '../errors.js';
-import { say } from '../terminal.js';
-import { prints, type Result, withTextPositions } from './output.js';
-import { type Session, withLog } from './session.js';
+import { say } from '../runtime/terminal.js';
+import { prints, type Result, withTextPositions } from './runtime/output.js';
+import { type Session, withLog } from './runtime/session.js';
 
 /** Runs work on the projections without a statement timeout. Rejects tables filled from another log. */
 export const withProjections = (work: (session: Session) => Promise<Result>): Promise<Result> =>
   withLog(
     async (session) => {
-      const names = PROJECTIONS.map(({ name }) => name);
-      await readCheckpoints(session.pool, session.log, names);
+      await readCheckpoints(session.pool, session.log, PROJECTIONS);
       return work(session);
     },
     { takesItsTime: true },
@@ -60,15 +59,27 @@ const rebuildAll = async (name: string | undefined): Promise<Result> => {
   });
 };
 
+/** The number by table and side, then the rows, then the total; each number is a lower bound if not all are listed. */
+const describeDifferences = (differences: readonly Difference[]): string[] => {
+  const counts = new Map<string, number>();
+  for (const { table, side } of differences)
+    counts.set(`${table}: ${side}`, (counts.get(`${table}: ${side}`) ?? 0) + 1);
+  const isCut = [...counts.values()].includes(MAX_SHOWN);
+  return [
+    ...[...counts].map(
+      ([what, count]) => `${what}: ${count === MAX_SHOWN ? `${count} or more` : count} ${count === 1 ? 'row' : 'rows'}`,
+    ),
+    ...differences.map(({ table, side, row }) => `${table}: ${side}: ${JSON.stringify(row)}`),
+    `${differences.length} differences${isCut ? ' or more' : ''}`,
+  ];
+};
+
 const verifyAll = async (name: string | undefined): Promise<Result> => {
   const projections = chosen(name);
   return withProjections(async (session) => {
     const differences = await verify(session, projections, progress('verify', await session.log.head()));
     return {
-      lines: [
-        ...differences.map(({ table, side, row }) => `${table}: ${side}: ${JSON.stringify(row)}`),
-        `${differences.length} differences`,
-      ],
+      lines: describeDifferences(differences),
       json: {
         differences: differences.map((difference) => ({ ...difference, row: withTextPositions(difference.row) })),
       },

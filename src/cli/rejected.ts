@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { formatDay, formatInstant } from '../events/instant.js';
 import { clearRejectedEvents, listRejectedEvents } from '../read-models/rejected-events.js';
-import { prints, type Result, table } from './output.js';
-import { withDatabase } from './session.js';
+import { prints, type Result, table } from './runtime/output.js';
+import { withDatabase } from './runtime/session.js';
 
 const list = (): Promise<Result> =>
   withDatabase(async (pool) => {
@@ -13,11 +13,12 @@ const list = (): Promise<Result> =>
     }));
     return {
       lines: table([
-        ['day', 'key', 'reason', 'count', 'lastAt', 'id', 'type', 'issue'],
-        ...rejected.map(({ day, keyId, reason, count, lastAt, sample }) => [
+        ['day', 'key', 'reason', 'type', 'count', 'lastAt', 'id', 'sent type', 'issue'],
+        ...rejected.map(({ day, keyId, reason, type, count, lastAt, sample }) => [
           day,
           keyId,
           reason,
+          type,
           String(count),
           lastAt,
           sample.id ?? '-',
@@ -37,6 +38,6 @@ const clear = (): Promise<Result> =>
 
 export const addRejected = (program: Command): void => {
   const rejected = program.command('rejected').description('events rejected by the endpoint: list, clear');
-  prints(rejected.command('list').description('a count and a sample per day, key and reason'), list);
+  prints(rejected.command('list').description('a count and a sample per day, key, reason and type'), list);
   prints(rejected.command('clear').description('delete them'), clear);
 };

@@ -1,20 +1,20 @@
-import { open } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { issueApiKey } from '../api-keys/issue-api-key.js';
 import { revokeApiKey } from '../api-keys/revoke-api-key.js';
-import { readConfig } from '../config.js';
+import { readConfig } from '../runtime/config.js';
 import { answeredOf, type IngestionEndpoint, replay, type Replayed, ReplayStopped } from '../replay/send-events.js';
 import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
-import { say } from '../terminal.js';
+import { say } from '../runtime/terminal.js';
 import { EventLines } from '../replay/event-lines.js';
-import { operatorName } from './operator-name.js';
-import { onFirstSignal } from './interruption.js';
-import { prints, type Result } from './output.js';
-import { count, Progress } from './progress.js';
-import { oneToken, readSecret } from './secret.js';
-import { type Session, withLog } from './session.js';
-import { pause } from '../retry.js';
+import { requireReadable } from '../replay/readable-files.js';
+import { operatorName } from './runtime/operator-name.js';
+import { onFirstSignal } from './runtime/interruption.js';
+import { prints, type Result } from './runtime/output.js';
+import { count, Progress } from './runtime/progress.js';
+import { oneToken, readSecret } from './runtime/secret.js';
+import { type Session, withLog } from './runtime/session.js';
+import { pause } from '../flow/retry.js';
 
 interface ReplayOptions {
   readonly url?: string;
@@ -80,21 +80,6 @@ const resultOf = ({ accepted, duplicates, rejected }: Replayed): Result => ({
   failed: rejected.length > 0,
 });
 
-/** Checked before a key is issued or anything is sent: a mistyped name must not end a long replay half way. */
-const refuseUnreadable = async (files: readonly string[]): Promise<void> => {
-  for (const file of files) {
-    if (file === '-') continue;
-    try {
-      const handle = await open(file);
-      const isFolder = (await handle.stat()).isDirectory();
-      await handle.close();
-      if (isFolder) throw new Error('it is a folder');
-    } catch (error) {
-      throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error });
-    }
-  }
-};
-
 /** @returns undefined if none is given */
 const readKey = async (files: readonly string[], { key, keyFile }: ReplayOptions): Promise<string | undefined> => {
   if (key !== undefined)
@@ -124,7 +109,7 @@ const replayFiles = async (files: string[], options: ReplayOptions): Promise<Res
     throw new Invalid('--url needs a key of that service with the scope ingest: set TP_KEY or use --key-file');
   const { host, port } = readConfig();
   const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  await refuseUnreadable(files);
+  await requireReadable(files);
   const stop = new AbortController();
   const stopListening = onFirstSignal(() => stop.abort());
   const send = (given: string): Promise<Replayed> =>

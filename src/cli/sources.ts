@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { type ListStatus, readSourcesStatus } from '../asset-check/sources-status.js';
-import { readConfig } from '../config.js';
+import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources-status.js';
+import { readConfig } from '../runtime/config.js';
 import { formatInstant } from '../events/instant.js';
-import { prints, type Result, table } from './output.js';
+import { prints, type Result, table } from './runtime/output.js';
 
 const trouble = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): string => {
   if (mode === 'DISABLED') return 'disabled';

@@ -1,23 +1,26 @@
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readSourcesFile } from '../asset-check/sources-file.js';
-import { type Config, environmentOf } from '../config.js';
+import { readSourcesFile } from '../asset-check/sources/sources-file.js';
+import { type Config, ConfigError, environmentOf, EXIT_CONFIG } from '../runtime/config.js';
 import { type Database, openDatabase } from '../postgres/embedded/embedded-postgres.js';
-import { say } from '../terminal.js';
-import { Child } from './child.js';
-import { SIGNALS } from './interruption.js';
+import { type Tell, tellAs } from '../runtime/log-line.js';
+import { masterKeyFile, openMasterKeys } from '../webhooks/master-keys.js';
+import { Child } from './runtime/child.js';
+import { SIGNALS } from './runtime/interruption.js';
 
 /** Together with the database's own limits, less than 10 s. */
 const API_STOPS_WITHIN_MS = 4_500;
 const PROJECTOR_STOPS_WITHIN_MS = 2_000;
+/** While the API stops. */
+const DELIVERIES_STOP_WITHIN_MS = 4_500;
 /** How long the database may take after a second signal. */
 const AT_ONCE_MS = 500;
 
 /**
- * Node accepts these only at its start, so everything that starts an API passes them: this file, the README, the
- * Dockerfile, the compose file. MB of half the young generation: Node 24 would use more without being faster; with half
- * as much, routes that query the database lose a tenth of their speed. On EventStoreDB an append makes some 50 KB of garbage
- * in the client, and ingestion is a sixth faster with as much as Node uses by itself.
+ * Node accepts these only at its start, so everything that starts an API passes them: this file, the Dockerfile and
+ * `docs/operations.md`. MB of half the young generation: Node 24 would use more without being faster;
+ * with half as much, routes that query the database lose a tenth of their speed. On EventStoreDB an append makes some
+ * 50 KB of garbage in the client, and ingestion is a sixth faster with as much as Node uses by itself: no flag.
  */
 export const apiFlags = (eventStoreUrl: string | undefined): readonly string[] =>
   eventStoreUrl === undefined ? ['--max-semi-space-size=16'] : [];
@@ -27,7 +30,7 @@ const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, i
 const portOf = <T>(url: string | undefined, otherwise: T): number | T =>
   url === undefined ? otherwise : Number(new URL(url).port || 80);
 
-/** The whole service on this machine: the API, the projector and, unless one is set, the database. */
+/** The whole service on this machine: the API, the projector, the deliveries and, unless one is set, the database. */
 export class Service {
   #database: Promise<Database> | undefined;
   #stopped: Promise<void> | undefined;
@@ -36,10 +39,11 @@ export class Service {
   #databaseUrl: string | undefined;
   readonly #api: Child;
   readonly #projector: Child;
+  readonly #deliveries: Child;
 
   constructor(
     private readonly config: Config,
-    private readonly log: (line: string) => void,
+    private readonly log: Tell,
   ) {
     this.#api = new Child(
       'API',
@@ -48,6 +52,7 @@ export class Service {
       log,
     );
     this.#projector = new Child('projector', [built('projections/main.js')], () => this.#environment(), log);
+    this.#deliveries = new Child('delivery process', [built('src/deliver.js')], () => this.#environment(), log);
   }
 
   /**
@@ -60,14 +65,17 @@ export class Service {
     this.#database = openDatabase(this.config, this.log);
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
-    const [{ url, opsUrl }] = await Promise.all([this.#api.start(), this.#projector.start()]);
+    openMasterKeys(this.config);
+    // One after the other: the first prepares the tables or says what prevents it, and what listens is also counted.
+    await this.#projector.start();
+    const [{ url, opsUrl }] = await Promise.all([this.#api.start(), this.#deliveries.start()]);
     if (url === undefined) throw new Error('The API did not report its address');
     this.#url = url;
     this.#opsUrl = opsUrl;
     return { url, databaseUrl };
   }
 
-  /** Stops the API, then the projector, then the database. Within 10 s. */
+  /** Stops the API and the deliveries, then the projector, then the database. Within 10 s. */
   stop(): Promise<void> {
     return (this.#stopped ??= this.#stopGracefully());
   }
@@ -76,12 +84,13 @@ export class Service {
   async kill(): Promise<void> {
     this.#api.kill();
     this.#projector.kill();
+    this.#deliveries.kill();
     const database = await this.#database?.catch(() => undefined);
     await Promise.race([database?.release(), sleep(AT_ONCE_MS)]);
   }
 
   async #stopGracefully(): Promise<void> {
-    await this.#api.stop(API_STOPS_WITHIN_MS);
+    await Promise.all([this.#api.stop(API_STOPS_WITHIN_MS), this.#deliveries.stop(DELIVERIES_STOP_WITHIN_MS)]);
     await this.#projector.stop(PROJECTOR_STOPS_WITHIN_MS);
     const database = await this.#database?.catch(() => undefined);
     await database?.release();
@@ -93,6 +102,7 @@ export class Service {
       // A restarted API reuses the port that its clients know, even if it was chosen freely at first.
       port: portOf(this.#url, this.config.port),
       opsPort: portOf(this.#opsUrl, this.config.opsPort),
+      webhookMasterKeyFile: masterKeyFile(this.config),
     });
   }
 }
@@ -101,7 +111,7 @@ export class Service {
  * Stops the service on the first signal, and kills it on the second.
  * @returns the exit code, after a graceful stop; the second signal ends this process
  */
-export const stopOnSignals = (service: Service, log: (line: string) => void): Promise<number> =>
+export const stopOnSignals = (service: Pick<Service, 'stop' | 'kill'>, log: Tell): Promise<number> =>
   new Promise((resolve) => {
     let signalled = false;
     const onSignal = (signal: NodeJS.Signals): void => {
@@ -111,11 +121,11 @@ export const stopOnSignals = (service: Service, log: (line: string) => void): Pr
         return;
       }
       signalled = true;
-      log(`${signal}: stopping the API, the projector and the database`);
+      log(`${signal}: stopping the API, the projector, the deliveries and the database`);
       service.stop().then(
         () => resolve(0),
         (error: Error) => {
-          log(error.message);
+          log(error.message, 'error');
           resolve(1);
         },
       );
@@ -128,14 +138,15 @@ export const stopOnSignals = (service: Service, log: (line: string) => void): Pr
  * @returns the exit code
  */
 export const start = async (config: Config): Promise<number> => {
-  const service = new Service(config, say);
-  const stopped = stopOnSignals(service, say);
+  const tell = tellAs('start', config.logFormat);
+  const service = new Service(config, tell);
+  const stopped = stopOnSignals(service, tell);
   const failed = service.start().then(
     () => new Promise<never>(() => {}),
     async (error: Error) => {
-      say(error.message);
+      tell(error.message, 'error');
       await service.stop();
-      return 1;
+      return error instanceof ConfigError ? EXIT_CONFIG : 1;
     },
   );
   return Promise.race([stopped, failed]);

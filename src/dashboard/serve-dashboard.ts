@@ -6,18 +6,16 @@ import type { FastifyInstance } from 'fastify';
 import { NotFound } from '../errors.js';
 import { ROUTE_NOT_FOUND, sendError } from '../http/errors/error-response.js';
 import { type KeptAnswer, keepAnswer, onceMade, sendKept } from '../http/reference/kept-answer.js';
+import { pageHeaders } from '../http/reference/page-headers.js';
 
 const FOLDER = join(import.meta.dirname, 'page');
 const PAGE = 'index.html';
 
 /** Own files only, no text becomes markup, no framing, no form submission. */
-const HEADERS = {
-  'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+const HEADERS = pageHeaders(
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-};
+);
 /** Versioned files never change, so reopening the page is one request. */
 const UNCHANGING = 'public, max-age=31536000, immutable';
 
@@ -33,6 +31,9 @@ const keepFile = async (path: string): Promise<KeptAnswer> => keepAnswer(TYPES[e
 /** Chart.js's browser build, next to the file that its package exports. */
 const chartJs = (): string => join(dirname(createRequire(import.meta.url).resolve('chart.js')), 'chart.umd.min.js');
 
+/** Shared with the reference. */
+const THEME = join(import.meta.dirname, '../http/reference/page/theme.css');
+
 interface Dashboard {
   readonly page: KeptAnswer;
   /** A hash of the files, part of their URLs. */
@@ -43,7 +44,11 @@ interface Dashboard {
 /** Links are relative, so that the page also works under a proxy's path. */
 const readDashboard = async (): Promise<Dashboard> => {
   const names = (await readdir(FOLDER)).filter((name) => name !== PAGE).sort();
-  const paths = [['chart.js', chartJs()] as const, ...names.map((name) => [name, join(FOLDER, name)] as const)];
+  const paths = [
+    ['chart.js', chartJs()] as const,
+    ['theme.css', THEME] as const,
+    ...names.map((name) => [name, join(FOLDER, name)] as const),
+  ];
   const files = new Map(await Promise.all(paths.map(async ([name, path]) => [name, await keepFile(path)] as const)));
   const version = createHash('sha256')
     .update([...files.values()].map(({ tag }) => tag).join())

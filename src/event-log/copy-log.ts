@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Conflict, Invalid, Unavailable } from '../errors.js';
 import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from './event-log.js';
-import { pause } from '../retry.js';
+import { pause } from '../flow/retry.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 
 /** Events in flight, and events sent again when a copy is resumed. */
@@ -101,7 +101,7 @@ const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promi
       if (error instanceof WrongExpectedRevision) {
         if (!isInTurn) continue;
         throw new Conflict(
-          `Stream ${error.stream} of the target is at ${error.actual}, where the source's event after ${error.expected} should go: the target has events that did not come from this log. Copy into an empty one.`,
+          `Stream ${error.stream} of the target is at ${error.actual}, but the source's next event follows ${error.expected}: the target has events that did not come from this log. Copy into an empty one.`,
         );
       }
       if (!(error instanceof Unavailable)) throw error;

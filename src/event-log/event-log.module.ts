@@ -1,5 +1,5 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
-import { Config } from '../config.js';
+import { Config } from '../runtime/config.js';
 import { EventLog } from './event-log.js';
 import { openEventLog } from './open-event-log.js';
 

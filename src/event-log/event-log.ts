@@ -28,6 +28,15 @@ export interface RecordedEvent {
   readonly recordedAt: number;
 }
 
+/** Where an event is to be looked for. */
+export interface EventPlace {
+  readonly stream: string;
+  readonly id: string;
+}
+
+/** What a log says of an event that it has. */
+export type FoundEvent = Pick<RecordedEvent, 'position' | 'metadata' | 'recordedAt'>;
+
 /** What a stream must look like for an append to happen. */
 export type ExpectedRevision =
   /** The stream's last revision is this one. */
@@ -89,7 +98,7 @@ export abstract class EventLog {
   /**
    * Appends all of the events to one stream, or none. Durable once answered. The same ids again, all of them, give the
    * first answer again, marked as duplicate, whatever the expectation.
-   * @throws WrongExpectedRevision where the stream is elsewhere and the events are not all stored already
+   * @throws WrongExpectedRevision if the stream is at another revision and not all events are stored already
    */
   abstract append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended>;
 
@@ -99,8 +108,18 @@ export abstract class EventLog {
    */
   abstract appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]>;
 
-  /** A stream's events from this revision on, at most `limit`; none where the stream does not exist. */
+  /** A stream's events from this revision on, at most `limit`; none if the stream does not exist. */
   abstract readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]>;
+
+  /**
+   * Looks for events by their ids. In PostgreSQL that is one statement, whatever their number. EventStoreDB has no index
+   * of ids: there only the last 100 events of each stream are searched.
+   * @returns one answer per place, in order; undefined for an event that was not found
+   */
+  abstract find(places: readonly EventPlace[]): Promise<(FoundEvent | undefined)[]>;
+
+  /** The event at exactly this position; undefined where this service has none there. */
+  abstract eventAt(position: bigint): Promise<RecordedEvent | undefined>;
 
   /** The whole log after this position, at most `limit` events; fewer means the end was reached. */
   abstract readAll(after: bigint, limit: number): Promise<RecordedEvent[]>;

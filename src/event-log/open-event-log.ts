@@ -1,4 +1,4 @@
-import { Config } from '../config.js';
+import { Config } from '../runtime/config.js';
 import { createPool } from '../postgres/pool.js';
 import type { EventLog } from './event-log.js';
 import { createPostgresLog } from './postgres/log.js';
@@ -6,7 +6,7 @@ import { createPostgresLog } from './postgres/log.js';
 /** The log that the settings name, opened: ready to append and read. */
 export const openEventLog = async (config: Config): Promise<EventLog> => {
   if (config.eventStoreUrl !== undefined) {
-    // Loaded where it is used: its client takes a third of a second and tens of megabytes.
+    // Loaded only if used: its client takes a third of a second and tens of megabytes.
     const { createEventStoreDbLog } = await import('./eventstoredb/log.js');
     return createEventStoreDbLog(config.eventStoreUrl);
   }
@@ -15,7 +15,7 @@ export const openEventLog = async (config: Config): Promise<EventLog> => {
     createPool(
       config.databaseUrl!,
       () => {
-        // An idle connection broke. The next statement takes a new one, and says so where that fails too.
+        // An idle connection broke. The next statement opens a new one, and reports it if that fails too.
       },
       { max },
     ),

@@ -1,10 +1,10 @@
 import { ID_PATTERN, MAX_ID_LENGTH } from './event-id.js';
-import type { UpstreamDeclaration } from './declaration.js';
+import type { UpstreamDeclaration } from './declaring/declaration.js';
 import { UPSTREAM, type UpstreamEvent } from './event.js';
-import { instant, type JsonSchema } from './fields.js';
-import { JSON_MEDIA_TYPE, MAX_MEDIA_TYPE_LENGTH } from './json-media-type.js';
-import { dataSchema, DIALECT, schemaPath } from './json-schema.js';
-import { URI_REFERENCE } from './uri-reference.js';
+import { instant, type JsonSchema } from './declaring/fields.js';
+import { JSON_MEDIA_TYPE, MAX_MEDIA_TYPE_LENGTH } from './declaring/json-media-type.js';
+import { dataSchema, DIALECT, schemaPath, SHARED_SCHEMAS } from './declaring/json-schema.js';
+import { URI_REFERENCE } from './declaring/uri-reference.js';
 
 const ID: JsonSchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
 
@@ -53,6 +53,7 @@ const refTo = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${nam
 
 /** Components for AsyncAPI and OpenAPI: `ReportFiled` is the data, `ReportFiledEvent` the CloudEvent around it. */
 export const eventSchemas = (): Record<string, JsonSchema> => ({
+  ...SHARED_SCHEMAS,
   EventAttributes: attributes,
   ...Object.fromEntries(
     UPSTREAM.flatMap((declaration) => {
@@ -63,7 +64,7 @@ export const eventSchemas = (): Record<string, JsonSchema> => ({
         properties: { type: { type: 'string', const: type }, data: refTo(type) },
       };
       return [
-        [type, dataSchema(declaration)],
+        [type, dataSchema(declaration, refTo)],
         [`${type}Event`, { description, allOf: [refTo('EventAttributes'), own] }],
       ];
     }),
@@ -115,6 +116,28 @@ const documentOf = (name: string, schema: JsonSchema): JsonSchema => ({
   ...schema,
 });
 
+/**
+ * The whole event in its JSON form.
+ * @param refTo how the document refers to the schema of a type's data
+ */
+const cloudEvent = (refTo: (type: string) => JsonSchema): JsonSchema => ({
+  title: 'CloudEvent',
+  description: 'An event as accepted by `POST /v2/events`, alone or in a batch.',
+  ...attributes,
+  required: [...(attributes['required'] as string[]), 'type', 'data'],
+  properties: {
+    ...(attributes['properties'] as object),
+    type: { type: 'string', enum: UPSTREAM.map(({ type }) => type), description: 'What happened.' },
+    data: { type: 'object', description: "As in the schema of the event's type." },
+  },
+  // Not oneOf: this way a validator reports errors for the intended type only.
+  allOf: UPSTREAM.map(({ type }) => ({
+    if: { properties: { type: { const: type } } },
+    // oxlint-disable-next-line no-thenable -- a keyword of JSON Schema
+    then: { properties: { data: refTo(type) } },
+  })),
+});
+
 /** Every schema by name, as a separate document. `CloudEvent` is the whole event, the others are data. */
 export const schemaDocuments = (): ReadonlyMap<string, JsonSchema> =>
   new Map([
@@ -124,22 +147,21 @@ export const schemaDocuments = (): ReadonlyMap<string, JsonSchema> =>
     ]),
     [
       'CloudEvent',
-      documentOf('CloudEvent', {
-        title: 'CloudEvent',
-        description: 'An event as accepted by `POST /v2/events`, alone or in a batch.',
-        ...attributes,
-        required: [...(attributes['required'] as string[]), 'type', 'data'],
-        properties: {
-          ...(attributes['properties'] as object),
-          type: { type: 'string', enum: UPSTREAM.map(({ type }) => type), description: 'What happened.' },
-          data: { type: 'object', description: "As in the schema of the event's type." },
-        },
-        // Not oneOf: this way a validator reports errors for the intended type only.
-        allOf: UPSTREAM.map(({ type }) => ({
-          if: { properties: { type: { const: type } } },
-          // oxlint-disable-next-line no-thenable -- a keyword of JSON Schema
-          then: { properties: { data: { $ref: schemaPath(type) } } },
-        })),
-      }),
+      documentOf(
+        'CloudEvent',
+        cloudEvent((type) => ({ $ref: schemaPath(type) })),
+      ),
     ],
   ]);
+
+const within = (name: string): JsonSchema => ({ $ref: `#/$defs/${name}` });
+
+/** The whole event and all that it refers to in one document, for validators that load no other. */
+export const bundledSchema = (): JsonSchema => ({
+  $schema: DIALECT,
+  ...cloudEvent(within),
+  $defs: {
+    ...SHARED_SCHEMAS,
+    ...Object.fromEntries(UPSTREAM.map((declaration) => [declaration.type, dataSchema(declaration, within)])),
+  },
+});

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isLongerThan } from './text.js';
+import { isLongerThan } from './declaring/text.js';
 
 /** RFC 9562: the namespace of URLs, 6ba7b811-9dad-11d1-80b4-00c04fd430c8. */
 const URL_NAMESPACE = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');

@@ -1,4 +1,4 @@
-import { apiKeyIssued, apiKeyRevoked } from './api-keys.js';
+import { apiKeyIssued, apiKeyRevoked } from './types/api-keys.js';
 import {
   assetGroupCreated,
   assetGroupDeleted,
@@ -6,16 +6,25 @@ import {
   assetGroupRefused,
   assetGroupRenamed,
   assetUngrouped,
-} from './asset-groups.js';
-import { assetStatusChangeDeleted, assetStatusChanged } from './asset-statuses.js';
-import { brandRegistered, brandRemoved, featureFlagChanged } from './brands.js';
-import type { Declaration, Declared, UpstreamDeclaration } from './declaration.js';
+} from './types/asset-groups.js';
+import { assetStatusChangeDeleted, assetStatusChanged } from './types/asset-statuses.js';
+import { brandRegistered, brandRemoved, featureFlagChanged } from './types/brands.js';
+import type { Declaration, Declared, UpstreamDeclaration } from './declaring/declaration.js';
 import { formatInstant } from './instant.js';
-import { logOpened, parkedEventDropped } from './operations.js';
-import { Reading } from './reading.js';
-import { reportDeleted, reportFiled } from './reports.js';
-import { takedownDeleted, takedownFiled, takedownStatusChanged } from './takedowns.js';
-import { threatDeleted, threatStatusChanged } from './threats.js';
+import { logOpened, parkedEventDropped } from './types/operations.js';
+import { Reading } from './declaring/reading.js';
+import { reportDeleted, reportFiled } from './types/reports.js';
+import { takedownDeleted, takedownFiled, takedownStatusChanged } from './types/takedowns.js';
+import { threatDeleted, threatStatusChanged } from './types/threats.js';
+import {
+  webhookChanged,
+  webhookCreated,
+  webhookDeleted,
+  webhookDisabled,
+  webhookEnabled,
+  webhookReplayed,
+  webhookSecretRotated,
+} from './types/webhooks.js';
 
 /** Events reported by upstream; each carries the record's full state. Undocumented ones do not compile. */
 export const UPSTREAM = [
@@ -41,6 +50,13 @@ const OWN = [
   assetGroupRenamed,
   assetGroupDeleted,
   assetGroupRefused,
+  webhookCreated,
+  webhookChanged,
+  webhookDisabled,
+  webhookEnabled,
+  webhookSecretRotated,
+  webhookReplayed,
+  webhookDeleted,
   apiKeyIssued,
   apiKeyRevoked,
   parkedEventDropped,
@@ -71,8 +87,8 @@ export type Parsed<Event extends DomainEvent = DomainEvent> =
 
 /**
  * Parses an event's data, for the ingestion endpoint and every projection alike.
- * @param latest if given, instants after it and before 1970 are rejected; the endpoint passes the clock plus 24 hours,
- *   projections nothing
+ * @param latest if given, instants after it and before 1970 are rejected; the endpoint passes the latest instant that
+ *   the key may send, projections nothing
  */
 export const parseEvent = <Type extends EventType>(
   type: Type,

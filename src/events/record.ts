@@ -63,6 +63,9 @@ export const recordOf = (event: UpstreamEvent): RecordState => {
   }
 };
 
+/** When a record's state was set, ms. */
+export const timeOf = (version: number): number => Math.floor(version / 2);
+
 /** Whether one state of a record is later than another; arrival order plays no part. */
 export const isLater = (
   a: { readonly version: number; readonly eventId: string },

@@ -14,6 +14,7 @@ export const CATEGORIES = [
   'assetStatus',
   'groupedAsset',
   'assetGroups',
+  'webhooks',
 ] as const;
 
 export const API_KEYS_STREAM = 'apiKeys';
@@ -27,7 +28,11 @@ export const STREAM_PREFIXES: readonly string[] = [
   OPERATIONS_STREAM,
 ];
 
+export const assetStatusStream = (assetHash: string): string => `assetStatus-${assetHash}`;
+export const groupedAssetStream = (organization: string, assetHash: string): string =>
+  `groupedAsset-${organization}:${assetHash}`;
 export const assetGroupsStream = (organization: string): string => `assetGroups-${organization}`;
+export const webhooksStream = (organization: string): string => `webhooks-${organization}`;
 
 export const streamOf = (event: DomainEvent): string => {
   const { type, data } = event;
@@ -44,7 +49,7 @@ export const streamOf = (event: DomainEvent): string => {
       return `takedown-${data.organization}:${data.takedownId}`;
     case 'AssetStatusChanged':
     case 'AssetStatusChangeDeleted':
-      return `assetStatus-${assetHash(data.asset)}`;
+      return assetStatusStream(assetHash(data.asset));
     case 'BrandRegistered':
     case 'BrandRemoved':
       return `brand-${data.organization}:${data.brand}`;
@@ -52,12 +57,20 @@ export const streamOf = (event: DomainEvent): string => {
       return `featureFlag-${data.organization}:${data.flag}`;
     case 'AssetGrouped':
     case 'AssetUngrouped':
-      return `groupedAsset-${data.organization}:${assetHash(data.asset)}`;
+      return groupedAssetStream(data.organization, assetHash(data.asset));
     case 'AssetGroupCreated':
     case 'AssetGroupRenamed':
     case 'AssetGroupDeleted':
     case 'AssetGroupRefused':
       return assetGroupsStream(data.organization);
+    case 'WebhookCreated':
+    case 'WebhookChanged':
+    case 'WebhookDisabled':
+    case 'WebhookEnabled':
+    case 'WebhookSecretRotated':
+    case 'WebhookReplayed':
+    case 'WebhookDeleted':
+      return webhooksStream(data.organization);
     case 'ApiKeyIssued':
     case 'ApiKeyRevoked':
       return API_KEYS_STREAM;
@@ -66,3 +79,13 @@ export const streamOf = (event: DomainEvent): string => {
       return OPERATIONS_STREAM;
   }
 };
+
+/** Streams named by an asset's hash. */
+const HASHED = new RegExp(`^(${assetStatusStream('')}|${groupedAssetStream('[a-z0-9-]+', '')})[0-9a-f]{32}$`);
+
+/**
+ * Whether an event may be in a stream that is not quite the one due: a library update may change which spellings of an
+ * asset share a hash, so only the form of a hash is checked.
+ */
+export const isSameStream = (actual: string, due: string): boolean =>
+  actual === due || (HASHED.test(actual) && HASHED.test(due) && actual.slice(0, -32) === due.slice(0, -32));

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openConnections } from './connections/open-connections.js';
 import type { Readiness } from './ops/readiness.js';
 
 /** Long enough for a load balancer, or a client with an open connection, to learn to go elsewhere. */
@@ -30,15 +31,6 @@ const acceptQueueIsEmpty = (server: Server): Promise<void> =>
     };
     look(-1, 0);
   });
-
-const openConnections = (server: Server): ReadonlySet<Socket> => {
-  const open = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-  });
-  return open;
-};
 
 /** Accepts no more connections, and waits until every open one has been answered. */
 const drain = async (server: Server, open: ReadonlySet<Socket>): Promise<void> => {

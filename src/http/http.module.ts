@@ -2,33 +2,33 @@ import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
 import type { FastifyInstance, FastifyReply, RouteOptions } from 'fastify';
-import { Config } from '../config.js';
-import { NotFound } from '../errors.js';
+import { Config } from '../runtime/config.js';
+import { MethodNotAllowed, NotFound } from '../errors.js';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { checkAccess } from './access/check-access.js';
 import { AllowedMethods } from './allowed-methods.js';
-import { sendError, MethodNotAllowed, ROUTE_NOT_FOUND } from './errors/error-response.js';
+import { sendError, ROUTE_NOT_FOUND } from './errors/error-response.js';
 import { HealthController } from './ops/health.controller.js';
 import { readJsonBodies } from './body/json-body.js';
 import { onEveryRequest } from './every-request.js';
 import { guardConnections } from './connections/guard-connections.js';
 import { ApiKeyVerifier } from './access/api-key-verifier.js';
-import { createPacker } from './body/packed-answer.js';
+import { createPacker } from './answers/packed-answer.js';
+import { UnreadAnswers } from './answers/unread-answers.js';
 import { AccessLog } from './ops/access-log.js';
 import { ProjectionLags } from './ops/projection-lag.js';
 import { PrometheusController } from './ops/prometheus.controller.js';
 import { Prometheus } from './ops/prometheus.js';
-import { RateLimit } from './access/rate-limit.js';
+import { RateLimit } from '../flow/rate-limit.js';
 import { OpsModule } from './ops/ops.module.js';
 import { Readiness } from './ops/readiness.js';
-import { Unauthenticated } from './access/unauthenticated.js';
-import { TimeSlices } from '../cooperative/time-slices.js';
+import { AddressRateLimit } from './access/address-rate-limit.js';
+import { TimeSlices } from '../flow/time-slices.js';
 import { whenEnded } from './request-end.js';
+import { pathOf } from './request-line.js';
 
 const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
-
-const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
 
 /**
  * What every route shares. Hooked into Fastify rather than Nest's guards, which run after the body has been read. The
@@ -63,29 +63,36 @@ export class HttpModule {
     const instance = host.httpAdapter.getInstance<FastifyInstance>();
     const countUnmatched = this.countOf('any', 'none');
     const limit = new RateLimit(config.rateLimitPerMinute);
-    const unauthenticated = new Unauthenticated(config.unauthenticatedPerMinute, keys);
+    const addressLimit = new AddressRateLimit(config.unauthenticatedPerMinute, keys);
     readJsonBodies(instance, slices);
     const pack = createPacker();
-    // One hook for both: each costs every request.
+    const unread = new UnreadAnswers();
+    // One hook for all three: each costs every request.
     instance.addHook('onSend', (request, reply, payload, done) => {
       // Processing the body ends with its answer, even if the client has left.
-      request.share?.release();
-      pack(request, reply, payload, done);
+      request.bodyCharge?.release();
+      pack(request, reply, payload, (_, packed = payload) => {
+        try {
+          done(null, unread.charge(request, reply, packed, request.caller === null && Buffer.isBuffer(payload)));
+        } catch (error) {
+          done(error as Error);
+        }
+      });
     });
-    instance.addHook('onRoute', (route) => this.prepare(route, limit, unauthenticated));
+    instance.addHook('onRoute', (route) => this.prepare(route, limit, addressLimit));
     onEveryRequest(instance, readiness, (request, reply, ambiguity) => {
       whenEnded(request, reply, countUnmatched);
       if (ambiguity !== undefined) return sendError(ambiguity, request, reply);
       const allow = this.allowed.of(pathOf(request.url));
       const error = allow === undefined ? new NotFound(ROUTE_NOT_FOUND) : new MethodNotAllowed(allow);
-      sendError(unauthenticated.takeUnlessKeyed(request) ?? error, request, reply);
+      sendError(addressLimit.takeUnlessKeyed(request) ?? error, request, reply);
     });
     instance.server.on('unreadRequest', (status: number, id: string) => accessLog.addUnread(status, id));
-    guardConnections(instance.server, config, registry);
+    guardConnections(instance.server, config, registry, () => unread.isOverHalf);
     instance.server.on('connection', () => slices.accepted());
   }
 
-  private prepare(route: RouteOptions, limit: RateLimit, unauthenticated: Unauthenticated): void {
+  private prepare(route: RouteOptions, limit: RateLimit, addressLimit: AddressRateLimit): void {
     const methods = Array.isArray(route.method) ? route.method : [route.method];
     this.allowed.add(route.url, methods);
     const count = this.countOf(methods.join(), route.url);
@@ -99,14 +106,14 @@ export class HttpModule {
         if (isAlwaysAnswered) return done();
         this.slices.begin('', () => {
           if (request.raw.socket.destroyed) return;
-          const tooMany = unauthenticated.takeUnlessKeyed(request);
+          const tooMany = addressLimit.takeUnlessKeyed(request);
           if (tooMany === undefined) done();
           else sendError(tooMany, request, reply);
         });
       };
       return;
     }
-    const check = checkAccess(access, this.keys, limit, unauthenticated, this.slices);
+    const check = checkAccess(access, this.keys, limit, addressLimit, this.slices);
     // One hook, not two: each costs every request.
     route.onRequest = (request, reply, done) => {
       whenEnded(request, reply, count);

@@ -1,15 +1,14 @@
 import type { Duplex } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { requestLine, throttled } from './request-line.js';
 
 /** The client closed the connection before it got an answer. nginx's status; only in logs and metrics. */
 const CLIENT_LEFT = 499;
 const TIMED_OUT = 408;
 
-const LINE_EVERY_MS = 1_000;
-
 const logger = new Logger('http');
-const throttle = { nextLineAt: 0, unsaid: 0 };
+const write = throttled((line) => logger.log(line));
 
 /** Ids under which requests that timed out were answered, by connection. */
 const answeredLate = new WeakMap<object, string>();
@@ -17,16 +16,9 @@ const answeredLate = new WeakMap<object, string>();
 /** Records that a connection's request was answered with 408, under this id. */
 export const timedOut = (socket: Duplex, id: string): void => void answeredLate.set(socket, id);
 
-/** Throttled to a line per second: clients can leave as often as they like. */
-const log = (status: number, { method, url, id, raw }: FastifyRequest): void => {
-  const now = performance.now();
-  if (now < throttle.nextLineAt) return void throttle.unsaid++;
-  // Without the query, into which somebody may have put a key.
-  const path = JSON.stringify(/^[^?]*/.exec(url)![0].replace(/\p{Cc}/gu, ' '));
+const log = (status: number, request: FastifyRequest): void => {
   const why = status === TIMED_OUT ? 'its body did not arrive in time' : 'the client left before it got an answer';
-  const more = throttle.unsaid === 0 ? '' : ` (and ${throttle.unsaid} more before it)`;
-  logger.log(`${method} ${path} ended ${status}, request ${answeredLate.get(raw.socket) ?? id}: ${why}${more}`);
-  Object.assign(throttle, { nextLineAt: now + LINE_EVERY_MS, unsaid: 0 });
+  write(requestLine(request, `ended ${status}`, answeredLate.get(request.raw.socket) ?? request.id, why));
 };
 
 /**

@@ -1,18 +1,19 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Config } from '../config.js';
+import type { Config } from '../runtime/config.js';
 import { sendError } from './errors/error-response.js';
 import { handleRawNodeEvents, onClientError } from './errors/client-error.js';
 import { ANSWER_HEADERS } from './every-request.js';
-import { BODY_LIMIT } from './limits.js';
+import { BODY_LIMIT } from './byte-limits.js';
 import { requestIdOf } from './request-id.js';
+import { trustedProxies } from './access/trusted-proxies.js';
 import './access/caller.js';
 
 /** The HTTP server, with the timeouts that Fastify leaves open. ms */
 export const createServer = (config: Config): FastifyAdapter => {
   const adapter = new FastifyAdapter({
     logger: false,
-    trustProxy: config.trustProxy.length > 0 && [...config.trustProxy],
+    trustProxy: trustedProxies(config.trustProxy) ?? false,
     bodyLimit: BODY_LIMIT,
     // A longer parameter is an unknown id, not an unroutable request.
     routerOptions: { maxParamLength: 16_384 },
@@ -34,7 +35,7 @@ export const createServer = (config: Config): FastifyAdapter => {
   instance.decorateRequest('caller', null);
   instance.decorateRequest('access', null);
   instance.decorateRequest('answer', null);
-  instance.decorateRequest('share', null);
+  instance.decorateRequest('bodyCharge', null);
   handleRawNodeEvents(instance.server);
   return adapter;
 };

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Histogram, Registry } from 'prom-client';
-import type { Refusal } from './refusals.js';
+import type { Refusal } from './rejections/refusals.js';
 
 const BATCH_SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 

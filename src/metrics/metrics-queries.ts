@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { sql } from 'kysely';
-import type { QueryConfig, QueryResultRow } from 'pg';
-import { Forbidden, NotFound, Unavailable } from '../errors.js';
-import { SLUG } from '../events/fields.js';
-import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
-import { compiled } from '../read-models/compiled.js';
+import { Unavailable } from '../errors.js';
+import { checkBrand } from '../http/access/check-brand.js';
+import { isTimeLimit } from '../postgres/transient-errors.js';
 import { MetricsPool } from '../read-models/pools.js';
-import { QueryTurns } from './query-turns.js';
-import { type AskedRange, type Range, rangeAt } from './range.js';
+import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
+import { type AskedRange, type Range, rangeAt } from '../http/range.js';
+
+/** With the timeouts of connection and statement, an answer takes at most 5 s. */
+const TURNS: TurnLimits = { name: 'metrics queries', running: 2, waiting: 32, patience: 1_000, rest: 500 };
 
 /** The parameters of every metrics query. */
 export interface MetricsQuery {
@@ -17,47 +17,13 @@ export interface MetricsQuery {
   readonly brand: string | undefined;
 }
 
-/** An answer, all of one snapshot. */
-export interface AsOf<Answer> {
-  readonly answer: Answer;
-  /** Everything acknowledged before this instant (ms) is counted. */
-  readonly asOf: number;
-  /** Instants (ms) in the answer that only reflect the time of the request, and so do not count as content. */
-  readonly clock?: readonly number[];
-}
-
 /** Runs a query's single statement, and so its single snapshot. */
-export type Count = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row>;
-
-const findBrand = compiled(
-  'metrics-find-brand',
-  (db, { organization, brand }: { organization: string; brand: string }) =>
-    db.selectNoFrom((eb) => [
-      eb
-        .exists(
-          eb
-            .selectFrom('feature_flags')
-            .where('organization', '=', organization)
-            .where('flag', '=', sql.lit('brands-metrics'))
-            .where('enabled', 'is', true),
-        )
-        .as('enabled'),
-      eb
-        .exists(
-          eb
-            .selectFrom('brands')
-            .where('organization', '=', organization)
-            .where('brand', '=', brand)
-            .where('registered', 'is', true),
-        )
-        .as('registered'),
-    ]),
-);
+export type Count = <Row>(run: (pool: MetricsPool) => Promise<Row[]>) => Promise<Row>;
 
 /** Runs the metrics queries of all organizations, within the limits of each. */
 @Injectable()
 export class MetricsQueries {
-  private readonly turns = new QueryTurns();
+  private readonly turns = new OrganizationTurns(TURNS);
 
   constructor(private readonly pool: MetricsPool) {}
 
@@ -74,29 +40,20 @@ export class MetricsQueries {
     answer: (count: Count, range: Range, now: number) => Promise<Answer>,
   ): Promise<Answer> {
     const { organization, brand } = query;
-    return this.turns.take(organization, query.constructor.name + JSON.stringify(query), async () => {
+    return this.turns.runInTurn(organization, query.constructor.name + JSON.stringify(query), async () => {
       // Read only now, so that everyone who shares this answer gets a range that covers their own request.
       const now = Date.now();
-      const count: Count = async <Row extends QueryResultRow>(statement: QueryConfig) =>
-        (await this.pool.query<Row>(statement)).rows[0]!;
+      const count: Count = async (run) => (await run(this.pool))[0]!;
       try {
-        if (brand !== undefined) await this.checkBrand(organization, brand);
+        if (brand !== undefined) await checkBrand(this.pool, organization, brand);
         return await answer(count, rangeAt(query.range, now), now);
       } catch (error) {
         if (isTimeLimit(error))
           throw new Unavailable('This range takes too long to count; request a shorter one, or try again', 1, {
             cause: error,
           });
-        throw asUnavailable(error);
+        throw error;
       }
     });
-  }
-
-  private async checkBrand(organization: string, brand: string): Promise<void> {
-    // Only a slug can name a brand; anything else is not sent, since PostgreSQL might not accept it as text.
-    const asked = { organization, brand: SLUG.test(brand) ? brand : '' };
-    const { enabled, registered } = (await findBrand(this.pool, asked))[0]!;
-    if (!enabled) throw new Forbidden('Brand metrics are not enabled for this organization');
-    if (!registered) throw new NotFound('Brand not found');
   }
 }

@@ -2,28 +2,27 @@ import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import { type Query as MetricsQuery, QueryBus } from '@nestjs/cqrs';
 import { ApiOperation, ApiTags, ApiUnprocessableEntityResponse } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { TimeSlices } from '../cooperative/time-slices.js';
+import { TimeSlices } from '../flow/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/accept.js';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
-import { ApiCounted } from './api-counted.js';
-import { CompareMetrics } from './compare-metrics.js';
-import { Comparison, ComparisonRequest } from './comparison.dto.js';
-import { MAX_DAYS, MAX_TYPES } from './count-sql.js';
-import { CSV } from './csv.js';
-import { GetMetrics } from './get-metrics.js';
-import { GetTakedownStatistics } from './get-takedown-statistics.js';
-import { GetTimeline } from './get-timeline.js';
-import { Metrics, MetricsRequest } from './metrics.dto.js';
-import type { AsOf } from './metrics-queries.js';
-import { readRange } from './range.js';
-import { JSON_TYPE, sendCounted } from './send-counted.js';
-import { TakedownStatistics } from './takedown-statistics.dto.js';
-import { timelineCsv } from './timeline-csv.js';
-import { timelineJson } from './timeline-json.js';
-import { MAX_CELLS, MAX_POINTS } from './timeline-sql.js';
-import { Timeline, TimelineRequest } from './timeline.dto.js';
+import { ApiCounted } from '../http/answers/api-counted.js';
+import { CompareMetrics } from './comparison/compare-metrics.js';
+import { Comparison, ComparisonRequest } from './comparison/comparison.dto.js';
+import { MAX_DAYS, MAX_TYPES } from './totals/count-sql.js';
+import { CSV } from '../http/answers/csv.js';
+import { GetMetrics } from './totals/get-metrics.js';
+import { GetTakedownStatistics } from './takedowns/get-takedown-statistics.js';
+import { GetTimeline } from './timeline/get-timeline.js';
+import { Metrics, MetricsRequest } from './totals/metrics.dto.js';
+import { readRange } from '../http/range.js';
+import { type AsOf, JSON_TYPE, sendCounted } from '../http/answers/send-counted.js';
+import { TakedownStatistics } from './takedowns/takedown-statistics.dto.js';
+import { timelineCsv } from './timeline/timeline-csv.js';
+import { timelineJson } from './timeline/timeline-json.js';
+import { MAX_CELLS, MAX_POINTS } from './timeline/timeline-sql.js';
+import { Timeline, TimelineRequest } from './timeline/timeline.dto.js';
 
 const CSV_EXAMPLE =
   'start,end,reports,newThreats,threatsWatchlisted,takedownsFiled,takedownsCompleted,byType.TWITTER,byType.URL\r\n' +
@@ -41,6 +40,7 @@ export class MetricsController {
   @Access({ scope: 'read' })
   @ApiOperation({
     summary: 'Reports, blocked threats, watchlist and takedowns of the organization or one of its brands',
+    description: 'Counted at the moment of the request, for any range to the millisecond; days are UTC days.',
   })
   @ApiCounted(Metrics)
   @ApiUnprocessableEntityResponse({
@@ -63,26 +63,43 @@ export class MetricsController {
     summary: 'The metrics by day, week, month, quarter or year',
     description:
       `The points add up to the metrics of the same range. At most ${MAX_POINTS} of them, otherwise 400. With ` +
-      '`Accept: text/csv` the answer is a table (RFC 4180): a line per point, and a column `byType.TYPE` per ' +
-      'asset type with a blocked threat.',
+      '`Accept: text/csv` the answer is the table of `metrics/timeline.csv`.',
   })
-  @ApiCounted(Timeline, { 'text/csv': CSV_EXAMPLE })
+  @ApiCounted(Timeline)
   @ApiUnprocessableEntityResponse({
     description: `The points have more than ${MAX_CELLS} counts by type in total.`,
     type: ErrorBody,
   })
-  async getTimeline(
+  getTimeline(
     @Organization() organization: string,
-    @Query() { startDate, endDate, brandSlug, interval = 'day' }: TimelineRequest,
+    @Query() asked: TimelineRequest,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string | undefined> {
-    const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval);
-    const { answer: timeline, ...moment } = await this.queries.execute(query);
     void reply.header('vary', 'X-API-KEY, Accept');
     const isCsv = preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv';
-    const text = await this.slices.run(organization, isCsv ? timelineCsv(timeline) : timelineJson(timeline));
-    return sendCounted({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, request, reply);
+    return this.answerTimeline(organization, asked, isCsv, request, reply);
+  }
+
+  /** An operation of its own, because generated clients know one type for an answer. */
+  @Get('metrics/timeline.csv')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'The metrics by day, week, month, quarter or year, as a table',
+    description: 'RFC 4180: a line per point, and a column `byType.TYPE` per asset type with a blocked threat.',
+  })
+  @ApiCounted(undefined, { 'text/csv': CSV_EXAMPLE })
+  @ApiUnprocessableEntityResponse({
+    description: `The points have more than ${MAX_CELLS} counts by type in total.`,
+    type: ErrorBody,
+  })
+  getTimelineTable(
+    @Organization() organization: string,
+    @Query() asked: TimelineRequest,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string | undefined> {
+    return this.answerTimeline(organization, asked, true, request, reply);
   }
 
   @Get('metrics/comparison')
@@ -123,6 +140,19 @@ export class MetricsController {
   ): Promise<string | undefined> {
     const query = new GetTakedownStatistics(organization, readRange(startDate, endDate), brandSlug);
     return this.answer(query, request, reply);
+  }
+
+  private async answerTimeline(
+    organization: string,
+    { startDate, endDate, brandSlug, interval = 'day' }: TimelineRequest,
+    isCsv: boolean,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<string | undefined> {
+    const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval);
+    const { answer: timeline, ...moment } = await this.queries.execute(query);
+    const text = await this.slices.run(organization, isCsv ? timelineCsv(timeline) : timelineJson(timeline));
+    return sendCounted({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, request, reply);
   }
 
   private async answer(

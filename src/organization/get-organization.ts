@@ -1,12 +1,12 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { sql } from 'kysely';
 import { Pool } from 'pg';
-import { Config } from '../config.js';
+import { Config } from '../runtime/config.js';
 import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
-import { asUnavailable } from '../postgres/transient-errors.js';
-import { compiled } from '../read-models/compiled.js';
-import { readIngestUsage } from '../read-models/ingest-usage.js';
-import type { DailyQuota, IngestLimits, OrganizationAnswer } from './organization.dto.js';
+import { compiled } from '../read-models/compiled-statement.js';
+import { RequestTurns } from '../read-models/request-turns.js';
+import { readIngestUsage } from '../quotas/usage.js';
+import type { DailyQuotaDto, IngestLimits, OrganizationAnswer } from './organization.dto.js';
 
 export interface OrganizationState extends Pick<OrganizationAnswer, 'flags'> {
   readonly ingest: IngestLimits | undefined;
@@ -32,7 +32,7 @@ const findFlags = compiled('organization-flags', (db, { organization }: { organi
     .limit(sql.lit(MAX_FLAGS)),
 );
 
-const quota = (perDay: number, used: number): DailyQuota | undefined =>
+const quota = (perDay: number, used: number): DailyQuotaDto | undefined =>
   perDay === 0 ? undefined : { perDay, remaining: Math.max(0, perDay - used) };
 
 @QueryHandler(GetOrganization)
@@ -40,16 +40,20 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
   constructor(
     private readonly pool: Pool,
     private readonly config: Config,
+    private readonly turns: RequestTurns,
   ) {}
 
-  /** @throws Unavailable if the database is unavailable */
-  async execute({ organization }: GetOrganization): Promise<OrganizationState> {
-    try {
-      const rows = await findFlags(this.pool, { organization });
-      return { flags: rows.map(({ flag }) => flag), ingest: await this.ingest(organization) };
-    } catch (error) {
-      throw asUnavailable(error);
-    }
+  /**
+   * @throws TooManyRequests if too many requests of the organization are waiting
+   * @throws Unavailable if the database is unavailable
+   */
+  execute({ organization }: GetOrganization): Promise<OrganizationState> {
+    return this.turns.runInTurn(organization, 'organization', () => this.read(organization));
+  }
+
+  private async read(organization: string): Promise<OrganizationState> {
+    const rows = await findFlags(this.pool, { organization });
+    return { flags: rows.map(({ flag }) => flag), ingest: await this.ingest(organization) };
   }
 
   private async ingest(organization: string): Promise<IngestLimits | undefined> {

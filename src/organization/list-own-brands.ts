@@ -1,8 +1,8 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { sql } from 'kysely';
 import { Pool } from 'pg';
-import { asUnavailable } from '../postgres/transient-errors.js';
-import { compiled } from '../read-models/compiled.js';
+import { compiled } from '../read-models/compiled-statement.js';
+import { RequestTurns } from '../read-models/request-turns.js';
 import type { OwnBrandsAnswer } from './organization.dto.js';
 
 /** An organization's registered brands, as projected so far. */
@@ -40,20 +40,26 @@ const findBrands = compiled('organization-brands', (db, { organization }: { orga
 
 @QueryHandler(ListOwnBrands)
 export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly turns: RequestTurns,
+  ) {}
 
-  /** @throws Unavailable if the database is unavailable */
-  async execute({ organization }: ListOwnBrands): Promise<OwnBrandsAnswer> {
-    try {
-      const rows = await findBrands(this.pool, { organization });
-      const brands = rows.map(({ brand, name, available }) => ({
-        slug: brand,
-        ...(name !== null && { name }),
-        metricsAvailable: available,
-      }));
-      return { brands, total: rows[0]?.total ?? 0 };
-    } catch (error) {
-      throw asUnavailable(error);
-    }
+  /**
+   * @throws TooManyRequests if too many requests of the organization are waiting
+   * @throws Unavailable if the database is unavailable
+   */
+  execute({ organization }: ListOwnBrands): Promise<OwnBrandsAnswer> {
+    return this.turns.runInTurn(organization, 'brands', () => this.read(organization));
+  }
+
+  private async read(organization: string): Promise<OwnBrandsAnswer> {
+    const rows = await findBrands(this.pool, { organization });
+    const brands = rows.map(({ brand, name, available }) => ({
+      slug: brand,
+      ...(name !== null && { name }),
+      metricsAvailable: available,
+    }));
+    return { brands, total: rows[0]?.total ?? 0 };
   }
 }

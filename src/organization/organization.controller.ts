@@ -45,7 +45,10 @@ export class OrganizationController {
 
   @Get('brands')
   @Access({ scope: 'read' })
-  @ApiOperation({ summary: 'The registered brands of the organization, and whether metrics are available for them' })
+  @ApiOperation({
+    summary: 'The registered brands of the organization, and whether metrics are available for them',
+    description: 'The `slug` of a brand is the `brandSlug` of metrics queries.',
+  })
   @ApiOkResponse({ type: OwnBrandsAnswer, description: 'Registered brands, sorted by slug.' })
   listBrands(@Organization() organization: string): Promise<OwnBrandsAnswer> {
     return this.queries.execute(new ListOwnBrands(organization));

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { SCOPES, type Scope } from '../events/api-keys.js';
+import { SCOPES, type Scope } from '../events/types/api-keys.js';
 
 export class CurrentKey {
   /** Identifies the key in the operator's lists and in the access log; it is not the secret. @example 'key_8f2c' */
@@ -23,8 +23,8 @@ export class RequestLimit {
   resetSeconds!: number;
 }
 
-export class DailyQuota {
-  /** What the organization's own ingest keys may send per UTC day. @example 10000000 */
+export class DailyQuotaDto {
+  /** What the organization's own ingest keys may send, and its changes of groups and members store, per UTC day. @example 10000000 */
   perDay!: number;
   /** What is left of today's quota, as of the last second. @example 9999000 */
   remaining!: number;
@@ -32,9 +32,9 @@ export class DailyQuota {
 
 export class IngestLimits {
   /** Events stored; absent if unlimited. */
-  events?: DailyQuota;
+  events?: DailyQuotaDto;
   /** Bytes of request bodies; absent if unlimited. */
-  bytes?: DailyQuota;
+  bytes?: DailyQuotaDto;
   /** When the day ends (ISO 8601, UTC). @example '2026-03-02T00:00:00.000Z' */
   @ApiProperty({ type: String, format: 'date-time' })
   resetsAt!: string;

@@ -2,4 +2,8 @@
 export const columnsOf = <Row extends object, Field extends keyof Row>(
   rows: readonly Row[],
   ...fields: readonly Field[]
-): Row[Field][][] => fields.map((field) => rows.map((row) => row[field]));
+): { readonly [Name in Field]: readonly Row[Name][] } => {
+  const columns = {} as { [Name in Field]: readonly Row[Name][] };
+  for (const field of fields) columns[field] = rows.map((row) => row[field]);
+  return columns;
+};

@@ -1,20 +1,117 @@
-import { Kysely, type Migration, Migrator, PostgresDialect } from 'kysely';
+import { Kysely, type Migration, PostgresDialect, sql, type Transaction } from 'kysely';
 import type { Pool } from 'pg';
+import { ConfigError } from '../runtime/config.js';
+
+/** A numbered step of a schema. Processes of earlier versions pass it over, unless it names a minimal version. */
+export interface NumberedMigration extends Migration {
+  /** Where it removes or changes what earlier versions use: what a process must be to use the tables after it. */
+  readonly minimalVersion?: {
+    /** A migration that it knows: the one that brought what is used instead. */
+    readonly knows: string;
+    /** The first version that does, for people. */
+    readonly version: string;
+  };
+}
+
+interface Records {
+  migrations: { name: string; timestamp: string };
+  later_migrations: { name: string; applied_at: string; must_know: string | null; minimal_version: string | null };
+}
+
+/**
+ * The last migration of each schema that is recorded in the table `migrations`. Version 2.0.0 and its successors until
+ * `later_migrations` came do not start if it names one that they do not know; so it never names another.
+ */
+const LAST_IN_FIRST_TABLE: Readonly<Record<string, string>> = {
+  log: '0001-first-tables',
+  read: '0012-members-and-reviews',
+};
+
+/** The lock of Kysely's migrator, with which those versions migrate. */
+const LOCK = '3853314791062309107';
+
+const createRecords = async (db: Transaction<Records>, schema: string): Promise<void> => {
+  // A role that owns the schema, but may not create any, is refused even `create schema if not exists`.
+  const { rows } = await sql<{ has_schema: boolean; has_records: boolean }>`
+    select to_regnamespace(${schema}) is not null as has_schema,
+      to_regclass(${`${schema}.later_migrations`}) is not null as has_records`.execute(db);
+  const { has_schema, has_records } = rows[0]!;
+  if (has_records) return;
+  if (!has_schema) await db.schema.createSchema(schema).execute();
+  const at = db.schema.withSchema(schema);
+  await at
+    .createTable('migrations')
+    .ifNotExists()
+    .addColumn('name', 'varchar(255)', (column) => column.primaryKey())
+    .addColumn('timestamp', 'varchar(255)', (column) => column.notNull())
+    .execute();
+  await at
+    .createTable('later_migrations')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('applied_at', 'text', (column) => column.notNull())
+    .addColumn('must_know', 'text')
+    .addColumn('minimal_version', 'text')
+    .execute();
+};
+
+/** @throws ConfigError naming the version that is needed */
+const refuseContracted = (
+  schema: string,
+  { name, must_know, minimal_version }: Records['later_migrations'],
+  known: ReadonlySet<string>,
+): void => {
+  if (must_know === null || known.has(must_know)) return;
+  throw new ConfigError(
+    `The tables in schema "${schema}" belong to a newer version of this service: ${name} removed what this version ` +
+      `uses. Start version ${minimal_version} or later, or restore the backup made before the upgrade ` +
+      '(docs/operations.md, "Roll back")',
+  );
+};
+
+const applyPending = async (
+  db: Transaction<Records>,
+  schema: string,
+  steps: Readonly<Record<string, NumberedMigration>>,
+): Promise<string[]> => {
+  await sql`select set_config('lock_timeout', '0', true), pg_advisory_xact_lock(${sql.lit(LOCK)}::bigint)`.execute(db);
+  await createRecords(db, schema);
+  const records = db.withSchema(schema);
+  const first = await records.selectFrom('migrations').select('name').execute();
+  const later = await records.selectFrom('later_migrations').selectAll().orderBy('name').execute();
+  const known = new Set(Object.keys(steps));
+  const newer = later.filter(({ name }) => !known.has(name));
+  for (const migration of newer) refuseContracted(schema, migration, known);
+  const applied = new Set([...first, ...later].map(({ name }) => name));
+  const last = LAST_IN_FIRST_TABLE[schema]!;
+  for (const name of [...known].sort().filter((each) => !applied.has(each))) {
+    const step = steps[name]!;
+    await step.up(db);
+    const now = new Date().toISOString();
+    await (
+      name <= last
+        ? records.insertInto('migrations').values({ name, timestamp: now })
+        : records.insertInto('later_migrations').values({
+            name,
+            applied_at: now,
+            must_know: step.minimalVersion?.knows ?? null,
+            minimal_version: step.minimalVersion?.version ?? null,
+          })
+    ).execute();
+  }
+  return newer.map(({ name }) => name);
+};
 
 /**
  * Brings one schema's tables to this version. Every process does it at its start; a lock in the database lets one at
  * a time, and the whole step is one transaction, so that one killed in the middle has done nothing.
- * @throws what the database said of the migration that failed
+ * @returns the migrations of newer versions that the tables have and that this version can pass over
+ * @throws ConfigError if a newer version has removed what this one uses; or what the database said
  */
-export const migrate = async (pool: Pool, schema: string, migrations: Record<string, Migration>): Promise<void> => {
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: () => Promise.resolve(migrations) },
-    migrationTableSchema: schema,
-    migrationTableName: 'migrations',
-    migrationLockTableName: 'migrations_lock',
-  });
-  const { error } = await migrator.migrateToLatest();
-  if (error !== undefined) throw error;
-};
+export const migrate = (
+  pool: Pool,
+  schema: string,
+  steps: Readonly<Record<string, NumberedMigration>>,
+): Promise<string[]> =>
+  new Kysely<Records>({ dialect: new PostgresDialect({ pool }) })
+    .transaction()
+    .execute((db) => applyPending(db, schema, steps));

@@ -1,5 +1,6 @@
 import { isNativeError } from 'node:util/types';
 import { Unavailable } from '../errors.js';
+import { asConfigError } from './unusable-database.js';
 
 /**
  * SQLSTATE classes and codes that say the database is unavailable, busy or shutting down, not that the statement is
@@ -21,8 +22,10 @@ const CONNECTION_MESSAGES =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error|Connection ended unexpectedly|client was closed|Cannot use a pool after calling end/i;
 
 /** Whether the database ended a statement because it took longer than it may (`statement_timeout`). */
-export const isTimeLimit = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === '57014';
+export const isTimeLimit = (error: unknown): boolean => {
+  const cause = error instanceof Unavailable ? error.cause : error;
+  return cause instanceof Error && 'code' in cause && cause.code === '57014';
+};
 
 /**
  * Whether a failed statement may succeed later, unchanged: the database was unavailable, restarting, full or contended.
@@ -32,13 +35,17 @@ export const isTransient = (error: unknown): boolean => {
   // Not `instanceof Error`: what Node's own sockets say may come from another realm.
   if (!isNativeError(error)) return false;
   const { code, errors } = error as { code?: unknown; errors?: unknown };
+  if (asConfigError(error) !== error) return false;
   if (typeof code === 'string' && (TRANSIENT.test(code) || CONNECTION_ERRORS.has(code))) return true;
   // Node tries several addresses and reports them together.
   if (Array.isArray(errors)) return errors.some(isTransient);
   return CONNECTION_MESSAGES.test(error.message);
 };
 
-/** A database error as callers are to see it: `Unavailable` where asking again may help, else itself. */
+/**
+ * A database error as callers are to see it: `Unavailable` if asking again may help, else itself. For errors of calls to
+ * the database only: a file that is missing has the code of a socket that is.
+ */
 export const asUnavailable = (error: unknown): unknown =>
   isTransient(error) && !(error instanceof Unavailable)
     ? new Unavailable('The database did not answer; try again', 1, { cause: error })

@@ -4,7 +4,7 @@ import { NOTE_KEY_USES } from './statements.js';
 
 /** Notes when keys were last used, in ms; what another instance has noted later stays. Not counted from the log. */
 export const noteKeyUses = async (pool: Pool, uses: ReadonlyMap<string, number>): Promise<void> => {
-  await pool.query({ ...NOTE_KEY_USES, values: [[...uses.keys()], [...uses.values()]] });
+  await NOTE_KEY_USES.run(pool, { keyId: [...uses.keys()], lastUsedAt: [...uses.values()] });
 };
 
 /** By key id, in ms. */

@@ -1,18 +1,24 @@
 import { Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type { Pool, PoolClient, QueryResult } from 'pg';
+import { asUnavailable } from '../postgres/transient-errors.js';
 import type { Tables } from './tables.js';
 
-/** As `pool.query` does it: a connection on which a statement failed is closed, and not given to anybody else. */
+/**
+ * As `pool.query` does it: a connection on which a statement failed is closed, and not given to anybody else. Throws
+ * `Unavailable` if the database is away.
+ */
 const closingFailed = (pool: Pool): Pick<Pool, 'connect' | 'end'> => {
   const connect = async (): Promise<PoolClient> => {
-    const connection = await pool.connect();
+    const connection = await pool.connect().catch((error: unknown) => {
+      throw asUnavailable(error);
+    });
     let failed: Error | undefined;
     const query = async (text: string, values: unknown[]): Promise<QueryResult> => {
       try {
         return await connection.query(text, values);
       } catch (error) {
         failed = error as Error;
-        throw error;
+        throw asUnavailable(error);
       }
     };
     return { query, release: () => connection.release(failed) } as unknown as PoolClient;

@@ -1,6 +1,6 @@
-import type { Migration } from 'kysely';
 import type { Pool } from 'pg';
-import { migrate } from '../postgres/migrator.js';
+import { migrate, type NumberedMigration } from '../postgres/migrator.js';
+import type { Tell } from '../runtime/log-line.js';
 import * as projections from './migrations/0001-projections.js';
 import * as metrics from './migrations/0002-metrics.js';
 import * as brandsAndFlags from './migrations/0003-brands-and-flags.js';
@@ -13,9 +13,14 @@ import * as keyUses from './migrations/0009-key-uses.js';
 import * as rejectedEvents from './migrations/0010-rejected-events.js';
 import * as takedowns from './migrations/0011-takedowns.js';
 import * as membersAndReviews from './migrations/0012-members-and-reviews.js';
+import * as records from './migrations/0013-records.js';
+import * as rowVersions from './migrations/0014-row-versions.js';
+import * as webhooks from './migrations/0015-webhooks.js';
+import * as webhookOutcomes from './migrations/0016-webhook-outcomes.js';
+import * as sentEvents from './migrations/0017-sent-events.js';
 
 /** In order: a migration that has run anywhere is never changed, only followed by another. */
-const MIGRATIONS: Record<string, Migration> = {
+const MIGRATIONS: Record<string, NumberedMigration> = {
   '0001-projections': projections,
   '0002-metrics': metrics,
   '0003-brands-and-flags': brandsAndFlags,
@@ -28,7 +33,23 @@ const MIGRATIONS: Record<string, Migration> = {
   '0010-rejected-events': rejectedEvents,
   '0011-takedowns': takedowns,
   '0012-members-and-reviews': membersAndReviews,
+  '0013-records': records,
+  '0014-row-versions': rowVersions,
+  '0015-webhooks': webhooks,
+  '0016-webhook-outcomes': webhookOutcomes,
+  '0017-sent-events': sentEvents,
 };
 
-/** Brings the read models' tables to this version. */
-export const migrateReadModels = (pool: Pool): Promise<void> => migrate(pool, 'read', MIGRATIONS);
+/**
+ * Brings the read models' tables to this version.
+ * @param tell told if the tables are of a newer version that this one can use
+ * @throws ConfigError if they are of a newer version that it cannot use
+ */
+export const migrateReadModels = async (pool: Pool, tell?: Tell): Promise<void> => {
+  const newer = await migrate(pool, 'read', MIGRATIONS);
+  if (newer.length > 0)
+    tell?.(
+      `The tables were extended by a newer version of this service (${newer.join(', ')}); this version can use them`,
+      'warn',
+    );
+};

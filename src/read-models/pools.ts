@@ -1,19 +1,26 @@
 import { Pool, type PoolConfig } from 'pg';
 import { createPool } from '../postgres/pool.js';
+import { asUnavailable } from '../postgres/transient-errors.js';
 
 /**
  * An API process keeps its database connections apart by who waits for them, so that no flood of one kind delays
- * another: what requests do (`Pool`, 6), metrics queries (8), and followers and monitoring of the read models
- * (2). With the log's own (`event-log/open-event-log.ts`) that is 24 at most.
+ * another: what requests do (`Pool`, 6), metrics queries (8), lists and feed (6), exports (4), and followers and
+ * monitoring of the read models (2). With the log's own (`event-log/open-event-log.ts`) that is 34 at most.
  */
 
 /** For metrics queries alone: the only ones whose cost an organization decides. */
 export abstract class MetricsPool extends Pool {}
 
+/** For lists of records and the feed. */
+export abstract class RecordsPool extends Pool {}
+
+/** For exports of records, each of which keeps one for minutes. */
+export abstract class ExportPool extends Pool {}
+
 /** For followers, health and Prometheus, which ask again and again and must not wait behind requests. */
 export abstract class WatchPool extends Pool {}
 
-/** Answered within 5 s, the wait for a turn (1 s, `metrics/query-turns.ts`) included. Milliseconds. */
+/** Answered within 5 s, the wait for a turn (1 s, `metrics/metrics-queries.ts`) included. Milliseconds. */
 const METRICS: PoolConfig = {
   max: 8,
   connectionTimeoutMillis: 1_000,
@@ -23,10 +30,55 @@ const METRICS: PoolConfig = {
   options: '-c max_parallel_workers_per_gather=0',
 };
 
+/**
+ * Pages are slices of indexes in their order, whatever the planner assumes about tables it last saw empty: it may neither
+ * read more than a page shows nor sort it.
+ */
+export const BY_INDEX: readonly string[] = [
+  'plan_cache_mode=force_generic_plan',
+  ...['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin', 'material'].map((way) => `enable_${way}=off`),
+  'jit=off',
+];
+
+const RECORDS: PoolConfig = {
+  ...METRICS,
+  max: 6,
+  options: [METRICS.options, ...BY_INDEX.map((setting) => `-c ${setting}`)].join(' '),
+};
+
+/** A reader of an export who does not take its next part for this long is cut. ms */
+export const EXPORT_PATIENCE_MS = 15_000;
+
+const EXPORTS: PoolConfig = {
+  ...RECORDS,
+  max: 4,
+  idle_in_transaction_session_timeout: EXPORT_PATIENCE_MS + 5_000,
+};
+
 const ignoreLostConnection = (): void => {
   // An idle connection broke. The next statement takes a new one, and says so where that fails too.
 };
 
-export const createRequestPool = (url: string): Pool => createPool(url, ignoreLostConnection, { max: 6 });
-export const createMetricsPool = (url: string): MetricsPool => createPool(url, ignoreLostConnection, METRICS);
-export const createWatchPool = (url: string): WatchPool => createPool(url, ignoreLostConnection, { max: 2 });
+/**
+ * A pool whose statements throw `Unavailable` if the database is away, so that no caller can forget to say it. What goes
+ * through Kysely does so in `kysely.ts`.
+ */
+const createApiPool = (url: string, options: PoolConfig): Pool => {
+  const pool = createPool(url, ignoreLostConnection, options);
+  const query = pool.query.bind(pool) as (...statement: unknown[]) => Promise<unknown>;
+  return Object.assign(pool, {
+    query: async (...statement: unknown[]) => {
+      try {
+        return await query(...statement);
+      } catch (error) {
+        throw asUnavailable(error);
+      }
+    },
+  });
+};
+
+export const createRequestPool = (url: string): Pool => createApiPool(url, { max: 6 });
+export const createMetricsPool = (url: string): MetricsPool => createApiPool(url, METRICS);
+export const createRecordsPool = (url: string): RecordsPool => createApiPool(url, RECORDS);
+export const createExportPool = (url: string): ExportPool => createApiPool(url, EXPORTS);
+export const createWatchPool = (url: string): WatchPool => createApiPool(url, { max: 2 });

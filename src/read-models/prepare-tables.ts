@@ -1,7 +1,9 @@
 import { migrateReadModels } from './migrate.js';
 import { createPool } from '../postgres/pool.js';
 import { isTransient } from '../postgres/transient-errors.js';
-import { Backoff, pause } from '../retry.js';
+import { asConfigError, refuseTransactionPooler } from '../postgres/unusable-database.js';
+import type { Tell } from '../runtime/log-line.js';
+import { Backoff, pause } from '../flow/retry.js';
 
 const FIRST_BACK_OFF_MS = 250;
 const MAX_BACK_OFF_MS = 5_000;
@@ -9,17 +11,23 @@ const MAX_BACK_OFF_MS = 5_000;
 /**
  * Brings the tables to this version, however long the database takes to come.
  * @param stop ends the waiting, with the tables as they are
+ * @throws ConfigError if the database will not do, however long it is waited for
  */
-export const prepareTables = async (url: string, log: (line: string) => void, stop?: AbortSignal): Promise<void> => {
+export const prepareTables = async (url: string, tell: Tell, stop?: AbortSignal): Promise<void> => {
+  let wasAway = false;
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
   while (!stop?.aborted) {
     const wait = backoff.next();
-    const pool = createPool(url, () => undefined, { max: 1 });
+    const pool = createPool(url, () => undefined, { max: 2 });
     try {
-      return await migrateReadModels(pool);
+      await refuseTransactionPooler(pool);
+      await migrateReadModels(pool, tell);
+      if (wasAway) tell('The database is available again');
+      return;
     } catch (error) {
-      if (!isTransient(error)) throw error;
-      log(`The database is unavailable: ${(error as Error).message}; retrying in ${wait} ms`);
+      if (!isTransient(error)) throw asConfigError(error);
+      wasAway = true;
+      tell(`The database is unavailable: ${(error as Error).message}; retrying in ${wait} ms`, 'warn');
     } finally {
       await pool.end();
     }

@@ -1,4 +1,4 @@
-import { compiled } from './compiled.js';
+import { compiled } from './compiled-statement.js';
 
 /** Where each projection stands, and how many events it could not apply. */
 export const readProjectionCheckpoints = compiled('projection-checkpoints', (db) =>

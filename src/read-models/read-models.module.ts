@@ -1,10 +1,22 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Config } from '../config.js';
-import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, WatchPool } from './pools.js';
+import { Config } from '../runtime/config.js';
+import { RequestTurns } from './request-turns.js';
+import {
+  createExportPool,
+  createMetricsPool,
+  createRecordsPool,
+  createRequestPool,
+  createWatchPool,
+  ExportPool,
+  MetricsPool,
+  RecordsPool,
+  WatchPool,
+} from './pools.js';
 
 @Module({
   providers: [
+    RequestTurns,
     {
       provide: Pool,
       inject: [Config],
@@ -16,21 +28,34 @@ import { createMetricsPool, createRequestPool, createWatchPool, MetricsPool, Wat
       useFactory: ({ databaseUrl }: Config): MetricsPool => createMetricsPool(databaseUrl!),
     },
     {
+      provide: RecordsPool,
+      inject: [Config],
+      useFactory: ({ databaseUrl }: Config): RecordsPool => createRecordsPool(databaseUrl!),
+    },
+    {
+      provide: ExportPool,
+      inject: [Config],
+      useFactory: ({ databaseUrl }: Config): ExportPool => createExportPool(databaseUrl!),
+    },
+    {
       provide: WatchPool,
       inject: [Config],
       useFactory: ({ databaseUrl }: Config): WatchPool => createWatchPool(databaseUrl!),
     },
   ],
-  exports: [Pool, MetricsPool, WatchPool],
+  exports: [Pool, MetricsPool, RecordsPool, ExportPool, WatchPool, RequestTurns],
 })
 export class ReadModelsModule implements OnApplicationShutdown {
   constructor(
     private readonly pool: Pool,
     private readonly metrics: MetricsPool,
+    private readonly records: RecordsPool,
+    private readonly exports: ExportPool,
     private readonly watch: WatchPool,
   ) {}
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.pool.end(), this.metrics.end(), this.watch.end()]);
+    const { pool, metrics, records, exports, watch } = this;
+    await Promise.all([pool, metrics, records, exports, watch].map((each) => each.end()));
   }
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from './kysely.js';
-import { ADD_REJECTED_EVENTS } from './statements.js';
+import { ADD_REJECTIONS } from './statements.js';
 
 /** One of the events that were refused. */
 export interface RejectedSample {
@@ -14,12 +14,16 @@ export interface RejectedSample {
   readonly data: string | null;
 }
 
-/** Rejections by key, UTC day and reason. Not derived from the log, which does not have them. */
+/** Rejections by owner, UTC day, key, reason and type. Not derived from the log, which does not have them. */
 export interface RejectedEvents {
+  /** An organization, or a key that has none. */
+  readonly owner: string;
   /** Days since 1970. */
   readonly day: number;
   readonly keyId: string;
   readonly reason: string;
+  /** An upstream type, or `other`. */
+  readonly type: string;
   readonly count: number;
   /** ms */
   readonly lastAt: number;
@@ -32,21 +36,23 @@ export const MAX_ROWS = 10_000;
 
 /** Adds the rejections since the last call. */
 export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedEvents[]): Promise<void> => {
-  const values = columnsOf(rejected, 'day', 'keyId', 'reason', 'count', 'lastAt', 'sample');
-  await pool.query({ ...ADD_REJECTED_EVENTS, values });
-  const key = ['day', 'key_id', 'reason'] as const;
+  const columns = columnsOf(rejected, 'owner', 'day', 'keyId', 'reason', 'type', 'count', 'lastAt', 'sample');
+  await ADD_REJECTIONS.run(pool, columns);
+  const key = ['day', 'owner', 'key_id', 'reason', 'type'] as const;
   await createReadModels(pool)
-    .deleteFrom('rejected_events')
+    .deleteFrom('rejections')
     .where((eb) =>
       eb(
         eb.refTuple(...key),
         'in',
         eb
-          .selectFrom('rejected_events')
+          .selectFrom('rejections')
           .select(key)
           .orderBy('day', 'desc')
-          .orderBy('key_id')
-          .orderBy('reason')
+          .orderBy('owner', 'desc')
+          .orderBy('key_id', 'desc')
+          .orderBy('reason', 'desc')
+          .orderBy('type', 'desc')
           .offset(MAX_ROWS)
           .$asTuple(...key),
       ),
@@ -57,16 +63,17 @@ export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedE
 /** The newest first. */
 export const listRejectedEvents = (pool: Pool): Promise<RejectedEvents[]> =>
   createReadModels(pool)
-    .selectFrom('rejected_events')
-    .select(['day', 'key_id as keyId', 'reason', 'count', 'last_at as lastAt', 'sample'])
+    .selectFrom('rejections')
+    .select(['owner', 'day', 'key_id as keyId', 'reason', 'type', 'count', 'last_at as lastAt', 'sample'])
     .$narrowType<{ sample: RejectedSample }>()
     .orderBy('day', 'desc')
     .orderBy('last_at', 'desc')
     .orderBy('key_id')
     .orderBy('reason')
+    .orderBy('type')
     .limit(MAX_ROWS)
     .execute();
 
 /** @returns how many rows there were */
 export const clearRejectedEvents = async (pool: Pool): Promise<number> =>
-  Number((await createReadModels(pool).deleteFrom('rejected_events').executeTakeFirstOrThrow()).numDeletedRows);
+  Number((await createReadModels(pool).deleteFrom('rejections').executeTakeFirstOrThrow()).numDeletedRows);

@@ -1,29 +1,74 @@
+import { statement } from '../postgres/statement.js';
+
 /** Adds to the day's sums, zero included, which is how they are read. */
-export const ADD_INGEST_USAGE = {
-  name: 'ingest-usage-add',
-  text: `
+export const ADD_INGEST_USAGE = statement(
+  'ingest-usage-add',
+  { day: 'integer', organization: 'text[]', events: 'bigint[]', bytes: 'bigint[]' },
+  { organization: 'text', events: 'bigint', bytes: 'bigint' },
+  `
     insert into read.ingest_usage as u (day, organization, events, bytes)
     select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[]) i (organization, events, bytes) order by organization
     on conflict (day, organization) do update
       set events = greatest(u.events + excluded.events, 0), bytes = greatest(u.bytes + excluded.bytes, 0)
     returning organization, events, bytes`,
-};
+);
 
 /** What another instance has noted later stays. */
-export const NOTE_KEY_USES = {
-  name: 'key-uses-note',
-  text: `
+export const NOTE_KEY_USES = statement(
+  'key-uses-note',
+  { keyId: 'text[]', lastUsedAt: 'bigint[]' },
+  {},
+  `
     insert into read.key_uses as k (key_id, last_used_at)
     select * from unnest($1::text[], $2::bigint[]) u (key_id, last_used_at) order by key_id
     on conflict (key_id) do update set last_used_at = greatest(k.last_used_at, excluded.last_used_at)`,
-};
+);
 
-export const ADD_REJECTED_EVENTS = {
-  name: 'rejected-events-add',
-  text: `
-    insert into read.rejected_events as r (day, key_id, reason, count, last_at, sample)
-    select * from unnest($1::int[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::json[])
-      as i (day, key_id, reason, count, last_at, sample) order by day, key_id, reason
-    on conflict (day, key_id, reason) do update
+export const ADD_EVENT_USAGE = statement(
+  'event-usage-add',
+  { owner: 'text[]', day: 'integer[]', type: 'text[]', outcome: 'text[]', events: 'bigint[]' },
+  {},
+  `
+    insert into read.event_usage as u (owner, day, type, outcome, events)
+    select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::bigint[])
+      as i (owner, day, type, outcome, events) order by owner, day, type, outcome
+    on conflict (owner, day, type, outcome) do update set events = u.events + excluded.events`,
+);
+
+export const ADD_REJECTIONS = statement(
+  'rejections-add',
+  {
+    owner: 'text[]',
+    day: 'integer[]',
+    keyId: 'text[]',
+    reason: 'text[]',
+    type: 'text[]',
+    count: 'bigint[]',
+    lastAt: 'bigint[]',
+    sample: 'json[]',
+  },
+  {},
+  `
+    insert into read.rejections as r (owner, day, key_id, reason, type, count, last_at, sample)
+    select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::json[])
+      as i (owner, day, key_id, reason, type, count, last_at, sample) order by owner, day, key_id, reason, type
+    on conflict (owner, day, key_id, reason, type) do update
       set count = r.count + excluded.count, last_at = greatest(r.last_at, excluded.last_at)`,
-};
+);
+
+/** Asks the delivery process for a test, and forgets the tests of before. */
+export const ADD_WEBHOOK_TEST = statement(
+  'webhook-tests-add',
+  { id: 'uuid', organization: 'text', webhookId: 'text', now: 'bigint', forgetBefore: 'bigint' },
+  {},
+  `
+    with forgotten as (delete from read.webhook_tests where requested_at < $5::bigint)
+    insert into read.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, $4)`,
+);
+
+export const DELETE_WEBHOOK_TEST = statement(
+  'webhook-tests-delete',
+  { id: 'uuid' },
+  {},
+  `delete from read.webhook_tests where id = $1`,
+);

@@ -1,4 +1,4 @@
-import { Backoff, pause } from '../retry.js';
+import { Backoff, pause } from '../flow/retry.js';
 
 /** An event to send. */
 export interface Sendable {

@@ -7,9 +7,9 @@ import type { AssetCheckAnswer } from '../../src/asset-check/asset-check.dto.js'
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { ListSource } from '../../src/asset-check/lists/list-source.js';
-import type { Source } from '../../src/asset-check/sources.js';
+import type { Source } from '../../src/asset-check/sources/sources.js';
 import type { Format } from '../../src/asset-check/lists/parse-list.js';
-import { OwnStatuses } from '../../src/asset-check/own-statuses.js';
+import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 describe('a check', () => {
@@ -122,7 +122,7 @@ describe('a check', () => {
     expect(answerOf([own], `a${'𝒂'.repeat(300)}`).message).toMatch(/^"a𝒂{59}…" is not a URL/u);
   });
 
-  it('is of an unsupported type where every source that is asked says so', async () => {
+  it('is of an unsupported type if every source that is asked says so', async () => {
     const hosts = await list('hosts', 'hosts', '0.0.0.0 evil.example');
     const sources: Source[] = [{ ...own, mode: 'DISABLED' }, hosts];
     expect(answerOf(sources, '@somebody')).toMatchObject({

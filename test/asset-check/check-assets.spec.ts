@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { TimeSlices } from '../../src/cooperative/time-slices.js';
+import { TimeSlices } from '../../src/flow/time-slices.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
-import { CheckAssets, CheckAssetsHandler } from '../../src/asset-check/check-assets.js';
+import { bulkJson, CheckAssets, CheckAssetsHandler } from '../../src/asset-check/check-assets.js';
 import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { LookupSource } from '../../src/asset-check/lookups/lookup-source.js';
-import { OwnStatuses } from '../../src/asset-check/own-statuses.js';
-import type { Source } from '../../src/asset-check/sources.js';
+import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
+import type { Source } from '../../src/asset-check/sources/sources.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { ListServer, sends } from './list-server.js';
+import { ListServer, sends } from './lists/list-server.js';
 
 describe('a bulk check', () => {
   let database: TestDatabase;
@@ -37,7 +37,7 @@ describe('a bulk check', () => {
   const bulk = (sources: readonly Source[], contents: readonly string[], budgetMs: number) =>
     new CheckAssetsHandler(new AssetChecker(sources, budgetMs), new TimeSlices()).execute(new CheckAssets(contents));
 
-  it('asks a source for every content, however many it may be asked at once', async () => {
+  it('asks a source for every content, however many it takes at once', async () => {
     server.behave = (request, response) =>
       setTimeout(() => sends('{"status":"BLOCKED"}', { 'content-type': 'application/json' })(request, response), 150);
     const contents = Array.from({ length: 240 }, (_, n) => `site-${n}.example`);
@@ -52,6 +52,19 @@ describe('a bulk check', () => {
     const { results, summary } = await bulk([own, lookUp(1_000)], contents, 500);
     expect(summary).toEqual({ blocked: 0, allowed: 0, unknown: 2, errored: 2, incomplete: 2 });
     expect(results[0]!.sources[1]).toMatchObject({ reason: 'source-error' });
+  });
+
+  it('is no larger than its question if contents are long, and is written a result at a time', async () => {
+    const contents = Array.from({ length: 100 }, (_, n) => `https://sites.google.com/${n}/${'😀'.repeat(1_270)}`);
+    const answer = await bulk([own], contents, 500);
+    expect(answer.results[0]!.asset!.content).toMatch(/^sites\.google\.com\/0\/.{101}…$/);
+    const writing = bulkJson(answer);
+    let pauses = 0;
+    let written = writing.next();
+    for (; !written.done; written = writing.next()) pauses += 1;
+    expect(pauses).toBe(contents.length);
+    expect(written.value).toBe(JSON.stringify(answer));
+    expect(written.value!.length).toBeLessThan(Buffer.byteLength(JSON.stringify({ contents })) / 3);
   });
 
   it('has more time the larger it is, and never more than 30 s or less than a single check', () => {

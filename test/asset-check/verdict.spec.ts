@@ -107,7 +107,7 @@ describe('who decides', () => {
       expect(decide([inherited('own', 'BLOCKED', 5), inherited('a', status, 50)])).toMatchObject({ source: 'own' });
   });
 
-  it('is our own inherited ALLOWED where the nearer BLOCKED is of a disabled source', () => {
+  it('is our own inherited ALLOWED if the nearer BLOCKED is of a disabled source', () => {
     const disabled: SourceOpinion = { ...inherited('a', 'BLOCKED', 50), mode: 'DISABLED' };
     expect(decide([inherited('own', 'ALLOWED', 5), disabled])).toMatchObject({ status: 'ALLOWED', source: 'own' });
   });

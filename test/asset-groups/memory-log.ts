@@ -36,6 +36,14 @@ export class MemoryLog extends EventLog {
     return answer;
   }
 
+  find(): never {
+    throw new Error('Nobody looks for events in a MemoryLog');
+  }
+
+  eventAt(): never {
+    throw new Error('Nobody asks a MemoryLog for a position');
+  }
+
   async readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
     await this.wait();
     const events = this.events.filter((event) => event.stream === stream && event.revision >= from);

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { text } from 'node:stream/consumers';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
-import { ChangeMembership } from '../../src/asset-groups/change-membership.js';
-import { CreateAssetGroup } from '../../src/asset-groups/create-asset-group.js';
-import { DeleteAssetGroup } from '../../src/asset-groups/delete-asset-group.js';
-import { ListAssetGroups } from '../../src/asset-groups/list-asset-groups.js';
-import { ListGroupAssets } from '../../src/asset-groups/list-group-assets.js';
+import { ChangeMembership } from '../../src/asset-groups/members/change-membership.js';
+import { CreateAssetGroup } from '../../src/asset-groups/groups/create-asset-group.js';
+import { DeleteAssetGroup } from '../../src/asset-groups/groups/delete-asset-group.js';
+import { ListAssetGroups } from '../../src/asset-groups/groups/list-asset-groups.js';
+import { ListGroupAssets } from '../../src/asset-groups/members/list-group-assets.js';
 import { Conflict } from '../../src/errors.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -42,8 +43,8 @@ describe('two instances on one database', () => {
       .app.get(CommandBus)
       .execute(new CreateAssetGroup(organization, name, undefined));
   const list = async (n: number, organization: string): Promise<readonly Listed[]> => {
-    const json = await instance(n).app.get(QueryBus).execute(new ListAssetGroups(organization));
-    return (JSON.parse(json.toString()) as { groups: Listed[] }).groups;
+    const list = await instance(n).app.get(QueryBus).execute(new ListAssetGroups(organization));
+    return (JSON.parse(typeof list === 'string' ? list : await text(list)) as { groups: Listed[] }).groups;
   };
   const change = async (
     n: number,

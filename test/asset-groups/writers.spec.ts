@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
+import { Registry } from 'prom-client';
 import type { GroupEvent } from '../../projections/asset-groups/fold.js';
 import { assetGroups } from '../../projections/asset-groups/projection.js';
 import type { ProjectedEvent } from '../../projections/engine/projection.js';
@@ -14,11 +15,13 @@ import {
   decide,
   evolve,
   noGroups,
-} from '../../src/asset-groups/asset-group.js';
-import { CommandQueue } from '../../src/asset-groups/command-queue.js';
+} from '../../src/asset-groups/groups/asset-group.js';
+import { GroupCommands } from '../../src/asset-groups/groups/group-commands.js';
+import { DailyQuota } from '../../src/quotas/daily-quota.js';
+import { readConfig } from '../../src/runtime/config.js';
 import { Unavailable } from '../../src/errors.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
-import { idempotentRequestOf } from '../../src/events/asset-groups.js';
+import { idempotentRequestOf } from '../../src/events/types/asset-groups.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Fate, MemoryLog } from './memory-log.js';
 
@@ -29,6 +32,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await database.drop();
 });
+
+const newWriter = (log: MemoryLog): GroupCommands =>
+  new GroupCommands(log, database.pool, new DailyQuota(database.pool, readConfig({}), new Registry()));
 
 const WRITERS = 3;
 type Draft =
@@ -139,7 +145,7 @@ describe('several writers', () => {
             () => (next(8) === 0 ? fates[next(2)]! : 'answered'),
             () => next(4),
           );
-          const queues = Array.from({ length: WRITERS }, () => new CommandQueue(log, database.pool));
+          const queues = Array.from({ length: WRITERS }, () => newWriter(log));
           const all: Seen[] = [];
           const pending: Promise<void>[] = [];
           let projected = 0;
@@ -168,9 +174,8 @@ describe('several writers', () => {
               const read = events
                 .map((event) => decodeEvent(event))
                 .flatMap((one) => (one.kind === 'read' ? [one.projected] : []));
-              await transact(database.pool, 'read', (transaction) =>
-                assetGroups.write(read as readonly ProjectedEvent<GroupEvent>[], transaction),
-              );
+              const write = await assetGroups.prepare(read as readonly ProjectedEvent<GroupEvent>[]);
+              await transact(database.pool, 'read', write);
             }
           }
           await Promise.all(pending);
@@ -181,10 +186,10 @@ describe('several writers', () => {
     );
   });
 
-  it('answer the ones behind a log that is away at once, and go on when it is back', async () => {
+  it('are answered at once while the log is unavailable, and continue when it is back', async () => {
     let fate: Fate = 'lost';
     const log = new MemoryLog(() => fate);
-    const queue = new CommandQueue(log, database.pool);
+    const queue = newWriter(log);
     const organization = `org-${randomUUID().slice(0, 13)}`;
     const create = (named: string): Promise<unknown> =>
       queue.execute({ type: 'CreateAssetGroup', organization, name: named, request: undefined });

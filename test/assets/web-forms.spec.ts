@@ -14,7 +14,8 @@ const opened = (form: string): string | undefined => {
   if (!URL.canParse(form)) return undefined;
   const { protocol, hostname } = new URL(form);
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
-  const [, high, low] = /^\[::ffff:(\w+):(\w+)\]$/.exec(hostname) ?? [];
+  // Mapped, translated (NAT64) or compatible: the IPv4 address.
+  const [, high, low] = /^\[(?:::ffff:|64:ff9b::|::)(\w+):(\w+)\]$/.exec(hostname) ?? [];
   if (high !== undefined)
     return [high, low!].flatMap((part) => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 255]).join('.');
   return hostname.length > 1 ? hostname.replace(/\.$/, '') : hostname;

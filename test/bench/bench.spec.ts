@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { Ending } from './ending.js';
-import { zipfBounds } from './facts.js';
+import { Ending } from '../../bench/ending.js';
+import { zipfBounds } from '../../bench/facts.js';
 import { createPool } from '../../src/postgres/pool.js';
-import type { Line } from './goal.js';
-import { measurePaired, ratiosOf } from './paired.js';
-import { quantile, quartilesOf } from './statistics.js';
-import { goalsTable, isMet } from './table.js';
+import type { Line } from '../../bench/goal.js';
+import { measurePaired, ratiosOf } from '../../bench/paired.js';
+import { quantile, quartilesOf } from '../../bench/statistics.js';
+import { goalsTable, isMet } from '../../bench/table.js';
 
 describe('quartiles', () => {
   it('are values where they fall on one, and between two by the straight line', () => {
@@ -56,14 +56,14 @@ describe('the table', () => {
     aim: 3,
   };
 
-  it('calls a goal met by its median, where more is better and where less is', () => {
+  it('calls a goal met by its median, whether more or less is better', () => {
     expect(isMet(line, line.must)).toBe(true);
     expect(isMet(line, line.aim)).toBe(false);
     expect(isMet({ ...line, more: false }, 1.9)).toBe(false);
     expect(isMet(line, undefined)).toBe(false);
   });
 
-  it('says so where a must is not met', () => {
+  it('says so if a must is not met', () => {
     expect(goalsTable([line])).toContain('| must ');
     expect(goalsTable([{ ...line, must: 2.1 }])).toContain('NOT MET');
   });
@@ -107,7 +107,7 @@ describe('the bench', () => {
   // A goal compares what its variants give before it times them, and fails where they differ. Of those with variants in
   // the database and in memory; the others start the whole service, which other specs do.
   it('finds the same results in every variant of counting, projecting and looking up, on little data', async () => {
-    const file = join(process.cwd(), 'dist', 'test', 'bench', 'main.js');
+    const file = join(process.cwd(), 'dist', 'bench', 'main.js');
     const goals = ['G3', 'G4', 'G6'];
     const { stdout } = await promisify(execFile)(process.execPath, [file, ...goals, '--quick', '--json'], {
       env: { ...process.env, BENCH_DATABASE_URL: process.env['TEST_DATABASE_URL'] },

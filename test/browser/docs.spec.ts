@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
+import { ERROR_CODES } from '../../src/http/errors/error-codes.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { describeWithChromium, launchChromium } from '../support/browser.js';
+import { describeWithChromium } from '../support/browser.js';
+import { launchChromium } from '../support/chromium.js';
 import { readReference } from '../support/contract.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
@@ -100,7 +102,7 @@ describeWithChromium('The page of the reference', () => {
       .evaluateAll((rows) => rows.map((row) => row.getAttribute('data-code')));
     expect(statuses).toEqual(['200', '400', '403']);
     expect(await page.locator(`${CHECK} .said-once a`).getAttribute('href')).toBe('#errors');
-    expect(await page.locator('#errors').innerText()).toBe('Errors');
+    expect(await page.locator('#errors h2').innerText()).toBe('Errors');
   });
 
   it('takes a key, sends a check with it and shows the answer', async () => {
@@ -118,8 +120,44 @@ describeWithChromium('The page of the reference', () => {
     expect(await execute(EVENTS)).toEqual({ status: '200', body: { accepted: 1, duplicates: 0, rejected: [] } });
   });
 
-  it('can be read and used by everybody: no serious finding', async () => {
+  it.each(['light', 'dark'] as const)('can be read and used by everybody in %s: no serious finding', async (scheme) => {
+    await page.emulateMedia({ colorScheme: scheme });
+    // Swagger UI fades from one colour to the next.
+    await evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
     expect(await seriousFindings()).toEqual([]);
+  });
+
+  it('is in the colours and the type of the dashboard', async () => {
+    const looks = `(({ backgroundColor, color, fontFamily }) => [backgroundColor, color, fontFamily])(getComputedStyle(%))`;
+    const look = (element: string): Promise<unknown> => evaluate(looks.replace('%', element));
+    const ofReference: unknown[] = [];
+    const ofDashboard: unknown[] = [];
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      ofReference.push(await look(`document.querySelector('.swagger-ui')`));
+    }
+    const dashboard = await browser.newPage();
+    await dashboard.goto(`${url}/dashboard`);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await dashboard.emulateMedia({ colorScheme });
+      ofDashboard.push(await dashboard.evaluate(looks.replace('%', 'document.body')));
+    }
+    await dashboard.close();
+    expect(ofReference).toEqual(ofDashboard);
+    expect(ofReference[0]).not.toEqual(ofReference[1]);
+  });
+
+  it.each([360, 1280])('fits a window of %d px, with an operation open', async (width) => {
+    await page.setViewportSize({ width, height: 900 });
+    expect(await evaluate('document.documentElement.scrollWidth')).toBe(width);
+  });
+
+  it('has the routes before the table of errors', async () => {
+    const tops = `['.opblock', '#errors table'].map((each) => document.querySelector(each).getBoundingClientRect().top)`;
+    const [routes, errors] = (await evaluate(tops)) as [number, number];
+    expect(routes).toBeLessThan(errors);
+    expect(await page.locator('.info table, #errors table', { hasText: 'TOO_MANY_REQUESTS' }).count()).toBe(1);
+    expect(await page.locator('#errors tbody tr').count()).toBe(Object.keys(ERROR_CODES).length);
   });
 
   it('keeps the key for the tab alone', async () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { removeFolder, temporaryFolder } from '../embedded-postgres/installation.js';
+import { removeFolder, temporaryFolder } from '../postgres/embedded/installation.js';
 import { type Program, startProgram } from '../support/program.js';
 
 const read = (path: string): string => {

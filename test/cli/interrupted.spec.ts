@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
 import { eventually } from '../support/eventually.js';
 import { type Program, startProgram } from '../support/program.js';
 

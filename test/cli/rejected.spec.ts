@@ -12,13 +12,15 @@ it('rejected list shows refused events, whatever they hold, and rejected clear f
   };
   try {
     const sample = { id: 'a\u001b[2J', source: 's', type: 'Made\nUp', issues: ['type is unknown'], data: '{}' };
-    const row = { keyId: 'key_a', reason: 'unknown-type', count: 3, sample };
+    const row = { owner: 'acme', keyId: 'key_a', reason: 'unknown-type', type: 'other', count: 3, sample };
     await addRejectedEvents(database.pool, [{ ...row, day: 20_514, lastAt: Date.UTC(2026, 2, 2, 1) }]);
     expect(JSON.parse(await call('list', '--json'))).toEqual([
       { ...row, day: '2026-03-02', lastAt: '2026-03-02T01:00:00.000Z' },
     ]);
     expect((await call('list')).split('\n').slice(1)).toEqual([
-      expect.stringMatching(/^2026-03-02 +key_a +unknown-type +3 +2026-\S+ +a\\u\{1B\}\[2J +Made\\u\{A\}Up +type is/),
+      expect.stringMatching(
+        /^2026-03-02 +key_a +unknown-type +other +3 +2026-\S+ +a\\u\{1B\}\[2J +Made\\u\{A\}Up +type is/,
+      ),
       '',
     ]);
     expect(await call('clear')).toBe('1 cleared\n');

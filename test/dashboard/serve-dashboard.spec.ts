@@ -57,7 +57,7 @@ describe('GET /dashboard', () => {
     const linked = [...html.matchAll(/(?:src|href)="dashboard\/[0-9a-f]+\/([^"]+)"/g)].map(([, name]) => name!);
     await follow(linked);
     expect([...named].sort()).toEqual(
-      ['chart.js', ...readdirSync('src/dashboard/page').filter((name) => name !== 'index.html')].sort(),
+      ['chart.js', 'theme.css', ...readdirSync('src/dashboard/page').filter((name) => name !== 'index.html')].sort(),
     );
   });
 

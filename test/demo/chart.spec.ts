@@ -4,7 +4,7 @@ import { drawBrands, drawMetrics } from '../../src/demo/chart.js';
 const TOTALS = { reports: 5_655, newThreats: 0, threatsWatchlisted: 251, takedownsFiled: 12, takedownsCompleted: 3 };
 
 describe('The chart of the metrics', () => {
-  it('shows the totals alone where nothing was blocked', () => {
+  it('shows the totals alone if nothing was blocked', () => {
     expect(drawMetrics({ metrics: TOTALS, blockedByType: [], blockedByDay: [] })).toEqual([
       '  New threats                 0',
       '  Watchlisted               251',

@@ -12,7 +12,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { type ApiKey, listApiKeys } from '../../src/api-keys/list-api-keys.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
+import { MS_PER_DAY } from '../../src/events/instant.js';
 import { eventually } from '../support/eventually.js';
+import { operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
 
@@ -52,6 +57,9 @@ const runDemo = async (): Promise<Program> => {
   );
   return demo;
 };
+
+const demoKeys = async (): Promise<ApiKey[]> =>
+  (await listApiKeys(await createPostgresLog(database.pool))).filter(({ name }) => name === 'demo');
 
 /** What the chart says of a name, as a number. */
 const shown = (stdout: string, name: string): number =>
@@ -156,20 +164,50 @@ describe('The demo', () => {
     }
   });
 
-  it('ends in order on a signal', async () => {
+  it('ends in order on a signal, with its keys revoked and its header files deleted', async () => {
+    expect((await demoKeys()).map(({ revokedAt }) => revokedAt)).toEqual([undefined, undefined]);
     expect(await first.stop('SIGINT')).toBe(0);
+    expect((await demoKeys()).map(({ revokedAt }) => revokedAt)).toEqual([expect.any(Number), expect.any(Number)]);
+    expect(readdirSync(join(folder, 'data'))).not.toContain('demo');
   });
 
   it(
-    'finds its data the second time and does not count it twice',
+    'finds its data the second time and does not count it twice; what it leaves when it is killed goes with --clean',
     async () => {
       const second = await runDemo();
       expect(second.err()).toContain(`0 accepted, ${events} already known, 0 rejected`);
       const expected = { ...recount(), Reports: recount()['Reports']! + 1 };
       for (const [name, figure] of Object.entries(expected))
         expect([name, shown(second.out(), name)]).toEqual([name, figure]);
-      expect(await second.stop('SIGTERM')).toBe(0);
+      expect(await second.stop('SIGKILL')).toBe('SIGKILL');
+
+      const kept = join(folder, 'data', 'demo');
+      expect(readdirSync(kept)).toHaveLength(2);
+      writeFileSync(join(kept, 'notes.header'), 'of the operator');
+      const log = await createPostgresLog(database.pool);
+      // Keys that an operator named `demo` too, with another lifetime or other scopes.
+      const byHand = [
+        { name: 'demo', scopes: ['ingest'], expiresAt: Date.now() + 20 * MS_PER_DAY },
+        { name: 'demo', scopes: ['read'], organization: 'acme', expiresAt: Date.now() + 30 * MS_PER_DAY },
+      ] as const;
+      const ids: string[] = [];
+      for (const key of byHand) ids.push((await issueApiKey(log, key)).id);
+      const before = await log.head();
+      const env = { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data') };
+      const { code, out } = await operatorCall(env, 'demo', '--clean', '--json');
+      expect([code, JSON.parse(out)]).toEqual([0, { revokedKeys: 2, deletedFiles: 2 }]);
+      expect(readdirSync(kept)).toEqual(['notes.header']);
+      const good = (await demoKeys()).filter(({ revokedAt }) => revokedAt === undefined);
+      expect(good.map(({ id }) => id)).toEqual(ids);
+      expect(await log.head()).toBe(before + 2n);
+      expect((await operatorCall(env, 'demo', '--clean')).out).toMatch(/^Revoked 0 keys and deleted 0 header files /);
     },
     PATIENCE_MS,
   );
+
+  it('cleans up without making a database if there is none', async () => {
+    const empty = join(folder, 'empty');
+    const { code } = await operatorCall({ DATABASE_URL: '', DATA_DIR: empty }, 'demo', '--clean');
+    expect([code, existsSync(empty)]).toEqual([0, false]);
+  });
 });

@@ -3,9 +3,10 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { JsonCloudEvent } from '../../src/events/cloud-event-schema.js';
 import { rowEvents } from '../../src/demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../../src/demo/shipped-rows.js';
-import { readCloudEvent } from '../../src/ingestion/cloud-event.js';
-import { finish } from '../../src/cooperative/time-slices.js';
-import { decide, RecordEvents } from '../../src/ingestion/record-events.js';
+import { readCloudEvent } from '../../src/ingestion/receive/cloud-event.js';
+import { finish } from '../../src/flow/time-slices.js';
+import { decide } from '../../src/ingestion/receive/decide-events.js';
+import { RecordEvents } from '../../src/ingestion/receive/record-events.js';
 
 const DAY_MS = 86_400_000;
 
@@ -138,7 +139,16 @@ describe('A row of the shipped data', () => {
   });
 });
 
+/** README and the answer in it, which counts the last three days of 2025. */
+const readReadme = (): { text: string; metrics: Record<string, number> } => {
+  const text = readFileSync('README.md', 'utf8');
+  const { metrics } = JSON.parse(/```json\n(.*?)```/s.exec(text)![1]!) as { metrics: Record<string, number> };
+  return { text, metrics };
+};
+const isOfReadme = ({ data }: JsonCloudEvent): boolean => /^2025-12-(29|30|31)T/.test(String(data['createdAt']));
+
 describe('The whole shipped data', () => {
+  const readme = readReadme();
   let all: ReturnType<typeof rowEvents>;
   beforeAll(() => {
     all = rowEvents(readSiteRows(), readAddressRows());
@@ -152,7 +162,7 @@ describe('The whole shipped data', () => {
     expect(sample(again)).toEqual(sample(all.events));
   });
 
-  it('is read by the door without an issue', () => {
+  it('is accepted without an issue', () => {
     const latest = day('2026-02-05') + DAY_MS;
     const read = all.events.filter((_, index) => index % 20 < 2).map((event) => readCloudEvent(event, latest, true));
     expect(finish(decide(new RecordEvents(read, latest, undefined))).rejected).toEqual([]);
@@ -184,5 +194,17 @@ describe('The whole shipped data', () => {
     const approved = [...newest.values()].filter(({ data }) => data['status'] === 'APPROVED');
     expect(approved).toHaveLength(listed);
     expect(listed).toBe(55_583);
+    expect(approved.filter(isOfReadme)).toHaveLength(readme.metrics['newThreats']!);
+  });
+
+  it('is what README says of it', () => {
+    const rows = readSiteRows().length + readAddressRows().length;
+    expect(readme.text).toContain(`sends ${rows.toLocaleString('en')} rows`);
+    const counted = (type: string): number =>
+      all.events.filter((event) => event.type === type && isOfReadme(event)).length;
+    expect([counted('ReportFiled'), counted('TakedownFiled')]).toEqual([
+      readme.metrics['reports'],
+      readme.metrics['takedownsFiled'],
+    ]);
   });
 });

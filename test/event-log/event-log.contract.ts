@@ -102,7 +102,16 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         expect(events[2]!.position).toBe(second.position);
       });
 
-      it('refuses "no stream" where there is one, and says where it is', async () => {
+      it('has an event at its position, and none beside it or past the end', async () => {
+        const { position } = await log.append(stream('placed'), 'no-stream', [someEvent()]);
+        const [event] = await log.readStream(stream('placed'), 0n, 1);
+        expect(await log.eventAt(position)).toEqual(event);
+        expect((await log.eventAt(position + 1n))?.id).not.toBe(event!.id);
+        if (log.positionUnit === 'bytes') expect(await log.eventAt(position - 1n)).toBeUndefined();
+        expect(await log.eventAt((await log.head()) + 1_000_000n)).toBeUndefined();
+      });
+
+      it('refuses "no stream" if there is one, and says where it is', async () => {
         await log.append(stream('taken'), 'no-stream', [someEvent(), someEvent()]);
         const refusal = await log.append(stream('taken'), 'no-stream', [someEvent()]).catch((error: unknown) => error);
         expect(refusal).toBeInstanceOf(WrongExpectedRevision);
@@ -120,7 +129,7 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         expect(await log.readStream(stream('moved'), 0n, 10)).toHaveLength(2);
       });
 
-      it('refuses a revision where there is no stream', async () => {
+      it('refuses a revision if there is no stream', async () => {
         const refusal = await log.append(stream('absent'), 0n, [someEvent()]).catch((error: unknown) => error);
         expect(refusal).toBeInstanceOf(WrongExpectedRevision);
         expect(refusal).toMatchObject({ expected: 0n, actual: 'no-stream' });
@@ -200,7 +209,7 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         expect(await log.readStream(stream('elsewhere'), 0n, 10)).toHaveLength(2);
       });
 
-      it('refuses a batch of which only a part is there, where a revision is expected', async () => {
+      it('refuses a batch of which only a part is there, if a revision is expected', async () => {
         const [one, two, three] = [someEvent(), someEvent(), someEvent()];
         await log.append(stream('part'), 'no-stream', [one, two]);
         const refusal = await log
@@ -385,6 +394,30 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         expect(head).toBeGreaterThanOrEqual(position);
         expect((await readOn(log, before, 100)).every((event) => event.position <= head)).toBe(true);
         for (const event of await log.readAll(head, 10)) expect(event.stream).not.toContain(organization);
+      });
+    });
+
+    describe('looking for events', () => {
+      it('finds those that are there, by their ids and in the order asked, and no others', async () => {
+        const { log } = opened;
+        const organization = ownOrganization();
+        const streams = [`threat-${organization}:a`, `threat-${organization}:b`] as const;
+        const events = [1, 2, 3].map((n) => someEvent({ n }, { n }));
+        const [first, second, third] = events as [NewEvent, NewEvent, NewEvent];
+        const { position } = await log.append(streams[0], 'any', [first]);
+        await log.append(streams[0], 'any', [second]);
+        await log.append(streams[1], 'any', [third]);
+        const found = await log.find([
+          { stream: streams[1], id: third.id },
+          { stream: streams[0], id: randomUUID() },
+          { stream: `threat-${organization}:none`, id: randomUUID() },
+          { stream: streams[0], id: first.id },
+          { stream: streams[0], id: first.id },
+        ]);
+        expect(found.map((event) => event?.metadata)).toEqual([{ n: 3 }, undefined, undefined, { n: 1 }, { n: 1 }]);
+        const [kept] = await log.readStream(streams[0], 0n, 1);
+        expect(found[3]).toMatchObject({ position, recordedAt: kept!.recordedAt });
+        expect(await log.find([])).toEqual([]);
       });
     });
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import messages from '@eventstore/db-client/generated/streams_pb.js';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConfigError } from '../../src/config.js';
+import { ConfigError } from '../../src/runtime/config.js';
 import { Invalid, Unavailable } from '../../src/errors.js';
 import { type Batch, BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
@@ -160,7 +160,7 @@ describe('The log in EventStoreDB', () => {
       expect(double.store.stream('threat-a:1')).toHaveLength(2);
     });
 
-    it('finds what it stored also where the repetition expects another revision, or any', async () => {
+    it('finds what it stored even if the repetition expects another revision, or any', async () => {
       const event = someEvent();
       double.unansweredAppends = Infinity;
       expect(await failureOf(log.append('threat-a:1', 'no-stream', [event]))).toBeInstanceOf(Unavailable);
@@ -181,7 +181,7 @@ describe('The log in EventStoreDB', () => {
       await lost;
     }, 15_000);
 
-    it('says so in time also where the connection is left meanwhile, and the next one is silent too', async () => {
+    it('says so in time even if the connection is left meanwhile, and the next one is silent too', async () => {
       double.silence();
       const first = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
       await delay(1_900);
@@ -320,7 +320,7 @@ describe('The log in EventStoreDB', () => {
       expect(double.droppedRepetitions).toBe(0);
     });
 
-    it('asks again where another process is storing it, for the server drops what it is just storing', async () => {
+    it('asks again if another process is storing it, for the server drops what it is just storing', async () => {
       double.store.indexAfterMs = 150;
       const client = EventStoreDBClient.connectionString(double.url);
       const event = someEvent();
@@ -438,7 +438,7 @@ describe('A start against an EventStoreDB', () => {
   const opening = (url: string): Promise<Error> =>
     failureOf(createEventStoreDbLog(url).then((log) => log.close().then(() => Promise.resolve(log))));
 
-  it('stops where the store refuses the caller, and says so without the password', async () => {
+  it('stops if the store refuses the caller, and says so without the password', async () => {
     const double = await EventStoreDouble.start();
     double.refusesCallers = true;
     const refusal = await opening(double.url.replace('://', '://reader:geheim@'));
@@ -486,11 +486,11 @@ describe('A start against an EventStoreDB', () => {
       });
   });
 
-  it('stops where TLS is asked of a store that has none, and says so', async () => {
+  it('stops if TLS is asked of a store that has none, and says so', async () => {
     const double = await EventStoreDouble.start();
     const refusal = await opening(`esdb://${double.address.host}:${double.address.port}`);
     expect(refusal).toBeInstanceOf(ConfigError);
-    expect(refusal.message).toMatch(/no trusted connection to the event store .* or say tls=false/);
+    expect(refusal.message).toMatch(/no trusted connection to the event store .* or set tls=false/);
     await double.stop();
   }, 40_000);
 
@@ -523,7 +523,7 @@ describe('A start against an EventStoreDB', () => {
     await double.stop();
   }, 30_000);
 
-  it('goes on where the client keeps a failure for good', async () => {
+  it('continues even if the client keeps failing for good', async () => {
     const double = await EventStoreDouble.start();
     double.failingFeatureCalls = 1;
     const log = await createEventStoreDbLog(double.url);

@@ -15,6 +15,15 @@ describe('an instant', () => {
     expect(formatInstant(parseInstant(text)!)).toBe(instant);
   });
 
+  it('is written as a Date writes it, of every year', () => {
+    for (let n = 0; n <= 100_000; n += 1) {
+      const instant = Math.round(EARLIEST + ((LATEST - EARLIEST) * n) / 100_000);
+      if (formatInstant(instant) !== new Date(instant).toISOString())
+        expect(formatInstant(instant)).toBe(new Date(instant).toISOString());
+    }
+    expect(() => formatInstant(Number.NaN)).toThrow(RangeError);
+  });
+
   it.each([
     '2026-02-30T00:00:00Z',
     '2025-02-29T00:00:00Z',

@@ -25,13 +25,13 @@ describe.each([
   ['the brands of a report', report, 'brands'],
   ['the reviews of a status entry', entry, 'brandReviews'],
 ])('%s', (_, event, field) => {
-  it('are at most 50 where they are sent', () => {
+  it('are at most 50 if they are sent', () => {
     const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data, LATEST).issues;
     expect(issuesOf(50)).toBeUndefined();
     expect(issuesOf(51)).toEqual([`data.${field} must be an array of at most 50`]);
   });
 
-  it('still count where an earlier version stored more of them, up to the 1,000 it took', () => {
+  it('still count if an earlier version stored more of them, up to the 1,000 it took', () => {
     const issuesOf = (size: number) => parseEvent(event(size).type, event(size).data).issues;
     expect(issuesOf(1_000)).toBeUndefined();
     expect(issuesOf(1_001)).toEqual([`data.${field} must be an array of at most 1000`]);
@@ -40,6 +40,17 @@ describe.each([
   it('are a fact each, which the event weighs', () => {
     expect(factsAtMost(event(50))).toBe(51);
   });
+});
+
+it('weighs a move between groups as the rows it touches, and a long asset by its length', () => {
+  const weigh = (type: string, content: unknown = 'a.example'): number =>
+    factsAtMost({ type, data: { asset: { type: 'URL', content } } });
+  expect(weigh('AssetGrouped')).toBe(3);
+  expect(weigh('AssetGrouped', 'a'.repeat(4_000))).toBe(7);
+  expect(weigh('AssetGrouped', 7)).toBe(3);
+  expect(weigh('AssetUngrouped', 'a'.repeat(4_000))).toBe(2);
+  expect(weigh('AssetStatusChanged', 'a'.repeat(4_000))).toBe(5);
+  expect(factsAtMost({ type: 'AssetGrouped', data: null })).toBe(3);
 });
 
 it('weighs a deletion as what it may take away, and any other event as the few facts it may be', () => {

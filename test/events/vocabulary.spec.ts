@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { type UpstreamDeclaration, upstreamEvent } from '../../src/events/declaration.js';
+import { type UpstreamDeclaration, upstreamEvent } from '../../src/events/declaring/declaration.js';
 import { type EventOf, OWN_TYPES, parseEvent, toJson, UPSTREAM, UPSTREAM_TYPES } from '../../src/events/event.js';
-import { id } from '../../src/events/fields.js';
-import { logOpened } from '../../src/events/operations.js';
+import { id } from '../../src/events/declaring/fields.js';
+import { logOpened } from '../../src/events/types/operations.js';
 
 /** Never called: `tsc`, which `npm run lint` runs, fails on an error that is expected here and does not come. */
 export const rejectedByTheCompiler = (report: EventOf<'ReportFiled'>['data']): unknown => {

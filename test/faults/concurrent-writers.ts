@@ -10,7 +10,7 @@ import { upstream } from './rig/load.js';
 import type { Scene } from './rig/scene.js';
 
 const WRITERS = 16;
-/** What the log hands a follower at once at the most. */
+/** The most events that the log hands a subscriber at once. */
 const PAGE = 1_000;
 const HELD_MS = 250;
 
@@ -169,9 +169,9 @@ const writeAtOnce = async (
 
 export const concurrentWriters: Fault<{ readonly events: number }> = {
   name: 'F9',
-  what: '16 writers, held transactions, a gap on the border of a page',
+  what: '16 writers, held transactions, a gap at the boundary of a page',
   doses: { short: { events: 2_000 }, full: { events: 200_000 } },
   run: (scene, { events }) => writeAtOnce(scene, events, theLog),
-  guard: 'positions in the order of commits',
+  guard: 'positions in commit order',
   without: (scene) => writeAtOnce(scene, 4_000, identityColumn),
 };

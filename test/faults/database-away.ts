@@ -172,7 +172,7 @@ export const killedPostgres: Fault<KilledDose> = {
     full: { rounds: 10, awayMs: 3_000, answerMs: 2_000, goodMs: 1_000, calmMs: Infinity },
   },
   run: (scene, dose) => killPostgres(scene, dose),
-  guard: 'a listener for connections that break, and 503 where they do',
+  guard: 'a listener for broken connections, and 503 when one breaks',
   without: (scene) => killPostgres(scene, { ...killedPostgres.doses.short, awayMs: 500, goodMs: 500 }, true),
 };
 
@@ -240,12 +240,12 @@ const silencePostgres = async (
 
 export const silentPostgres: Fault<SilentDose> = {
   name: 'F5',
-  what: 'PostgreSQL goes silent',
+  what: 'PostgreSQL stops answering',
   doses: {
     short: { rounds: 1, silentMs: 5_500, answerMs: 5_500, liveMs: 1_500, goodMs: 3_000, calmMs: 1_500 },
     full: { rounds: 3, silentMs: 30_000, answerMs: 5_000, liveMs: 50, goodMs: 3_000, calmMs: Infinity },
   },
   run: (scene, dose) => silencePostgres(scene, dose),
-  guard: 'time limits of our own round the database',
+  guard: 'time limits of our own around the database',
   without: (scene) => silencePostgres(scene, { ...silentPostgres.doses.short, goodMs: 100 }, true),
 };

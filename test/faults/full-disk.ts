@@ -7,7 +7,7 @@ import { cloudEvent, sent, type Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
 import { checkCounts, checkLog, wholeLog } from './rig/check.js';
-import { startFakeDoor } from './rig/fake-door.js';
+import { startFakeEndpoint } from './rig/fake-endpoint.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
 import { embeddedServer, removeEmbedded } from './rig/own-postgres.js';
@@ -48,7 +48,7 @@ const fill = async (folder: string): Promise<void> => {
 };
 
 /**
- * The door that only says it stored them takes them all the while, as fast as they come: so fast that they would fill
+ * The endpoint that only claims to have stored them accepts them as fast as they come: so fast that they would fill
  * the volume themselves, and the database could not even start again.
  */
 const trickle = async (sender: Sender, queue: Iterable<readonly Sent[]>, signal: AbortSignal): Promise<void> => {
@@ -59,7 +59,7 @@ const trickle = async (sender: Sender, queue: Iterable<readonly Sent[]>, signal:
   }
 };
 
-const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = false): Promise<Outcome> => {
+const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeEndpoint = false): Promise<Outcome> => {
   const folder = await scene.folder();
   mount(folder);
   scene.later(async () => unmount(folder));
@@ -70,11 +70,11 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
   const log = await openLog(scene, (await embeddedServer(dataDir))!.url);
   const keys = await issueKeys(log);
   await keysKnown(service.url, keys);
-  const door = isFakeDoor ? await startFakeDoor(scene, () => service.url) : undefined;
+  const endpoint = isFakeEndpoint ? await startFakeEndpoint(scene, () => service.url) : undefined;
   const history = new History(scene);
-  const sender = new Sender(() => door ?? service.url, keys.ingest, history, 2);
+  const sender = new Sender(() => endpoint ?? service.url, keys.ingest, history, 2);
   const stop = new AbortController();
-  const delivering = isFakeDoor
+  const delivering = isFakeEndpoint
     ? trickle(sender, inBatches(upstream(scene.random), 20), stop.signal)
     : sender.deliver(inBatches([...brandsAndFlags(), ...upstream(scene.random, 20_000 * rounds)], 500), stop.signal);
   const findings: string[] = [];
@@ -88,7 +88,7 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
     await sleep(fullMs);
     // The database has some room of its own before it asks for more.
     const refused = async (): Promise<boolean> =>
-      isFakeDoor
+      isFakeEndpoint
         ? (
             await ask(`${service.url}/v2/events`, {
               method: 'POST',
@@ -103,17 +103,17 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
     const odd = during.filter(({ status }) => status !== 200 && status !== 503);
     if (odd.length > 0)
       findings.push(`${odd.length} requests ended otherwise than with 200 or 503: ${JSON.stringify(odd[0])}`);
-    if (!isFakeDoor && !during.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
+    if (!isFakeEndpoint && !during.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
     await rm(join(folder, 'filling'));
     const roomAt = Date.now();
-    if (!isFakeDoor)
+    if (!isFakeEndpoint)
       await eventually(
-        'it goes on after there is room',
+        'it continues once there is room',
         () => history.attempts.some(({ at, status }) => at > roomAt && status === 200),
         60_000,
       );
     // What is said to be stored is looked for in a database that has come back, and not in one that still starts.
-    if (isFakeDoor) await service.ready(60_000);
+    if (isFakeEndpoint) await service.ready(60_000);
     recoveries.push(Date.now() - roomAt);
   }
   stop.abort();
@@ -121,14 +121,14 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeDoor = fal
   sender.close();
   const stored = await wholeLog(log);
   findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
-  if (!isFakeDoor) {
+  if (!isFakeEndpoint) {
     findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
     await service.stop();
   }
   const refused = history.attempts.filter(({ status }) => status === 503).length;
   return {
     dose: `${rounds} × no room for ${fullMs / 1000} s on a volume of ${VOLUME_MB} MB`,
-    seen: `${refused} × 503, nothing of ${history.acknowledged.length} lost, goes on ${Math.max(...recoveries)} ms after there is room`,
+    seen: `${refused} × 503, nothing of ${history.acknowledged.length} lost, continues ${Math.max(...recoveries)} ms after there is room`,
     findings,
   };
 };
@@ -148,6 +148,6 @@ export const fullDisk: Fault<Dose> = {
     }
   },
   run: (scene, dose) => fillDisk(scene, dose),
-  guard: 'the door answers after the append',
+  guard: 'the endpoint answers after the append',
   without: (scene) => fillDisk(scene, { rounds: 1, fullMs: 1_000 }, true),
 };

@@ -1,23 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/runtime/config.js';
 import { openEventLog } from '../../src/event-log/open-event-log.js';
-import { EventStoreDouble } from '../support/eventstore-double/server.js';
-import { createDatabase } from '../support/postgres.js';
 import { cloudEvent, sent } from '../support/upstream.js';
 import type { Random } from '../support/random.js';
 import type { Fault, Outcome } from './fault.js';
 import { type Answer, ask } from './rig/ask.js';
 import { checkVerify, counted } from './rig/check.js';
+import { type LogKind, openGround } from './rig/ground.js';
 import { issueKeys, keysKnown } from './rig/keys.js';
-import type { Environment } from './rig/processes.js';
 import type { Scene } from './rig/scene.js';
 import { Service } from './rig/service.js';
 
 interface Dose {
   readonly rounds: number;
 }
-
-type Log = 'PostgreSQL' | 'EventStoreDB';
 
 interface Counted {
   readonly id: number;
@@ -36,15 +32,6 @@ const CLIENTS = 6;
 const MAX_ROUND = 200;
 /** Which they fill and empty. */
 const GROUPS = [1, 2, 3];
-
-const openGround = async (scene: Scene, kind: Log): Promise<Environment> => {
-  const database = await createDatabase({ migrated: false });
-  scene.later(() => database.drop());
-  if (kind === 'PostgreSQL') return { DATABASE_URL: database.url };
-  const store = await EventStoreDouble.start();
-  scene.later(() => store.stop());
-  return { DATABASE_URL: database.url, EVENTSTORE_URL: store.url };
-};
 
 /** What the clients know of the groups: the number each name was answered with; none where no answer came. */
 class Clients {
@@ -192,7 +179,7 @@ const readMembers = async (url: string, key: string, findings: string[]): Promis
   return groupOf;
 };
 
-const killInTheMiddle = async (scene: Scene, kind: Log, { rounds }: Dose, preload?: string): Promise<Outcome> => {
+const killInTheMiddle = async (scene: Scene, kind: LogKind, { rounds }: Dose, preload?: string): Promise<Outcome> => {
   const env = await openGround(scene, kind);
   let service = (await Service.start(scene, { env, preload })).service;
   const log = await openEventLog(readConfig(env));
@@ -258,14 +245,15 @@ const killInTheMiddle = async (scene: Scene, kind: Log, { rounds }: Dose, preloa
 
 /** Loaded into the service: answers a create before its append. */
 const ANSWERED_TOO_EARLY = `data:text/javascript,${encodeURIComponent(`
-  const { CommandQueue } = await import(${JSON.stringify(new URL('file://' + process.cwd() + '/dist/src/asset-groups/command-queue.js').href)});
+  const { CommandQueue } = await import(${JSON.stringify(new URL('file://' + process.cwd() + '/dist/src/event-log/command-queue.js').href)});
   const { append } = CommandQueue.prototype;
   CommandQueue.prototype.append = async function (...parts) {
     setTimeout(() => append.apply(this, parts).catch(() => {}), 15);
+    return true;
   };
 `)}`;
 
-const killedWhileCreating = (kind: Log): Fault<Dose> => {
+const killedWhileCreating = (kind: LogKind): Fault<Dose> => {
   const fault: Fault<Dose> = {
     name: `groups on ${kind}`,
     what: `kill -9 of the service while groups are created and filled, the log in ${kind}`,

@@ -30,7 +30,7 @@ export const heavyNeighbour: Fault<Dose> = {
   name: 'F24',
   what: 'one organization sends its heaviest events at full rate',
   // The short one shares its machine with other tests.
-  doses: { short: { events: 0, seconds: 5, latencyMs: 5_000 }, full: { events: 0, seconds: 600, latencyMs: 500 } },
+  doses: { short: { events: 0, seconds: 2, latencyMs: 5_000 }, full: { events: 0, seconds: 600, latencyMs: 500 } },
   run: (scene, dose) => neighbour(scene, dose, { events: heaviest }),
   guard: 'an endpoint that admits no more facts than are counted in a moment',
   without: (scene) =>

@@ -8,6 +8,7 @@ import { groupsOnEventStore, groupsOnPostgres } from './groups-killed.js';
 import { killedService, killedServiceAndDatabase, leftDatabase } from './killed.js';
 import { liveRebuild } from './live-rebuild.js';
 import { heavyNeighbour } from './heavy-neighbour.js';
+import { copyOnEventStore, copyOnPostgres } from './kept-copy.js';
 import { killedMigration } from './migrations.js';
 import { stopped } from './orderly-stop.js';
 import { poisonEvents } from './poison.js';
@@ -17,6 +18,7 @@ import { loudNeighbour } from './loud-neighbour.js';
 import { restored } from './restore.js';
 import { severalProjectors } from './several-projectors.js';
 import { killedProjector } from './take-over.js';
+import { killedDeliveries } from './webhooks-killed.js';
 
 /** Every fault that the service is put through here, as the goals number them. */
 export const FAULTS: readonly Fault[] = [
@@ -41,6 +43,9 @@ export const FAULTS: readonly Fault[] = [
   loudNeighbour,
   heavyNeighbour,
   killedProjector,
+  killedDeliveries,
   groupsOnPostgres,
   groupsOnEventStore,
+  copyOnPostgres,
+  copyOnEventStore,
 ];

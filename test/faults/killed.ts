@@ -5,7 +5,7 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import { createDatabase } from '../support/postgres.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkCounts, checkLog, wholeLog } from './rig/check.js';
-import { startFakeDoor } from './rig/fake-door.js';
+import { startFakeEndpoint } from './rig/fake-endpoint.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
 import { embeddedServer, OwnPostgres, removeEmbedded } from './rig/own-postgres.js';
@@ -38,7 +38,7 @@ const killAgainAndAgain = async (
   scene: Scene,
   { rounds, events, readyMs, batch }: Dose,
   { env, log: openIt, alsoKill, look }: Ground,
-  isFakeDoor = false,
+  isFakeEndpoint = false,
 ): Promise<Outcome> => {
   const { random } = scene;
   const findings: string[] = [];
@@ -58,9 +58,9 @@ const killAgainAndAgain = async (
   const log = await openIt();
   const keys = await issueKeys(log);
   await keysKnown(service.url, keys);
-  const door = isFakeDoor ? await startFakeDoor(scene, () => service.url) : undefined;
+  const endpoint = isFakeEndpoint ? await startFakeEndpoint(scene, () => service.url) : undefined;
   const history = new History(scene);
-  const sender = new Sender(() => door ?? service.url, keys.ingest, history);
+  const sender = new Sender(() => endpoint ?? service.url, keys.ingest, history);
   const stop = new AbortController();
   const delivering = sender.deliver(
     inBatches([...brandsAndFlags(), ...upstream(random, events + rounds * 20_000)], batch),
@@ -92,7 +92,7 @@ const killAgainAndAgain = async (
   sender.close();
   const stored = await wholeLog(log);
   findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
-  if (!isFakeDoor) {
+  if (!isFakeEndpoint) {
     findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
     await service.stop();
   }
@@ -133,13 +133,13 @@ const BUSY_READY_MS = 20_000;
 
 export const killedService: Fault<Dose> = {
   name: 'F1',
-  what: 'kill -9 of the service while events come in',
+  what: 'kill -9 of the service while events arrive',
   doses: {
     short: { rounds: 2, events: 1_000, readyMs: BUSY_READY_MS, batch: 20 },
     full: { rounds: 50, events: 200_000, readyMs: READY_MS, batch: 200 },
   },
   run: async (scene, dose) => killAgainAndAgain(scene, dose, await onDatabase(scene)),
-  guard: 'the door answers after the append',
+  guard: 'the endpoint answers after the append',
   without: async (scene) =>
     killAgainAndAgain(scene, { ...killedService.doses.short, rounds: 1 }, await onDatabase(scene), true),
 };
@@ -155,7 +155,7 @@ export const killedServiceAndDatabase: Fault<Dose> = {
     const ground = await onEmbedded(scene);
     return killAgainAndAgain(scene, dose, { ...ground, alsoKill: () => killServer(ground.dataDir) });
   },
-  guard: 'the door answers after the append',
+  guard: 'the endpoint answers after the append',
   without: async (scene) => {
     const ground = await onEmbedded(scene);
     return killAgainAndAgain(

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { metrics } from '../../projections/metrics/projection.js';
-import { replayInto } from '../../projections/engine/replay.js';
+import { applyLog } from '../../projections/engine/apply-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { ORGANIZATIONS } from '../projections/histories.js';
 import { createDatabase } from '../support/postgres.js';
@@ -17,7 +17,7 @@ import { Service } from './rig/service.js';
 
 interface Dose {
   readonly events: number;
-  /** While the rebuild goes on. */
+  /** During the rebuild. */
   readonly eventsPerSecond: number;
   readonly rebuilds: number;
 }
@@ -40,7 +40,7 @@ const BEFORE_LIVE = '2026-01-31T00:00:00Z';
 /** Empties the live tables and fills them again, under the eyes of the readers. */
 const rebuildInPlace = async (pool: Pool, log: EventLog): Promise<void> => {
   await pool.query(`truncate ${metrics.tables.map((table) => `read.${table}`).join()}`);
-  await replayInto({ pool, log }, [{ projection: metrics, schema: 'read' }]);
+  await applyLog({ pool, log }, [{ projection: metrics, schema: 'read' }]);
 };
 
 const rebuildLive = async (
@@ -117,7 +117,7 @@ const rebuildLive = async (
   }
   return {
     dose: `${loaded} events, ${sentLive} more at ${eventsPerSecond} a second, ${rebuilds} rebuilds`,
-    seen: `${looks} looks while it went on, none of a partial count; a rebuild took up to ${Math.max(...took)} ms`,
+    seen: `${looks} looks in the meantime, none of a partial count; a rebuild took up to ${Math.max(...took)} ms`,
     findings,
   };
 };

@@ -131,6 +131,6 @@ export const longRun: Fault<Dose> = {
     full: { seconds: 1_800, mbPerMinute: 1, delayMs: 50 },
   },
   run: (scene, dose) => soak(scene, dose),
-  guard: 'nothing is kept for ever',
+  guard: 'nothing is kept forever',
   without: (scene) => soak(scene, { seconds: 15, mbPerMinute: 100, delayMs: 1_000 }, 'leak'),
 };

@@ -48,7 +48,7 @@ const NEIGHBOURS = ['quiet-1', 'quiet-2', 'quiet-3'];
 interface Loudness {
   readonly events?: (random: Random) => Iterable<Sent>;
   readonly isProjectorSlow?: boolean;
-  /** The loud one appends so many to the log itself, past the endpoint and what it holds back. */
+  /** How many the loud one appends directly to the log, bypassing the endpoint and its backpressure. */
   readonly pastEndpoint?: number;
 }
 

@@ -140,6 +140,6 @@ export const stopped: Fault<Dose> = {
     full: { stops: 20, requests: 20_000, exitMs: 10_000 },
   },
   run: (scene, dose) => restartInTurn(scene, dose),
-  guard: 'the orderly stop',
+  guard: 'the graceful shutdown',
   without: (scene) => restartInTurn(scene, { stops: 1, requests: 100, exitMs: 10_000 }, preloadOf('no-orderly-stop')),
 };

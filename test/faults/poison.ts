@@ -123,8 +123,8 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
   async function mend(): Promise<string[]> {
     const found: string[] = [];
     const parked = await call(scene, env, ['parked', 'list', '--json']);
-    const listed = JSON.parse(parked.output) as { projection: string; event_id: string; reason: string }[];
-    if (listed.length !== n || new Set(listed.map(({ event_id }) => event_id)).size !== n)
+    const listed = JSON.parse(parked.output) as { projection: string; eventId: string; reason: string }[];
+    if (listed.length !== n || new Set(listed.map(({ eventId }) => eventId)).size !== n)
       found.push(`${listed.length} events are parked where ${n} were poisoned`);
     if (!listed.every(({ reason }) => reason.includes('no_poison'))) found.push(`A reason says ${listed[0]?.reason}`);
     if ((await health()).status !== 'degraded')
@@ -142,7 +142,7 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
     );
     // Retried while the reason is there they stay; once it is gone they are applied.
     const [one] = listed;
-    if ((await call(scene, env, ['parked', 'retry', one!.event_id])).code !== 1)
+    if ((await call(scene, env, ['parked', 'retry', one!.eventId])).code !== 1)
       found.push('A retry that failed did not say so');
     await database.pool.query('alter table read.records drop constraint no_poison');
     const retried = await call(scene, env, ['parked', 'retry']);

@@ -1,14 +1,8 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
-import { chown, mkdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { serverOwner } from '../../src/postgres/embedded/os-user.js';
-import { eventuallyPasses } from '../support/eventually.js';
+import { findPrograms, startCluster } from '../support/postgres-programs.js';
 import type { Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkCounts, checkLog, counted, type Keys, wholeLog } from './rig/check.js';
@@ -23,58 +17,10 @@ interface Dose {
   readonly isFresh: boolean;
 }
 
-/** Where distributions put PostgreSQL's programs; the embedded packages have no pg_dump. */
-const findPrograms = (): string | undefined => {
-  const [newest] = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt']
-    .filter((parent) => existsSync(parent))
-    .flatMap((parent) => readdirSync(parent).map((name) => ({ folder: join(parent, name, 'bin'), name })))
-    .map(({ folder, name }) => ({ folder, version: Number(/\d+$/.exec(name)?.[0] ?? 0) }))
-    .filter(
-      ({ folder, version }) =>
-        version >= 15 && existsSync(join(folder, 'pg_dump')) && existsSync(join(folder, 'initdb')),
-    )
-    .sort((a, b) => b.version - a.version);
-  return newest?.folder;
-};
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  return typeof address === 'object' ? address!.port : 0;
-};
-
 /** A new cluster with an empty database. @returns its URL */
 const newCluster = async (scene: Scene, programs: string): Promise<string> => {
-  const folder = await scene.folder();
-  const cluster = join(folder, 'cluster');
-  const owner = serverOwner(cluster);
-  await mkdir(cluster, { mode: 0o700 });
-  if (owner) await chown(cluster, owner.uid, owner.gid);
-  const options = { ...owner, cwd: '/' };
-  await promisify(execFile)(
-    join(programs, 'initdb'),
-    ['-D', cluster, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
-    options,
-  );
-  const port = await freePort();
-  const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=60'];
-  const server = spawn(join(programs, 'postgres'), ['-D', cluster, ...settings.flatMap((setting) => ['-c', setting])], {
-    ...options,
-    stdio: 'ignore',
-  });
-  scene.later(async () => {
-    server.kill('SIGQUIT');
-    await Promise.race([once(server, 'exit'), sleep(5_000)]);
-  });
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  await eventuallyPasses(async () => {
-    const client = new Client({ connectionString: url });
-    client.on('error', () => {});
-    await client.connect();
-    await client.end();
-  });
+  const { url, stop } = await startCluster(programs, await scene.folder());
+  scene.later(stop);
   return url;
 };
 
@@ -174,7 +120,7 @@ const dumpWhileItRuns = async (scene: Scene, { events, isFresh }: Dose, isInPart
   await service.stop();
   return {
     dose: `${stored.length} events, dumped while more came, into a new ${isFresh ? 'cluster' : 'database'}`,
-    seen: 'keys, log and counts go on, recount 0 differences',
+    seen: 'keys, log and counts continue, recount 0 differences',
     findings,
   };
 };

@@ -7,7 +7,7 @@ import { Projector } from '../../projections/engine/projector.js';
 import { verify } from '../../projections/engine/verify.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
-import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { GetMetrics, GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { naiveCount, newestStates } from '../projections/naive-count.js';
@@ -29,9 +29,11 @@ const tally: Projection = {
   name: 'tally',
   tables: [],
   types: metrics.types,
-  write: async (events, { connection }) => {
-    await connection.query('update tally set n = n + $1', [events.length]);
-  },
+  prepare:
+    async (events) =>
+    async ({ connection }) => {
+      await connection.query('update tally set n = n + $1', [events.length]);
+    },
 };
 
 /** Terminates, from another connection, the connection of one transaction in ten, somewhere in its middle. */
@@ -112,7 +114,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
     scene.tell(`${appended} of ${all.length} appended, ${killed} transactions killed`);
   }
   const reached = await Promise.race([caughtUp(database.pool, log, 15_000 + events * 3), failed.then(() => false)]);
-  // Whoever lags behind shall try to apply once more what the others applied.
+  // A projector that lags behind is to try to apply again what the others applied.
   await sleep(300);
   stop.abort();
   const failure = await failed;
@@ -145,14 +147,14 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   const waited = troubles.filter((sentence) => sentence.includes('wait')).length;
   return {
     dose: `${PROJECTORS} projectors, ${all.length} events, ${killed} of their transactions killed`,
-    seen: `recount 0 differences, 0 deadlocks, ${waited} times tried again`,
+    seen: `recount 0 differences, 0 deadlocks, ${waited} retries`,
     findings,
   };
 };
 
 export const severalProjectors: Fault<{ readonly events: number }> = {
   name: 'F12',
-  what: 'three projectors work at once and 10 % of their transactions are killed',
+  what: 'three projectors run concurrently, and 10 % of their transactions are killed',
   doses: { short: { events: 2_000 }, full: { events: 100_000 } },
   run: (scene, { events }) => projectAtOnce(scene, events, true),
   guard: 'checkpoints that move by compare-and-set in the transaction of the rows',

@@ -12,7 +12,7 @@ interface Dose {
   readonly takeOverMs: number;
 }
 
-const works = ({ lines }: Process): boolean => lines.some((line) => line.includes('Lease acquired; projecting'));
+const works = ({ lines }: Process): boolean => lines.some((line) => line.includes('Lease acquired; projecting counts'));
 
 const killTheWorking = async (scene: Scene, { rounds, takeOverMs }: Dose, isLeaseEndless = false): Promise<Outcome> => {
   const database = await createDatabase();
@@ -33,7 +33,7 @@ const killTheWorking = async (scene: Scene, { rounds, takeOverMs }: Dose, isLeas
     while (standby.isRunning && !(await isConnected(standby))) await sleep(20);
     if (works(standby)) findings.push('Two projectors work at once');
     await working.kill();
-    if (isLeaseEndless) await database.pool.query('update read.projector_lease set expires_at = expires_at * 2');
+    if (isLeaseEndless) await database.pool.query('update read.projector_leases set expires_at = expires_at * 2');
     const begin = Date.now();
     const event = stored(
       sent('BrandRegistered', { organization: 'acme', brand: `b-${round}`, updatedAt: '2026-01-01T00:00:00Z' }),
@@ -64,9 +64,9 @@ const killTheWorking = async (scene: Scene, { rounds, takeOverMs }: Dose, isLeas
 
 export const killedProjector: Fault<Dose> = {
   name: 'lease',
-  what: 'kill -9 of the projector that works while another one stands by',
+  what: 'kill -9 of the active projector while another one stands by',
   doses: { short: { rounds: 1, takeOverMs: 15_000 }, full: { rounds: 10, takeOverMs: 5_000 } },
   run: (scene, dose) => killTheWorking(scene, dose),
-  guard: 'a lease that ends by itself',
+  guard: 'a lease that expires',
   without: (scene) => killTheWorking(scene, { rounds: 1, takeOverMs: 5_000 }, true),
 };

@@ -6,7 +6,7 @@ import { listApiKeys } from '../../src/api-keys/list-api-keys.js';
 import { revokeApiKey } from '../../src/api-keys/revoke-api-key.js';
 import { Conflict, Invalid, NotFound } from '../../src/errors.js';
 import { BEGINNING } from '../../src/event-log/event-log.js';
-import type { Scope } from '../../src/events/api-keys.js';
+import type { Scope } from '../../src/events/types/api-keys.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -23,7 +23,7 @@ describe('An API key', () => {
     }
   });
 
-  it('is recognised as no key where a character was mistyped, lost, added or swapped', () => {
+  it('is recognised as no key if a character was mistyped, lost, added or swapped', () => {
     const digit = fc.constantFrom(...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 38 }), digit, (at, character) => {
@@ -64,7 +64,7 @@ describe('Keys of a service of two instances', () => {
   const issue = (scopes: readonly Scope[], organization?: string, expiresAt?: number) =>
     issueApiKey(one.log, { scopes, organization, name: 'a name', expiresAt });
 
-  it('begin and end everywhere soon after they are issued and revoked', async () => {
+  it('work on every instance soon after they are issued, and stop soon after they are revoked', async () => {
     const { id, key } = await issue(['read'], 'acme');
     await becomes(one, key, 200);
     await becomes(other, key, 200);
@@ -79,7 +79,7 @@ describe('Keys of a service of two instances', () => {
     await becomes(one, key, 401);
   });
 
-  it('live beside one another, each ended alone', async () => {
+  it('coexist, and are revoked independently', async () => {
     const [first, second] = [await issue(['read'], 'acme'), await issue(['read'], 'acme')];
     await becomes(one, first.key, 200);
     await becomes(one, second.key, 200);
@@ -103,7 +103,7 @@ describe('Keys of a service of two instances', () => {
     expect(events).not.toContain(key.slice(3, 33));
   });
 
-  it('are listed with everything but themselves', async () => {
+  it('are listed with everything but the key itself', async () => {
     const { id, key } = await issue(['write', 'read'], 'acme');
     const listed = await listApiKeys(other.log);
     const found = listed.find((each) => each.id === id);
@@ -116,7 +116,7 @@ describe('Keys of a service of two instances', () => {
     expect(JSON.stringify(listed)).not.toContain(key.slice(3, 33));
   });
 
-  it('are refused where they would be good for nothing, or for too much', async () => {
+  it('are not issued with scopes that would allow nothing, or too much', async () => {
     await expect(issue(['read'])).rejects.toBeInstanceOf(Invalid);
     await expect(issue(['ingest', 'read'])).rejects.toBeInstanceOf(Invalid);
     await expect(issue([], 'acme')).rejects.toBeInstanceOf(Invalid);
@@ -124,7 +124,7 @@ describe('Keys of a service of two instances', () => {
     await expect(issue(['read'], 'acme', Date.now() - 1)).rejects.toBeInstanceOf(Invalid);
   });
 
-  it('cannot be revoked twice, nor where there is none', async () => {
+  it('cannot be revoked twice, or if unknown', async () => {
     const { id } = await issue(['read'], 'acme');
     await revokeApiKey(one.log, id);
     await expect(revokeApiKey(one.log, id)).rejects.toBeInstanceOf(Conflict);

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { answers, ListServer, sends } from '../asset-check/list-server.js';
+import { answers, ListServer, sends } from '../asset-check/lists/list-server.js';
 import { startApp, type TestApp } from '../support/app.js';
 
 interface Answer {
@@ -93,7 +93,7 @@ describe('the asset check among sources that fail', () => {
     expect(startMs).toBeLessThan(8_000);
   });
 
-  it('answers within the budget, from those that are good, and names each that failed', async () => {
+  it('answers within the budget from the sources that work, and names each that failed', async () => {
     const started = performance.now();
     const answer = await check('listed.example');
     expect(performance.now() - started).toBeLessThan(BUDGET_MS + 3_000);
@@ -116,7 +116,7 @@ describe('the asset check among sources that fail', () => {
     for (const source of ['hangs', 'fails', 'silent', 'down']) expect(message).toContain(source);
   });
 
-  it('keeps a bulk check from waiting for a source that never answers, and counts what it could not ask', async () => {
+  it('does not let a bulk check wait for a source that never answers, and counts what it could not ask', async () => {
     const started = performance.now();
     const contents = Array.from({ length: 300 }, (_, n) => `bulk-${n}.example`);
     const { summary } = (await (await post('check/bulk', { contents })).json()) as { summary: object };
@@ -124,7 +124,7 @@ describe('the asset check among sources that fail', () => {
     expect(performance.now() - started).toBeLessThan(BUDGET_MS + 20_000);
   });
 
-  it('takes a list up that changed, without a restart', async () => {
+  it('picks up a changed list without a restart', async () => {
     named['good']!.behave = sends('listed.example\nnew.example\n');
     for (let tries = 0; (await check('new.example')).status !== 'BLOCKED'; tries += 1) {
       expect(tries).toBeLessThan(200);
@@ -132,7 +132,7 @@ describe('the asset check among sources that fail', () => {
     }
   });
 
-  it('connects to nothing that was sent for checking', async () => {
+  it('never connects to the content that is checked', async () => {
     const canary = new ListServer();
     const { port, host } = new URL(await canary.start());
     servers.push(canary);

@@ -101,7 +101,7 @@ describe('POST /v2/asset/check', () => {
     });
   });
 
-  it('inherits from a domain above, but not from one where anybody can host', async () => {
+  it('inherits from a parent domain, but not from one where anyone can host', async () => {
     expect(await check('a.listed.example')).toMatchObject({
       status: 'BLOCKED',
       source: 'house',
@@ -123,7 +123,7 @@ describe('POST /v2/asset/check', () => {
     expect(await check('anything.com')).toMatchObject({ status: 'UNKNOWN', reason: 'not-found' });
   });
 
-  it('says what it could not read, and what nobody can know', async () => {
+  it('says which content it cannot read, and which has no verdict', async () => {
     const silent = ['own', 'house', 'friends', 'off', 'gone'].map((source) => ({
       source,
       status: 'UNKNOWN',
@@ -147,14 +147,14 @@ describe('POST /v2/asset/check', () => {
       });
   });
 
-  it('never calls what nobody lists safe, and names what failed', async () => {
+  it('never calls unlisted content safe, and names the sources that failed', async () => {
     const { message, status } = await check('stranger.example');
     expect(status).toBe('UNKNOWN');
     expect(message).not.toMatch(/safe|secure|harmless|fine|trust/i);
     expect(message).toContain('gone');
   });
 
-  it('refuses content that is missing, no text, empty or too long', async () => {
+  it('rejects content that is missing, not a string, empty or too long', async () => {
     const REQUIRED = 'Content is required';
     for (const body of [{}, { content: null }, { content: 7 }, { content: '' }, { content: ['x'] }]) {
       const response = await post('check', body);
@@ -167,14 +167,14 @@ describe('POST /v2/asset/check', () => {
     expect(await response.json()).toMatchObject({ message: 'Content must be at most 4096 characters' });
   });
 
-  it('needs a key with the scope read and an organization', async () => {
+  it('requires a key with the scope read and an organization', async () => {
     expect((await post('check', { content: 'x.example' }, { apiKey: '' })).status).toBe(401);
     const writer = await app.issueKey({ organization: 'acme', scopes: ['write'] });
     expect((await post('check', { content: 'x.example' }, { apiKey: writer })).status).toBe(403);
     expect((await post('check/bulk', { contents: ['x.example'] }, { apiKey: writer })).status).toBe(403);
   });
 
-  it('knows our own statuses of every type however they are written, on every instance', async () => {
+  it('finds own statuses of every type in every spelling, on every instance', async () => {
     await report(
       entry('c1', 'URL', 'hxxps://Evil[.]example/claim', 'BLOCKED'),
       entry('c2', 'ADDRESS', '0xABCDEFabcdef0123456789ABCDEFabcdef012345', 'BLOCKED'),
@@ -190,7 +190,7 @@ describe('POST /v2/asset/check', () => {
         status: 'BLOCKED',
         source: 'own',
         message:
-          '"http://u:p@EVIL.example.:8080/x" is blocked: this service has "evil.example" on its blocklist since 2026-03-01.',
+          '"http://u:p@EVIL.example.:8080/x" is blocked: this service has "hxxps://Evil[.]example/claim" on its blocklist since 2026-03-01.',
       });
       expect(await check('evil.example', url)).not.toHaveProperty('reason');
       expect(await check('deep.sub.evil.example', url)).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
@@ -207,7 +207,7 @@ describe('POST /v2/asset/check', () => {
     }
   });
 
-  it('takes a status back when its entry is deleted, and falls back to the entry before', async () => {
+  it('reverts a status when its entry is deleted, to that of the entry before', async () => {
     const asset = { type: 'URL', content: 'wavering.example' };
     await report(
       entry('w1', 'URL', 'wavering.example', 'ALLOWED', '2026-01-01T00:00:00Z'),
@@ -220,7 +220,7 @@ describe('POST /v2/asset/check', () => {
     await eventuallyPasses(async () => expect((await check('wavering.example')).status).toBe('UNKNOWN'));
   });
 
-  it('checks up to 1,000 at once, each as alone, and sums them up', async () => {
+  it('checks up to 1,000 contents in bulk, each as if checked alone, and summarises them', async () => {
     const contents = ['listed.example', 'good.example', 'stranger.example', '', 'chrome://x', 'x'.repeat(5_000), 7];
     const response = await post('check/bulk', { contents });
     expect(response.status).toBe(200);
@@ -256,7 +256,7 @@ describe('POST /v2/asset/check', () => {
     }
   });
 
-  it('goes on answering from memory while the database is away, and follows again afterwards', async () => {
+  it('keeps answering from memory while the database is unavailable, and catches up afterwards', async () => {
     await report(entry('o1', 'URL', 'before.example', 'BLOCKED'));
     await eventuallyPasses(async () => expect((await check('before.example')).status).toBe('BLOCKED'));
     await app.pool.query('alter table read.asset_statuses rename to asset_statuses_away');
@@ -270,7 +270,7 @@ describe('POST /v2/asset/check', () => {
     await eventuallyPasses(async () => expect((await check('after.example')).status).toBe('BLOCKED'));
   });
 
-  it('tells health and Prometheus of its lists', async () => {
+  it('reports its lists to health and Prometheus', async () => {
     const ready = (await (await fetch(`${app.url}/health/ready`)).json()) as {
       parts: Record<string, { detail: unknown }>;
     };

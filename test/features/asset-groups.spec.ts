@@ -17,11 +17,11 @@ afterAll(async () => {
 });
 
 /** A caller with an organization of its own. */
-const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write']) => {
+const newCaller = async (scopes: readonly ('read' | 'write')[] = ['read', 'write'], of: TestApp = app) => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
-  const key = await app.issueKey({ organization, scopes });
+  const key = await of.issueKey({ organization, scopes });
   const call = (method: string, path = '', given?: unknown, headers = {}): Promise<Answer> =>
-    app.call(`/v2/organization/asset-groups${path}`, {
+    of.call(`/v2/organization/asset-groups${path}`, {
       method,
       key,
       headers,
@@ -53,13 +53,13 @@ const conflict = { code: 'CONFLICT', message: 'A group with this name already ex
 const missing = { code: 'NOT_FOUND', message: 'Asset group not found' };
 
 describe('POST /v2/organization/asset-groups', () => {
-  it('answers 201 with the number and the name, and counts from 1', async () => {
+  it('answers 201 with id and name, and ids start at 1', async () => {
     const { create } = await newCaller();
     expect(await create('Sites')).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
     expect(await create('Pages')).toMatchObject({ status: 201, body: { id: 2, name: 'Pages' } });
   });
 
-  it('keeps the name as it was sent and tells letter case apart', async () => {
+  it('keeps the name as sent, and is case-sensitive', async () => {
     const { create, list } = await newCaller();
     const names = [' Sites ', 'sites', 'SITES', 'Caf\u00e9', 'Cafe\u0301', '"\\\n\u2028<>', '\u{1f600}'];
     for (const name of names) expect((await create(name)).body.name).toBe(name);
@@ -85,7 +85,7 @@ describe('POST /v2/organization/asset-groups', () => {
   });
 
   it.each(['null', '"Sites"', '1', '[]', '[{"name":"Sites"}]', '{"name":"Sites"', ''])(
-    'is a 400 where the body is %j',
+    'is a 400 if the body is %j',
     async (body) => {
       const { call, list } = await newCaller();
       const { status, body: answer } = await call('POST', '', body, { 'content-type': 'application/json' });
@@ -94,7 +94,7 @@ describe('POST /v2/organization/asset-groups', () => {
     },
   );
 
-  it('counts the characters of a name in code points', async () => {
+  it('measures the length of a name in code points', async () => {
     const { create } = await newCaller();
     const message = 'Group name must be between 1 and 255 characters';
     expect(await create('')).toMatchObject({ status: 400, body: { code: 'BAD_REQUEST', message } });
@@ -104,7 +104,7 @@ describe('POST /v2/organization/asset-groups', () => {
     expect((await create('\u{1f600}'.repeat(255))).status).toBe(201);
   });
 
-  it('refuses U+0000 and a lone surrogate', async () => {
+  it('rejects U+0000 and a lone surrogate', async () => {
     const { call } = await newCaller();
     for (const name of ['a\\u0000b', '\\ud800', 'a\\udc00'])
       expect(await call('POST', '', `{"name":"${name}"}`)).toMatchObject({
@@ -132,7 +132,7 @@ describe('POST /v2/organization/asset-groups', () => {
     });
   });
 
-  it('asks for a key with the scope write', async () => {
+  it('requires a key with the scope write', async () => {
     const { create } = await newCaller(['read']);
     expect(await create('Sites')).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
@@ -144,7 +144,7 @@ describe('an Idempotency-Key', () => {
     ['with the projector stopped', async () => {}],
     ['with the projector caught up', project],
   ])('%s', (_, catchUp) => {
-    it('gives the first answer again to the same body, also after a rename and a deletion', async () => {
+    it('repeats the first answer to the same body, even after a rename and a deletion', async () => {
       const { create, call, rename, remove, list } = await newCaller();
       const key = randomUUID();
       expect(await create('Sites', key)).toMatchObject({ status: 201, body: { id: 1, name: 'Sites' } });
@@ -162,7 +162,7 @@ describe('an Idempotency-Key', () => {
       expect(await list()).toEqual({ groups: [] });
     });
 
-    it('says so with a repeated answer, and only with one', async () => {
+    it('marks a repeated answer, and no other', async () => {
       const { create } = await newCaller();
       const replayed = async (name: string, key?: string): Promise<[number, string | null]> => {
         const { status, headers } = await create(name, key);
@@ -177,7 +177,7 @@ describe('an Idempotency-Key', () => {
       expect(await replayed('Pages', 'k')).toEqual([422, null]);
     });
 
-    it('gives a 409 again, also when the name is free by now', async () => {
+    it('repeats a 409 even when the name has become free', async () => {
       const { create, remove } = await newCaller();
       const key = randomUUID();
       await create('Sites');
@@ -188,7 +188,7 @@ describe('an Idempotency-Key', () => {
       expect(await create('Sites')).toMatchObject({ status: 201, body: { id: 2 } });
     });
 
-    it('answers 422 to another body', async () => {
+    it('answers 422 to a different body', async () => {
       const { create, list } = await newCaller();
       await create('Sites', 'k');
       await catchUp();
@@ -200,13 +200,13 @@ describe('an Idempotency-Key', () => {
     });
   });
 
-  it('belongs to its organization', async () => {
+  it('is scoped to its organization', async () => {
     const [a, b] = [await newCaller(), await newCaller()];
     expect((await a.create('Sites', 'k')).status).toBe(201);
     expect((await b.create('Pages', 'k')).status).toBe(201);
   });
 
-  it('lets one of many requests at once create, and all get its answer', async () => {
+  it('lets one of many concurrent requests create the group, and all get its answer', async () => {
     const { create, list } = await newCaller();
     const answers = await Promise.all(Array.from({ length: 50 }, () => create('Sites', 'k')));
     expect(new Set(answers.map(({ status, body }) => JSON.stringify({ status, body })))).toEqual(
@@ -223,7 +223,7 @@ describe('an Idempotency-Key', () => {
     expect(stored[0]!.metadata).toHaveProperty('idempotencyKeyHash');
   });
 
-  it.each(['', 'a'.repeat(256), 'caf\u00e9', 'tab\there'])('is a 400 where it is %j', async (key) => {
+  it.each(['', 'a'.repeat(256), 'caf\u00e9', 'tab\there'])('is a 400 if it is %j', async (key) => {
     const { create } = await newCaller();
     expect(await create('Sites', key)).toMatchObject({
       status: 400,
@@ -243,7 +243,7 @@ describe('GET /v2/organization/asset-groups', () => {
     });
   });
 
-  it('has each group right after it was answered, with the projector stopped, behind and caught up', async () => {
+  it('has each group right after its create was answered, whether the projector is stopped, behind or caught up', async () => {
     const { create, list } = await newCaller();
     const expected: unknown[] = [];
     for (let n = 1; n <= 60; n += 1) {
@@ -254,7 +254,7 @@ describe('GET /v2/organization/asset-groups', () => {
     }
   });
 
-  it('follows renames and deletions, in order of number', async () => {
+  it('follows renames and deletions, ordered by id', async () => {
     const { create, rename, remove, list } = await newCaller();
     for (const name of ['A', 'B', 'C']) await create(name);
     const expected = [
@@ -268,7 +268,7 @@ describe('GET /v2/organization/asset-groups', () => {
     expect(await list()).toEqual({ groups: expected });
   });
 
-  it('counts the assets by what was reported', async () => {
+  it('counts the reported assets', async () => {
     const { create, list, organization } = await newCaller();
     const counts = async () => (await list()).groups.map(({ assetCount }) => assetCount);
     await group(organization, 'early.example', 2);
@@ -286,7 +286,7 @@ describe('GET /v2/organization/asset-groups', () => {
     expect(await counts()).toEqual([0, 2]);
   });
 
-  it('is whole while its rows are counted anew and put in the place of the old ones', async () => {
+  it('stays complete while its rows are rebuilt and switched', async () => {
     const { create, list, organization } = await newCaller();
     await create('A');
     await group(organization, 'a.example', 1);
@@ -315,27 +315,27 @@ describe('GET /v2/organization/asset-groups', () => {
     expect(await b.list()).toEqual({ groups: [] });
   });
 
-  it('asks for a key with the scope read', async () => {
+  it('requires a key with the scope read', async () => {
     const { call } = await newCaller(['write']);
     expect((await call('GET')).status).toBe(403);
   });
 });
 
 describe('PATCH /v2/organization/asset-groups/{id}', () => {
-  it('gives the group another name, and the old one is free at once', async () => {
+  it('renames the group, and frees the old name at once', async () => {
     const { create, rename } = await newCaller();
     await create('A');
     expect(await rename(1, 'B')).toMatchObject({ status: 200, body: { id: 1, name: 'B' } });
     expect(await create('A')).toMatchObject({ status: 201, body: { id: 2 } });
   });
 
-  it('to its own name is fine', async () => {
+  it('to the same name succeeds', async () => {
     const { create, rename } = await newCaller();
     await create('A');
     expect(await rename(1, 'A')).toMatchObject({ status: 200, body: { id: 1, name: 'A' } });
   });
 
-  it('answers 409 where another group has the name', async () => {
+  it('answers 409 if another group has the name', async () => {
     const { create, rename } = await newCaller();
     await create('A');
     await create('B');
@@ -344,7 +344,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
     expect(await rename(2, 'A')).toMatchObject({ status: 409, body: conflict });
   });
 
-  it('checks the name as a create does', async () => {
+  it('validates the name as a create does', async () => {
     const { create, rename, call } = await newCaller();
     await create('A');
     expect(await call('PATCH', '/1', {})).toMatchObject({ status: 400, body: { message: 'Group name is required' } });
@@ -372,7 +372,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
     expect((await a.list()).groups).toEqual([{ id: 1, name: 'A', assetCount: 0 }]);
   });
 
-  it('asks for a key with the scope write', async () => {
+  it('requires a key with the scope write', async () => {
     const { rename, remove } = await newCaller(['read']);
     expect((await rename(1, 'A')).status).toBe(403);
     expect((await remove(1)).status).toBe(403);
@@ -380,7 +380,7 @@ describe('PATCH /v2/organization/asset-groups/{id}', () => {
 });
 
 describe('DELETE /v2/organization/asset-groups/{id}', () => {
-  it('says how many assets are in no group now, and does it once', async () => {
+  it('says how many assets are no longer in a group, and deletes once', async () => {
     const { create, remove, list, organization } = await newCaller();
     await create('A');
     await create('B');
@@ -397,7 +397,7 @@ describe('DELETE /v2/organization/asset-groups/{id}', () => {
     expect((await list()).groups).toEqual([{ id: 2, name: 'B', assetCount: 0 }]);
   });
 
-  it('never gives the number again, and no late event finds another group under it', async () => {
+  it('never reuses the id, so that no late event finds another group under it', async () => {
     const { create, remove, list, organization } = await newCaller();
     await create('A');
     await remove(1);
@@ -408,9 +408,61 @@ describe('DELETE /v2/organization/asset-groups/{id}', () => {
     expect((await list()).groups).toEqual([{ id: 2, name: 'A', assetCount: 0 }]);
   });
 
-  it('takes a JSON content type without a body', async () => {
+  it('accepts a JSON content type without a body', async () => {
     const { create, call } = await newCaller();
     await create('A');
     expect((await call('DELETE', '/1', undefined, { 'content-type': 'application/json' })).status).toBe(200);
+  });
+});
+
+describe('the daily quota of an organization', () => {
+  let limited: TestApp;
+  beforeAll(async () => {
+    limited = await startApp({ env: { INGEST_EVENTS_PER_DAY: '5' } });
+  });
+  afterAll(async () => {
+    await limited.close();
+  });
+
+  it('is charged for creates, renames and deletions, and nothing is stored beyond it', async () => {
+    const { organization, create, rename, remove, list } = await newCaller(['read', 'write'], limited);
+    expect((await create('A')).status).toBe(201);
+    expect((await create('B')).status).toBe(201);
+    expect((await rename(1, 'C')).status).toBe(200);
+    // Stores nothing, so costs nothing.
+    expect([(await rename(1, 'C')).status, (await create('C')).status, (await remove(9)).status]).toEqual([
+      200, 409, 404,
+    ]);
+    expect((await remove(2)).status).toBe(200);
+    expect((await create('D', 'k')).status).toBe(201);
+    const used = {
+      code: 'TOO_MANY_REQUESTS',
+      message: `${organization} has used its quota of 5 events per day; it resets at midnight UTC`,
+    };
+    const refused = [await create('E'), await create('E', 'l'), await rename(1, 'F'), await remove(1)];
+    for (const { status, body, headers } of refused) {
+      expect({ status, body }).toEqual({ status: 429, body: used });
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    // An answer that was given is given again.
+    expect((await create('D', 'k')).status).toBe(201);
+    expect((await list()).groups.map(({ name }) => name)).toEqual(['C', 'D']);
+    expect(await limited.log.readStream(assetGroupsStream(organization), 0n, 10)).toHaveLength(5);
+  });
+
+  it('is charged for refused creates with an Idempotency-Key, which are stored', async () => {
+    const { organization, create } = await newCaller(['read', 'write'], limited);
+    const statuses = [];
+    for (let n = 0; n < 8; n += 1) statuses.push((await create('A', `key-${n}`)).status);
+    expect(statuses).toEqual([201, 409, 409, 409, 409, 429, 429, 429]);
+    expect(await limited.log.readStream(assetGroupsStream(organization), 0n, 10)).toHaveLength(5);
+  });
+
+  it('is separate for each organization', async () => {
+    const [spent, other] = [await newCaller(['write'], limited), await newCaller(['write'], limited)];
+    const statuses = await Promise.all(Array.from({ length: 9 }, async (_, n) => (await spent.create(`${n}`)).status));
+    expect(statuses.filter((status) => status === 201)).toHaveLength(5);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(4);
+    expect((await other.create('A')).status).toBe(201);
   });
 });

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { assetStatuses } from '../../projections/asset-statuses.js';
+import { assetStatuses } from '../../projections/asset-statuses/projection.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { projectToHead } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';
@@ -48,7 +48,7 @@ const entry = (changeId: string, content: string, status: string, createdAt: str
 };
 
 describe('POST /v2/asset/history', () => {
-  it('has the own statuses of exactly this asset, the newest first, whatever came first', async () => {
+  it('has the own statuses of exactly this asset, newest first, whatever the order of arrival', async () => {
     await report(
       entry('a3', 'A.example', 'ALLOWED', day(3)),
       entry('a1', 'a.example', 'BLOCKED', day(1)),
@@ -67,8 +67,8 @@ describe('POST /v2/asset/history', () => {
       body: {
         asset: { type: 'URL', content: 'a.example' },
         statuses: [
-          { status: 'ALLOWED', from: day(3), brands: [], match: 'a.example' },
-          { status: 'UNKNOWN', from: day(2), brands: [], match: 'a.example' },
+          { status: 'ALLOWED', from: day(3), brands: [], match: 'A.example' },
+          { status: 'UNKNOWN', from: day(2), brands: [], match: 'https://a.example/' },
           { status: 'BLOCKED', from: day(1), brands: [], match: 'a.example' },
         ],
         hasMore: false,
@@ -87,7 +87,7 @@ describe('POST /v2/asset/history', () => {
     });
   });
 
-  it('has those of the page and of its host, each with what it is about', async () => {
+  it('has those of the page and of its host, each with its asset', async () => {
     await report(
       entry('p1', 'p.example/claim', 'BLOCKED', day(2)),
       entry('p2', 'p.example', 'ALLOWED', day(1)),
@@ -123,7 +123,7 @@ describe('POST /v2/asset/history', () => {
     );
   });
 
-  it('says since when each list has the entry that hits, and since when it is watched', async () => {
+  it('says since when each list has the matching entry, and since when the list is watched', async () => {
     const watchedSince = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.000Z$/);
     for (const [content, hit] of [
       ['listed.example', { status: 'BLOCKED', match: 'listed.example' }],
@@ -136,7 +136,7 @@ describe('POST /v2/asset/history', () => {
     }
   });
 
-  it('knows nothing of what is no asset or a browser’s own address, and says which', async () => {
+  it('has no history for content that is not an asset or is a browser’s own address, and says which', async () => {
     const nothing = { statuses: [], hasMore: false, lists: [] };
     expect((await ask({ content: 'not an asset' })).body).toEqual({ code: 'parse-error', ...nothing });
     expect((await ask({ content: 'chrome://settings' })).body).toEqual({
@@ -146,11 +146,11 @@ describe('POST /v2/asset/history', () => {
     });
   });
 
-  it.each([{}, { content: '' }, { content: 7 }, { content: 'x'.repeat(4_097) }])('refuses %j', async (body) => {
+  it.each([{}, { content: '' }, { content: 7 }, { content: 'x'.repeat(4_097) }])('rejects %j', async (body) => {
     expect(await ask(body)).toMatchObject({ status: 400, body: { code: 'BAD_REQUEST' } });
   });
 
-  it('asks for the scope read', async () => {
+  it('requires the scope read', async () => {
     const writer = await app.issueKey({ organization: 'acme', scopes: ['write'] });
     expect((await ask({ content: 'a.example' }, writer)).status).toBe(403);
   });

@@ -84,7 +84,7 @@ describe('The log says', () => {
 });
 
 describe('The last use of a key', () => {
-  it('is noted to the minute, and never set back', async () => {
+  it('is recorded to the minute, and never moves back', async () => {
     const pool = app.app.get(WatchPool);
     const before = Date.now();
     expect(await call('GET', GROUPS, undefined)).toBe(200);
@@ -99,7 +99,7 @@ describe('The last use of a key', () => {
     expect((await readKeyUses(pool)).get(keyId)).toBe(at + 600_000);
   });
 
-  it('waits for the next time where the database does not answer', async () => {
+  it('is retried later if the database does not answer', async () => {
     let isAway = true;
     const noted: unknown[] = [];
     const uses = new KeyUses({

@@ -1,8 +1,13 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { MetricsPool, WatchPool } from '../../src/read-models/pools.js';
+import type { Pool } from 'pg';
+import { ExportPool, MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { projectToHead } from '../support/projecting.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 const METRICS = '/v2/organization/metrics';
@@ -47,7 +52,7 @@ const sendRaw = (bytes: string, { port } = new URL(app.url)): Promise<string> =>
 const bodyOf = (raw: string): unknown => JSON.parse(raw.slice(raw.indexOf('\r\n\r\n') + 4));
 
 describe('Every error has the flat body', () => {
-  it('404 where there is nothing at the address, key or no key', async () => {
+  it('404 for an unknown route, with or without a key', async () => {
     for (const path of ['/', '/v2', '/v2/nothing', '/v1/organization/metrics', `${METRICS}/`, '/docs/nothing.js']) {
       const { status, headers, body } = await ask('GET', path);
       expect([path, status]).toEqual([path, 404]);
@@ -56,12 +61,12 @@ describe('Every error has the flat body', () => {
     }
   });
 
-  it('404 before the body is looked at', async () => {
+  it('404 before the body is read', async () => {
     expect((await ask('POST', '/v2/nothing', asJson('{'))).status).toBe(404);
     expect((await ask('POST', '/v2/nothing', asJson('x', { 'content-type': 'text/odd' }))).status).toBe(404);
   });
 
-  it('405 with Allow where the address exists for other methods, before the key is looked at', async () => {
+  it('405 with Allow if the route has other methods, before the key is checked', async () => {
     const metrics = await ask('DELETE', METRICS);
     expect(metrics.status).toBe(405);
     expect(metrics.headers.get('allow')).toBe('GET, HEAD');
@@ -96,7 +101,7 @@ describe('Every error has the flat body', () => {
     });
   });
 
-  it('403 where the key lacks the scope, before the body is read', async () => {
+  it('403 if the key lacks the scope, before the body is read', async () => {
     const reader = await app.issueKey({ organization: 'acme', scopes: ['read'] });
     const { status, body } = await ask('POST', GROUPS, asJson('{', { 'x-api-key': reader }));
     expect([status, body]).toEqual([403, { code: 'FORBIDDEN', message: 'The key lacks the scope write' }]);
@@ -135,7 +140,7 @@ describe('Every error has the flat body', () => {
     expect(chunked.status).toBe(413);
   });
 
-  it('400 for a body that is no JSON, or not UTF-8', async () => {
+  it('400 for a body that is not JSON, or not UTF-8', async () => {
     const notUtf8 = new Uint8Array([0x22, 0xff, 0x22]);
     const bodies = [
       ['{"name":', 'The body is not valid JSON'],
@@ -148,14 +153,14 @@ describe('Every error has the flat body', () => {
     }
   });
 
-  it('400 with the DTO’s text for an empty body, and for JSON that is no object', async () => {
+  it('400 with the DTO’s message for an empty body, and for JSON that is not an object', async () => {
     for (const sent of ['', '[]', '"name"', '5', 'null', 'true', '{}', '[{"name":"a"}]']) {
       const { status, body } = await ask('POST', GROUPS, asJson(sent));
       expect([sent, status, body.message]).toEqual([sent, 400, 'Group name is required']);
     }
   });
 
-  it('lets __proto__ and unknown fields pass without effect', async () => {
+  it('ignores __proto__ and unknown fields', async () => {
     const { status, body } = await ask(
       'POST',
       GROUPS,
@@ -165,7 +170,7 @@ describe('Every error has the flat body', () => {
     expect(({} as { x?: number }).x).toBeUndefined();
   });
 
-  it('takes a DELETE that names a media type and has no body, and an address of any length up to the limit', async () => {
+  it('accepts a DELETE with a content type but no body, and a URL of any length up to the limit', async () => {
     const headers = { 'x-api-key': key, 'content-type': 'application/json' };
     for (const id of ['1', 'x'.repeat(7_000)]) {
       const { status, body } = await ask('DELETE', `${GROUPS}/${id}`, { headers });
@@ -173,13 +178,13 @@ describe('Every error has the flat body', () => {
     }
   });
 
-  it('400 for an address that cannot be decoded', async () => {
+  it('400 for a URL that cannot be decoded', async () => {
     const { status, body, headers } = await ask('GET', '/v2/%zz');
     expect([status, body.code]).toEqual([400, 'BAD_REQUEST']);
     expect(headers.get('x-request-id')).toMatch(/./);
   });
 
-  it('414 for an address over 8 KiB, with a good key and with none', async () => {
+  it('414 for a URL over 8 KiB, with and without a valid key', async () => {
     const tooLong = { code: 'URI_TOO_LONG', message: 'The URL exceeds 8,192 bytes' };
     const { status, body } = await ask('GET', `${METRICS}?x=${'a'.repeat(9_000)}`, { headers: { 'x-api-key': key } });
     expect([status, body]).toEqual([414, tooLong]);
@@ -198,7 +203,7 @@ describe('Every error has the flat body', () => {
     });
   });
 
-  it('400 and the end of the connection for what is no HTTP, or framed twice', async () => {
+  it('400 and a closed connection for what is not HTTP, or framed twice', async () => {
     const post = `POST ${GROUPS} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\n`;
     for (const bytes of [
       'nonsense\r\n\r\n',
@@ -221,7 +226,7 @@ describe('Every error has the flat body', () => {
     expect(await sendRaw('GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('415 for a body that is packed with anything but gzip, which would only look broken', async () => {
+  it('415 for a body compressed with anything but gzip, which would only look broken', async () => {
     for (const encoding of ['deflate', 'br', 'gzip, gzip', 'x']) {
       const packed = await ask('POST', GROUPS, asJson('{}', { 'content-encoding': encoding }));
       expect([packed.status, packed.body]).toEqual([
@@ -244,14 +249,14 @@ describe('Every error has the flat body', () => {
     expect(bodyOf(raw)).toEqual({ code: 'METHOD_NOT_ALLOWED', message: 'Method not allowed' });
   });
 
-  it('keeps a sane request id and replaces any other', async () => {
+  it('keeps a valid request id and replaces any other', async () => {
     const idOf = async (sent: string): Promise<string | null> =>
       (await ask('GET', '/v2/nothing', { headers: { 'x-request-id': sent } })).headers.get('x-request-id');
     expect(await idOf('trace-17:a.b_c')).toBe('trace-17:a.b_c');
     for (const odd of ['a b', 'a"b', 'x'.repeat(129), '<script>']) expect(await idOf(odd)).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('tells nothing of what answers', async () => {
+  it('reveals nothing about the server', async () => {
     const { headers } = await ask('GET', '/v2/nothing');
     expect([...headers.keys()].sort()).toEqual([
       'cache-control',
@@ -268,7 +273,7 @@ describe('Every error has the flat body', () => {
 });
 
 describe('A limit on the requests of a key', () => {
-  it('answers 429 with Retry-After once it is used up, for that key alone, and says beforehand what is left', async () => {
+  it('answers 429 with Retry-After once it is used up, for that key only, and says beforehand what is left', async () => {
     const limited = await startApp({ env: { RATE_LIMIT_PER_MINUTE: '3' } });
     try {
       const [one, other] = [
@@ -297,21 +302,107 @@ describe('A limit on the requests of a key', () => {
   });
 });
 
-describe('Where the database is away', () => {
-  it('answers 503 with Retry-After, goes on living, and says so', async () => {
-    const lonely = await startApp();
+describe('While the database is unavailable', () => {
+  /** A good request to each route. */
+  const folder = mkdtempSync(join(tmpdir(), 'errors-'));
+  const keyFile = join(folder, 'keys');
+  const ASKED_EVENT = {
+    source: '/s',
+    id: 'e1',
+    type: 'BrandRegistered',
+    record: { organization: 'acme', brand: 'one' },
+  };
+  const ROUTES: Readonly<
+    Record<string, { readonly query?: string; readonly body?: unknown; readonly isFromMemory?: true }>
+  > = {
+    'GET /v2/organization': {},
+    'GET /v2/organization/brands': {},
+    'GET /v2/organization/metrics': {},
+    'GET /v2/organization/metrics/timeline': {},
+    'GET /v2/organization/metrics/timeline.csv': {},
+    'GET /v2/organization/metrics/comparison': { query: '?startDate=2026-01-01&endDate=2026-01-31' },
+    'GET /v2/organization/takedowns/statistics': {},
+    ...Object.fromEntries(
+      ['reports', 'threats', 'takedowns', 'verdicts'].flatMap((list) =>
+        ['', '.csv', '/{id}'].map((form) => [`GET /v2/organization/${list}${form}`, {}]),
+      ),
+    ),
+    'GET /v2/organization/feed': { query: '?timeout=1000' },
+    'GET /v2/organization/asset-groups': {},
+    'POST /v2/organization/asset-groups': { body: { name: 'one' } },
+    'GET /v2/organization/asset-groups/{id}': {},
+    'PATCH /v2/organization/asset-groups/{id}': { body: { name: 'two' } },
+    'DELETE /v2/organization/asset-groups/{id}': {},
+    'GET /v2/organization/asset-groups/{id}/assets': {},
+    'POST /v2/organization/asset-groups/{id}/assets': { body: { contents: ['a.example'] } },
+    'POST /v2/organization/asset-groups/{id}/assets/remove': { body: { contents: ['a.example'] } },
+    'GET /v2/organization/webhooks': {},
+    'POST /v2/organization/webhooks': { body: { url: 'https://receiver.example' } },
+    'GET /v2/organization/webhooks/{id}': {},
+    'PATCH /v2/organization/webhooks/{id}': { body: { batch: 2 } },
+    'DELETE /v2/organization/webhooks/{id}': {},
+    'POST /v2/organization/webhooks/{id}/rotate': { body: {} },
+    'POST /v2/organization/webhooks/{id}/test': {},
+    'POST /v2/organization/webhooks/{id}/replay': { body: { from: 'beginning' } },
+    'GET /v2/organization/webhooks/{id}/attempts': {},
+    'GET /v2/events/rejected': {},
+    'GET /v2/events/parked': {},
+    'GET /v2/events/usage': {},
+    'POST /v2/events/status': { body: { events: [ASKED_EVENT] } },
+    'POST /v2/asset/check': { body: { content: 'a.example' }, isFromMemory: true },
+    'POST /v2/asset/check/bulk': { body: { contents: ['a.example'] }, isFromMemory: true },
+    'POST /v2/asset/history': { body: { content: 'a.example' } },
+    'POST /v2/events': {
+      body: {
+        specversion: '1.0',
+        id: 'e1',
+        source: '/s',
+        type: 'BrandRegistered',
+        time: '2026-03-01T00:00:00Z',
+        data: { organization: 'acme', brand: 'one', updatedAt: '2026-03-01T00:00:00Z' },
+      },
+    },
+  };
+
+  it('answers 503 with Retry-After on every route, stays alive, and reports it', async () => {
+    writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
+    const lonely = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
     try {
       const good = await lonely.issueKey({ organization: 'acme' });
-      await Promise.all(
-        [lonely.pool, lonely.app.get(MetricsPool), lonely.app.get(WatchPool)].map((pool) => pool.end()),
+      const upstream = await lonely.issueKey({ scopes: ['ingest'] });
+      const { paths } = (await (await fetch(`${lonely.url}/openapi.json`)).json()) as { paths: Record<string, object> };
+      const routes = Object.entries(paths).flatMap(([path, item]) =>
+        Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
       );
-      const response = await fetch(lonely.url + METRICS, { headers: { 'x-api-key': good } });
-      expect(response.status).toBe(503);
-      expect(response.headers.get('retry-after')).toBe('1');
-      expect(await response.json()).toEqual({
-        code: 'SERVICE_UNAVAILABLE',
-        message: 'The database did not answer; try again',
-      });
+      // Those of the operators are no requests of an organization.
+      expect(routes.filter((route) => !/ \/(?:health|metrics)/.test(route)).sort()).toEqual(Object.keys(ROUTES).sort());
+      // Once the lists have been filled, they and the feed look at their own tables alone.
+      await projectToHead(lonely.log, lonely.pool);
+      expect((await lonely.call('/v2/organization/feed', { key: good })).status).toBe(200);
+      const pools = [MetricsPool, RecordsPool, ExportPool, WatchPool].map((pool) => lonely.app.get<Pool>(pool));
+      await Promise.all([lonely.pool, ...pools].map((pool) => pool.end()));
+      await lonely.log.close();
+      for (const [route, { query = '', body, isFromMemory = false }] of Object.entries(ROUTES)) {
+        const [method, path] = route.split(' ') as [string, string];
+        const isEvents = path === '/v2/events';
+        const response = await fetch(`${lonely.url}${path.replace('{id}', '1')}${query}`, {
+          method,
+          headers: {
+            'x-api-key': path.startsWith('/v2/events') ? upstream : good,
+            ...(body !== undefined && {
+              'content-type': isEvents ? 'application/cloudevents+json' : 'application/json',
+            }),
+          },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        });
+        expect([route, response.status]).toEqual([route, isFromMemory ? 200 : 503]);
+        if (isFromMemory) continue;
+        expect(response.headers.get('retry-after')).toBe('1');
+        expect(await response.json()).toEqual({
+          code: 'SERVICE_UNAVAILABLE',
+          message: expect.stringMatching(/try again$|the same request again is safe$/),
+        });
+      }
       expect((await fetch(`${lonely.url}/health/live`)).status).toBe(200);
       const ready = await fetch(`${lonely.url}/health/ready`);
       expect(ready.status).toBe(503);
@@ -319,6 +410,7 @@ describe('Where the database is away', () => {
       expect((await fetch(`${lonely.url}/metrics`)).status).toBe(200);
     } finally {
       await lonely.close().catch(() => undefined);
+      rmSync(folder, { recursive: true });
     }
   });
 });

@@ -1,3 +1,4 @@
+import { FEED_MESSAGES } from '../../src/events/feed-schema.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Parser } from '@asyncapi/parser';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -6,6 +7,7 @@ import { EXAMPLES } from '../../src/events/cloud-event-schema.js';
 import { UPSTREAM_TYPES } from '../../src/events/event.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { readReference } from '../support/contract.js';
+import { spectralComplaints } from '../support/spectral.js';
 
 type Event = (typeof EXAMPLES)[number];
 
@@ -30,8 +32,9 @@ const ACCEPTED = { accepted: 1, duplicates: 0, rejected: [] };
 
 describe('GET /schemas', () => {
   it('lists each type that upstream reports, and where its schema is', async () => {
-    const { cloudEvent, types } = await get('/schemas');
+    const { cloudEvent, bundled, types } = await get('/schemas');
     expect(cloudEvent).toBe('/schemas/CloudEvent.json');
+    expect(bundled).toBe('/schemas/CloudEvent.bundled.json');
     expect(types).toEqual(
       UPSTREAM_TYPES.map((type) => ({
         type,
@@ -41,7 +44,7 @@ describe('GET /schemas', () => {
     );
   });
 
-  it('leads to schemas by which a validator takes every example, whole event and data alone', async () => {
+  it('links to schemas by which a validator accepts every example, whole events and data alone', async () => {
     const { cloudEvent, types } = await get('/schemas');
     const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, loadSchema: get });
     addFormats.default(ajv);
@@ -55,7 +58,25 @@ describe('GET /schemas', () => {
     }
   });
 
-  it('is for everybody, and is kept by who has it already', async () => {
+  it('bundles the whole event in one document, which a validator compiles alone with equal verdicts', async () => {
+    const { cloudEvent, bundled } = await get('/schemas');
+    const alone = new Ajv2020({ strict: true, allowUnionTypes: true });
+    addFormats.default(alone);
+    const isEvent = alone.compile(await get(bundled));
+    const loading = new Ajv2020({ strict: true, allowUnionTypes: true, loadSchema: get });
+    addFormats.default(loading);
+    const isEventToo = await loading.compileAsync(await get(cloudEvent));
+    for (const event of EXAMPLES) {
+      expect([event.type, isEvent(event), isEventToo(event)]).toEqual([event.type, true, true]);
+      for (const name of ['organization', 'asset', 'changeId', 'updatedAt', 'deletedAt']) {
+        const broken = { ...event, data: { ...event.data, [name]: 5 } };
+        expect([event.type, name, isEvent(broken)]).toEqual([event.type, name, isEventToo(broken)]);
+      }
+      expect([event.type, isEvent({ ...event, data: {} })]).toEqual([event.type, false]);
+    }
+  });
+
+  it('is public, and answers 304 to a client that has it already', async () => {
     for (const path of ['/schemas', '/schemas/ReportFiled.json', '/asyncapi.json']) {
       const response = await fetch(app.url + path);
       expect([path, response.status, response.headers.get('cache-control')]).toEqual([path, 200, 'no-cache']);
@@ -66,7 +87,7 @@ describe('GET /schemas', () => {
     }
   });
 
-  it('answers 404 to the name of no type', async () => {
+  it('answers 404 for an unknown type', async () => {
     for (const name of [
       'ReportFilled.json',
       'ReportFiled',
@@ -86,14 +107,16 @@ describe('GET /schemas', () => {
 });
 
 describe('POST /v2/events as the reference shows it', () => {
-  const { requestBody, parameters } = readReference().paths['/events']!['post']!;
+  const { requestBody, parameters } = readReference().paths['/v2/events']!['post']!;
   const { content } = requestBody as unknown as {
     content: Record<string, { schema: object; examples: Record<string, { value: any }> }>;
   };
   const shown = (type: string): any[] => Object.values(content[type]!.examples).map(({ value }) => value);
   /** The header parameters with their examples, as a page fills them in. */
   const headers = Object.fromEntries(
-    (parameters as readonly any[]).map(({ name, example, schema }) => [name, example ?? schema.examples[0]]),
+    (parameters as readonly any[])
+      .filter((parameter) => parameter.in === 'header')
+      .map(({ name, example, schema }) => [name, example ?? schema.examples[0]]),
   );
 
   it('has an example of each of the fourteen types that is accepted as one event', async () => {
@@ -102,14 +125,14 @@ describe('POST /v2/events as the reference shows it', () => {
       expect([event.type, await send(STRUCTURED, event)]).toEqual([event.type, ACCEPTED]);
   });
 
-  it('has a batch of them that is known then', async () => {
+  it('has a batch of them, which are then duplicates', async () => {
     expect(shown(BATCH)).toEqual([EXAMPLES]);
     expect(await send(BATCH, shown(BATCH)[0])).toEqual({ accepted: 0, duplicates: 14, rejected: [] });
     const others = (shown(BATCH)[0] as Event[]).map((event) => ({ ...event, id: `${event.id}-again` }));
     expect(await send(BATCH, others)).toEqual({ accepted: 14, duplicates: 0, rejected: [] });
   });
 
-  it('has one in binary mode with the headers beside it, and takes each type like that', async () => {
+  it('has an example in binary mode with its headers, and accepts each type that way', async () => {
     expect(await send(BINARY, shown(BINARY)[0], headers)).toEqual({ accepted: 0, duplicates: 1, rejected: [] });
     for (const { id, type, time, data } of EXAMPLES) {
       const own = { ...headers, 'ce-id': `${id}-binary`, 'ce-type': type, 'ce-time': time };
@@ -117,7 +140,7 @@ describe('POST /v2/events as the reference shows it', () => {
     }
   });
 
-  it('says which media type holds what, and how much', () => {
+  it('documents each media type and its limits', () => {
     expect(Object.keys(content)).toEqual([STRUCTURED, BATCH, BINARY]);
     expect(content[STRUCTURED]!.schema).toEqual({ $ref: '#/components/schemas/CloudEvent' });
     expect(content[BATCH]!.schema).toEqual({ type: 'array', maxItems: 1000, items: content[STRUCTURED]!.schema });
@@ -126,8 +149,8 @@ describe('POST /v2/events as the reference shows it', () => {
     expect(Object.keys(schemas['CloudEvent'].discriminator.mapping)).toEqual(UPSTREAM_TYPES);
   });
 
-  it('says who may send which type', async () => {
-    const { description } = readReference().paths['/events']!['post'] as { description?: string };
+  it('documents who may send which type', async () => {
+    const { description } = readReference().paths['/v2/events']!['post'] as { description?: string };
     const own = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
     const response = await fetch(`${app.url}/v2/events`, {
       method: 'POST',
@@ -141,7 +164,7 @@ describe('POST /v2/events as the reference shows it', () => {
     );
   });
 
-  it('reads no dataschema, whatever it names', async () => {
+  it('never fetches a dataschema', async () => {
     const [event] = EXAMPLES;
     for (const [index, dataschema] of [
       `${app.url}/schemas/ReportFiled.json`,
@@ -159,12 +182,28 @@ describe('POST /v2/events as the reference shows it', () => {
 });
 
 describe('GET /asyncapi.json', () => {
-  it('is AsyncAPI 3 without a complaint of its parser, which finds a planted fault', async () => {
+  it('is AsyncAPI 3.0 without a complaint of its parser and of Spectral, which find a planted fault', async () => {
     const document = await get('/asyncapi.json');
-    expect(document.asyncapi).toMatch(/^3\./);
-    expect(await new Parser().validate(JSON.stringify(document))).toEqual([]);
+    expect(document.asyncapi).toBe('3.0.0');
+    // The generators of the project itself do not read 3.1.
+    const codes = (await new Parser().validate(JSON.stringify(document))).map(({ code }) => code);
+    expect(codes).toEqual(['asyncapi-latest-version']);
+    expect(await spectralComplaints('asyncapi', document)).toEqual([]);
     const faulty = { ...document, channels: {}, components: {}, operations: { sendEvents: { action: 'get' } } };
-    expect(await new Parser().validate(JSON.stringify(faulty))).not.toEqual([]);
+    expect(await new Parser().validate(JSON.stringify(faulty))).toContainEqual(
+      expect.objectContaining({ severity: 0 }),
+    );
+    expect(await spectralComplaints('asyncapi', faulty)).not.toEqual([]);
+  });
+
+  it('has one named schema for an asset, to which every type refers, as in OpenAPI', async () => {
+    const { components } = await get('/asyncapi.json');
+    const all = { asyncapi: components.schemas, openapi: readReference().components.schemas as Record<string, any> };
+    for (const [name, schemas] of Object.entries(all)) {
+      expect([name, schemas['Asset']]).toMatchObject([name, { required: ['type', 'content'] }]);
+      const referring = UPSTREAM_TYPES.filter((type) => schemas[type].properties.asset?.$ref?.endsWith('/Asset'));
+      expect([name, referring]).toEqual([name, EXAMPLES.filter(({ data }) => 'asset' in data).map(({ type }) => type)]);
+    }
   });
 
   it('has a message for each type, with the schema and the example that OpenAPI has', async () => {
@@ -172,8 +211,11 @@ describe('GET /asyncapi.json', () => {
     const reference = readReference() as unknown as { info: { version: string }; components: { schemas: object } };
     expect(info.version).toBe(reference.info.version);
     expect(reference.components.schemas).toMatchObject(components.schemas);
-    expect(Object.keys(components.messages)).toEqual(UPSTREAM_TYPES);
-    for (const [index, [type, { payload, examples }]] of Object.entries<any>(components.messages).entries()) {
+    expect(Object.keys(components.messages)).toEqual([...UPSTREAM_TYPES, ...FEED_MESSAGES]);
+    for (const name of FEED_MESSAGES)
+      expect(components.messages[name].payload).toEqual({ $ref: `#/components/schemas/${name}` });
+    for (const [index, type] of UPSTREAM_TYPES.entries()) {
+      const { payload, examples } = components.messages[type];
       expect(payload).toEqual({ $ref: `#/components/schemas/${type}Event` });
       expect(examples).toEqual([{ name: type, payload: EXAMPLES[index] }]);
     }

@@ -68,7 +68,7 @@ describe('POST /v2/events', () => {
     expect(await storedThreats('one')).toEqual([event.data]);
   });
 
-  it('takes what the CloudEvents SDK emits, structured and binary', async () => {
+  it('accepts what the CloudEvents SDK emits, structured and binary', async () => {
     const send = httpTransport(`${app.url}/v2/events`);
     for (const mode of [Mode.STRUCTURED, Mode.BINARY]) {
       const emit = emitterFor(send, { mode });
@@ -95,11 +95,11 @@ describe('POST /v2/events', () => {
     expect(stored!.metadata).toMatchObject({ id: '\u20ac 100%' });
   });
 
-  it('takes an empty batch', async () => {
+  it('accepts an empty batch', async () => {
     expect(await sendBatch([])).toEqual({ status: 200, body: { accepted: 0, duplicates: 0, rejected: [] } });
   });
 
-  it('keeps 999 of 1,000 where one is bad, names that one, and knows them all again', async () => {
+  it('stores 999 of 1,000 events if one is invalid, names that one, and recognises all of them when they are sent again', async () => {
     const events = Array.from({ length: 1_000 }, (_, index) => threat(`k-${index}`));
     events[500] = threat('k-500', { status: 'approved', createdAt: '2026-02-30T00:00:00Z' });
     const rejected = [
@@ -118,7 +118,7 @@ describe('POST /v2/events', () => {
     expect(await storedThreats('k-500')).toEqual([]);
   });
 
-  it('stores an event once, however many senders send it at the same time', async () => {
+  it('stores an event once, however many senders send it concurrently', async () => {
     const events = Array.from({ length: 50 }, (_, index) => threat(`race-${index}`));
     const answers = await Promise.all(Array.from({ length: 8 }, () => sendBatch(events)));
     const sum = (name: string): number => answers.reduce((total, { body }) => total + Number(body[name]), 0);
@@ -126,7 +126,7 @@ describe('POST /v2/events', () => {
     expect(await storedThreats('race-7')).toHaveLength(1);
   });
 
-  it('answers 400 where all were refused, each issue with its index and what was rejected', async () => {
+  it('answers 400 if every event was rejected, and names index and reason of each', async () => {
     expect(await sendBatch([1, threat('bad', { status: '' })])).toEqual({
       status: 400,
       body: {
@@ -173,7 +173,7 @@ describe('POST /v2/events', () => {
     },
   );
 
-  it('answers 413 to 1,001 events and to a byte more than 8 MiB, and takes 8 MiB', async () => {
+  it('answers 413 to 1,001 events and to more than 8 MiB, and accepts exactly 8 MiB', async () => {
     expect(await sendBatch(Array.from({ length: 1_001 }, () => threat('many')))).toEqual({
       status: 413,
       body: { code: 'PAYLOAD_TOO_LARGE', message: 'A batch may have at most 1000 events' },
@@ -203,7 +203,7 @@ describe('POST /v2/events', () => {
     expect(await status(readKey)).toBe(403);
   });
 
-  it('takes from an organization’s key that organization’s events only', async () => {
+  it('accepts only an organization’s own events from its key', async () => {
     const status = {
       ...threat('status'),
       type: 'AssetStatusChanged',
@@ -237,6 +237,30 @@ describe('POST /v2/events', () => {
     expect((await sendBatch([events[1], status])).body).toMatchObject({ accepted: 2 });
   });
 
+  it('accepts states dated up to a day ahead from upstream, and five minutes ahead from an organization’s own key', async () => {
+    const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
+    const dated = (id: string, minutes: number) => threat(id, { updatedAt: inMinutes(minutes) });
+    expect((await sendBatch([dated('clock-ahead', 4), dated('own-hour', 6)], acmeKey)).body).toEqual({
+      accepted: 1,
+      duplicates: 0,
+      rejected: [
+        {
+          index: 1,
+          id: 'own-hour',
+          issues: [
+            { message: expect.stringMatching(/^data\.updatedAt is too far in the future: .*; for this key the/) },
+          ],
+        },
+      ],
+    });
+    const ahead = { ...threat('own-time'), time: inMinutes(6) };
+    expect(await sendBatch([ahead], acmeKey)).toMatchObject({ status: 400 });
+    expect((await sendBatch([dated('day', 23 * 60), dated('over', 25 * 60)])).body).toMatchObject({
+      accepted: 1,
+      rejected: [{ id: 'over' }],
+    });
+  });
+
   it('stores nothing of a request it refused', async () => {
     const before = await app.log.head();
     await sendBatch([threat('refused', { createdAt: 0 })]);
@@ -248,7 +272,7 @@ describe('POST /v2/events', () => {
 });
 
 describe('The quota of an organization’s own ingest key', () => {
-  it('over it is 429 until midnight UTC; other keys and organizations are not touched', async () => {
+  it('answers 429 beyond it until midnight UTC; other keys and organizations are not affected', async () => {
     const limited = await startApp({ env: { INGEST_EVENTS_PER_DAY: '10' } });
     const post = async (key: string, organization: string, ids: string[]) => {
       const json = ids.map((id) => threat(id, { organization }));
@@ -293,7 +317,7 @@ describe('The quota of an organization’s own ingest key', () => {
 describe('The handshake of the WebHook specification', () => {
   const ask = (headers: Record<string, string>) => fetch(`${app.url}/v2/events`, { method: 'OPTIONS', headers });
 
-  it('allows the origin that asks, with a key that may send', async () => {
+  it('allows the requesting origin if its key may send', async () => {
     const origin = { 'webhook-request-origin': 'upstream.example', 'webhook-request-rate': '120' };
     const response = await ask({ 'x-api-key': everyKey, ...origin });
     expect(response.status).toBe(200);

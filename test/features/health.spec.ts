@@ -55,7 +55,7 @@ const report = (reportId: string) =>
   );
 
 describe('Health', () => {
-  it('is ready with each part by its name, and each projection with its distance', async () => {
+  it('is ready, and names each part and the lag of each projection', async () => {
     const { status, body } = await ready();
     expect([status, body.status]).toEqual([200, 'ready']);
     expect(Object.keys(body.parts)).toEqual(expect.arrayContaining(['log', 'readModels', 'keys', 'lists']));
@@ -70,7 +70,7 @@ describe('Health', () => {
       });
   });
 
-  it('is degraded, and still takes requests, while an event is parked', async () => {
+  it('is degraded while an event is parked, and still serves requests', async () => {
     const { stream, event } = report('r-parked');
     await app.log.append(stream, 'any', [{ ...event, id: '00000000-0000-4000-8000-000000000001' }]);
     await eventually('it is degraded', async () => (await ready()).body.status === 'degraded');
@@ -81,7 +81,7 @@ describe('Health', () => {
 });
 
 describe('Prometheus', () => {
-  it('is told the requests by route, never by path, and by status', async () => {
+  it('gets requests by route, never by path, and by status', async () => {
     const key = await app.issueKey({ organization: 'acme' });
     const headers = { 'x-api-key': key };
     for (const id of ['1', '2', 'secret'])
@@ -101,7 +101,7 @@ describe('Prometheus', () => {
     expect(Object.keys(counts).join()).not.toMatch(/secret|unheard/);
   });
 
-  it('has the database asked once a second, however many scrape', async () => {
+  it('queries the database at most once a second, however often it is scraped', async () => {
     await sleep(1_100);
     const asked = jest.spyOn(app.app.get(ProjectionLags), 'read');
     const begun = Date.now();
@@ -117,11 +117,11 @@ describe('Prometheus', () => {
     asked.mockRestore();
   });
 
-  it('is told how far each projection is, in positions and seconds', async () => {
+  it('gets the lag of each projection in positions and seconds', async () => {
     const before = await samples('projection_position');
     await app.log.appendAll(Array.from({ length: 20 }, (_, i) => report(`r-${i}`)));
     await eventually(
-      'the projection goes on',
+      'the projection continues',
       async () => (await samples('projection_position'))['projection="metrics"']! > before['projection="metrics"']!,
     );
     await eventually('all is counted', caughtUp);
@@ -131,7 +131,7 @@ describe('Prometheus', () => {
     expect(await samples('read_models_up')).toEqual({ '': 1 });
   });
 
-  it('is told of the pools, the event loop and the lists', async () => {
+  it('gets the state of pools, event loop and lists', async () => {
     const pool = await samples('database_pool_connections');
     expect(Object.keys(pool).sort()).toEqual(
       ['metrics', 'requests', 'watch'].flatMap((name) =>

@@ -118,7 +118,7 @@ describe('A hostile text that is stored', () => {
 });
 
 describe('A position in JSON', () => {
-  it('is a string, in parked events as elsewhere, and what upstream sent stays as it was', async () => {
+  it('is a string, in parked events as elsewhere, and what upstream sent stays unchanged', async () => {
     const parked = JSON.parse((await call('parked', 'list', '--json')).out) as unknown[];
     expect(parked).toContainEqual(expect.objectContaining({ position: '8', revision: '3' }));
     expect(parked).toContainEqual(expect.objectContaining({ revision: '3', data: { position: 7 } }));

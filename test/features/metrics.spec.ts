@@ -17,7 +17,7 @@ afterAll(async () => {
   await app.close();
 });
 
-/** Sends events through the door and waits, as a client can, until the answer says that they are counted. */
+/** Sends events to the endpoint and waits, as a client can, until the answer says that they are counted. */
 const report = async (...events: Sent[]): Promise<void> => {
   const headers = { 'content-type': 'application/cloudevents-batch+json' };
   const { body } = await app.call('/v2/events', { key: ingest, headers, json: events.map(cloudEvent) });
@@ -136,12 +136,12 @@ describe('GET /v2/organization/metrics', () => {
     expect(offset.body.metrics.newThreats).toBe(1);
   });
 
-  it('counts nothing where there is nothing, and knows no other organization', async () => {
+  it('is zero if there is nothing to count, and leaves out other organizations', async () => {
     const { body } = await ask(await app.issueKey({ organization: 'empty' }));
     expect(body).toEqual({ metrics: NOTHING, blockedByType: [], blockedByDay: [] });
   });
 
-  it('shows a brand what concerns the brand: entries that name it, reports that name it, takedowns by their change', async () => {
+  it('counts for a brand the entries and reports that name it, and its takedowns by their change', async () => {
     const organization = 'brandy';
     const key = await app.issueKey({ organization });
     const entry = (changeId: string, status: string, createdAt: string, brand = 'wallet'): Sent =>
@@ -201,7 +201,7 @@ describe('GET /v2/organization/metrics', () => {
     expect((await ask(key, '?brandSlug=wallet')).body.metrics.newThreats).toBe(1);
   });
 
-  it('refuses a brand without the flag with 403, an unknown one with 404, and says 400 before both', async () => {
+  it('answers 403 for a brand without the flag, 404 for an unknown one, and 400 before both', async () => {
     const organization = 'flagged';
     const key = await app.issueKey({ organization });
     expect(await ask(key, '?brandSlug=wallet')).toMatchObject({
@@ -245,11 +245,11 @@ describe('GET /v2/organization/metrics', () => {
     },
   );
 
-  it('ignores parameters that it does not know', async () => {
+  it('ignores unknown parameters', async () => {
     expect((await ask(await app.issueKey({ organization: 'acme' }), '?page=2&x=1&x=2')).status).toBe(200);
   });
 
-  it('counts what the future holds only where no date is given', async () => {
+  it('counts records of the future only if no date is given', async () => {
     const key = await app.issueKey({ organization: 'future' });
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     await report(threat('future', 't1', 'BLOCKED', 'URL', soon));
@@ -266,7 +266,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     return { status: response.status, headers: response.headers, body: (await response.json()) as any };
   };
 
-  it('gives every interval of the window, cut at its ends, with what the metrics count', async () => {
+  it('has every interval of the window, cut at its ends, with the figures of the metrics', async () => {
     const organization = 'timely';
     const key = await app.issueKey({ organization });
     await report(
@@ -318,7 +318,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     expect(all.body.points[0]).toMatchObject({ newThreats: 5, end: '2026-03-31T23:59:59.999Z' });
   });
 
-  it('is one point of zeros where nothing was ever counted, and none where it begins after now', async () => {
+  it('is one point of zeros if nothing was ever counted, and empty if it begins after now', async () => {
     const key = await app.issueKey({ organization: 'empty' });
     const { body } = await timelineOf(key, 'endDate=2026-02-10&interval=month');
     expect(body.window).toEqual({ startDate: '2026-02-01T00:00:00.000Z', endDate: '2026-02-10T23:59:59.999Z' });
@@ -326,7 +326,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     expect((await timelineOf(key, 'startDate=2999-01-01')).body.points).toEqual([]);
   });
 
-  it('has 3,660 points at most', async () => {
+  it('has at most 3,660 points', async () => {
     const key = await app.issueKey({ organization: 'empty' });
     const most = await timelineOf(key, 'startDate=2016-01-01&endDate=2026-01-07');
     expect([most.status, most.body.points.length]).toEqual([200, 3_660]);
@@ -338,7 +338,7 @@ describe('GET /v2/organization/metrics/timeline', () => {
     expect((await timelineOf(key, 'startDate=0001-01-01T12:00&endDate=9999-12-31&interval=year')).status).toBe(400);
   });
 
-  it('is refused with 422 where it would hold more counts of types than an answer does', async () => {
+  it('answers 422 if it would exceed the counts by type that one answer may hold', async () => {
     await fillDays('dense', 110, 1_000);
     const key = await app.issueKey({ organization: 'dense' });
     expect((await timelineOf(key, 'startDate=2022-01-01&endDate=2022-12-31')).status).toBe(200);
@@ -362,12 +362,12 @@ describe('GET /v2/organization/metrics/timeline', () => {
     },
   );
 
-  it('is for organizations that may see brands', async () => {
+  it('requires the brands flag of the organization', async () => {
     const { status } = await timelineOf(await app.issueKey({ organization: 'empty' }), 'brandSlug=wallet');
     expect(status).toBe(403);
   });
 
-  it('is a table where that is asked for, in which no cell can be a formula', async () => {
+  it('is CSV on request, in which no cell is a formula', async () => {
     const organization = 'tabular';
     await fillDays(organization, 2, 1, '=cmd|,"');
     await fillDays(organization, 1, 1, 'URL_');
@@ -394,7 +394,7 @@ describe('GET /v2/organization/metrics/comparison', () => {
     return { status: response.status, body: (await response.json()) as any };
   };
 
-  it('sets a window beside the one before it, or that of a year earlier', async () => {
+  it('compares a window with the one before it, or with that of a year earlier', async () => {
     const organization = 'compared';
     const key = await app.issueKey({ organization });
     await report(
@@ -438,7 +438,7 @@ describe('GET /v2/organization/metrics/comparison', () => {
     expect(year.body.ratio.threatsWatchlisted).toBe(0);
   });
 
-  it('lasts until now without an end', async () => {
+  it('ends now if no end is given', async () => {
     const { body } = await comparisonOf(await app.issueKey({ organization: 'empty' }), 'startDate=2026-03-01');
     const [start, end] = [body.current.window.startDate, body.current.window.endDate].map((text) => Date.parse(text));
     expect(Math.abs(end! - Date.now())).toBeLessThan(60_000);
@@ -465,7 +465,7 @@ describe('GET /v2/organization/takedowns/statistics', () => {
   };
   const NO_TIMES = { count: 0, median: null, p90: null, p99: null, longest: null };
 
-  it('says what became of what was filed in the window, and how long what was completed in it took', async () => {
+  it('reports the outcomes of takedowns filed in the window, and how long those completed in it took', async () => {
     const organization = 'taken-down';
     const takedown = (takedownId: string, status: string, type: string, createdAt: string, updatedAt: string): Sent =>
       sent('TakedownStatusChanged', { organization, takedownId, asset: asset(type), status, createdAt, updatedAt });
@@ -508,7 +508,7 @@ describe('GET /v2/organization/takedowns/statistics', () => {
     });
   });
 
-  it('is of zeros where there is nothing, with no rate and no times', async () => {
+  it('is all zeros if there is nothing, without a rate or times', async () => {
     const { body } = await statisticsOf(await app.issueKey({ organization: 'empty' }), '');
     expect(body).toEqual({
       filed: 0,
@@ -521,7 +521,7 @@ describe('GET /v2/organization/takedowns/statistics', () => {
     });
   });
 
-  it('takes the parameters of the metrics', async () => {
+  it('accepts the parameters of the metrics', async () => {
     const key = await app.issueKey({ organization: 'empty' });
     expect((await statisticsOf(key, 'startDate=2026-02-30')).status).toBe(400);
     expect((await statisticsOf(key, 'brandSlug=wallet')).status).toBe(403);
@@ -567,7 +567,7 @@ describe('An answer of metrics', () => {
     expect([changed.status, changed.headers.get('etag') === tag]).toEqual([200, false]);
   });
 
-  it('has another tag as a table than as JSON', async () => {
+  it('has one ETag as CSV and another as JSON', async () => {
     const key = await app.issueKey({ organization: 'empty' });
     const path = 'metrics/timeline?startDate=2026-01-01&endDate=2026-01-02';
     const { headers } = await get(key, path);
@@ -575,7 +575,7 @@ describe('An answer of metrics', () => {
     expect(table.status).toBe(200);
   });
 
-  it('is kept by nobody where it is an error', async () => {
+  it('must not be cached if it is an error', async () => {
     const { headers } = await get(await app.issueKey({ organization: 'empty' }), 'metrics?startDate=x');
     expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['private, no-store', null]);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/count-sql.js';
-import { MEASURE } from '../../src/read-models/measure.js';
+import { MAX_DAYS, MAX_TYPES } from '../../src/metrics/totals/count-sql.js';
+import { MEASURE } from '../../src/events/measure.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/eventually.js';
@@ -56,7 +56,7 @@ const whileQueriesHang = async (work: () => Promise<void>): Promise<void> => {
 };
 
 describe('An organization that asks for metrics without end', () => {
-  it('has two queries at a time in the database, and the others find connections, keys and health', async () => {
+  it('runs two queries at a time, and leaves others their connections, keys and health', async () => {
     const [noisy, quiet] = await Promise.all(
       ['noisy', 'quiet'].map((organization) => app.issueKey({ organization, scopes: ['read', 'write'] })),
     );
@@ -85,7 +85,7 @@ describe('An organization that asks for metrics without end', () => {
     }
   });
 
-  it('leaves health its connections where others ask for as much, and all of those for metrics are taken', async () => {
+  it('leaves health its connections when others ask for as much and all of those for metrics are taken', async () => {
     const keys = await Promise.all(
       ['noisy', 'noisy-2', 'noisy-3', 'noisy-4'].map((organization) => app.issueKey({ organization })),
     );
@@ -99,7 +99,7 @@ describe('An organization that asks for metrics without end', () => {
     await Promise.all(asked);
   });
 
-  it('is refused with 429 where its waiting queries are too many', async () => {
+  it('gets 429 if too many of its queries are waiting', async () => {
     const key = await app.issueKey({ organization: 'noisy' });
     const asked: Promise<Answer>[] = [];
     const refused: Answer[] = [];
@@ -117,7 +117,7 @@ describe('An organization that asks for metrics without end', () => {
     expect(refused[0]).toMatchObject({ retryAfter: '1', message: expect.stringContaining('are waiting') });
   });
 
-  it('is told where a range has more days or types than an answer holds', async () => {
+  it('is told if a range has more days or types than an answer may hold', async () => {
     const { pool } = database;
     const fill = (organization: string, days: number, types: number) =>
       pool.query(
@@ -146,7 +146,7 @@ describe('An organization that asks for metrics without end', () => {
     expect(statuses).toEqual({ 'many-days': 422, 'many-types': 422, 'many-types-today': 422, 'just-as-many': 200 });
   });
 
-  it('is answered in time where a range takes too long to count', async () => {
+  it('is answered in time even if a range takes too long to count', async () => {
     const key = await app.issueKey({ organization: 'noisy' });
     await database.pool.query(`
       alter table read.type_days rename to all_type_days;

@@ -32,6 +32,7 @@ const ask = async <Value>(...words: string[]): Promise<Value> => {
 const statusOf = async (key: string, path: string): Promise<number> =>
   (await fetch(url + path, { headers: { 'x-api-key': key } })).status;
 const METRICS = '/v2/organization/metrics';
+const ISO = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
 const readiness = async (): Promise<{ status: string }> =>
   (await (await fetch(`${url}/health/ready`)).json()) as { status: string };
@@ -53,7 +54,7 @@ afterAll(async () => {
 });
 
 describe('The operator’s command, while the service runs', () => {
-  it('issues a key that stands alone on standard output and soon works', async () => {
+  it('prints a new key alone on standard output, and the key soon works', async () => {
     const { code, out, err } = await call(
       'keys',
       'issue',
@@ -98,7 +99,7 @@ describe('The operator’s command, while the service runs', () => {
     expect((await call('keys', 'revoke', id)).code).toBe(1);
   });
 
-  it('opens brand metrics by a flag and a brand, and closes them again', async () => {
+  it('enables brand metrics by a flag and a brand, and disables them again', async () => {
     const { key } = await ask<{ key: string }>('keys', 'issue', '--organization', 'globex', '--scope', 'read');
     const path = `${METRICS}?brandSlug=wallet`;
     const [brand, flag] = [
@@ -120,19 +121,39 @@ describe('The operator’s command, while the service runs', () => {
     expect((await call('brands', 'remove', ...brand)).err).toBe('globex has no brand wallet\n');
   });
 
-  it('shows, retries and drops what could not be applied, and recounts', async () => {
+  it('lists, retries and drops parked events, and recounts', async () => {
     const log = await createPostgresLog(database.pool);
     const id = '00000000-0000-4000-8000-000000000001';
     await log.append('threat-acme:t1', 'any', [{ id, type: 'ThreatStatusChanged', data: { odd: true }, metadata: {} }]);
     await healthSays('degraded');
-    const parked = await ask<{ event_id: string; projection: string }[]>('parked', 'list');
-    expect(parked).toEqual([expect.objectContaining({ event_id: id, projection: 'metrics' })]);
+    const row = (projection: string): object => ({
+      eventId: id,
+      projection,
+      position: expect.stringMatching(/^\d+$/),
+      revision: '0',
+      stream: 'threat-acme:t1',
+      type: 'ThreatStatusChanged',
+      data: { odd: true },
+      metadata: {},
+      recordedAt: expect.stringMatching(ISO),
+      parkedAt: expect.stringMatching(ISO),
+      reason: expect.stringMatching(/./),
+      attempts: 1,
+    });
+    // Each in a lane of its own, so one may be later.
+    await eventuallyPasses(async () => expect(await ask('parked', 'list')).toEqual(['metrics', 'records'].map(row)));
+    const lines = (await call('parked', 'list')).out.trimEnd().split('\n');
+    const begins = (projection: string): string => `${id} ${projection} ThreatStatusChanged in threat-acme:t1 since `;
+    expect(lines).toEqual(
+      ['metrics', 'records'].map((each) => expect.stringMatching(`^${begins(each)}\\S+, tried once: .`)),
+    );
     expect((await call('parked', 'retry')).code).toBe(1);
     expect((await call('parked', 'drop', id)).code).toBe(2);
     expect((await call('parked', 'drop', id, '--why', '-- sent by mistake')).code).toBe(0);
     await healthSays('ready');
     const statuses = await ask<{ projection: string; parked: number }[]>('projections', 'status');
-    expect(statuses.map(({ projection, parked: count }) => [projection, count])).toContainEqual(['metrics', 0]);
+    expect(statuses.map(({ projection }) => projection)).toEqual(expect.arrayContaining(['metrics', 'records']));
+    expect(statuses.filter(({ parked }) => parked > 0)).toEqual([]);
     expect((await call('projections', 'verify')).code).toBe(0);
     expect((await call('projections', 'rebuild', 'brands-and-flags')).code).toBe(0);
     expect((await call('projections', 'rebuild', 'nonsense')).code).toBe(2);
@@ -140,7 +161,7 @@ describe('The operator’s command, while the service runs', () => {
 });
 
 describe('The operator’s command', () => {
-  it('is a process with its result on standard output, its words on standard error, and an exit code', async () => {
+  it('prints its result on standard output and messages on standard error, and sets an exit code', async () => {
     const [issued, wrong, failed] = await Promise.all([
       callProcess('keys', 'issue', '--scope', 'ingest'),
       callProcess('keys', 'issue'),
@@ -155,7 +176,7 @@ describe('The operator’s command', () => {
     expect(failed).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
   });
 
-  it('says on standard error what was wrong with a call, prints nothing, and ends with 2', async () => {
+  it('explains wrong usage on standard error, prints nothing else, and exits with 2', async () => {
     const wrong = [
       [],
       ['keys', 'issue', '--scope', 'everything', '--organization', 'acme'],
@@ -176,7 +197,7 @@ describe('The operator’s command', () => {
     );
   });
 
-  it('speaks of what was given, not of the event or the setting behind it', async () => {
+  it('names the argument that is wrong, not the event or setting behind it', async () => {
     const words = ['keys', 'issue', '--scope', 'read', '--name', '', '--organization', 'Acme'];
     expect((await call(...words)).err).toBe(
       'name must be a non-empty string\norganization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -\n',
@@ -188,7 +209,7 @@ describe('The operator’s command', () => {
     expect(none).toEqual({ code: 1, out: '', err: expect.stringMatching(/^\/none\/such.ndjson cannot be read: /) });
   });
 
-  it('ends with 1 where something failed', async () => {
+  it('exits with 1 if something failed', async () => {
     expect(await call('keys', 'revoke', 'key_none')).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
     const away = await callWith({ DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'keys', 'list');
     expect([away.code, away.out]).toEqual([1, '']);
@@ -196,7 +217,7 @@ describe('The operator’s command', () => {
     expect(unset).toEqual({ code: 1, out: '', err: expect.stringContaining('PORT is "often"') });
   });
 
-  it('helps on standard output', async () => {
+  it('prints help on standard output', async () => {
     const help = await call('--help');
     expect([help.code, help.err]).toEqual([0, '']);
     for (const noun of [
@@ -216,7 +237,7 @@ describe('The operator’s command', () => {
 });
 
 describe('The operator’s command, while the service does not run', () => {
-  it('stops the service in order on SIGTERM, and works on', async () => {
+  it('works after the service was stopped gracefully by SIGTERM', async () => {
     expect(await service.stop()).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
     expect((await call('migrate')).code).toBe(0);

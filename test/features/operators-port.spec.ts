@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ConfigError, readConfig } from '../../src/config.js';
+import { ConfigError, readConfig } from '../../src/runtime/config.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
@@ -30,12 +30,12 @@ describe('A port for operators', () => {
 
   const ready = async (from: string): Promise<Health> => (await (await fetch(`${from}/health/ready`)).json()) as Health;
 
-  it('is a free one at 0, and printed', () => {
+  it('is a free port if set to 0, and is printed', () => {
     expect(opsUrl).not.toBe(url);
     expect(service.said()).toContain(`operators on ${opsUrl}`);
   });
 
-  it('alone gives the details of health, and everybody learns the states', async () => {
+  it('alone shows the details of health; the states are public', async () => {
     const [everybody, operators] = [await ready(url), await ready(opsUrl)];
     expect(Object.keys(everybody.parts)).toEqual(Object.keys(operators.parts));
     for (const part of Object.values(everybody.parts)) expect(Object.keys(part)).toEqual(['state']);
@@ -43,13 +43,13 @@ describe('A port for operators', () => {
     expect((await fetch(`${opsUrl}/health/live`)).status).toBe(200);
   });
 
-  it('alone answers Prometheus', async () => {
+  it('alone serves Prometheus', async () => {
     for (const method of ['GET', 'POST']) expect((await fetch(`${url}/metrics`, { method })).status).toBe(404);
     expect(await (await fetch(`${url}/openapi.json`)).text()).not.toContain('"/metrics"');
     expect(await (await fetch(`${opsUrl}/metrics`)).text()).toContain('http_request_duration_seconds_bucket');
   });
 
-  it('gives nothing else', async () => {
+  it('serves nothing else', async () => {
     for (const path of ['/', '/docs', '/openapi.json', '/v2/organization/metrics', '/v2/events']) {
       const response = await fetch(opsUrl + path, { method: 'POST', body: '{}' });
       expect([path, response.status]).toEqual([path, 404]);
@@ -64,7 +64,7 @@ describe('A port for operators', () => {
     expect(readConfig({}).opsPort).toBeUndefined();
   });
 
-  it('says that the process is stopping after the other takes no more connections', async () => {
+  it('still reports that the process is stopping when the other port accepts no more connections', async () => {
     const held = connect(Number(new URL(url).port), '127.0.0.1', () =>
       held.write('POST /v2/events HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n'),
     );

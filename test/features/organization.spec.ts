@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { brandsAndFlags } from '../../projections/brands-and-flags.js';
-import type { Scope } from '../../src/events/api-keys.js';
+import { brandsAndFlags } from '../../projections/brands-and-flags/projection.js';
+import type { Scope } from '../../src/events/types/api-keys.js';
 import { dayOf, formatInstant, MS_PER_DAY } from '../../src/events/instant.js';
-import { addIngestUsage } from '../../src/read-models/ingest-usage.js';
+import { addIngestUsage } from '../../src/quotas/usage.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { projectToHead } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';
@@ -38,7 +38,7 @@ const brand = (organization: string, slug: string, name?: string): Sent =>
   sent('BrandRegistered', { organization, brand: slug, updatedAt, ...(name !== undefined && { name }) });
 
 describe('GET /v2/organization', () => {
-  it('says whom the key is for, what it may do and until when', async () => {
+  it('describes the key: its organization, scopes and expiry', async () => {
     const organization = newOrganization();
     const expiresAt = Date.now() + 60_000;
     const key = await app.issueKey({ organization, scopes: ['read', 'ingest'], expiresAt });
@@ -57,7 +57,7 @@ describe('GET /v2/organization', () => {
     expect(JSON.stringify(body)).not.toContain(key);
   });
 
-  it.each(['read', 'write', 'ingest'] as const)('takes a key with the scope %s alone', async (scope: Scope) => {
+  it.each(['read', 'write', 'ingest'] as const)('accepts a key with only the scope %s', async (scope: Scope) => {
     const organization = newOrganization();
     const { status, body } = await ask('', await app.issueKey({ organization, scopes: [scope] }));
     expect({ status, slug: body['slug'], scopes: body['key'].scopes }).toEqual({
@@ -67,14 +67,14 @@ describe('GET /v2/organization', () => {
     });
   });
 
-  it('is a 401 for a key that names no organization', async () => {
+  it('answers 401 to a key without an organization', async () => {
     expect(await ask('', await app.issueKey({ scopes: ['ingest'] }))).toMatchObject({
       status: 401,
       body: { code: 'UNAUTHORIZED', message: 'API key with organization access required' },
     });
   });
 
-  it('names the flags that are on, of this organization alone', async () => {
+  it('lists the flags that are enabled for this organization only', async () => {
     const [mine, theirs] = [newOrganization(), newOrganization()];
     await report(flag(mine, 'brands-metrics'), flag(mine, 'a-b'), flag(mine, 'off', false), flag(theirs, 'theirs'));
     expect((await ask('', await app.issueKey({ organization: mine }))).body['flags']).toEqual([
@@ -83,14 +83,14 @@ describe('GET /v2/organization', () => {
     ]);
   });
 
-  it('counts down what is left of the minute', async () => {
+  it('counts down the requests left in the minute', async () => {
     const key = await app.issueKey({ organization: newOrganization() });
     const [first, second] = [await ask('', key), await ask('', key)].map(({ body }) => body['limits'].requests);
     expect(first).toEqual({ perMinute: 100, remaining: 99, resetSeconds: expect.any(Number) });
     expect(second.remaining).toBe(98);
   });
 
-  it('says what is left of the quotas of the day, and leaves out what has no limit', async () => {
+  it('reports what is left of the daily quotas, and leaves out those without a limit', async () => {
     const organization = newOrganization();
     const key = await app.issueKey({ organization });
     const today = dayOf(Date.now());
@@ -105,7 +105,7 @@ describe('GET /v2/organization', () => {
 });
 
 describe('GET /v2/organization/brands', () => {
-  it('lists the registered brands of the organization alone, and says whether they have metrics', async () => {
+  it('lists the registered brands of this organization only, and whether they have metrics', async () => {
     const [mine, theirs] = [newOrganization(), newOrganization()];
     await report(
       brand(mine, 'wallet', 'Acme Wallet'),
@@ -131,7 +131,7 @@ describe('GET /v2/organization/brands', () => {
     expect(await ask('/brands', key)).toEqual(brands(true));
   });
 
-  it('is empty where there are none, and asks for the scope read', async () => {
+  it('is empty if there are none, and requires the scope read', async () => {
     const organization = newOrganization();
     expect(await ask('/brands', await app.issueKey({ organization }))).toEqual({
       status: 200,

@@ -50,7 +50,7 @@ const sendables = (count: number): Sendable[] =>
   Array.from({ length: count }, (_, index) => ({ json: JSON.stringify(event()), place: `line ${index + 1}` }));
 const stored = async (): Promise<bigint> => app.log.head();
 
-/** A way to the door on which something may happen to a request before, or to its answer after. */
+/** A way to the endpoint on which something may happen to a request before, or to its answer after. */
 const between = async (handle: (forward: RequestListener, count: number) => RequestListener): Promise<string> => {
   let requests = 0;
   const forward: RequestListener = (request, response) => {
@@ -69,7 +69,7 @@ const send = (events: Iterable<Sendable>, url = app.url, options: ReplayOptions 
   replay(events, { url, key }, options);
 
 describe('A replay', () => {
-  it('sends everything, in batches that the door takes, and says how far it is', async () => {
+  it('sends everything in batches that the endpoint accepts, and reports its progress', async () => {
     const before = await stored();
     const progress: number[] = [];
     const answer = await send(sendables(2_500), app.url, { onProgress: ({ accepted }) => progress.push(accepted) });
@@ -78,11 +78,11 @@ describe('A replay', () => {
     expect((await stored()) - before).toBe(2_500n);
   });
 
-  it('sends nothing for nothing', async () => {
+  it('sends nothing if there are no events', async () => {
     expect(await send([], 'http://127.0.0.1:1')).toEqual({ accepted: 0, duplicates: 0, rejected: [] });
   });
 
-  it('cuts batches at 8 MiB as well', async () => {
+  it('also limits batches to 8 MiB', async () => {
     const large = Array.from({ length: 5 }, (_, index) => ({
       json: JSON.stringify(event({ padding: 'é'.repeat(1_500_000) })),
       place: `line ${index + 1}`,
@@ -97,7 +97,7 @@ describe('A replay', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(8 * 1024 * 1024);
   });
 
-  it('halves batches that something on the way finds too large', async () => {
+  it('halves a batch that a proxy finds too large', async () => {
     const url = await between((forward) => (request, response) => {
       if (Number(request.headers['content-length']) < 10_000) return forward(request, response);
       request.resume();
@@ -106,7 +106,7 @@ describe('A replay', () => {
     expect(await send(sendables(100), url)).toEqual({ accepted: 100, duplicates: 0, rejected: [] });
   });
 
-  it('names the place of each event that was refused, in a batch of good ones and in one of bad ones', async () => {
+  it('names the place of each rejected event, in a batch of good ones and in a batch of bad ones', async () => {
     const bad = { json: JSON.stringify(event({ time: 'never' })), place: 'line 2' };
     const reason = 'time must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
     const [first, last] = sendables(2) as [Sendable, Sendable];
@@ -125,18 +125,18 @@ describe('A replay', () => {
     });
   });
 
-  it('refuses the one event that no request can hold, and sends the others', async () => {
+  it('rejects an event too large for any request, and sends the others', async () => {
     const [first, last] = sendables(2) as [Sendable, Sendable];
     const huge = { json: JSON.stringify(event({ padding: 'x'.repeat(8 * 1024 * 1024) })), place: 'line 2' };
     const { accepted, rejected } = await send([first, huge, last]);
     expect([accepted, rejected.map(({ place }) => place)]).toEqual([2, ['line 2']]);
   });
 
-  it('counts nothing twice where the answer was lost', async () => {
+  it('counts nothing twice if an answer is lost', async () => {
     const before = await stored();
     const url = await between((forward, count) => (request, response) => {
       if (count !== 1) return forward(request, response);
-      // The door has stored it all; its answer never arrives.
+      // The endpoint has stored it all; its answer never arrives.
       const onward = httpRequest(app.url + request.url, { method: 'POST', headers: request.headers }, () =>
         request.socket.destroy(),
       );
@@ -161,7 +161,7 @@ describe('A replay', () => {
     expect(retries).toEqual(Array.from({ length: 2 }, () => `${url} answered ${status}: busy`));
   });
 
-  it('gives up where the door stays away, and says how much was answered', async () => {
+  it('gives up if the endpoint stays unreachable, and says how many events were answered', async () => {
     const url = await between(
       (forward, count) => (request, response) =>
         count === 1 ? forward(request, response) : void request.socket.destroy(),
@@ -175,12 +175,12 @@ describe('A replay', () => {
     expect(stopped.answered).toBeLessThan(2_000);
   });
 
-  it('stops at once where sending again would not help', async () => {
+  it('stops at once if a retry would not help', async () => {
     const answer = replay(sendables(1), { url: app.url, key: 'wrong' });
     await expect(answer).rejects.toThrow(`${app.url} answered 401: API key with organization access required`);
   });
 
-  it('goes on where it was interrupted, and ends with the same numbers', async () => {
+  it('continues after an interruption, and ends with the same numbers', async () => {
     const before = await stored();
     const events = sendables(5_000);
     const stop = new AbortController();
@@ -223,17 +223,17 @@ describe('The call replay', () => {
     await writeFile(file, content);
     return file;
   };
-  const door = (): string[] => ['--url', app.url, '--key-file', join(folder, 'key')];
+  const endpoint = (): string[] => ['--url', app.url, '--key-file', join(folder, 'key')];
   beforeAll(() => writeFile(join(folder, 'key'), `${key}\n`));
   afterEach(() => void delete process.env['TP_KEY']);
 
-  it('reads files of lines, packed ones too, and names file and line of what was refused', async () => {
+  it('reads files line by line, compressed ones too, and names file and line of each rejected event', async () => {
     const good = Array.from({ length: 5 }, () => JSON.stringify(event()));
     const bad = JSON.stringify(event({ source: '' }));
     const plain = await write('plain.ndjson', `${good[0]}\r\n\n${bad}\n{"broken\n${good[1]}`);
     const packed = await write('packed.ndjson.gz', gzipSync(`${good.slice(2).join('\n')}\n`));
     const { id } = JSON.parse(bad) as { id: string };
-    const refused = await call(plain, packed, ...door());
+    const refused = await call(plain, packed, ...endpoint());
     expect(refused.lines).toEqual([
       'accepted 5',
       'duplicates 0',
@@ -242,21 +242,21 @@ describe('The call replay', () => {
       `${plain}:3 ${id}: source must be a non-empty string`,
     ]);
     expect(refused.code).toBe(1);
-    const taken = await call(packed, '--json', ...door());
+    const taken = await call(packed, '--json', ...endpoint());
     expect(taken.lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[]}']);
     expect(taken.code).toBeUndefined();
   });
 
-  it('leaves out what --from says', async () => {
+  it('skips as many events as --from says', async () => {
     const file = await write('from.ndjson', Array.from({ length: 10 }, () => JSON.stringify(event())).join('\n'));
-    expect((await call(file, '--from', '7', ...door())).lines[0]).toBe('accepted 3');
+    expect((await call(file, '--from', '7', ...endpoint())).lines[0]).toBe('accepted 3');
   });
 
-  it('fails with a sentence where a file is missing or broken, before or after it has begun', async () => {
+  it('fails with a clear message if a file is missing or broken, before or after it has begun', async () => {
     const good = await write('good.ndjson', JSON.stringify(event()));
     const broken = await write('broken.ndjson.gz', gzipSync('x'.repeat(10_000)).subarray(0, 30));
     for (const files of [[join(folder, 'none')], [good, join(folder, 'none')], [broken], [folder]])
-      expect((await call(...files, ...door())).code).toBe(1);
+      expect((await call(...files, ...endpoint())).code).toBe(1);
   });
 
   it.each([
@@ -270,7 +270,7 @@ describe('The call replay', () => {
   });
 
   it.each([[['--key', 'tp_secret']], [['--key=tp_secret']], [['--key']]])(
-    'refuses a key in its command line (%j), and says where it belongs',
+    'rejects a key on the command line (%j), and says where it belongs',
     async (given) => {
       const { code, words, lines } = await call('x', ...given);
       expect([code, lines]).toEqual([2, ['']]);
@@ -279,16 +279,16 @@ describe('The call replay', () => {
     },
   );
 
-  it('takes the key from TP_KEY, and from a file before it', async () => {
+  it('takes the key from a file, else from TP_KEY', async () => {
     const file = await write('keyed.ndjson', JSON.stringify(event()));
     process.env['TP_KEY'] = key;
     expect((await call(file, '--url', app.url)).lines[0]).toBe('accepted 1');
     process.env['TP_KEY'] = 'tp_wrong';
     expect((await call(file, '--url', app.url)).words).toContain('answered 401');
-    expect((await call(file, ...door())).lines[1]).toBe('duplicates 1');
+    expect((await call(file, ...endpoint())).lines[1]).toBe('duplicates 1');
   });
 
-  it('takes the key from standard input where the events do not come from there', async () => {
+  it('takes the key from standard input unless the events come from there', async () => {
     const file = await write('by-input.ndjson', JSON.stringify(event()));
     const input = Readable.from([Buffer.from(`${key}\r\n`)]) as typeof process.stdin;
     const stdin = jest.spyOn(process, 'stdin', 'get').mockReturnValue(input);
@@ -315,7 +315,7 @@ describe('The call replay', () => {
     expect([none.code, none.words]).toEqual([2, expect.stringMatching(/^the key cannot be read from .*none: /)]);
   });
 
-  it('says how much was answered, not how much was read', async () => {
+  it('reports how many events were answered, not how many were read', async () => {
     const padding = 'x'.repeat(300);
     const lines = Array.from({ length: 4_000 }, () => JSON.stringify(event({ padding })));
     const events = new EventLines([await write('progress.ndjson', lines.join('\n'))], 0).events();

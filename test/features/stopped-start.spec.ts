@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
-import { removeFolder, serverOf, temporaryFolder } from '../embedded-postgres/installation.js';
+import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
 import { eventually } from '../support/eventually.js';
 import { type Program, startProgram } from '../support/program.js';
 
-describe('An API on a database of its own that is asked to stop half-way through its start', () => {
+describe('An API with its own database that is asked to stop while it starts', () => {
   let folder: string;
   let dataDir: string;
   let api: Program;
@@ -31,7 +31,7 @@ describe('An API on a database of its own that is asked to stop half-way through
     expect(await server()).toBeUndefined();
   });
 
-  it('stops it too where whoever started it is gone, which it does not outlive', async () => {
+  it('stops it too when its parent process is gone, and ends with it', async () => {
     start();
     await eventually('the server runs', async () => (await server()) !== undefined);
     api.process.disconnect();

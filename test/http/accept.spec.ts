@@ -6,7 +6,7 @@ const preferred = (accept: string | undefined): string => preferredType(accept, 
 
 describe('Of the media types on offer', () => {
   it.each([undefined, '', '*/*', 'application/json, text/csv', 'text/csv, application/json', 'text/csv, */*'])(
-    'the first is given where a client likes both as well (%s)',
+    'the first is sent if a client accepts both equally (%s)',
     (accept) => expect(preferred(accept)).toBe(JSON_TYPE),
   );
 
@@ -27,7 +27,7 @@ describe('Of the media types on offer', () => {
     'text/csv;q=2, application/json;q=0.1',
   ])('a weight decides, and the closest range has it (%s)', (accept) => expect(preferred(accept)).toBe(JSON_TYPE));
 
-  it('the first is given where a client takes none', () => {
+  it('the first is sent if a client accepts none', () => {
     for (const accept of ['image/png', 'text/csv;q=0', ',;,=', 'q=1']) expect(preferred(accept)).toBe(JSON_TYPE);
   });
 });

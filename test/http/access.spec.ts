@@ -2,7 +2,7 @@ import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppModule } from '../../src/app.module.js';
-import { ConfigError, readConfig } from '../../src/config.js';
+import { ConfigError, readConfig } from '../../src/runtime/config.js';
 import { createServer } from '../../src/http/server.js';
 import { startApp, type TestApp } from '../support/app.js';
 
@@ -26,7 +26,7 @@ describe('Who may call a route', () => {
   });
   afterAll(() => app?.close());
 
-  it('must be said of every route under /v2, or nothing starts', async () => {
+  it('must be declared for every route under /v2, or the start fails', async () => {
     const module = {
       module: WithOpenRoute,
       imports: [AppModule.with(app.config)],
@@ -41,7 +41,7 @@ describe('Who may call a route', () => {
     await open.close();
   });
 
-  it('is asked of HEAD as of GET', async () => {
+  it('is checked for HEAD as for GET', async () => {
     const key = await app.issueKey({ organization: 'acme' });
     const head = (headers: Record<string, string>): Promise<Response> =>
       fetch(app.url + METRICS, { method: 'HEAD', headers });
@@ -49,7 +49,7 @@ describe('Who may call a route', () => {
     expect((await head({ 'x-api-key': key })).status).toBe(200);
   });
 
-  it('is not asked of health, Prometheus and the reference', async () => {
+  it('is not checked for health, Prometheus and the reference', async () => {
     for (const path of [
       '/health/live',
       '/health/ready',
@@ -69,10 +69,10 @@ describe('Who may call a route', () => {
   });
 });
 
-describe('The proxies that are trusted', () => {
+describe('Trusted proxies', () => {
   const create = (TRUST_PROXY: string): unknown => createServer(readConfig({ TRUST_PROXY }));
 
-  it('are addresses and networks; anything else stops the start and is named', () => {
+  it('are addresses and networks; anything else stops the start and is named in the message', () => {
     for (const good of ['', '10.0.0.1', '10.0.0.0/8, 192.168.1.1', '::1', 'fd00::/8'])
       expect(() => create(good)).not.toThrow();
     for (const odd of ['proxy.example', '10.0.0.0/33', '10.0.0', '1'])

@@ -25,7 +25,7 @@ describe('The methods of a path', () => {
     expect(allowed.of('/docs/a/b.css')).toBe('GET');
   });
 
-  it('are none where there is no such path, whatever characters it holds', () => {
+  it('are none if there is no such path, whatever characters it holds', () => {
     expect(allowed.of('/v2')).toBeUndefined();
     expect(allowed.of('/a-b')).toBeUndefined();
   });

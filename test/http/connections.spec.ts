@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { limitConnections } from '../../src/http/connections/connections-per-address.js';
 import { limitPipelining } from '../../src/http/connections/pipelined-requests.js';
-import { cutStalledReaders, STALLED_AFTER_MS } from '../../src/http/connections/stalled-readers.js';
+import { cutSlowReaders, HURRIED_RATE, type ReadingRate, USUAL_RATE } from '../../src/http/connections/slow-readers.js';
 import { startApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 
@@ -44,7 +44,7 @@ describe(`Connections over ${LIMIT} of an address`, () => {
     return { app, all };
   };
 
-  it('are closed and counted, and others are taken where one of them ends', async () => {
+  it('are closed and counted, and a new one is accepted when one of them ends', async () => {
     const { app, all } = await open({}, LIMIT + 3);
     expect(all.filter(isAnswered)).toHaveLength(LIMIT);
     expect(all.filter(({ seen }) => seen.isClosed && seen.answer === '')).toHaveLength(3);
@@ -65,7 +65,7 @@ describe(`Connections over ${LIMIT} of an address`, () => {
     await app.close();
   });
 
-  it('are taken at 0, and behind a proxy, where all come from its address', async () => {
+  it('are accepted if the limit is 0, and behind a proxy, from whose address all come', async () => {
     for (const env of [{ MAX_CONNECTIONS_PER_ADDRESS: '0' }, { TRUST_PROXY: '127.0.0.1' }]) {
       const { app, all } = await open(env, LIMIT + 3);
       expect(all.filter(isAnswered)).toHaveLength(LIMIT + 3);
@@ -74,7 +74,7 @@ describe(`Connections over ${LIMIT} of an address`, () => {
     }
   });
 
-  it('are closed also where the address is written as IPv6', async () => {
+  it('are closed even if the address is written as IPv6', async () => {
     const server = createServer((_, response) => response.end());
     servers.push(server);
     limitConnections(server, 2, () => {});
@@ -88,7 +88,7 @@ describe(`Connections over ${LIMIT} of an address`, () => {
   });
 });
 
-describe('Requests sent before the ones before them are answered', () => {
+describe('Pipelined requests', () => {
   const serve = async (most: number) => {
     const held: (() => void)[] = [];
     let cut = 0;
@@ -102,7 +102,7 @@ describe('Requests sent before the ones before them are answered', () => {
   };
   const answers = (text: string): number => text.split('HTTP/1.1 200').length - 1;
 
-  it('are answered in order up to the limit, again and again', async () => {
+  it('are answered in order up to the limit, repeatedly', async () => {
     const { seen, ask, held, wasCut } = await serve(3);
     for (let round = 1; round <= 3; round += 1) {
       if (round > 1) ask();
@@ -114,7 +114,7 @@ describe('Requests sent before the ones before them are answered', () => {
     expect({ cut: wasCut(), isClosed: seen.isClosed }).toEqual({ cut: 0, isClosed: false });
   });
 
-  it('end the connection beyond it, once', async () => {
+  it('close the connection beyond it, once', async () => {
     const { seen, ask, held, wasCut } = await serve(3);
     for (let n = 0; n < 50; n += 1) ask();
     await eventually('the connection is cut', () => seen.isClosed);
@@ -123,45 +123,74 @@ describe('Requests sent before the ones before them are answered', () => {
   });
 });
 
-describe('A client that does not read', () => {
-  const STALLED_MS = 1_200;
+describe('A client that reads too slowly', () => {
+  const WINDOW_MS = 1_200;
   const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
 
-  const serve = async (): Promise<{ url: string; cut: { count: number } }> => {
+  const serve = async (
+    bytesPerSecond: number,
+    rate: () => ReadingRate = () => ({ windowMs: WINDOW_MS, bytesPerSecond }),
+  ): Promise<{ url: string; cut: { count: number } }> => {
     const cut = { count: 0 };
     const server = createServer((_, response) => response.end(LARGE));
     servers.push(server);
-    cutStalledReaders(server, () => cut.count++, STALLED_MS);
+    cutSlowReaders(server, () => cut.count++, rate, WINDOW_MS / 4);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut };
   };
 
-  it('is cut, also while it goes on asking', async () => {
-    const { url, cut } = await serve();
+  /** Reads some megabytes a window, which is more than the buffers of the operating system take. */
+  const readSlowly = async ({ socket, seen }: ReturnType<typeof connection>, windows: number): Promise<void> => {
+    for (let window = 0; window < windows && !seen.isClosed; window += 1) {
+      socket.pause();
+      await sleep(WINDOW_MS / 2);
+      const before = seen.read;
+      socket.resume();
+      await eventually('it has read some more', () => seen.read - before > 3_000_000 || seen.isClosed);
+    }
+  };
+
+  it('is cut off if it reads nothing, even while it keeps sending requests', async () => {
+    const { url, cut } = await serve(1);
     const silent = [connection(url), connection(url)];
     for (const { socket } of silent) socket.pause();
-    const asking = setInterval(() => silent[1]!.ask(), STALLED_MS / 4);
+    const asking = setInterval(() => silent[1]!.ask(), WINDOW_MS / 4);
     await eventually('both are cut', () => cut.count === 2);
     clearInterval(asking);
     for (const { socket } of silent) socket.resume();
     await eventually('both know', () => silent.every(({ seen }) => seen.isClosed));
   });
 
-  it('is not cut while it reads slowly', async () => {
-    const { url, cut } = await serve();
-    const { socket, seen } = connection(url);
-    for (let turn = 0; turn < 3; turn++) {
-      socket.pause();
-      await sleep(STALLED_MS / 2);
-      const before = seen.read;
-      socket.resume();
-      await eventually('it has read some more', () => seen.read - before > 3_000_000 || seen.isClosed);
-    }
-    expect(cut.count).toBe(0);
-    socket.resume();
-    await eventually('it has read all', () => seen.read >= LARGE.length);
+  it('is cut off if it reads a little now and then', async () => {
+    const { url, cut } = await serve(1_000_000_000);
+    const slow = connection(url);
+    await readSlowly(slow, 6);
+    expect({ cut: cut.count, isClosed: slow.seen.isClosed }).toEqual({ cut: 1, isClosed: true });
   });
 
-  it('has half a minute', () => expect(STALLED_AFTER_MS).toBe(30_000));
+  it('is left alone if it reads fast enough', async () => {
+    const { url, cut } = await serve(1_000);
+    const slow = connection(url);
+    await readSlowly(slow, 3);
+    expect(cut.count).toBe(0);
+    slow.socket.resume();
+    await eventually('it has read all', () => slow.seen.read >= LARGE.length);
+  });
+
+  it('gets less time as soon as memory is short', async () => {
+    let isShort = false;
+    const { url, cut } = await serve(0, () => ({ windowMs: isShort ? 300 : 600_000, bytesPerSecond: 1_000 }));
+    const silent = connection(url);
+    silent.socket.pause();
+    await sleep(WINDOW_MS);
+    expect(cut.count).toBe(0);
+    isShort = true;
+    await eventually('it is cut', () => cut.count === 1);
+  });
+
+  it('has half a minute for 240 KiB, and 5 s for 320 KiB while memory is short', () => {
+    expect(USUAL_RATE).toEqual({ windowMs: 30_000, bytesPerSecond: 8_192 });
+    expect(HURRIED_RATE).toEqual({ windowMs: 5_000, bytesPerSecond: 65_536 });
+  });
 });

@@ -28,7 +28,7 @@ const send = (bytes: string): Promise<{ answer: string; closed: boolean }> =>
 const get = (path: string): Promise<Response> => fetch(app.url + path, { headers: { 'x-api-key': key } });
 
 describe('Every answer', () => {
-  it('is kept by nobody, is what its type says, and depends on the key', async () => {
+  it('is not cached, not sniffed, and varies with the key', async () => {
     for (const path of ['/v2/organization/asset-groups', '/health/live', '/nothing', '/%', '/metrics']) {
       const { headers } = await get(path);
       expect([path, headers.get('cache-control')]).toEqual([path, 'private, no-store']);

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
 
 /** Holds the next metrics query: `asked` resolves once it has come, `release` ends it. */
 export const holdQuery = (): { readonly asked: Promise<void>; readonly release: () => void } => {

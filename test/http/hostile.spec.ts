@@ -26,7 +26,7 @@ const expectFlatError = ({ status, body }: { status: number; body: { code?: stri
 };
 
 describe('Hostile bodies', () => {
-  it('nested without end are told what is missing, or pass where the rest is good', async () => {
+  it('nested without end are answered with what is missing, or pass if the rest is valid', async () => {
     for (const depth of [1_000, 30_000]) {
       const [open, close] = ['['.repeat(depth), ']'.repeat(depth)];
       expect(await post(GROUPS, open + close)).toMatchObject({
@@ -39,7 +39,7 @@ describe('Hostile bodies', () => {
     }
   });
 
-  it('of megabytes of brackets keep nobody waiting', async () => {
+  it('of megabytes of brackets do not delay other requests', async () => {
     const brackets = '['.repeat(1_500_000) + ']'.repeat(1_500_000);
     const slow = post('/v2/asset/check/bulk', `{"contents":["a.example"],"odd":${brackets}}`);
     const begun = Date.now();

@@ -39,7 +39,7 @@ const counted = async (status: number): Promise<boolean> =>
   );
 
 describe('A request that ends without its answer', () => {
-  it('is logged and counted as 499 where the client left', async () => {
+  it('is logged and counted as 499 if the client left', async () => {
     const { asked, release } = holdQuery();
     const { socket } = send('GET /v2/organization/metrics?secret=1');
     await asked;
@@ -52,7 +52,7 @@ describe('A request that ends without its answer', () => {
     release();
   });
 
-  it('is logged and counted as the 408 that it got where its body stalled, under the same id', async () => {
+  it('is logged and counted as the 408 that it got if its body stalled, under the same id', async () => {
     const { answer } = send(`POST ${GROUPS}`, 'Content-Type: application/json\r\nContent-Length: 50\r\n');
     await eventually('it is answered', () => answer() !== '');
     expect(answer()).toMatch(/^HTTP\/1\.1 408 /);

@@ -1,12 +1,14 @@
 import { PassThrough } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { TimeSlices } from '../../src/cooperative/time-slices.js';
+import { TimeSlices } from '../../src/flow/time-slices.js';
 import { checkAccess } from '../../src/http/access/check-access.js';
 import type { Caller } from '../../src/http/access/caller.js';
-import { RateLimit } from '../../src/http/access/rate-limit.js';
-import { Unauthenticated } from '../../src/http/access/unauthenticated.js';
-import { readBody } from '../../src/http/body/read-body.js';
+import { RateLimit } from '../../src/flow/rate-limit.js';
+import { AddressRateLimit } from '../../src/http/access/address-rate-limit.js';
+import { BodyReader } from '../../src/http/body/body-reader.js';
+import { eventually } from '../support/eventually.js';
 
 /** A turn of the event loop that is always over: everything waits until it is begun here. */
 class Held extends TimeSlices {
@@ -42,11 +44,11 @@ describe('A request', () => {
     { scope: 'read', organization: false },
     keys,
     new RateLimit(0),
-    new Unauthenticated(0, keys),
+    new AddressRateLimit(0, keys),
     slices,
   );
 
-  it('takes its turn among those of its organization, or of its key where that has none', () => {
+  it('takes its turn among those of its organization, or of its key if that has none', () => {
     let begun = 0;
     for (const key of ['first', 'second', 'other', 'upstream', 'nobody'])
       check(request(key), { raw: {} } as FastifyReply, () => (begun += 1));
@@ -74,9 +76,8 @@ describe('A body', () => {
     const body = new PassThrough();
     const pieces: string[] = [];
     const read = new Promise<void>((resolve) => {
-      readBody(
+      new BodyReader(slices).read(
         request('first', body),
-        slices,
         (piece) => void pieces.push(piece.toString()),
         (error) => {
           expect(error).toBeNull();
@@ -94,5 +95,32 @@ describe('A body', () => {
     }
     await read;
     expect(pieces.join('')).toBe('abc');
+  });
+
+  it('is unpacked while no other of its organization is', async () => {
+    const slices = new Held();
+    const reader = new BodyReader(slices);
+    const came: Record<string, number> = {};
+    const ended: string[] = [];
+    const read = (key: string, text: string): FastifyRequest => {
+      const sent = Object.assign(request(key, new PassThrough()), { access: { scope: 'read', bodyLimit: 2_000_000 } });
+      sent.raw.headers['content-encoding'] = 'gzip';
+      const take = (piece: Buffer): void => void (came[key] = (came[key] ?? 0) + piece.length);
+      reader.read(sent, take, () => ended.push(key));
+      (sent.raw as unknown as PassThrough).end(gzipSync(text));
+      return sent;
+    };
+    read('first', ' '.repeat(1_000_000));
+    // Held after its first piece: the rest waits in the middle of being unpacked.
+    await eventually('the first is held', () => slices.waiting.length === 1);
+    read('second', 'x');
+    read('other', 'x');
+    await eventually("another organization's is read", () => came['other'] === 1);
+    expect(came['second']).toBeUndefined();
+    await eventually('the second is read', () => {
+      for (const { job } of slices.waiting.splice(0)) job();
+      return ended.includes('second');
+    });
+    expect(came).toEqual({ first: 1_000_000, second: 1, other: 1 });
   });
 });

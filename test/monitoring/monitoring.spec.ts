@@ -1,15 +1,16 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
-import { ListServer, sends } from '../asset-check/list-server.js';
+import { freePort } from '../support/free-port.js';
+import { describeWith } from '../support/tools.js';
+import { ListServer, sends } from '../asset-check/lists/list-server.js';
 
 const FOLDER = join(import.meta.dirname, '../../docs/monitoring');
 const run = promisify(execFile);
@@ -22,10 +23,10 @@ const { panels } = JSON.parse(readFileSync(join(FOLDER, 'dashboard.json'), 'utf8
 const queries = panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const));
 
 const isInstalled = (command: string): boolean => spawnSync(command, ['--version']).error === undefined;
-const hasPrometheus = isInstalled('prometheus') && isInstalled('promtool');
-if (!hasPrometheus)
-  process.stderr.write('Prometheus (apt-get install prometheus) is not installed: docs/monitoring is not tested.\n');
-const describeWithPrometheus = hasPrometheus ? describe : describe.skip;
+const describeWithPrometheus = describeWith(
+  isInstalled('prometheus') && isInstalled('promtool'),
+  'Prometheus (apt-get install prometheus)',
+);
 
 describeWithPrometheus('The alert rules', () => {
   it('are rules, and fire when they should and not otherwise', async () => {
@@ -53,13 +54,6 @@ describeWithPrometheus('A Prometheus that scrapes the service', () => {
   let prometheus: ChildProcess;
   let url: string;
 
-  const freePort = async (): Promise<number> => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-  };
   const ask = async (path: string): Promise<unknown> => {
     const answer = (await (await fetch(url + path)).json()) as { status: string; data: unknown; error?: string };
     if (answer.status !== 'success') throw new Error(answer.error);

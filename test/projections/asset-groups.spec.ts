@@ -5,7 +5,7 @@ import { assetGroups } from '../../projections/asset-groups/projection.js';
 import type { GroupEvent } from '../../projections/asset-groups/fold.js';
 import type { ProjectedEvent } from '../../projections/engine/projection.js';
 import { transact } from '../../projections/engine/transaction.js';
-import { IDEMPOTENCY_TTL_MS } from '../../src/events/asset-groups.js';
+import { IDEMPOTENCY_TTL_MS } from '../../src/events/types/asset-groups.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -32,14 +32,15 @@ const recorded = (events: readonly { event: GroupEvent; metadata?: object }[]): 
     const isOwn = event.type.startsWith('AssetGroup') && event.type !== 'AssetGrouped';
     const revision = isOwn ? (revisions.get(organization) ?? -1n) + 1n : 0n;
     if (isOwn) revisions.set(organization, revision);
-    return { event, id: id(n), position: BigInt(n), stream: '', revision, metadata };
+    return { event, id: id(n), position: BigInt(n), stream: '', revision, metadata, recordedAt: 0 };
   });
 };
 
 const apply = (events: readonly ProjectedEvent[]): Promise<void> =>
-  transact(database.pool, 'read', (transaction) =>
-    assetGroups.write(events as readonly ProjectedEvent<GroupEvent>[], transaction),
-  );
+  transact(database.pool, 'read', async (transaction) => {
+    const write = await assetGroups.prepare(events as readonly ProjectedEvent<GroupEvent>[]);
+    await write(transaction);
+  });
 
 const rows = async (): Promise<Record<string, unknown[]>> => {
   const all: Record<string, unknown[]> = {};

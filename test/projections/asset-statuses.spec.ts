@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { assetStatuses } from '../../projections/asset-statuses.js';
+import { assetStatuses } from '../../projections/asset-statuses/projection.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { ArrayLog } from '../support/array-log.js';

@@ -1,19 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { metrics } from '../../projections/metrics/projection.js';
-import { takedowns } from '../../projections/takedowns.js';
+import { takedowns } from '../../projections/takedowns/projection.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { verify } from '../../projections/engine/verify.js';
 import { dayOf, EARLIEST, LATEST } from '../../src/events/instant.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { Invalid } from '../../src/errors.js';
-import { CompareMetrics, CompareMetricsHandler } from '../../src/metrics/compare-metrics.js';
-import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
-import { TimeSlices } from '../../src/cooperative/time-slices.js';
-import { GetTakedownStatistics, GetTakedownStatisticsHandler } from '../../src/metrics/get-takedown-statistics.js';
-import { GetTimeline, GetTimelineHandler } from '../../src/metrics/get-timeline.js';
+import { CompareMetrics, CompareMetricsHandler } from '../../src/metrics/comparison/compare-metrics.js';
+import { GetMetrics, GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
+import { TimeSlices } from '../../src/flow/time-slices.js';
+import {
+  GetTakedownStatistics,
+  GetTakedownStatisticsHandler,
+} from '../../src/metrics/takedowns/get-takedown-statistics.js';
+import { GetTimeline, GetTimelineHandler } from '../../src/metrics/timeline/get-timeline.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
-import { INTERVALS, MAX_POINTS } from '../../src/metrics/timeline-sql.js';
-import type { Timeline } from '../../src/metrics/timeline.dto.js';
+import type { Range } from '../../src/http/range.js';
+import { INTERVALS, MAX_POINTS } from '../../src/metrics/timeline/timeline-sql.js';
+import type { Timeline } from '../../src/metrics/timeline/timeline.dto.js';
 import { isRerun, Logs } from '../support/log-of.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
@@ -26,6 +30,8 @@ import { naiveStart, naiveTimeline } from './naive-timeline.js';
 
 const PROJECTIONS = [metrics, takedowns];
 const TABLES = PROJECTIONS.flatMap(({ tables }): readonly string[] => tables);
+
+type Asked = Query & Range;
 
 describe('the projections behind the metrics', () => {
   let database: TestDatabase;
@@ -61,12 +67,12 @@ describe('the projections behind the metrics', () => {
 
   /** Undefined where it would have too many points. */
   const askTimeline = async (
-    { organization, brand, from, to }: Query,
+    { organization, brand, ...range }: Asked,
     interval: Timeline['interval'],
   ): Promise<Timeline | undefined> => {
     const handler = new GetTimelineHandler(new MetricsQueries(database.pool), new TimeSlices());
     try {
-      return (await handler.execute(new GetTimeline(organization, { from, to }, brand, interval))).answer;
+      return (await handler.execute(new GetTimeline(organization, range, brand, interval))).answer;
     } catch (error) {
       if (error instanceof Invalid) return undefined;
       throw error;
@@ -83,13 +89,19 @@ describe('the projections behind the metrics', () => {
     return (await handler.execute(new GetTakedownStatistics(organization, { from, to }, brand))).answer;
   };
 
-  const randomQuery = (random: Random): Query => {
+  const randomQuery = (random: Random): Asked => {
     const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
+    const range = random.pick<Range>([
+      ...Array.from({ length: 16 }, () => ({ from, to })),
+      { from, to: LATEST },
+      { from: EARLIEST, to },
+      { from: EARLIEST, to, open: 'start' },
+      { from: EARLIEST, to: LATEST, open: 'both' },
+    ]);
     return {
       organization: random.pick(ORGANIZATIONS),
       brand: random.chance(0.5) ? random.pick(BRANDS) : undefined,
-      from: random.chance(0.1) ? EARLIEST : from,
-      to: random.chance(0.1) ? LATEST : to,
+      ...range,
     };
   };
 
@@ -119,7 +131,13 @@ describe('the projections behind the metrics', () => {
       const [, year, rest] = /^(\d{4})(.*)$/.exec(new Date(instant).toISOString())!;
       return Date.parse(String(Number(year) - 1).padStart(4, '0') + rest!.replace('-02-29', '-02-28'));
     };
-    return { from: yearBefore(from), to: yearBefore(to) };
+    const [first, last] = [from, to].map((instant) => new Date(instant).toISOString()) as [string, string];
+    // Whoever names the leap day after other days has named all of the 28th.
+    const isWhole = last.slice(4, 10) === '-02-29' && first.slice(0, 10) !== last.slice(0, 10);
+    return {
+      from: yearBefore(from),
+      to: yearBefore(isWhole ? Date.parse(`${last.slice(0, 10)}T23:59:59.999Z`) : to),
+    };
   };
 
   const SEEDS = isRerun ? [1, 2] : [1, 2, 3, 4];
@@ -149,9 +167,8 @@ describe('the projections behind the metrics', () => {
         const interval = random.pick(INTERVALS);
         const answer = await askTimeline(query, interval);
         // Everything lasts until now; until when that was, only the answer knows.
-        const to =
-          query.from === EARLIEST && query.to === LATEST && answer ? Date.parse(answer.window.endDate) : query.to;
-        const from = query.from === EARLIEST ? naiveStart(states, query, interval) : query.from;
+        const to = query.open === 'both' && answer ? Date.parse(answer.window.endDate) : query.to;
+        const from = query.open === undefined ? query.from : naiveStart(states, query, interval);
         const points = naiveTimeline(states, { ...query, from, to }, interval, MAX_POINTS);
         const window = { startDate: new Date(from).toISOString(), endDate: new Date(to).toISOString() };
         expect({ query, ...answer }).toEqual({ query, ...(points && { window, interval, points }) });
@@ -214,6 +231,20 @@ describe('the projections behind the metrics', () => {
     }
   });
 
+  it('begins a timeline at the first day of year 1 if that was asked for', async () => {
+    await project(await logs.holding(recordedInOrder(history(new Random(15), 50))));
+    const query = { organization: 'acme', brand: undefined, from: EARLIEST, to: Date.parse('0002-02-01T00:00:00Z') };
+    for (const [interval, points] of [
+      ['month', 14],
+      ['quarter', 5],
+      ['year', 2],
+    ] as const) {
+      const timeline = (await askTimeline(query, interval))!;
+      expect(timeline.window.startDate).toBe('0001-01-01T00:00:00.000Z');
+      expect([timeline.points.length, timeline.points[0]!.start]).toEqual([points, '0001-01-01T00:00:00.000Z']);
+    }
+  });
+
   it('ends in the same rows however the log is cut and however often it is read again', async () => {
     const random = new Random(12);
     const events: readonly Sent[] = delivered(random, history(random, 300));
@@ -235,7 +266,7 @@ describe('the projections behind the metrics', () => {
     expect(await rows()).toEqual(atOnce);
   });
 
-  it('count what the log has had all along where one of them is new in this version', async () => {
+  it('count what the log has had all along if one of them is new in this version', async () => {
     const random = new Random(14);
     const log = await logs.holding(recordedInOrder(delivered(random, history(random, 300))), () => 50);
     await project(log, [metrics]);

@@ -6,9 +6,11 @@ const rank = (times: readonly number[], share: number): number | null =>
   times.length === 0 ? null : [...times].sort((a, b) => a - b)[Math.ceil(share * times.length) - 1]!;
 
 const timesOf = (takedowns: readonly State[]) => {
-  const times = takedowns.map(({ data }) => Date.parse(data['updatedAt']) - Date.parse(data['createdAt']));
+  const times = takedowns
+    .map(({ data }) => Date.parse(data['updatedAt']) - Date.parse(data['createdAt']))
+    .filter((time) => time >= 0);
   return {
-    count: times.length,
+    count: takedowns.length,
     median: rank(times, 0.5),
     p90: rank(times, 0.9),
     p99: rank(times, 0.99),

@@ -31,7 +31,12 @@ describe('the tables of a database that an earlier version made', () => {
     try {
       const due = await shapeOf(database.pool);
       await database.pool.query(
-        `${changes}; drop table read.takedowns; delete from read.migrations where name > '0005-asset-groups'`,
+        `${changes}; drop table read.takedowns;
+         drop table read.listed_records, read.brand_records, read.reviewed_entries, read.projector_leases;
+         drop table read.webhook_endpoints, read.webhook_progress, read.webhook_attempts, read.webhook_tests,
+           read.webhook_outcomes;
+         drop index read.parked_events_by_position; alter table read.parked_events drop recorded_at;
+         delete from read.migrations where name > '0005-asset-groups'; delete from read.later_migrations`,
       );
       await database.pool.query(`
         insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'a log', 7, 0)`);

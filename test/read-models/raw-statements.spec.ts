@@ -1,99 +1,24 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, posix } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
 import ts from 'typescript';
-import * as assetGroupRows from '../../projections/asset-groups/statements.js';
-import * as assetStatusRows from '../../projections/asset-statuses-sql.js';
-import * as brandRows from '../../projections/brands-and-flags-sql.js';
-import * as engine from '../../projections/engine/statements.js';
-import * as metricRows from '../../projections/metrics/statements.js';
-import * as takedownRows from '../../projections/takedowns-sql.js';
-import * as assetCheck from '../../src/asset-check/statements.js';
-import * as assetGroups from '../../src/asset-groups/statements.js';
-import * as log from '../../src/event-log/postgres/statements.js';
 import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
-import * as comparison from '../../src/metrics/comparison-sql.js';
-import * as count from '../../src/metrics/count-sql.js';
-import * as takedownStatistics from '../../src/metrics/takedown-statistics-sql.js';
-import * as timeline from '../../src/metrics/timeline-sql.js';
 import { migrate } from '../../src/postgres/migrator.js';
-import * as readModels from '../../src/read-models/statements.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { rawStatements, sourcesIn, typesOf, unexpectedNulls } from './every-statement.js';
 
-interface Statement {
-  readonly name: string;
-  readonly text: string;
-}
-
-const RANGE = { from: 0, to: 1 };
-
-/** Every statement that is written as SQL. The others are Kysely's, which the compiler checks against `Tables`. */
-const RAW: Readonly<Record<string, readonly Statement[]>> = {
-  'src/event-log/postgres/statements.ts': [log.READ_ALL, log.READ_STREAM, log.HEAD, log.APPEND],
-  'src/read-models/statements.ts': [
-    readModels.ADD_INGEST_USAGE,
-    readModels.NOTE_KEY_USES,
-    readModels.ADD_REJECTED_EVENTS,
-  ],
-  'src/metrics/count-sql.ts': [count.COUNT],
-  'src/metrics/comparison-sql.ts': [comparison.COMPARISON],
-  'src/metrics/timeline-sql.ts': [
-    timeline.timelineStatement('acme', '', RANGE, 'day', 0),
-    timeline.timelineStatement('acme', '', RANGE, 'week', 0),
-  ],
-  'src/metrics/takedown-statistics-sql.ts': [
-    { name: 'takedown-statistics', ...takedownStatistics.takedownStatistics('acme', undefined, RANGE) },
-    { name: 'takedown-statistics-of-brand', ...takedownStatistics.takedownStatistics('acme', 'shoes', RANGE) },
-  ],
-  'src/asset-check/statements.ts': [assetCheck.STATUS_CHANGES, assetCheck.NEWEST_STATUS_ENTRIES],
-  'src/asset-groups/statements.ts': [
-    assetGroups.KNOWN_GROUPS,
-    assetGroups.FIND_GROUP,
-    assetGroups.READ_STATE,
-    assetGroups.READ_ROWS,
-  ],
-  'projections/engine/statements.ts': [
-    engine.TAKE_LEASE,
-    engine.ENTER_CHECKPOINTS,
-    engine.MOVE_CHECKPOINTS,
-    engine.PARK,
-    engine.TRY_LOCK,
-    engine.UNLOCK_ALL,
-    engine.COLUMNS_OF_TABLE,
-  ],
-  'projections/metrics/statements.ts': [
-    metricRows.ENTER_RECORDS,
-    metricRows.UPDATE_RECORDS,
-    metricRows.DELETE_FACTS,
-    metricRows.INSERT_FACTS,
-    ...[metricRows.DAYS, metricRows.TYPE_DAYS].flatMap(({ add, take }) => [add, take]),
-  ],
-  'projections/takedowns-sql.ts': [takedownRows.STORE_TAKEDOWNS],
-  'projections/brands-and-flags-sql.ts': [brandRows.STORE_BRANDS, brandRows.STORE_FLAGS],
-  'projections/asset-statuses-sql.ts': [
-    assetStatusRows.READ_ENTRIES,
-    assetStatusRows.STORE_ENTRIES,
-    assetStatusRows.STORE_STATUSES,
-  ],
-  'projections/asset-groups/statements.ts': [
-    assetGroupRows.STORE_STREAMS,
-    assetGroupRows.STORE_GROUPS,
-    assetGroupRows.STORE_ANSWERS,
-    assetGroupRows.FORGET_ANSWERS,
-    assetGroupRows.STORE_ASSETS,
-  ],
-};
+const RAW = await rawStatements();
 
 /** What names a schema or a table that is known only when it runs, or cannot be prepared; a spec runs each of them. */
 const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly string[] }>> = {
   // Tables of a projection in a schema beside the live one.
-  'projections/engine/replay.ts': {
-    by: 'test/projections/projector.spec.ts',
+  'projections/engine/apply-log.ts': {
+    by: 'test/projections/engine/projector.spec.ts',
     sql: ['drop schema if exists "…" cascade; create schema "…"', 'create table "…"."…" (like read."…" including all)'],
   },
   'projections/engine/rebuild.ts': {
-    by: 'test/projections/projector.spec.ts',
+    by: 'test/projections/engine/projector.spec.ts',
     sql: [
       'drop schema "…" cascade',
       'drop table read."…"; alter table "…"."…" set schema read',
@@ -101,18 +26,30 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
     ],
   },
   'projections/engine/verify.ts': {
-    by: 'test/projections/projector.spec.ts',
+    by: 'test/projections/engine/projector.spec.ts',
     sql: ['drop schema if exists "…" cascade', 'select … from … except all select … from … limit …'],
   },
   // Each table of a projection.
   'projections/engine/parking.ts': {
-    by: 'test/projections/projector.spec.ts',
+    by: 'test/projections/engine/projector.spec.ts',
     sql: ['delete from "…" where false'],
   },
 };
 /** Run by every spec that has a database: the tables themselves, and the role that owns them. */
 const SCHEMAS =
-  /^src\/(?:read-models\/migrations\/[\w-]+|event-log\/postgres\/schema|postgres\/embedded\/database-role)\.ts$/;
+  /^src\/(?:read-models\/migrations\/[\w-]+|event-log\/postgres\/schema|postgres\/(?:embedded\/database-role|migrator))\.ts$/;
+
+/** Something of each type; `day` is also the name of an interval. */
+const SAMPLES: Readonly<Record<string, string>> = {
+  text: 'day',
+  uuid: '00000000-0000-4000-8000-000000000000',
+  boolean: 'true',
+  smallint: '0',
+  integer: '0',
+  bigint: '0',
+  json: 'null',
+  interval: '1 day',
+};
 
 const BEGINS =
   /^\s*(?:(?:select|insert\s+into|delete\s+from|merge\s+into|truncate)\s|update\s+\S+\s+(?:\w+\s+)?set\s|with\s+\w+\s+as\s|(?:create|alter|drop)\s+(?:schema|table|index|function|role|view)\s)/i;
@@ -155,7 +92,7 @@ const isPartOf = (part: string, text: string): boolean => {
 /** What is neither prepared nor run by a spec. */
 const uncheckedIn = (path: string, source: string): string[] => {
   if (SCHEMAS.test(path)) return [];
-  const statements = RAW[path]?.map(({ text }) => text) ?? [];
+  const statements = RAW.filter((one) => one.path === path).map(({ statement }) => statement.text);
   const run = RUN[path]?.sql ?? [];
   return sqlIn(path, source)
     .filter((sql) => !run.includes(sql) && !statements.some((text) => isPartOf(sql, text)))
@@ -163,10 +100,6 @@ const uncheckedIn = (path: string, source: string): string[] => {
 };
 
 const root = join(import.meta.dirname, '../..');
-const sourcesIn = (folder: string): string[] =>
-  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => posix.join(folder, name.replaceAll('\\', '/')));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
 describe('A statement that is written as SQL', () => {
@@ -184,22 +117,41 @@ describe('A statement that is written as SQL', () => {
     await database.drop();
   });
 
-  const all = Object.entries(RAW).flatMap(([path, statements]) =>
-    statements.map(({ name, text }) => ({ path, name, text })),
-  );
+  const all = RAW.map(({ path, statement }) => ({ path, name: statement.name, statement }));
 
-  it.each(all)('is one that the migrated schema can run: $name of $path', async ({ path, name, text }) => {
+  it.each(all)('takes and returns what is declared: $name of $path', async ({ path, name, statement }) => {
     // A projection names its tables without a schema.
     await connection.query(path.startsWith('projections/') ? 'set search_path = read' : 'reset search_path');
-    await connection.query(`prepare "${name}" as ${text}`);
+    await connection.query(`prepare "${name}" as ${statement.text}`);
+    const prepared = await connection.query<{ types: string[] }>(
+      'select parameter_types::text[] as types from pg_prepared_statements where name = $1',
+      [name],
+    );
+    const parameters = typesOf(statement.parameters);
+    expect(parameters).toEqual(prepared.rows[0]!.types);
+
+    await connection.query('begin');
+    const { fields, rows } = await connection.query(
+      statement.text,
+      parameters.map((type) => (type.endsWith('[]') ? '{}' : SAMPLES[type])),
+    );
+    await connection.query('rollback');
+    const types = await connection.query<{ oid: number; type: string }>(
+      'select oid, oid::regtype::text as type from pg_type',
+    );
+    const typeOf = new Map(types.rows.map(({ oid, type }) => [oid, type]));
+    expect(Object.entries(statement.columns).map(([column], n) => [column, typesOf(statement.columns)[n]])).toEqual(
+      fields.map((field) => [field.name, typeOf.get(field.dataTypeID)]),
+    );
+    expect(unexpectedNulls(statement, rows)).toEqual([]);
   });
 
-  it('has a name of its own, because a connection prepares it once', () => {
-    expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+  it('is the only source of rows besides Kysely', () => {
+    const typed = [...sourcesIn('src'), ...sourcesIn('projections')].filter((path) => /\.query</.test(read(path)));
+    expect(typed).toEqual(['src/read-models/compiled-statement.ts']);
   });
 
   it('is in a file that is named for it, or is run by a spec', () => {
-    expect(Object.keys(RAW).filter((path) => !/(?:\/statements|-sql)\.ts$/.test(path))).toEqual([]);
     expect(Object.values(RUN).filter(({ by }) => !existsSync(join(root, by)))).toEqual([]);
     expect(
       Object.entries(RUN).flatMap(([path, { sql }]) => sql.filter((one) => !sqlIn(path, read(path)).includes(one))),
@@ -218,7 +170,7 @@ describe('A statement that is written as SQL', () => {
     ['src/metrics/a.ts', 'const FROM = ` from read.days`;'],
     ['src/metrics/a.ts', 'const rows = await sql`explain verbose`.execute(db);'],
     ['projections/a.ts', 'const STORE = `insert into days (n) values ($1)`;'],
-    ['projections/takedowns-sql.ts', "export const ONE_MORE = { name: 'one', text: `delete from takedowns` };"],
+    ['projections/takedowns/statements.ts', "export const ONE_MORE = { name: 'one', text: `delete from takedowns` };"],
     ['projections/engine/verify.ts', 'await pool.query(`drop table read."${table}"`);'],
   ])('is found in %s: %s', (path, source) => {
     expect(uncheckedIn(path, source)).toHaveLength(1);

@@ -1,5 +1,5 @@
-import type { Scope } from '../../src/events/api-keys.js';
-import { LARGE_ORGANIZATION } from './scene.js';
+import type { Scope } from '../../src/events/types/api-keys.js';
+import { LARGE_ORGANIZATION, WEBHOOK } from './scene.js';
 
 /** What is sent. */
 export interface Ask {
@@ -19,6 +19,8 @@ export interface Case extends Ask {
   readonly summary: string;
   /** Asked of the service whose database is away. */
   readonly away?: true;
+  /** Asked of the service with small limits, by a key of the organization. */
+  readonly limited?: true;
 }
 
 export interface Operation {
@@ -125,6 +127,115 @@ const counted = (query: string): Case[] => [
   { status: 400, summary: 'A date that is none', query: query.replace('2026-03-31', '2026-02-30') },
   { status: 404, summary: 'A brand that is not registered', query: `${query}&brandSlug=nobody` },
 ];
+const TOO_MANY_COUNTS: Case = {
+  status: 422,
+  summary: 'More counts by type than an answer holds',
+  query: `${MARCH}&interval=day`,
+  organization: LARGE_ORGANIZATION,
+};
+const TOO_MANY_ROWS: Case = {
+  status: 422,
+  summary: 'More rows than a table may have',
+  organization: LARGE_ORGANIZATION,
+};
+
+/** Each kind of record: one there is, one there is not, and what a table of them is filtered by. */
+const LISTS = [
+  { kind: 'Report', id: 'report-1', missing: 'report-17', filter: 'brandSlug=acme-wallet' },
+  { kind: 'Threat', id: 'threat-3', missing: 'threat-17', filter: 'status=BLOCKED&assetType=TWITTER,URL' },
+  { kind: 'Takedown', id: 'takedown-1', missing: 'takedown-17', filter: 'status=COMPLETED' },
+  { kind: 'Verdict', id: 'change-1', missing: 'change-17', filter: 'content=https://acme-airdrop.example' },
+] as const;
+
+const NEW_WEBHOOK = {
+  url: 'https://acme.example/webhooks/threats',
+  types: ['threat', 'takedown'],
+  statuses: ['BLOCKED', 'COMPLETED'],
+  description: 'Blocks at our gateway',
+};
+const NO_WEBHOOK = { status: 404, summary: 'No such webhook', path: { id: 'wh_17' } } as const;
+
+const WEBHOOKS: readonly Operation[] = [
+  {
+    id: 'createWebhook',
+    scope: 'write',
+    cases: [
+      { status: 201, summary: 'A new webhook', headers: { 'idempotency-key': 'w-1' }, body: NEW_WEBHOOK },
+      { status: 201, summary: 'The same request again', headers: { 'idempotency-key': 'w-1' }, body: NEW_WEBHOOK },
+      { status: 400, summary: 'An address inside', body: { url: 'https://10.0.0.1/' } },
+      { status: 409, summary: 'Ten already', body: NEW_WEBHOOK, organization: LARGE_ORGANIZATION },
+      {
+        status: 422,
+        summary: 'An Idempotency-Key with another body',
+        headers: { 'idempotency-key': 'w-1' },
+        body: { ...NEW_WEBHOOK, batch: 100 },
+      },
+    ],
+  },
+  { id: 'listWebhooks', scope: 'read', cases: [{ status: 200, summary: 'Two webhooks, one of them failing' }] },
+  {
+    id: 'getWebhook',
+    scope: 'read',
+    cases: [{ status: 200, summary: 'One that is failing', path: { id: WEBHOOK } }, NO_WEBHOOK],
+  },
+  {
+    id: 'changeWebhook',
+    scope: 'write',
+    cases: [
+      { status: 200, summary: 'Batches, and no filter', path: { id: WEBHOOK }, body: { batch: 100, types: null } },
+      { status: 200, summary: 'Disabled', path: { id: WEBHOOK }, body: { state: 'DISABLED' } },
+      { status: 400, summary: 'Too many in a batch', path: { id: WEBHOOK }, body: { batch: 1_000 } },
+      { ...NO_WEBHOOK, body: { batch: 100 } },
+    ],
+  },
+  {
+    id: 'rotateWebhookSecret',
+    scope: 'write',
+    cases: [
+      { status: 200, summary: 'A new secret', path: { id: WEBHOOK }, body: {} },
+      { status: 200, summary: 'Another one, because it has leaked', path: { id: WEBHOOK }, body: { force: true } },
+      { status: 400, summary: 'A body that is no JSON', path: { id: WEBHOOK }, body: '{' },
+      { ...NO_WEBHOOK, body: {} },
+      { status: 409, summary: 'Two sign already', path: { id: WEBHOOK }, body: {} },
+    ],
+  },
+  {
+    id: 'testWebhook',
+    scope: 'write',
+    cases: [
+      { status: 200, summary: 'It answered', path: { id: WEBHOOK } },
+      { status: 400, summary: 'A body that is no JSON', path: { id: WEBHOOK }, body: '{' },
+      NO_WEBHOOK,
+    ],
+  },
+  {
+    id: 'replayWebhook',
+    scope: 'write',
+    cases: [
+      { status: 200, summary: 'Everything there is', path: { id: WEBHOOK }, body: { from: 'beginning' } },
+      { status: 400, summary: 'No instant', path: { id: WEBHOOK }, body: {} },
+      { ...NO_WEBHOOK, body: { from: 'beginning' } },
+    ],
+  },
+  {
+    id: 'listWebhookAttempts',
+    scope: 'read',
+    cases: [
+      { status: 200, summary: 'A failure after a success', path: { id: WEBHOOK } },
+      { status: 400, summary: 'None', path: { id: WEBHOOK }, query: 'limit=0' },
+      NO_WEBHOOK,
+    ],
+  },
+  {
+    id: 'deleteWebhook',
+    scope: 'write',
+    cases: [
+      { status: 200, summary: 'Deleted', path: { id: WEBHOOK } },
+      { status: 400, summary: 'A body that is no JSON', path: { id: WEBHOOK }, body: '{' },
+      { status: 404, summary: 'Deleted already', path: { id: WEBHOOK } },
+    ],
+  },
+];
 
 /** In the order in which they are asked: each leaves to the next what it has changed. */
 export const OPERATIONS: readonly Operation[] = [
@@ -134,9 +245,80 @@ export const OPERATIONS: readonly Operation[] = [
     cases: [
       { status: 200, summary: 'One event', headers: JSON_EVENT, body: ONE },
       { status: 200, summary: 'A batch, of which one is known already', headers: JSON_BATCH, body: [ONE, ...BATCH] },
+      {
+        status: 200,
+        summary: 'A dry run: what would become of two events',
+        query: 'dryRun=true',
+        headers: JSON_BATCH,
+        body: [
+          threat('threat-7', 'URL', 'acme-login.example', 'BLOCKED', '2026-03-03T09:30:00.000Z'),
+          threat('threat-3', 'URL', 'acme-airdrop.example', 'PENDING', '2026-03-02T09:00:00.000Z'),
+        ],
+      },
       { status: 200, summary: 'A batch, of which one is refused', headers: JSON_BATCH, body: [ONE, WRONG] },
+      {
+        status: 200,
+        summary: 'An event that looks like a mistake',
+        headers: JSON_EVENT,
+        body: threat('threat-6', 'ADDRESS', 'acme.example', 'PENDING', '2026-03-02T15:00:00.000Z'),
+      },
       { status: 400, summary: 'All of a batch are refused', headers: JSON_BATCH, body: [WRONG] },
       { status: 400, summary: 'JSON without the headers of an event', headers: NO_BODY, body: ONE },
+      {
+        status: 429,
+        summary: 'The quota of the day is used up',
+        headers: JSON_BATCH,
+        body: BATCH.slice(2, 5),
+        organization: 'acme',
+        limited: true,
+      },
+    ],
+  },
+  {
+    id: 'listRejectedEvents',
+    scope: 'ingest',
+    cases: [
+      { status: 200, summary: 'What was rejected of the events above', query: 'limit=1' },
+      { status: 400, summary: 'A reason that is none', query: 'reason=bad-luck' },
+    ],
+  },
+  {
+    id: 'listParkedEvents',
+    scope: 'ingest',
+    cases: [
+      { status: 200, summary: 'Nothing is parked' },
+      { status: 400, summary: 'A cursor that is none', query: 'cursor=42' },
+    ],
+  },
+  {
+    id: 'getEventUsage',
+    scope: 'ingest',
+    cases: [
+      { status: 200, summary: 'What became of the events above' },
+      { status: 200, summary: 'An organization that has sent nothing, and its quota', organization: 'acme' },
+      { status: 400, summary: 'A day that is none', query: 'from=yesterday' },
+    ],
+  },
+  {
+    id: 'getEventStatus',
+    scope: 'ingest',
+    cases: [
+      {
+        status: 200,
+        summary: 'One that is counted, by its record, and one that nobody has sent',
+        body: {
+          events: [
+            {
+              source: SOURCE,
+              id: 'threat-1-approved',
+              type: 'ThreatStatusChanged',
+              record: { organization: 'acme', threatId: 'threat-1' },
+            },
+            { source: SOURCE, id: 'x', type: 'ThreatDeleted', record: { organization: 'acme', threatId: 'threat-17' } },
+          ],
+        },
+      },
+      { status: 400, summary: 'No events', body: {} },
     ],
   },
   {
@@ -240,13 +422,64 @@ export const OPERATIONS: readonly Operation[] = [
   {
     id: 'getTimeline',
     scope: 'read',
+    cases: [...counted(`${MARCH}&interval=week`), TOO_MANY_COUNTS],
+  },
+  { id: 'getTimelineTable', scope: 'read', cases: [...counted(`${MARCH}&interval=week`), TOO_MANY_COUNTS] },
+  {
+    id: 'getTakedownStatistics',
+    scope: 'read',
     cases: [
-      ...counted(`${MARCH}&interval=week`),
-      { status: 200, summary: 'As a table', query: `${MARCH}&interval=week`, headers: { accept: 'text/csv' } },
+      ...counted(MARCH),
+      { status: 422, summary: 'More asset types than an answer holds', query: MARCH, organization: LARGE_ORGANIZATION },
     ],
   },
-  { id: 'getTakedownStatistics', scope: 'read', cases: counted(MARCH) },
   { id: 'compareMetrics', scope: 'read', cases: counted(MARCH) },
+  ...LISTS.map(({ kind, filter }): Operation => ({
+    id: `list${kind}s`,
+    scope: 'read',
+    cases: [
+      { status: 200, summary: 'A page', query: `${MARCH}&limit=1` },
+      { status: 200, summary: 'Some of them', query: filter },
+      { status: 304, summary: 'The client has this content', query: MARCH, headers: { 'if-none-match': '*' } },
+      { status: 400, summary: 'A page of none', query: 'limit=0' },
+      ...(kind === 'Threat'
+        ? []
+        : [{ status: 404, summary: 'A brand that is not registered', query: 'brandSlug=nobody' }]),
+      { ...TOO_MANY_ROWS, headers: { accept: 'text/csv' } },
+    ],
+  })),
+  ...LISTS.map(({ kind, filter }): Operation => ({
+    id: `get${kind}Table`,
+    scope: 'read',
+    cases: [
+      { status: 200, summary: 'A table', query: filter },
+      { status: 400, summary: 'A date that is none', query: 'startDate=2026-02-30' },
+      ...(kind === 'Threat'
+        ? []
+        : [{ status: 404, summary: 'A brand that is not registered', query: 'brandSlug=nobody' }]),
+      TOO_MANY_ROWS,
+    ],
+  })),
+  ...LISTS.map(({ kind, id, missing }): Operation => ({
+    id: `get${kind}`,
+    scope: 'read',
+    cases: [
+      { status: 200, summary: 'One record', path: { id } },
+      { status: 304, summary: 'The client has this content', path: { id }, headers: { 'if-none-match': '*' } },
+      { status: 404, summary: 'No such record', path: { id: missing } },
+    ],
+  })),
+  {
+    id: 'getFeed',
+    scope: 'read',
+    cases: [
+      { status: 200, summary: 'The first two changes', query: 'limit=2' },
+      { status: 200, summary: 'Reports alone', query: 'types=report' },
+      { status: 400, summary: 'An id that is none', query: 'lastEventId=42' },
+      { status: 410, summary: 'The id is of another log', query: 'lastEventId=AAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA' },
+    ],
+  },
+  ...WEBHOOKS,
   {
     id: 'checkAsset',
     scope: 'read',
@@ -301,9 +534,3 @@ export const OPERATIONS: readonly Operation[] = [
   },
   { id: 'getPrometheusMetrics', cases: [{ status: 200, summary: 'One of the metrics' }] },
 ];
-
-/** Declared, but not to be had here, and why. */
-export const UNSEEN: Readonly<Record<string, string>> = {
-  'getTakedownStatistics 422': 'takes takedowns of 10,001 asset types',
-  'getTimeline 422': 'takes 110,000 counts; the spec of the metrics has them',
-};

@@ -1,24 +1,21 @@
 import type { Recorded } from '../../src/http/reference/examples.js';
 import { type DeclaredOperation, readReference, UNDECLARED } from '../support/contract.js';
 import type { Ask } from './cases.js';
-import { sendRaw } from './scene.js';
+import { sendRaw, WEBHOOK } from './scene.js';
 
 /** An operation as it is asked for. */
 export interface Address {
   readonly id: string;
   readonly method: string;
-  /** Below its server. */
   readonly path: string;
-  readonly base: string;
   readonly operation: DeclaredOperation;
 }
 
 export const readAddresses = (): Address[] => {
-  const { paths, servers } = readReference();
-  return Object.entries(paths).flatMap(([path, { servers: own, ...methods }]) =>
+  const { paths } = readReference();
+  return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
-      const base = own === undefined ? servers[0]!.url : '';
-      return { id: operation.operationId!, method: method.toUpperCase(), path, base, operation };
+      return { id: operation.operationId!, method: method.toUpperCase(), path, operation };
     }),
   );
 };
@@ -26,27 +23,53 @@ export const readAddresses = (): Address[] => {
 /** What differs each time, and what stands for it in the examples. */
 const HEADERS: Readonly<Record<string, string>> = {
   'x-as-of': '2026-03-02T15:00:00.000Z',
+  'x-counted-as-of': '2026-03-02T15:00:00.000Z',
   'ratelimit-remaining': '5990',
   'ratelimit-reset': '42',
   'retry-after': '1',
 };
 const VOLATILE: readonly (readonly [field: RegExp, value: unknown])[] = [
-  [/^(?:since|watchedSince|resetsAt|startedAt|changedAt|fetchedAt|loadedAt)$/, '2026-03-03T00:00:00.000Z'],
+  [
+    /^(?:since|watchedSince|resetsAt|startedAt|changedAt|fetchedAt|loadedAt|lastAt|storedAt)$/,
+    '2026-03-03T00:00:00.000Z',
+  ],
   [/^(?:resetSeconds|age\w*)$/, 42],
   [/^(?:head|position)$/, '1042'],
   [/^lagSeconds$/, 0],
-  [/^(?:remaining|known|freeBytes|totalBytes|bytes|size)$/, 5_990],
+  [/^(?:remaining|known|freeBytes|totalBytes|size)$/, 5_990],
+  [/^left$/, 9_999_990],
 ];
+
+/** Of a webhook that was made meanwhile. */
+const ofWebhook = (value: object): object => {
+  if (!/^wh_[0-9a-f]{24}$/.test(String((value as { id?: unknown }).id))) return value;
+  const constants = {
+    id: WEBHOOK,
+    secret: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=',
+    createdAt: '2026-03-03T00:00:00.000Z',
+    updatedAt: '2026-03-03T00:00:00.000Z',
+    previousSecretUntil: '2026-03-04T00:00:00.000Z',
+  };
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, constants[name as keyof typeof constants] ?? each]),
+  );
+};
 
 const steady = (value: unknown, field = '', within = ''): unknown => {
   const constant = typeof value === 'object' ? undefined : VOLATILE.find(([each]) => each.test(field));
   if (constant) return constant[1];
   if (within === 'key' && field === 'id') return 'key_8f2c';
+  if (field === 'nextCursor') return 'q83vASNFZ4mrze8BlM0uK2hS9dXf1YbQ7pT3wZkVnE4rGyLtUoJmCiAxHsDv5N6';
+  if (field === 'id' && /^[\w-]{8}\.[\w-]{22}$/.test(String(value))) return 'fQ3zv2Lk.5n0b1Zx8c7V6b5N4m3M2a1';
+  if (field === 'time' && within === '') return '2026-03-02T15:00:00.000Z';
+  if (field === 'bytes' && typeof value === 'number') return 5_990;
+  if (field === 'keyId') return 'key_8f2c4d6e8a0b1c2d';
+  if (field === 'day' && within === '') return '2026-03-03';
   // How late things are depends on the machine.
   if (value === 'degraded') return field === 'state' ? 'ok' : 'ready';
   if (Array.isArray(value)) return value.map((each) => steady(each, '', field));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, steady(each, name, field)]));
+  return Object.fromEntries(Object.entries(ofWebhook(value)).map(([name, each]) => [name, steady(each, name, field)]));
 };
 
 /** A page of numbers for Prometheus is shown by the first of them. */
@@ -76,7 +99,12 @@ const answerOf = (status: number, headers: Headers, text: string): Answer => {
   const shown = [...headers].filter(([name]) => !UNDECLARED.has(name));
   return {
     status,
-    headers: Object.fromEntries(shown.map(([name, value]) => [NAMES[name] ?? canonical(name), HEADERS[name] ?? value])),
+    headers: Object.fromEntries(
+      shown.map(([name, value]) => [
+        NAMES[name] ?? canonical(name),
+        HEADERS[name] ?? value.replace(/wh_[0-9a-f]{24}$/, WEBHOOK),
+      ]),
+    ),
     ...(type !== undefined && { type }),
     body: type?.endsWith('json') ? steady(JSON.parse(text)) : text.startsWith('# HELP') ? firstMetric(text) : text,
   };
@@ -95,11 +123,11 @@ export const shownRequest = (path: string, ask: Ask): Recorded['request'] => ({
 /** @param url of the service */
 export const send = async (
   url: string,
-  { method, base, path }: Address,
+  { method, path }: Address,
   key: string | undefined,
   ask: Ask,
 ): Promise<Answer> => {
-  const response = await fetch(url + base + pathOf(path, ask), {
+  const response = await fetch(url + pathOf(path, ask), {
     method,
     headers: {
       'x-request-id': 'example',
@@ -113,8 +141,8 @@ export const send = async (
 };
 
 /** The same address with two Host lines, which servers in a row could read in two ways. */
-export const sendAmbiguous = async (url: string, { method, base, path }: Address, ask: Ask): Promise<Answer> => {
-  const request = `${method} ${base}${pathOf(path, ask)} HTTP/1.1\r\nHost: a\r\nHost: b\r\nX-Request-Id: example\r\n\r\n`;
+export const sendAmbiguous = async (url: string, { method, path }: Address, ask: Ask): Promise<Answer> => {
+  const request = `${method} ${pathOf(path, ask)} HTTP/1.1\r\nHost: a\r\nHost: b\r\nX-Request-Id: example\r\n\r\n`;
   const { status, headers, body } = await sendRaw(url, request);
   return answerOf(status, headers, body);
 };

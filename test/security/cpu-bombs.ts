@@ -91,7 +91,7 @@ const attack = async (target: Target, key: string, { items, rounds, contentMs, r
 
 export const cpuBombs: Attack<Dose> = {
   name: 'S11',
-  what: 'short texts that are long to read, and the longest range',
+  what: 'short texts that take long to read, and the longest range',
   asvs: { '1.3.12': 'Sanitization', '15.1.3': 'Secure Coding and Architecture Documentation' },
   doses: {
     short: { items: 50, rounds: 2, contentMs: 5, range: 5 },

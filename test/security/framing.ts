@@ -75,7 +75,7 @@ const attack = async (target: Target, key: string, { rounds }: Dose): Promise<Ou
 
 export const framing: Attack<Dose> = {
   name: 'S7',
-  what: 'requests of which two readers could disagree where they end',
+  what: 'requests whose end two readers could place differently',
   asvs: { '4.2.1': 'HTTP Message Structure Validation' },
   doses: { short: { rounds: 1 }, full: { rounds: 50 } },
   run: async ({ site }, dose) => {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { answers, type Behaviour, ListServer, sends } from '../asset-check/list-server.js';
+import { answers, type Behaviour, ListServer, sends } from '../asset-check/lists/list-server.js';
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import type { Scene } from '../faults/rig/scene.js';

@@ -137,7 +137,7 @@ const judgeAudit = async (report: object): Promise<string[]> => {
 
 export const installation: Attack<Dose> = {
   name: 'S15',
-  what: 'what comes with an installation: scripts, licences, holes that are known, secrets in the repository',
+  what: 'what comes with an installation: scripts, licences, known vulnerabilities, secrets in the repository',
   asvs: {
     '15.1.2': 'Secure Coding and Architecture Documentation',
     '15.2.4': 'Security Architecture and Dependencies',

@@ -99,7 +99,7 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
 
 export const jsonBombs: Attack<Dose> = {
   name: 'S19',
-  what: 'bodies below the size limit that are dear to read',
+  what: 'bodies below the size limit that are expensive to read',
   asvs: {
     '1.5.2': 'Safe Deserialization',
     '15.2.2': 'Security Architecture and Dependencies',

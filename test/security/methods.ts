@@ -91,7 +91,7 @@ const attack = async (target: Target, key: string, { rounds }: Dose): Promise<Ou
 
 export const methods: Attack<Dose> = {
   name: 'S8',
-  what: 'methods and addresses that are not there, and what an answer tells of its maker',
+  what: 'methods and routes that do not exist, and what an answer reveals about the server',
   asvs: {
     '4.1.4': 'Generic Web Service Security',
     '13.4.4': 'Unintended Information Leakage',

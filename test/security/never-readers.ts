@@ -60,7 +60,7 @@ const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Pr
 
 export const neverReaders: Attack<Dose> = {
   name: 'S22',
-  what: 'clients that ask and never read',
+  what: 'clients that send requests and never read',
   asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
   doses: {
     // Half a minute of waiting is for `npm run test:security`.

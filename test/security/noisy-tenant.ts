@@ -107,7 +107,7 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
 
 export const noisyTenant: Attack<Dose> = {
   name: 'S21',
-  what: 'one organization’s queries are dear and many',
+  what: 'one organization’s queries are expensive and many',
   asvs: { '8.4.1': 'Other Authorization Considerations', '15.4.4': 'Safe Concurrency', '2.2.1': 'Input Validation' },
   doses: {
     short: { types: 3_000, days: 3_000, connections: 50, seconds: 3, quietMs: 1_000, limits: LENIENT },

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answers, ListServer } from '../asset-check/list-server.js';
+import { answers, ListServer } from '../asset-check/lists/list-server.js';
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import type { Scene } from '../faults/rig/scene.js';
@@ -162,7 +162,7 @@ const attack = async (scene: Scene, dose: Dose): Promise<Outcome> => {
 
 export const outbound: Attack<Dose> = {
   name: 'S9',
-  what: 'addresses that are checked, reported and redirected to, so that somebody behind the service is visited',
+  what: 'addresses that are checked, reported and redirected to, so that the service visits a host behind it',
   asvs: {
     '1.3.6': 'Sanitization',
     '13.2.5': 'Backend Communication Configuration',

@@ -62,7 +62,7 @@ const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Pr
 
 export const slowSenders: Attack<Dose> = {
   name: 'S5',
-  what: 'a byte now and then, for ever, on a thousand connections',
+  what: 'a byte now and then, forever, on a thousand connections',
   asvs: { '15.2.2': 'Security Architecture and Dependencies', '13.1.3': 'Configuration Documentation' },
   doses: {
     short: { headers: 300, bodies: 60, cutWithinMs: 30_000, quietMs: 1_000, limits: LENIENT },

@@ -1,6 +1,6 @@
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
-import { cloudEvent, type Sent, sent } from '../support/upstream.js';
+import { cloudEvent, type Sent, sent, SOURCE } from '../support/upstream.js';
 import { eventually } from '../support/eventually.js';
 import { Random } from '../support/random.js';
 import type { Attack } from './attack.js';
@@ -44,6 +44,23 @@ const belongings = (organization: string): Sent[] => {
   ];
 };
 
+/** What an organization's own key may ask of an event about its threat. */
+const statusOf = (organization: string): object => {
+  const threatId = canary(organization);
+  const event = { source: SOURCE, id: `s1-t-${threatId}`, type: 'ThreatStatusChanged' };
+  return { events: [{ ...event, record: { organization, threatId } }] };
+};
+
+/** One that is rejected, with a word of its sender in the sample. */
+const rejectedOf = (organization: string): object =>
+  cloudEvent(
+    sent(
+      'ReportFiled',
+      { organization, reportId: canary(organization), createdAt: canary(organization), updatedAt: AT },
+      `s1-r-${canary(organization)}`,
+    ),
+  );
+
 const requestOf = (random: Random, other: string): readonly [string, string, object?] => {
   const theirs = canary(other);
   return random.pick([
@@ -62,6 +79,11 @@ const requestOf = (random: Random, other: string): readonly [string, string, obj
     ['POST', '/v2/organization/asset-groups/2/assets/remove', { contents: [`host-of.${other}.example`] }],
     ['PATCH', '/v2/organization/asset-groups/2', { name: theirs.slice(0, 4), organization: other }],
     ['DELETE', '/v2/organization/asset-groups/2'],
+    ['GET', `/v2/organization/webhooks?organization=${other}`],
+    ['GET', `/v2/events/rejected?organization=${other}`],
+    ['GET', `/v2/events/parked?organization=${other}`],
+    ['GET', `/v2/events/usage?organization=${other}`],
+    ['POST', '/v2/events/status', statusOf(other)],
     ['POST', '/v2/asset/history', { content: 'shared.example', organization: other }],
     ['POST', '/v2/asset/check', { content: `host-of.${other}.example`, organization: other }],
   ] as const);
@@ -71,7 +93,7 @@ const headersFor = (random: Random, other: string): Record<string, string> =>
   random.chance(0.3) ? { 'x-organization': other, 'x-organization-slug': other, 'idempotency-key': `k-${other}` } : {};
 
 const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
-  const { url, keys, ingest } = target;
+  const { url, keys, senders, ingest } = target;
   const type = 'application/json';
   for (const organization of TENANTS)
     await ask(`${url}/v2/organization/asset-groups`, {
@@ -80,12 +102,17 @@ const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
       type,
       body: JSON.stringify({ name: canary(organization) }),
     });
+  const batch = 'application/cloudevents-batch+json';
   await ask(`${url}/v2/events`, {
     method: 'POST',
     key: ingest,
-    type: 'application/cloudevents-batch+json',
+    type: batch,
     body: JSON.stringify(TENANTS.flatMap(belongings).map(cloudEvent)),
   });
+  for (const organization of TENANTS) {
+    const body = JSON.stringify([rejectedOf(organization)]);
+    await ask(`${url}/v2/events`, { method: 'POST', key: senders[organization], type: batch, body });
+  }
   await eventually('what the organizations have is counted', async () => {
     const { body } = await ask(`${url}/v2/organization/metrics`, { key: keys[TENANTS.at(-1)!] });
     return body.metrics?.newThreats > 0;
@@ -98,7 +125,7 @@ const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
     const [method, path, given] = requestOf(random, other);
     const { headers, body } = await ask(url + path, {
       method,
-      key: keys[me],
+      key: (path.startsWith('/v2/events') ? senders : keys)[me],
       headers: headersFor(random, other),
       ...(given && { type, body: JSON.stringify(given) }),
     });
@@ -121,6 +148,13 @@ const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
     if (foreign.status !== 404 || JSON.stringify(foreign.body) !== JSON.stringify(unknown.body))
       findings.push(`${method} ${theirs.slice(url.length)} is answered otherwise than for what does not exist`);
   }
+  const status = async (organization: string): Promise<string> => {
+    const body = JSON.stringify(statusOf(organization));
+    const answer = await ask(`${url}/v2/events/status`, { method: 'POST', key: senders[TENANTS[1]!], type, body });
+    return JSON.stringify(answer.body);
+  };
+  if ((await status(TENANTS[2]!)) !== (await status('tenant-nobody')))
+    findings.push('The status of another’s event is not that of one that does not exist');
   const logged = [...new Set(target.output().match(CANARY) ?? [])];
   if (logged.length > 0) findings.push(`The log names ${logged.length} organizations' own words: ${logged[0]}`);
   return {

@@ -30,6 +30,14 @@ export class ArrayLog extends EventLog {
     return Promise.resolve(all.slice(0, limit));
   }
 
+  find(): never {
+    throw new Error('Nobody looks for events in an ArrayLog');
+  }
+
+  eventAt(position: bigint): Promise<RecordedEvent | undefined> {
+    return Promise.resolve(this.events.find((event) => event.position === position));
+  }
+
   readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
     return Promise.resolve(this.events.filter(({ position }) => position > after).slice(0, limit));
   }

@@ -104,19 +104,19 @@ export class Contract {
     addFormats.default(this.ajv);
     this.ajv.addSchema({ $id: 'reference', ...(closed(this.reference) as object) });
     for (const [path, methods] of Object.entries(this.reference.paths)) {
-      const base =
-        (methods['servers'] as unknown as typeof this.reference.servers)?.[0]?.url ?? this.reference.servers[0]!.url;
-      for (const [method, operation] of Object.entries(methods)) {
-        const route = (base === '/' ? '' : base) + path.replaceAll(/\{(\w+)\}/g, ':$1');
-        if (method !== 'servers')
-          this.operations.set(`${method.toUpperCase()} ${route}`, { at: ['paths', path, method], operation });
-      }
+      const route = path.replaceAll(/\{(\w+)\}/g, ':$1');
+      for (const [method, operation] of Object.entries(methods))
+        this.operations.set(`${method.toUpperCase()} ${route}`, { at: ['paths', path, method], operation });
     }
   }
 
   /** @returns why the answer is none that is declared; undefined where it is, or where its route is in no reference */
   faultOf({ method, route, status, headers, body }: Answered): string | undefined {
-    const found = this.operations.get(`${method} ${route}`);
+    // A table that was asked for by `Accept` may be declared by a route that answers nothing else.
+    const isTable = String(headers['content-type']).startsWith('text/csv');
+    const found =
+      (isTable ? this.operations.get(`${method} ${route}.csv`) : undefined) ??
+      this.operations.get(`${method} ${route}`);
     if (found === undefined) return undefined;
     const named = `${method} ${route} answered ${status}`;
     const own = found.operation.responses[status];
@@ -167,6 +167,8 @@ const faultOf = (request: FastifyRequest, reply: FastifyReply, payload: unknown)
   const route = request.routeOptions.url;
   if (route === undefined || method === 'HEAD') return undefined;
   const headers = reply.getHeaders();
+  // A stream is read once, by the client.
+  if (typeof (payload as { pipe?: unknown } | null)?.pipe === 'function') return undefined;
   const bytes = Buffer.isBuffer(payload) ? payload : Buffer.from(typeof payload === 'string' ? payload : '');
   const body = (headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
   contract ??= new Contract();

@@ -21,9 +21,12 @@ export const holdServer = async (how: 'shared' | 'alone'): Promise<() => Promise
   return () => client.end();
 };
 
+/** The connection string of a log apart from others in the store. */
+export const withPrefix = (url: string, prefix: string): string =>
+  `${url}${url.includes('?') ? '&' : '?'}streamPrefix=${prefix}`;
+
 /** Streams that are one spec's own: others write to the same server. */
-export const ownStreams = (url: string): string =>
-  `${url}${url.includes('?') ? '&' : '?'}streamPrefix=test.${randomBytes(6).toString('hex')}.`;
+export const ownStreams = (url: string): string => withPrefix(url, `test.${randomBytes(6).toString('hex')}.`);
 
 const double = {
   name: 'a double of EventStoreDB',

@@ -16,7 +16,7 @@ export const eventually = async (
   patience = PATIENCE_MS,
 ): Promise<void> => {
   for (const end = performance.now() + patience; !(await holds()); await sleep(PAUSE_MS))
-    if (performance.now() > end) throw new Error(`Waited in vain for ${patience} ms: ${what}`);
+    if (performance.now() > end) throw new Error(`Timed out after ${patience} ms: ${what}`);
 };
 
 /**

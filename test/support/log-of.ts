@@ -31,6 +31,8 @@ class CutLog extends EventLog {
   append: EventLog['append'] = (...given) => this.log.append(...given);
   appendAll: EventLog['appendAll'] = (...given) => this.log.appendAll(...given);
   readStream: EventLog['readStream'] = (...given) => this.log.readStream(...given);
+  find: EventLog['find'] = (...given) => this.log.find(...given);
+  eventAt: EventLog['eventAt'] = (...given) => this.log.eventAt(...given);
   readAll: EventLog['readAll'] = (...given) => this.log.readAll(...given);
   head: EventLog['head'] = () => this.log.head();
   id: EventLog['id'] = () => this.log.id();

@@ -31,7 +31,7 @@ export interface ProgramOptions {
 
 /** Starts a built program, whose words go to the specs as they do to a file. */
 export const startProgram = (
-  program: 'src/main.js' | 'src/cli.js',
+  program: 'src/main.js' | 'src/cli.js' | 'projections/main.js',
   words: readonly string[],
   { env, installed = 'dist' }: ProgramOptions,
 ): Program => {

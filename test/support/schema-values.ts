@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { JsonSchema } from '../../src/events/fields.js';
+import type { JsonSchema } from '../../src/events/declaring/fields.js';
 
 type Json = Record<string, unknown>;
 

@@ -29,7 +29,7 @@ export const cloudEvent = ({ id, type, data }: Sent): Record<string, unknown> =>
   data,
 });
 
-/** As the door stores it. */
+/** As the endpoint stores it. */
 export const stored = ({ id, type, data }: Sent): { stream: string; event: NewEvent } => {
   const { event, issues } = parseEvent(type, data);
   if (!event) throw new Error(`The spec's own event is wrong: ${issues.join('; ')}`);

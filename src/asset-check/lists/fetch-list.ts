@@ -3,7 +3,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { type Body, ListRefused } from './parse-list.js';
-import { isReachableAddress } from './reachable-address.js';
+import { isReachableAddress } from '../../assets/reachable-address.js';
 
 /** For a conditional request, which the server can answer with 304. */
 export interface Validators {

@@ -1,7 +1,7 @@
 import { hash, randomInt } from 'node:crypto';
 import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Yielder } from '../../cooperative/yielder.js';
+import { Yielder } from '../../flow/yielder.js';
 import type { HostTable } from './host-table.js';
 import { hashOf } from './suffix-hashes.js';
 

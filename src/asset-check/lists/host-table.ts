@@ -1,5 +1,5 @@
 import { hashOf } from './suffix-hashes.js';
-import { Yielder } from '../../cooperative/yielder.js';
+import { Yielder } from '../../flow/yielder.js';
 
 export const BLOCKED = 1;
 export const ALLOWED = 2;

@@ -1,7 +1,8 @@
-import { readAddress } from '../../assets/address.js';
+import { readAccount } from '../../assets/account.js';
 import { isInternalHost } from '../../assets/internal-host.js';
 import { isDnsName, parseLocation } from '../../assets/location.js';
 import { parseContent } from '../../assets/parse-content.js';
+import { profileHost } from '../../assets/profiles/profile.js';
 import { MAX_ENTRY_LENGTH } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 
@@ -25,8 +26,8 @@ export const readEntry = (
   if (entry.length > MAX_TEXT_LENGTH) return undefined;
   const text = entry.trim();
   if (wide && !text.includes('.')) {
-    const address = readAddress(text);
-    if (address) return address.key.length <= MAX_ENTRY_LENGTH ? address.key : undefined;
+    const account = readAccount(text);
+    if (account) return account.key.length <= MAX_ENTRY_LENGTH ? account.key : undefined;
   }
   const location = parseLocation(text);
   if (location === undefined || text.slice(0, text.length - location.rest.length).includes('@')) return undefined;
@@ -34,7 +35,8 @@ export const readEntry = (
   if (scheme !== '' && scheme !== 'http' && scheme !== 'https') return undefined;
   if (isInternalHost(host, isName)) return undefined;
   if (isName && (!isDnsName(host) || !host.includes('.') || suffixes.isRegistrySuffix(host))) return undefined;
-  if (rest === '' || rest === '/') return host;
+  const owner = wide && isName ? profileHost(host) : undefined;
+  if (rest === '' || rest === '/') return owner === undefined ? host : `${owner.type}:${owner.name}`;
   return wide ? readPage(text) : undefined;
 };
 

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { Backoff, pause } from '../../retry.js';
+import { Backoff, pause } from '../../flow/retry.js';
 import type { Opinion } from '../opinion.js';
 import { FirstSeen, type Seen } from './first-seen.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
@@ -11,7 +11,7 @@ import { readEntry } from './list-entry.js';
 import { ListCopy, type ListState, seenPathOf } from './list-copy.js';
 import { type Body, isWide, type ListContent, ListRefused, parseList } from './parse-list.js';
 import { matchList } from './match-list.js';
-import type { ListSettings } from '../sources-file.js';
+import type { ListSettings } from '../sources/sources-file.js';
 import type { SuffixHashes } from './suffix-hashes.js';
 
 /** A list that shrinks to a tenth of its entries is assumed to be broken. */
@@ -34,12 +34,17 @@ export class ListSource {
     private readonly suffixes: HostingSuffixes,
     dataDir: string,
     /** Called for every failed refresh and for the first successful one after a failure. */
-    private readonly onNews: (sentence: string, isBad: boolean) => void,
+    private readonly report: (sentence: string, level: 'log' | 'warn') => void,
   ) {
     this.backoff = new Backoff(FIRST_RETRY_MS, settings.refreshSeconds * 1_000);
     this.copy = new ListCopy(dataDir, settings.id);
     this.state = { id: settings.id, origin: originOf(settings), entries: 0, refused: 0, validators: {} };
     this.seen = new FirstSeen(seenPathOf(dataDir, settings.id), this.state.origin);
+  }
+
+  /** Whether there is a version to use: fetched, or from the copy on disk. */
+  get wasRead(): boolean {
+    return this.content !== undefined;
   }
 
   /** Bytes used by the entries in memory. */
@@ -76,7 +81,7 @@ export class ListSource {
         unusedPages: this.content.unusedPages,
       };
     } catch (error) {
-      this.onNews(`The copy of list ${this.settings.id} on disk is not used: ${describe(error)}`, true);
+      this.report(`The copy of list ${this.settings.id} on disk is not used: ${describe(error)}`, 'warn');
     }
   }
 
@@ -114,7 +119,7 @@ export class ListSource {
           validators: fetched.validators,
         };
       }
-      if (this.isFailing) this.onNews(`List ${id} is current again: ${this.state.entries} entries`, false);
+      if (this.isFailing) this.report(`List ${id} is current again: ${this.state.entries} entries`, 'log');
       this.isFailing = false;
       this.backoff.reset();
       // Before the copy is written: with its validators, the next request would be answered "not modified".
@@ -124,7 +129,7 @@ export class ListSource {
       if (stop.aborted) return;
       this.isFailing = true;
       const lastError = describe(error);
-      if (lastError !== this.state.lastError) this.onNews(`List ${id} was not refreshed: ${lastError}`, true);
+      if (lastError !== this.state.lastError) this.report(`List ${id} was not refreshed: ${lastError}`, 'warn');
       this.state = { ...this.state, lastError, lastErrorAt: Date.now() };
       await this.keep(false);
     }
@@ -164,7 +169,7 @@ export class ListSource {
       await this.seen.note(this.content.table, this.state.fetchedAt ?? Date.now());
       this.isNoted = true;
     } catch (error) {
-      this.onNews(`First-seen times of list ${this.settings.id} could not be saved: ${describe(error)}`, true);
+      this.report(`First-seen times of list ${this.settings.id} could not be saved: ${describe(error)}`, 'warn');
     }
   }
 
@@ -173,7 +178,7 @@ export class ListSource {
     try {
       await this.copy.write(this.state, isGood);
     } catch (error) {
-      this.onNews(`List ${this.settings.id} could not be saved: ${describe(error)}`, true);
+      this.report(`List ${this.settings.id} could not be saved: ${describe(error)}`, 'warn');
     }
   }
 }

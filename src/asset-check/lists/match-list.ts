@@ -1,4 +1,4 @@
-import { pagesAbove } from '../../assets/above.js';
+import { parentPages } from '../../assets/parent-pages.js';
 import type { ParsedContent } from '../../assets/parse-content.js';
 import { FAILED, NOT_FOUND, type Opinion, UNSUPPORTED } from '../opinion.js';
 import { ALLOWED, BLOCKED, MAX_ENTRY_LENGTH } from './host-table.js';
@@ -26,7 +26,7 @@ export const matchList = (
   const { account, host } = reading;
   if (account !== undefined) {
     if (!isWide(format)) return UNSUPPORTED;
-    return content === undefined ? FAILED : ofAccount(account, content, hashes);
+    return content === undefined ? FAILED : ofPayment(reading, content, hashes);
   }
   const page = content === undefined || content.pages === 0 ? undefined : ofPage(reading, content);
   if (page !== undefined) return page;
@@ -41,10 +41,15 @@ export const matchList = (
   return reading.isAtHost ? inherited(opinion, host, suffixes) : opinion;
 };
 
-const ofAccount = (account: string, { table }: ListContent, hashes: SuffixHashes): Opinion => {
-  const flags = table.find(account, 0, hashes.hashes[0]!);
-  if (flags === 0) return NOT_FOUND;
-  return { status: statusOf(flags), match: table.writtenAs(account, 0, hashes.hashes[0]!) };
+const ofAccount = (account: string, { table }: ListContent, hash: number): Opinion => {
+  const flags = table.find(account, 0, hash);
+  return flags === 0 ? NOT_FOUND : { status: statusOf(flags), match: table.writtenAs(account, 0, hash) };
+};
+
+/** A block of the other account that a payment involves decides. */
+const ofPayment = ({ account, involved }: ParsedContent, content: ListContent, hashes: SuffixHashes): Opinion => {
+  const other = involved === undefined ? undefined : ofAccount(involved, content, hashOfText(involved));
+  return other?.status === 'BLOCKED' ? other : ofAccount(account!, content, hashes.hashes[0]!);
 };
 
 /** Of a page or profile, if the list has any. */
@@ -60,7 +65,7 @@ const ofPage = (reading: ParsedContent, { table }: ListContent): Opinion | undef
     const exact = find(key);
     if (exact !== undefined) return exact;
   }
-  for (const { key, place } of pagesAbove(reading)) {
+  for (const { key, place } of parentPages(reading)) {
     const above = find(key);
     if (above !== undefined) return { ...above, reason: 'parent-domain', place };
   }

@@ -5,7 +5,7 @@ import { ALLOWED, BLOCKED, type HostTable, HostTableBuilder } from './host-table
 import { FuzzyList } from './fuzzy-list.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { PATH_OF_ONE_HOST, readEntry } from './list-entry.js';
-import { Yielder } from '../../cooperative/yielder.js';
+import { Yielder } from '../../flow/yielder.js';
 
 export const FORMATS = ['plain', 'hosts', 'json', 'metamask', 'polkadot'] as const;
 export type Format = (typeof FORMATS)[number];

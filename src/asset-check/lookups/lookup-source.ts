@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { ASSET_STATUSES } from '../../events/asset-statuses.js';
+import { ASSET_STATUSES } from '../../events/types/asset-statuses.js';
 import { FAILED, type Opinion, REASONS, TIMED_OUT } from '../opinion.js';
 import { Breaker } from './breaker.js';
-import { Semaphore } from '../../semaphore.js';
-import type { LookupSettings } from '../sources-file.js';
+import { Semaphore } from '../../flow/semaphore.js';
+import type { LookupSettings } from '../sources/sources-file.js';
 
 /** How long an answer is cached. ms */
 const REMEMBERED_MS = 30_000;
@@ -33,7 +33,7 @@ export class LookupSource {
   ) {}
 
   /** Whether the breaker is open. */
-  get isLeftAlone(): boolean {
+  get isCircuitOpen(): boolean {
     return this.breaker.isOpen;
   }
 

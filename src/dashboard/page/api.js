@@ -33,9 +33,10 @@ export class Api {
     return { body, asOf };
   }
 
-  async getCsv(path, query) {
-    const response = await this.#send(urlOf(path, query), { headers: { accept: 'text/csv' } });
-    return readBody(() => response.text());
+  /** @param patience for the whole of it, ms */
+  async getCsv(path, query, patience = PATIENCE_MS) {
+    const response = await this.#send(urlOf(path, query), { headers: { accept: 'text/csv' } }, patience);
+    return readBody(() => response.blob());
   }
 
   async post(path, value, signal) {
@@ -52,8 +53,8 @@ export class Api {
     if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value);
   }
 
-  async #send(url, { headers, signal, ...init }) {
-    const timeout = AbortSignal.timeout(PATIENCE_MS);
+  async #send(url, { headers, signal, ...init }, patience = PATIENCE_MS) {
+    const timeout = AbortSignal.timeout(patience);
     const response = await readBody(
       () =>
         fetch(url, {

@@ -8,12 +8,11 @@ export const load = (api, _question, signal) => api.get('organization/brands', {
 let listed = '';
 
 /** Hidden if brands have no metrics. Replaced only if it has changed, because it may be open. */
-export const show = ({ body: { brands } }) => {
+export const show = ({ body: { brands } }, { brandSlug: chosen = '' }) => {
   const available = brands.filter(({ metricsAvailable }) => metricsAvailable).slice(0, MAX_SHOWN);
   const list = JSON.stringify(available);
   if (list === listed) return;
   listed = list;
-  const chosen = choice.value;
   choice.replaceChildren(new Option('Whole organization', ''));
   choice.append(...available.map(({ slug, name }) => new Option(name ?? slug, slug)));
   choice.value = available.some(({ slug }) => slug === chosen) ? chosen : '';

@@ -6,7 +6,8 @@ const DARK = matchMedia('(prefers-color-scheme: dark)');
 const drawn = new Map();
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-const fontSize = () => 0.8 * Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+/** px */
+export const fontSize = () => 0.8 * Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
 
 const setDefaults = () => {
   Chart.defaults.animation = false;
@@ -15,6 +16,25 @@ const setDefaults = () => {
   Chart.defaults.borderColor = colour('line');
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   Chart.defaults.font.size = fontSize();
+};
+
+/** Options of a chart whose bars do something when they are pressed, wherever in their row or column. */
+export const pressed = (actionOf) => {
+  const actionAt = (chart, event) => {
+    const [bar] = chart.getElementsAtEventForMode(
+      event,
+      'index',
+      { ...chart.options.interaction, axis: chart.options.indexAxis, intersect: false },
+      false,
+    );
+    return bar && actionOf(bar.index);
+  };
+  return {
+    onClick: (event, _bars, chart) => actionAt(chart, event)?.(),
+    onHover: (event, _bars, chart) => {
+      chart.canvas.style.cursor = actionAt(chart, event) === undefined ? '' : 'pointer';
+    },
+  };
 };
 
 const update = ({ chart, make }) => {

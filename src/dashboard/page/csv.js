@@ -10,7 +10,7 @@ const cell = (value) => {
 /** RFC 4180, with a header line. */
 export const csvOf = (columns, rows) => [columns, ...rows].map((cells) => `${cells.map(cell).join(',')}\r\n`).join('');
 
-/** Offers a text as a download. */
+/** Offers a text, or a blob of it, as a download. */
 export const save = (name, text) => {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   const link = Object.assign(document.createElement('a'), { href: url, download: `${name}.csv` });

@@ -4,10 +4,11 @@ import * as organization from './organization.js';
 import * as overTime from './over-time.js';
 import * as takedowns from './takedowns.js';
 import * as totals from './totals.js';
+import * as webhooks from './webhooks.js';
 
 /** Each panel loads its own data, so that one failure does not affect the others. */
 const OF_THE_QUESTION = [totals, overTime, takedowns];
-const OF_THE_KEY = [organization, groups, brands];
+const OF_THE_KEY = [organization, groups, brands, webhooks];
 const PANELS = [...OF_THE_QUESTION, ...OF_THE_KEY];
 
 /** The question whose answer each panel shows. */

@@ -4,9 +4,11 @@ import { clearFigures, loadFigures } from './figures.js';
 import { NO_KEY } from './failure.js';
 import { forgetKey, keepKey, keptKey, readKey } from './key.js';
 import { startLive } from './live.js';
+import { startNewest } from './newest.js';
 import { announce, showProblem } from './problem.js';
 import { startQuestion } from './question.js';
 import { RANGES } from './range.js';
+import * as which from './which.js';
 import { time } from './words.js';
 
 const EVERY_MS = 30_000;
@@ -18,7 +20,8 @@ const keyForm = document.getElementById('key-form');
 let api;
 let live;
 let announced;
-const questionNow = startQuestion(() => live?.now());
+const question = startQuestion(() => live?.now());
+startNewest(question.showDays);
 
 const showSignIn = (sentence) => {
   live?.stop();
@@ -26,6 +29,7 @@ const showSignIn = (sentence) => {
   forgetKey();
   clearFigures();
   check.clear();
+  which.clear();
   asOf.textContent = '';
   signIn.hidden = false;
   figures.hidden = forget.hidden = true;
@@ -33,7 +37,11 @@ const showSignIn = (sentence) => {
   keyForm.elements.key.focus();
 };
 
-const endOn401 = (failure) => failure.status === 401 && showSignIn(failure.message);
+/** @returns whether the key is no longer accepted, so that another one is asked for */
+const endOn401 = ({ status, message }) => {
+  if (status === 401) showSignIn(message);
+  return status === 401;
+};
 
 /** Shows what failed and when it is retried. */
 const waitAfter = (failures) => {
@@ -44,14 +52,14 @@ const waitAfter = (failures) => {
 };
 
 const refresh = async (signal) => {
-  const question = questionNow();
+  const asked = question.now();
   figures.setAttribute('aria-busy', 'true');
   try {
-    const { asOf: moment, failures } = await loadFigures(api, question, signal);
+    const { asOf: moment, failures } = await loadFigures(api, asked, signal);
     if (signal.aborted) return EVERY_MS;
     if (failures.some(endOn401)) return EVERY_MS;
     if (moment !== undefined) asOf.textContent = `Counted up to ${time(moment)}`;
-    const { name } = RANGES[question.range];
+    const { name } = RANGES[asked.range];
     if (failures.length === 0 && announced !== name) announce(`Figures of ${name} are shown`);
     announced = name;
     return waitAfter(failures);
@@ -84,10 +92,12 @@ keyForm.addEventListener('submit', (event) => {
   document.getElementById('main').focus();
 });
 forget.addEventListener('click', () => {
+  question.forgetBrand();
   showSignIn();
   announce('The key has been removed');
 });
 check.startCheck(() => api, endOn401);
+which.startWhich(() => api, endOn401);
 
 if (keptKey() === undefined) showSignIn();
 else showFigures(keptKey());

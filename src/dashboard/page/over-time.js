@@ -24,9 +24,9 @@ export const load = async (api, question, signal) => {
   return { ...answer, csv: () => api.getCsv(PATH, { ...query, interval }) };
 };
 
-export const show = ({ body, csv }) => {
-  timeline.show(body, csv);
-  types.show(body);
+export const show = ({ body, csv }, question) => {
+  timeline.show(body, csv, question);
+  types.show(body, question);
 };
 
 export const clear = () => {

@@ -4,24 +4,24 @@ const form = document.getElementById('question');
 const ownDates = document.getElementById('own-dates');
 const { range, startDate, endDate, brandSlug } = form.elements;
 
+/** Chosen, or named by the address: the brands to choose from are listed later. */
+let brand;
+
 const read = () => ({
   range: range.value,
   ...(range.value === 'own' && { startDate: startDate.value, endDate: endDate.value }),
+  ...(brand && { brandSlug: brand }),
 });
 
-/** The range is in the URL, so that reloads and bookmarks keep it. */
-const writeAddress = ({ range: name, startDate: first, endDate: last }) => {
-  const query = new URLSearchParams(
-    name === 'own' ? { range: name, startDate: first, endDate: last } : { range: name },
-  );
-  history.replaceState(null, '', `?${query}`);
-};
+/** The question is in the address, so that reloads and bookmarks keep it. */
+const writeAddress = (question) => history.replaceState(null, '', `?${new URLSearchParams(question)}`);
 
 const readAddress = () => {
   const query = new URLSearchParams(location.search);
   if (query.get('range') in RANGES) range.value = query.get('range');
   startDate.value = query.get('startDate') ?? '';
   endDate.value = query.get('endDate') ?? '';
+  brand = query.get('brandSlug');
   if (range.value === 'own' && !(startDate.value && endDate.value)) range.value = '30d';
   ownDates.hidden = range.value !== 'own';
 };
@@ -41,7 +41,7 @@ const isUsable = () => {
 
 /**
  * The question, as set by the reader.
- * @returns a function that returns the current question
+ * @returns `now()`, the current question; `showDays(first, last)`; and `forgetBrand()`, for the next key
  */
 export const startQuestion = (onChange) => {
   readAddress();
@@ -53,6 +53,7 @@ export const startQuestion = (onChange) => {
     onChange();
   };
   form.addEventListener('change', ({ target }) => {
+    if (target === brandSlug) brand = brandSlug.value;
     ownDates.hidden = range.value !== 'own';
     if (range.value === 'own') fillOwnDates();
     // Dates may be half typed until the button is pressed.
@@ -62,5 +63,19 @@ export const startQuestion = (onChange) => {
     event.preventDefault();
     ask();
   });
-  return () => (brandSlug.value ? { ...question, brandSlug: brandSlug.value } : question);
+  return {
+    now: () => question,
+    showDays: (first, last) => {
+      range.value = 'own';
+      ownDates.hidden = false;
+      [startDate.value, endDate.value] = [first, last];
+      form.querySelector('[name=range]:checked').focus();
+      ask();
+    },
+    forgetBrand: () => {
+      brand = undefined;
+      question = read();
+      writeAddress(question);
+    },
+  };
 };

@@ -19,8 +19,8 @@ export const RANGES = {
   all: { dates: () => ({}), name: 'all time' },
   own: {
     dates: (_now, { startDate, endDate }) => ({ startDate, endDate }),
-    name: 'the chosen days',
-    before: 'as many days before',
+    name: 'the chosen range',
+    before: 'the same number of days before',
   },
 };
 

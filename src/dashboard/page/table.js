@@ -13,12 +13,19 @@ export const element = (name, text, attributes = {}) => {
   return made;
 };
 
+/** A number, or one that shows which records it counts. */
+const isNumber = (value) => typeof value === 'number' || value instanceof HTMLButtonElement;
+
 const shown = (value) => (typeof value === 'number' ? number(value) : (value ?? '–'));
 
 const rowOf = ([first, ...others]) => {
   const row = document.createElement('tr');
   row.append(element('th', shown(first), { scope: 'row' }));
-  for (const value of others) row.append(element('td', shown(value), typeof value === 'number' ? { class: 'n' } : {}));
+  for (const value of others) {
+    const cell = element('td', value instanceof Node ? '' : shown(value), isNumber(value) ? { class: 'n' } : {});
+    if (value instanceof Node) cell.append(value);
+    row.append(cell);
+  }
   return row;
 };
 
@@ -28,7 +35,7 @@ const headOf = (columns, [first = []]) => {
   const row = document.createElement('tr');
   row.append(
     ...columns.map((column, index) =>
-      element('th', column, { scope: 'col', ...(typeof first[index] === 'number' && { class: 'n' }) }),
+      element('th', column, { scope: 'col', ...(isNumber(first[index]) && { class: 'n' }) }),
     ),
   );
   head.append(row);

@@ -1,7 +1,8 @@
-import { draw } from './chart-drawing.js';
+import { drawBars } from './bars.js';
 import { csvOf } from './csv.js';
-import { queryOf } from './range.js';
+import { queryOf, RANGES } from './range.js';
 import { fillTable } from './table.js';
+import { counted, opener } from './which.js';
 import { duration, number, share } from './words.js';
 
 const place = document.getElementById('takedowns');
@@ -9,22 +10,32 @@ const canvas = place.querySelector('canvas');
 const [outcomes, times] = place.querySelectorAll('details');
 
 const OUTCOMES = [
-  ['filed', 'Filed', 'first'],
-  ['completed', 'Completed', 'third'],
-  ['open', 'Open', 'second'],
-  ['canceled', 'Canceled', 'other'],
-  ['retracted', 'Retracted', 'other'],
+  ['filed', 'Filed', 'first', 'takedownsFiled'],
+  ['completed', 'Completed', 'third', 'takedownsCompleted'],
+  ['open', 'Open', 'second', 'takedownsOpen'],
+  ['canceled', 'Canceled', 'other', 'takedownsCanceled'],
+  ['retracted', 'Retracted', 'other', 'takedownsRetracted'],
 ];
+const OUTCOME_COLUMNS = ['Outcome', 'Takedowns'];
 const TIMES = ['median', 'p90', 'p99', 'longest'];
 
 export const load = (api, question, signal) => api.get('organization/takedowns/statistics', queryOf(question), signal);
 
-const wordsFor = ({ filed, completionRate, timeToTakedown: { count, median, p90 } }) => {
-  const rate = filed === 0 ? 'No takedowns were filed in this range.' : `${share(completionRate)} are completed.`;
-  if (count === 0) return `${rate} None was completed in it.`;
-  const half = `Median time to takedown: ${duration(median)}`;
-  return `${rate} ${half} (nine of ten within ${duration(p90)}), of ${number(count)} completed in this range.`;
+const outcomeWords = ({ filed, completed, completionRate }, which) =>
+  filed === 0
+    ? `No takedowns were ${which} in this range.`
+    : `Of the ${number(filed)} ${which} in this range, ${number(completed)} (${share(completionRate)}) are completed by now.`;
+
+const timeWords = ({ count, median, p90 }) => {
+  if (count === 0) return 'None were completed within the range.';
+  if (count === 1) return `One was completed within the range, whenever filed; it took ${duration(median)}.`;
+  const times = `half of them took at most ${duration(median)}, nine in ten at most ${duration(p90)}`;
+  return `${number(count)} were completed within the range, whenever filed: ${times}.`;
 };
+
+/** A takedown can be filed in one range and completed in another, so the two numbers differ. */
+const wordsFor = (statistics, { brandSlug }) =>
+  `${outcomeWords(statistics, brandSlug ? 'last changed' : 'filed')} ${timeWords(statistics.timeToTakedown)}`;
 
 const showTimes = ({ byType, ...all }) => {
   const rows = [{ type: 'All types', ...all }, ...byType];
@@ -33,6 +44,7 @@ const showTimes = ({ byType, ...all }) => {
       ['type', 'count', ...TIMES.map((name) => `${name}Ms`)],
       rows.map((row) => [row.type, row.count, ...TIMES.map((name) => row[name])]),
     );
+  times.hidden = all.count === 0;
   fillTable(
     times,
     ['Type', 'Completed', 'Median', '90 %', '99 %', 'Longest'],
@@ -41,43 +53,42 @@ const showTimes = ({ byType, ...all }) => {
   );
 };
 
-export const show = ({ body }) => {
-  const words = wordsFor(body);
+export const show = ({ body }, question) => {
+  const words = wordsFor(body, question);
   place.querySelector('.summary').textContent = words;
-  draw(canvas, `Takedowns by outcome: ${words} Every number is in the table below.`, (colour) => ({
-    type: 'bar',
-    data: {
-      labels: OUTCOMES.map(([, name]) => name),
-      datasets: [
-        {
-          label: 'Takedowns',
-          data: OUTCOMES.map(([key]) => body[key]),
-          backgroundColor: OUTCOMES.map(([, , name]) => colour(name)),
-        },
-      ],
-    },
-    options: {
-      indexAxis: 'y',
-      plugins: { legend: { display: false } },
-      scales: {
-        x: { beginAtZero: true, suggestedMax: 4, ticks: { precision: 0, maxTicksLimit: 6 } },
-        y: { grid: { display: false } },
-      },
-    },
-  }));
+  const openerOf = (metric, n, name) =>
+    opener(metric, n, `Takedowns: ${name.toLowerCase()}`, queryOf(question), RANGES[question.range].name);
+  const bars = OUTCOMES.map(([key, name, colour, metric]) => [
+    name,
+    body[key],
+    colour,
+    body[key] > 0 ? openerOf(metric, body[key], name) : undefined,
+  ]);
+  const label = `Takedowns by outcome: ${words} Every number is in the table below.`;
+  drawBars(canvas, label, body.filed === 0 ? [] : bars);
+  outcomes.hidden = body.filed === 0;
   fillTable(
     outcomes,
-    ['Outcome', 'Takedowns'],
-    OUTCOMES.map(([key, name]) => [name, body[key]]),
-    { name: 'takedowns' },
+    OUTCOME_COLUMNS,
+    bars.map(([name, n, , onOpen]) => [name, counted(n, name, onOpen) ?? n]),
+    {
+      name: 'takedowns',
+      text: () =>
+        csvOf(
+          OUTCOME_COLUMNS,
+          bars.map(([name, n]) => [name, n]),
+        ),
+    },
   );
   showTimes(body.timeToTakedown);
 };
 
-const NOTHING = { count: 0, median: null, p90: null, p99: null, longest: null, byType: [] };
+const NOTHING = {
+  filed: 0,
+  timeToTakedown: { count: 0, median: null, p90: null, p99: null, longest: null, byType: [] },
+};
 
 export const clear = () => {
-  const none = { filed: 0, completed: 0, open: 0, canceled: 0, retracted: 0, completionRate: null };
-  show({ body: { ...none, timeToTakedown: NOTHING } });
+  show({ body: NOTHING }, {});
   place.querySelector('.summary').textContent = 'No figures.';
 };

@@ -1,16 +1,23 @@
-import { draw } from './chart-drawing.js';
+import { draw, fontSize, pressed } from './chart-drawing.js';
 import { fillTable } from './table.js';
-import { number, pointName } from './words.js';
+import { counted, opener } from './which.js';
+import { compact, number, pointName } from './words.js';
 
 const place = document.getElementById('timeline');
-const canvas = place.querySelector('canvas');
+const table = place.querySelector('details');
 
-/** The series drawn; the table has all of them. */
+/** Each is drawn on a scale of its own: a few reports would lie flat under thousands of threats. */
 const DRAWN = [
-  ['newThreats', 'New threats', 'bar', 'first'],
-  ['threatsWatchlisted', 'Watchlisted', 'line', 'second', [2, 3]],
-  ['reports', 'Reports', 'line', 'third', []],
-];
+  ['newThreats', 'New threats', 'first', 6],
+  ['reports', 'Reports', 'third', 3],
+  ['threatsWatchlisted', 'Watchlisted', 'second', 3],
+].map(([key, name, colour, ticks]) => ({
+  key,
+  name,
+  colour,
+  ticks,
+  part: place.querySelector(`[data-series=${key}]`),
+}));
 const COLUMNS = [
   ['newThreats', 'New threats'],
   ['threatsWatchlisted', 'Watchlisted'],
@@ -19,61 +26,74 @@ const COLUMNS = [
   ['takedownsCompleted', 'Takedowns completed'],
 ];
 
-/** The chart's width in px. */
-export const width = () => canvas.parentElement.clientWidth;
+/** The width for charts in px, also while none is shown. */
+export const width = () => place.querySelector('.summary').clientWidth;
 
 const sumOf = (points, key) => points.reduce((sum, point) => sum + point[key], 0);
 
-const wordsFor = ({ points, interval }) => {
-  const total = sumOf(points, 'newThreats');
-  if (total === 0) return 'No threats were blocked in this range.';
-  const most = points.reduce((one, other) => (other.newThreats > one.newThreats ? other : one));
-  return `${number(total)} new threats, by ${interval}. Most: ${number(most.newThreats)} (${pointName(interval, most)}).`;
+const wordsFor = ({ key, name }, { points, interval }) => {
+  const most = points.reduce((one, other) => (other[key] > one[key] ? other : one));
+  const peak = `at most ${number(most[key])} a ${interval} (${pointName(interval, most)})`;
+  return `${name}: ${number(sumOf(points, key))} in all, ${peak}.`;
 };
 
-const dataset =
-  (points, colour) =>
-  ([key, label, type, name, borderDash]) => ({
-    type,
-    label,
-    data: points.map((point) => point[key]),
-    backgroundColor: colour(name),
-    borderColor: colour(name),
-    pointStyle: type === 'line' ? 'line' : 'rectRounded',
-    ...(type === 'line' && { borderDash, borderWidth: 2, pointRadius: points.length > 60 ? 0 : 2, tension: 0 }),
-    // Lines are drawn over bars.
-    order: type === 'line' ? 0 : 1,
-  });
+/** The charts stand below each other, so their scales are equally wide and the lowest one names the time. */
+const scalesFor = (ticks, isLowest) => ({
+  x: { grid: { display: false }, ticks: { display: isLowest, maxRotation: 0, autoSkipPadding: 16 } },
+  y: {
+    beginAtZero: true,
+    suggestedMax: 4,
+    ticks: { precision: 0, maxTicksLimit: ticks, callback: compact },
+    afterFit: (scale) => {
+      scale.width = 4 * fontSize();
+    },
+  },
+});
 
-/** In the table's order; lines look like lines. */
-const LEGEND = { usePointStyle: true, boxHeight: 8, sort: (a, b) => a.datasetIndex - b.datasetIndex };
+/** What shows which records a point's number counts. */
+const openerOf = ([key, name], point, label, { brandSlug }) =>
+  opener(key, point[key], name, { startDate: point.start, endDate: point.end, brandSlug }, label);
 
-export const show = (body, csv) => {
-  const { points, interval } = body;
-  const labels = points.map((point) => pointName(interval, point));
-  const words = wordsFor(body);
-  place.querySelector('.summary').textContent = words;
-  draw(canvas, `Threats over time: ${words} Every number is in the table below.`, (colour) => ({
+const drawSeries = (series, isLowest, body, labels, question) => {
+  const { key, name, colour, ticks, part } = series;
+  const label = `Over time. ${wordsFor(series, body)} Every number is in the table below.`;
+  draw(part.querySelector('canvas'), label, (colourOf) => ({
     type: 'bar',
-    data: { labels, datasets: DRAWN.map(dataset(points, colour)) },
+    data: {
+      labels,
+      datasets: [{ label: name, data: body.points.map((point) => point[key]), backgroundColor: colourOf(colour) }],
+    },
     options: {
       interaction: { mode: 'index', intersect: false },
-      plugins: { legend: { onClick: null, labels: LEGEND } },
-      scales: {
-        x: { grid: { display: false }, ticks: { maxRotation: 0, autoSkipPadding: 16 } },
-        y: { beginAtZero: true, suggestedMax: 4, ticks: { precision: 0 } },
-      },
+      ...pressed((index) => openerOf([key, name], body.points[index], labels[index], question)),
+      plugins: { legend: { display: false } },
+      scales: scalesFor(ticks, isLowest),
     },
   }));
-  const rows = points.map((point, index) => [labels[index], ...COLUMNS.map(([key]) => point[key])]);
-  fillTable(place.querySelector('details'), ['From', ...COLUMNS.map(([, name]) => name)], rows, {
-    name: 'threats-over-time',
-    text: csv,
-  });
+};
+
+const summaryOf = (body) =>
+  sumOf(body.points, 'newThreats') === 0 ? 'No threats were blocked in this range.' : wordsFor(DRAWN[0], body);
+
+/** Series of nothing but zeros are not drawn. */
+export const show = (body, csv, question) => {
+  const { points, interval } = body;
+  const labels = points.map((point) => pointName(interval, point));
+  const shown = DRAWN.filter(({ key }) => sumOf(points, key) > 0);
+  for (const series of DRAWN) series.part.hidden = !shown.includes(series);
+  for (const series of shown) drawSeries(series, series === shown.at(-1), body, labels, question);
+  place.querySelector('.summary').textContent = summaryOf(body);
+  const cell = ([key, name], point, label) =>
+    counted(point[key], `${name}, ${label}`, openerOf([key, name], point, label, question)) ?? point[key];
+  const rows = points.map((point, index) => [
+    labels[index],
+    ...COLUMNS.map((column) => cell(column, point, labels[index])),
+  ]);
+  table.hidden = COLUMNS.every(([key]) => sumOf(points, key) === 0);
+  fillTable(table, ['Time', ...COLUMNS.map(([, name]) => name)], rows, { name: 'over-time', text: csv });
 };
 
 export const clear = () => {
+  show({ points: [] }, undefined, {});
   place.querySelector('.summary').textContent = 'No figures.';
-  draw(canvas, 'No figures', () => ({ type: 'bar', data: { labels: [], datasets: [] }, options: {} }));
-  fillTable(place.querySelector('details'), ['From'], []);
 };

@@ -1,46 +1,71 @@
+import { newestDay, offerNewest } from './newest.js';
 import { RANGES, queryOf } from './range.js';
 import { element } from './table.js';
+import { counted, opener } from './which.js';
 import { change, number } from './words.js';
 
+/** Which are counted, if the name does not say it all: in a range of the organization, and in one of a brand. */
 const METRICS = [
   ['newThreats', 'New threats blocked'],
   ['reports', 'Reports filed'],
-  ['threatsWatchlisted', 'Threats on the watchlist'],
-  ['takedownsFiled', 'Takedowns filed'],
-  ['takedownsCompleted', 'Takedowns completed'],
+  ['threatsWatchlisted', 'Threats on the watchlist', { ofBrand: 'not counted by brand' }],
+  ['takedownsFiled', 'Takedowns filed', { ofBrand: 'last changed in this range' }],
+  [
+    'takedownsCompleted',
+    'Takedowns completed',
+    { inRange: 'of those filed in this range', ofBrand: 'last changed in this range' },
+  ],
 ];
 const place = document.getElementById('totals');
 
-/** All time has no earlier range to compare with. */
-export const load = (api, question, signal) =>
-  question.range === 'all'
-    ? api.get('organization/metrics', queryOf(question), signal)
-    : api.get('organization/metrics/comparison', { ...queryOf(question), with: 'previous' }, signal);
+const countsOf = (body) => (body.current ?? body).metrics;
+const isEmpty = (body) => METRICS.every(([key]) => countsOf(body)[key] === 0);
 
-const wordsFor = (metrics, { range, brandSlug }) => {
+/** All time has no earlier range to compare with, and no newer data. */
+export const load = async (api, question, signal) => {
+  if (question.range === 'all') return api.get('organization/metrics', queryOf(question), signal);
+  const answer = await api.get('organization/metrics/comparison', { ...queryOf(question), with: 'previous' }, signal);
+  if (!isEmpty(answer.body)) return answer;
+  return { ...answer, body: { ...answer.body, newest: await newestDay(api, question, signal) } };
+};
+
+const wordsFor = (body, { range, brandSlug }) => {
   const { name, before } = RANGES[range];
-  const isEmpty = METRICS.every(([key]) => metrics[key] === 0);
-  const what = isEmpty
+  const what = isEmpty(body)
     ? `Nothing has been counted for ${brandSlug ? 'this brand' : 'your organization'} in ${name}.`
     : `${before === undefined ? 'Everything counted so far' : `Counted in ${name}`}${brandSlug ? ' for this brand' : ''}.`;
   return before === undefined ? what : `${what} Changes are relative to ${before}.`;
 };
 
-const itemOf = ([key, name], { current, difference, ratio }) => {
+const changeOf = (difference, ratio) => {
+  if (difference === 0) return element('dd', 'no change', { class: 'change quiet' });
+  const { direction, signs, words } = change(difference, ratio);
+  const item = element('dd', '', { class: `change ${direction}` });
+  item.append(element('span', signs, { 'aria-hidden': 'true' }), element('span', words, { class: 'unseen' }));
+  return item;
+};
+
+const itemOf = ([key, name, notes = {}], body, question) => {
+  const { range, brandSlug } = question;
   const item = element('div', '', { class: 'card', 'data-metric': key });
-  item.append(element('dt', name), element('dd', number(current[key]), { class: 'figure' }));
-  if (difference !== undefined)
-    item.append(element('dd', change(difference[key], ratio[key]), { class: 'change quiet' }));
+  const figure = element('dd', '', { class: 'figure' });
+  const n = countsOf(body)[key];
+  figure.append(counted(n, name, opener(key, n, name, queryOf(question), RANGES[range].name)) ?? number(n));
+  item.append(element('dt', name), figure);
+  const note = brandSlug ? notes.ofBrand : range !== 'all' && notes.inRange;
+  if (note) item.append(element('dd', note, { class: 'note quiet' }));
+  if (body.difference !== undefined) item.append(changeOf(body.difference[key], body.ratio[key]));
   return item;
 };
 
 export const show = ({ body }, question) => {
-  const compared = 'current' in body ? { ...body, current: body.current.metrics } : { current: body.metrics };
-  place.querySelector('.summary').textContent = wordsFor(compared.current, question);
-  place.querySelector('dl').replaceChildren(...METRICS.map((metric) => itemOf(metric, compared)));
+  place.querySelector('.summary').textContent = wordsFor(body, question);
+  offerNewest(body.newest, question);
+  place.querySelector('dl').replaceChildren(...METRICS.map((metric) => itemOf(metric, body, question)));
 };
 
 export const clear = () => {
   place.querySelector('.summary').textContent = 'No figures.';
+  offerNewest();
   place.querySelector('dl').replaceChildren();
 };

@@ -1,9 +1,13 @@
-import { draw } from './chart-drawing.js';
+import { drawBars } from './bars.js';
+import { csvOf } from './csv.js';
+import { queryOf, RANGES } from './range.js';
 import { fillTable } from './table.js';
+import { counted, opener } from './which.js';
 import { number, share } from './words.js';
 
 const place = document.getElementById('types');
 const canvas = place.querySelector('canvas');
+const table = place.querySelector('details');
 /** Bars in the chart; the table has all types. */
 const MAX_BARS = 10;
 const COLUMNS = ['Type', 'Blocked'];
@@ -21,35 +25,30 @@ const wordsFor = (counts) => {
   const total = counts.reduce((sum, [, n]) => sum + n, 0);
   const [[type, most]] = counts;
   const listed = counts.length > MAX_BARS ? ` The chart shows the ${MAX_BARS} most frequent of ${counts.length}.` : '';
+  if (counts.length === 1) return `All ${number(total)} are of type ${type}.`;
   return `${number(most)} of ${number(total)} (${share(most / total)}) are of type ${type}.${listed}`;
 };
 
-export const show = ({ points }) => {
+export const show = ({ points }, question) => {
   const counts = countsOf(points);
+  const openerOf = (type, n) => {
+    const query = { ...queryOf(question), assetType: type };
+    return opener('newThreats', n, `New threats of type ${type}`, query, RANGES[question.range].name);
+  };
   const words = wordsFor(counts);
-  const bars = counts.slice(0, MAX_BARS);
   place.querySelector('.summary').textContent = words;
-  draw(canvas, `Blocked threats by type: ${words} Every number is in the table below.`, (colour) => ({
-    type: 'bar',
-    data: {
-      labels: bars.map(([type]) => type),
-      datasets: [
-        { label: 'Blocked', data: bars.map(([, n]) => n), backgroundColor: colour('first'), maxBarThickness: 40 },
-      ],
-    },
-    options: {
-      indexAxis: 'y',
-      plugins: { legend: { display: false } },
-      scales: {
-        x: { beginAtZero: true, suggestedMax: 4, ticks: { precision: 0, maxTicksLimit: 6 } },
-        y: { grid: { display: false } },
-      },
-    },
-  }));
-  fillTable(place.querySelector('details'), COLUMNS, counts, { name: 'blocked-by-type' });
+  const bars = counts.slice(0, MAX_BARS).map(([type, n]) => [type, n, 'first', openerOf(type, n)]);
+  drawBars(canvas, `Blocked threats by type: ${words} Every number is in the table below.`, bars);
+  table.hidden = counts.length === 0;
+  fillTable(
+    table,
+    COLUMNS,
+    counts.map(([type, n]) => [type, counted(n, type, openerOf(type, n))]),
+    { name: 'blocked-by-type', text: () => csvOf(COLUMNS, counts) },
+  );
 };
 
 export const clear = () => {
-  show({ points: [] });
+  show({ points: [] }, {});
   place.querySelector('.summary').textContent = 'No figures.';
 };

@@ -1,35 +1,45 @@
 const NUMBER = new Intl.NumberFormat('en');
-const SIGNED = new Intl.NumberFormat('en', { signDisplay: 'exceptZero' });
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact' });
 /** Truncated, so that only the whole is 100 %. */
 const SHARE = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1, roundingMode: 'trunc' });
-const SIGNED_PERCENT = new Intl.NumberFormat('en', {
-  style: 'percent',
-  maximumFractionDigits: 1,
-  signDisplay: 'exceptZero',
-});
+const PERCENT = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
 const MONTH = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric', timeZone: 'UTC' });
 const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
 
 export const number = (n) => NUMBER.format(n);
+/** `12K`, as room is scarce. */
+export const compact = (n) => COMPACT.format(n);
 export const share = (ratio) => SHARE.format(ratio);
 export const day = (iso) => DAY.format(new Date(iso));
+/** `17–23 Nov 2025` */
+export const days = (first, last) => DAY.formatRange(new Date(first), new Date(last));
 export const time = (iso) => `${TIME.format(new Date(iso))} UTC`;
 
-/** Names of a timeline's points; the first and the last may be partial, so only a month is named without a day. */
+/** Names of a timeline's points. */
 const POINT_NAMES = {
-  day,
-  week: (start) => `week of ${day(start)}`,
-  month: (start) => MONTH.format(new Date(start)),
-  quarter: (start) => `Q${Math.floor(new Date(start).getUTCMonth() / 3) + 1} ${start.slice(0, 4)}`,
-  year: (start) => start.slice(0, 4),
+  day: ({ start }) => day(start),
+  week: ({ start, end }) => days(start, end),
+  month: ({ start }) => MONTH.format(new Date(start)),
+  quarter: ({ start }) => `Q${Math.floor(new Date(start).getUTCMonth() / 3) + 1} ${start.slice(0, 4)}`,
+  year: ({ start }) => start.slice(0, 4),
 };
-export const pointName = (interval, { start }) => POINT_NAMES[interval](start);
+export const pointName = (interval, point) => POINT_NAMES[interval](point);
 
-/** @param ratio the figure divided by the earlier one; null if that is 0 */
+/**
+ * A rise or fall in signs, and in words for those who do not see them.
+ * @param ratio the figure divided by the earlier one; null if that is 0
+ */
 export const change = (difference, ratio) => {
-  if (difference === 0) return 'no change';
-  return `${SIGNED.format(difference)} (${ratio === null ? 'none before' : SIGNED_PERCENT.format(ratio - 1)})`;
+  const isRise = difference > 0;
+  const size = number(Math.abs(difference));
+  const percent = ratio === null ? undefined : PERCENT.format(Math.abs(ratio - 1));
+  const [arrow, sign, word, compared] = isRise ? ['▲', '+', 'up', 'more'] : ['▼', '−', 'down', 'less'];
+  return {
+    direction: word,
+    signs: `${arrow} ${sign}${size} (${percent === undefined ? 'none before' : `${sign}${percent}`})`,
+    words: `${word} by ${size}, ${percent === undefined ? 'none before' : `${percent} ${compared}`}`,
+  };
 };
 
 const UNITS = [

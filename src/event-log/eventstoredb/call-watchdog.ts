@@ -1,23 +1,23 @@
 import { isAnswer, timedOut } from './failures.js';
 
-/** However lively the store is otherwise: nothing was heard of the call itself for so long. */
+/** Maximum silence of one call, however active the connection is. */
 const MAX_SILENCE_MS = 5_000;
-/** A connection on which nothing is heard for so long, though something was asked, is left. */
+/** A connection that stays silent for this long while calls are pending is dropped. */
 const DEAD_AFTER_MS = 3_000;
 const WATCH_MS = 25;
-/** Retries allowed although nothing sent later was answered: few enough to be no load. */
+/** With fewer pending calls than this, each may be retried: that is no load. */
 const FEW = 32;
 
 export type Kind = 'append' | 'read';
 
 /** In ms. */
 export interface Limits {
-  /** How long nothing may be heard before the outcome counts as unknown. */
+  /** Silence after which the outcome counts as unknown. */
   readonly limitMs: number;
   /**
-   * After so long without an answer the call is repeated, and again after twice as long: where one that was sent
-   * later has been answered, or few are under way. Of many only one each time: a store that is slow must not be given
-   * more to do, and one that has dropped them all, as a leader that resigns does, says so to a single one.
+   * Without an answer the call is repeated after this long, and again after twice as long, if a later call has been
+   * answered or few are pending. Of many, only one is repeated at a time: a slow store must not get more work, and one
+   * that dropped them all, as a resigning leader does, says so to a single call.
    */
   readonly repeatMs: number;
 }
@@ -54,7 +54,7 @@ class Call<T = unknown> {
     if (this.calls.end(this, error)) this.reject(error);
   }
 
-  /** Something was heard of it. */
+  /** Called when the store shows a sign of life for this call. */
   heartbeat(): void {
     this.heardAt = performance.now();
     this.calls.heard(this.kind);
@@ -62,54 +62,53 @@ class Call<T = unknown> {
 }
 
 /**
- * The calls under way, each with a limit to how long nothing may be heard: of itself, or of its kind, since a store that
- * answers others is only slow. How long it takes has no limit as long as something is heard of it. One timer watches
- * them all.
+ * Limits the silence of each pending call: of the call itself, or of all calls of its kind, because a store that answers
+ * others is only slow. A call that shows signs of life may take any time. One timer watches them all.
  */
 export class CallWatchdog {
   private readonly open = new Set<Watched>();
   private readonly answeredAt = { append: 0, read: 0 };
-  /** When the latest call was made that has been answered. */
+  /** When the latest answered call was made. */
   private readonly overtakenBy = { append: 0, read: 0 };
-  /** When one of many was made again. */
+  /** When one of many was last repeated. */
   private readonly triedAt = { append: 0, read: 0 };
-  /** Since when nothing was heard though something was asked. Reads may continue while appends cannot. */
+  /** Since when calls of a kind have been pending in silence. Reads may continue while appends cannot. */
   private readonly silentSince: { append?: number | undefined; read?: number | undefined } = {};
   private watch: NodeJS.Timeout | undefined;
 
-  /** @param onDead called when nothing at all was heard of a kind of call for 3 s; what is under way should be failed */
+  /** @param onDead called after 3 s of silence of one kind of call; pending calls should then fail */
   constructor(private readonly onDead: () => void) {}
 
   get pending(): number {
     return this.open.size;
   }
 
-  /** @param run makes the call, and touches what it is given whenever something is heard of it */
+  /** @param run makes the call and calls `heartbeat()` on every response */
   make<T>(kind: Kind, run: (call: { heartbeat(): void }) => Promise<T>, limits: Limits): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const call = new Call(this, kind, run, limits, resolve, reject);
       this.open.add(call);
       this.silentSince[kind] ??= call.startedAt;
-      // Answers that have arrived already are read before a call is given up.
+      // Process answers that have already arrived before giving up a call.
       this.watch ??= setInterval(() => setImmediate(() => this.look()), WATCH_MS);
       call.make();
     });
   }
 
-  /** @returns whether the call was still under way */
+  /** @returns whether the call was still pending */
   end(call: Watched, error?: unknown): boolean {
     if (!this.open.delete(call)) return false;
     if (error === undefined || isAnswer(error)) this.answered(call);
-    else this.leaveWhereDead();
+    else this.dropIfDead();
     return true;
   }
 
-  /** For subscriptions too. */
+  /** Subscriptions report here too. */
   heard(kind: Kind): void {
     this.silentSince[kind] = undefined;
   }
 
-  /** Fails whatever is under way: its outcome is unknown. */
+  /** Fails all pending calls: their outcome is unknown. */
   failAll(error: Error): void {
     for (const call of this.open) call.fail(error);
   }
@@ -125,12 +124,12 @@ export class CallWatchdog {
         call.make();
       }
     }
-    if (this.open.size > 0) return this.leaveWhereDead();
+    if (this.open.size > 0) return this.dropIfDead();
     clearInterval(this.watch);
     this.watch = undefined;
   }
 
-  private leaveWhereDead(): void {
+  private dropIfDead(): void {
     const { append = Infinity, read = Infinity } = this.silentSince;
     if (performance.now() - Math.min(append, read) < DEAD_AFTER_MS) return;
     this.silentSince.append = this.silentSince.read = undefined;

@@ -2,6 +2,8 @@ import { Unavailable } from '../../errors.js';
 import type { Batch, RecordedEvent } from '../event-log.js';
 import type { Subscription } from './client.js';
 import type { EventStoreConnection } from './connection.js';
+import { finishesWithin } from '../../flow/deadline.js';
+import { singleFlight } from '../../flow/single-flight.js';
 import { EndOfLog } from './end-of-log.js';
 import type { HeadTracker } from './head-tracker.js';
 import type { OurStreams } from './streams.js';
@@ -9,14 +11,14 @@ import type { OurStreams } from './streams.js';
 /** Events per batch, and events prefetched. */
 const PAGE = 3_000;
 const HEARTBEAT_MS = 250;
-/** How often the end of the log is looked at, to know up to when everything has been handed over. */
+/** How often the head is read, to know up to when everything has been delivered. */
 const PROBE_MS = 150;
-/** As long as there is more to fetch, no batch is of the moment anyway. */
+/** While events are still being fetched, no batch can be up to date. */
 const PROBE_BEHIND_MS = 500;
-/** A batch is not kept back for longer than this to say of what moment it is. */
+/** Maximum delay of a batch for a fresh `asOf`. */
 const MAX_LOOK_MS = 20;
 const MAX_GATHERING_MS = 150;
-/** Where the log has more and nothing of it arrives for so long, the subscription is taken for dead. */
+/** If the log has newer events and none arrives for this long, the subscription is considered dead. */
 const STALLED_MS = 3_000;
 const MIN_BACK_OFF_MS = 50;
 const MAX_BACK_OFF_MS = 2_000;
@@ -26,27 +28,26 @@ const GONE_BACK_MS = 15_000;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Follows the log for one receiver. The subscription may break in any way, with or without a word: it is re-established
- * after the last event that arrived, so what is handed over has no gap and no repetition.
+ * Follows the log for one receiver. If the subscription breaks, with or without an error, it resumes after the last
+ * received event, so batches have no gaps and no repetitions.
  *
- * Other people's events cost it nothing: the server passes over them, and says how far it has come only every 2,048 of
- * them. Where the end is behind fewer, the server is asked whether there are events of this service before it.
+ * Other applications' events cost it nothing: the server skips them and reports its progress every 2,048 of them. If the
+ * head is closer than that, the server is asked whether this service has events before it.
  */
 export class CatchUpSubscription {
   private subscription: Subscription | undefined;
   private readonly arrived: RecordedEvent[] = [];
-  /** Every event of this service up to here has arrived; later ones are still to come. */
+  /** Every event of this service up to here has arrived. */
   private fetched: bigint;
-  private handed: bigint;
+  private delivered: bigint;
   /** How long the receiver took for the last batch. */
   private tookMs = 0;
   private heardAt = performance.now();
   private isPaused = false;
-  /** Whether the subscription has given out everything the store held when it began. */
+  /** Whether the subscription has delivered everything the store held when it began. */
   private isLive = false;
   private failures = 0;
   private readonly ends: EndOfLog;
-  private looking: Promise<void> | undefined;
   private lostSince: number | undefined;
   private failure: Error | undefined;
   private wake = (): void => {};
@@ -60,7 +61,7 @@ export class CatchUpSubscription {
     after: bigint,
   ) {
     this.fetched = after;
-    this.handed = after;
+    this.delivered = after;
     this.ends = new EndOfLog(after);
   }
 
@@ -84,12 +85,12 @@ export class CatchUpSubscription {
   private async deliver(): Promise<void> {
     let beat = performance.now();
     while (!this.signal.aborted) {
-      if (this.arrived.length === 0) await this.somethingOr(beat + HEARTBEAT_MS - performance.now());
+      if (this.arrived.length === 0) await this.wakeOr(beat + HEARTBEAT_MS - performance.now());
       if (this.signal.aborted) return;
       if (this.failure !== undefined) throw this.failure;
       if (this.arrived.length === 0 && performance.now() - beat < HEARTBEAT_MS) continue;
-      // So that a batch is of the moment it is handed over, not of the last look. One that comes late is not kept back.
-      if (this.isLive) await Promise.race([this.look(), sleep(MAX_LOOK_MS)]);
+      // A batch's `asOf` is the moment of delivery, not of the last probe; a slow probe does not delay the batch.
+      if (this.isLive) await finishesWithin(this.look(), MAX_LOOK_MS);
       await this.fillBatch();
       const events = this.arrived.splice(0, PAGE);
       if (this.isPaused && this.arrived.length === 0) {
@@ -97,35 +98,35 @@ export class CatchUpSubscription {
         this.heardAt = performance.now();
         this.subscription?.resume();
       }
-      this.handed = this.arrived.length === 0 ? this.fetched : events.at(-1)!.position;
-      const asOf = this.ends.handedOver(this.handed);
-      const handedAt = performance.now();
-      await this.onBatch({ events, position: this.handed, asOf });
+      this.delivered = this.arrived.length === 0 ? this.fetched : events.at(-1)!.position;
+      const asOf = this.ends.deliveredUntil(this.delivered);
+      const deliveredAt = performance.now();
+      await this.onBatch({ events, position: this.delivered, asOf });
       beat = performance.now();
-      this.tookMs = beat - handedAt;
+      this.tookMs = beat - deliveredAt;
     }
   }
 
   /**
-   * A full batch costs its receiver little more than a small one, so one who is late is given full ones. Not one who
-   * takes no time: events that are kept for long cost more than those that are let go at once.
+   * A full batch costs its receiver little more than a small one, so a slow receiver gets full ones. A fast one does
+   * not: events kept for long are more expensive to collect than those released at once.
    */
   private async fillBatch(): Promise<void> {
     const until = performance.now() + Math.min(this.tookMs, MAX_GATHERING_MS);
     while (this.arrived.length < PAGE && this.fetched < this.ends.last && !this.signal.aborted) {
       const left = until - performance.now();
       if (left <= 0) return;
-      await this.somethingOr(left);
+      await this.wakeOr(left);
     }
   }
 
-  private somethingOr(ms: number): Promise<void> {
+  private wakeOr(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, Math.max(0, ms));
       this.wake = () => {
         this.wake = () => {};
         clearTimeout(timer);
-        // What arrives in the same breath is handed over together.
+        // Events received in the same tick are delivered together.
         setImmediate(resolve);
       };
     });
@@ -163,7 +164,7 @@ export class CatchUpSubscription {
   }
 
   private take(event: RecordedEvent): void {
-    // A node that is not where the last one was may begin before what we asked for.
+    // After a failover a node may begin before the requested position.
     const isNew = event.position > this.fetched;
     this.reach(event.position);
     const ours = isNew ? this.streams.pick(event) : undefined;
@@ -190,10 +191,7 @@ export class CatchUpSubscription {
     }
   }
 
-  private look(): Promise<void> {
-    this.looking ??= this.lookOnce().finally(() => (this.looking = undefined));
-    return this.looking;
-  }
+  private readonly look = singleFlight((): Promise<void> => this.lookOnce());
 
   private async lookOnce(): Promise<void> {
     const { connections } = this.connection;
@@ -204,20 +202,20 @@ export class CatchUpSubscription {
       if (this.isLive && this.arrived.length === 0 && end > this.fetched) await this.passOver(end, connections);
       this.watch(end);
     } catch (error) {
-      // The instant stays where it was, and everyone who reads it sees that nothing newer is known.
+      // Keep the old instant: readers see that it is stale.
       if (error instanceof Unavailable) return;
       this.fail(error as Error);
     }
   }
 
-  /** Up to the head there are only other applications' events, unless one of this service is just arriving. */
+  /** Up to the head there are only other applications' events, unless one of ours is just arriving. */
   private async passOver(end: bigint, connections: number): Promise<void> {
     const found = await this.connection.readAll(this.fetched, this.streams.prefixes, 1);
-    // Only the node that said where the end is surely holds everything before it.
+    // Only the node that reported the head is certain to hold everything before it.
     if (found.length === 0 && this.connection.connections === connections) this.reach(end);
   }
 
-  /** Notices what the subscription does not tell: that nothing comes any more, or that the log is another one. */
+  /** Detects what the subscription does not report: that it has stalled, or that the log was replaced. */
   private watch(end: bigint): void {
     if (end > this.fetched && !this.isPaused && performance.now() - this.heardAt > STALLED_MS) {
       const stalled = this.subscription;
@@ -227,10 +225,10 @@ export class CatchUpSubscription {
         this.attach();
       }
     }
-    if (this.ends.isBefore(this.handed, GONE_BACK_MS)) this.failReplaced(`ends at position ${end}, before`);
+    if (this.ends.isBefore(this.delivered, GONE_BACK_MS)) this.failReplaced(`ends at position ${end}, before`);
   }
 
-  /** A position without an event; not on a node that is just recovering. */
+  /** A position without an event means a replaced log, unless the node is just recovering. */
   private watchLosses(reason: string): void {
     if (!/invalid ?position/i.test(reason)) return;
     this.lostSince ??= performance.now();
@@ -240,7 +238,7 @@ export class CatchUpSubscription {
   private failReplaced(what: string): void {
     this.fail(
       new Error(
-        `The event store ${what} ${this.handed} that was read from it: it was replaced or restored from an older backup. Drop the read models, or restore a log no older than they are.`,
+        `The event store ${what} ${this.delivered} that was read from it: it was replaced or restored from an older backup. Drop the read models, or restore a log no older than they are.`,
       ),
     );
   }

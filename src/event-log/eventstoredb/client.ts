@@ -12,23 +12,24 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { BEGINNING, type ExpectedRevision, type NewEvent, type RecordedEvent } from '../event-log.js';
+import { finishesWithin } from '../../flow/deadline.js';
 import { connectBy } from './connection-string.js';
 import './decoded-once.js';
 import { reasonOf } from './failures.js';
 
-/** The client package, which no other file but `decoded-once.ts` names: what it takes and gives, in the log's own terms. */
+/** Translates the client package to the log's types. The only other file that imports the package is `decoded-once.ts`. */
 
-/** How many events are kept for a receiver that has paused. */
+/** Events buffered for a paused receiver. */
 const AHEAD = 256;
 /**
- * How many of other people's events the server passes over in one read, and after how many it says how far it has come.
- * Its default of 32 makes passing over a million of them many times more expensive.
+ * How many events of other applications the server skips in one read, and how often it reports its progress. With the
+ * default of 32, skipping a million of them is many times more expensive.
  */
 const SEARCH_WINDOW = 2_048;
 const DISCARD_MS = 500;
 /**
- * Every call goes to the leader: only there is the end of the log the end, for a follower may lag. A node that is not,
- * or no longer, the leader refuses with the leader's address, and the client moves there.
+ * Every call goes to the leader: only its head is the head, because a follower may lag. Any other node refuses with the
+ * leader's address, and the client reconnects there.
  */
 const AT_LEADER = { requiresLeader: true } as const;
 
@@ -39,12 +40,12 @@ export interface Written {
 }
 
 export interface SubscriptionHandlers {
-  /** Everything that was sent is gone or wrong; nothing more will come. Called at most once. */
+  /** The subscription is broken; nothing more will arrive. Called at most once. */
   readonly onLost: (reason: string) => void;
   readonly onEvent: (event: RecordedEvent) => void;
-  /** The server has looked at its log up to here, and everything it found has been given out. */
+  /** The server has searched its log up to here, and everything it found has been delivered. */
   readonly onCheckpoint: (position: bigint) => void;
-  /** Everything the store held when it was asked has been given out. */
+  /** Everything the store held at the start of the subscription has been delivered. */
   readonly onCaughtUp: () => void;
 }
 
@@ -55,7 +56,7 @@ export interface Subscription {
 }
 
 export interface Reading {
-  /** Fails with what the client fails with. */
+  /** Rejects with the client's own error. */
   readonly events: Promise<RecordedEvent[]>;
   cancel(): void;
 }
@@ -90,7 +91,7 @@ const reading = (stream: Pick<StreamingRead<unknown>, 'on' | 'cancel'>, onEvent:
     }),
     cancel: () =>
       void stream.cancel().catch(() => {
-        // It never came to be; there is nothing to end.
+        // It was never established; nothing to close.
       }),
   };
 };
@@ -99,15 +100,15 @@ interface Channel {
   close(): void;
 }
 
-/** The client of one store. Its calls have no limit in time, and fail with what the client fails with. */
+/** The client of one store. Its calls have no time limit and reject with the client's own errors. */
 export class StoreClient {
   private readonly client: EventStoreDBClient;
   private readonly channels: Channel[] = [];
   private isDiscarded = false;
 
   /**
-   * @param onConnection called for each connection it makes: to another node, where one has failed or does not lead
-   * @throws ConfigError where the connection string cannot be used
+   * @param onConnection called for each new connection, which may be to another node
+   * @throws ConfigError if the connection string is unusable
    */
   constructor(
     url: string,
@@ -127,7 +128,7 @@ export class StoreClient {
 
   /**
    * A stream's events in either direction, the one at `from` included.
-   * @param onEvent called for each event that arrives; so with the other reads
+   * @param onEvent called for each event that arrives, as in the other reads
    */
   readStream(
     stream: string,
@@ -147,6 +148,14 @@ export class StoreClient {
     );
   }
 
+  /** The event at a position or, beyond gaps, the next one; fails where no event begins there. */
+  readAt(position: bigint, onEvent: () => void): Reading {
+    return reading(
+      this.client.readAll({ fromPosition: positionAt(position), direction: FORWARDS, maxCount: 1, ...AT_LEADER }),
+      onEvent,
+    );
+  }
+
   /** The last event of the store, by any application; none in an empty one. */
   readLast(onEvent: () => void): Reading {
     return reading(
@@ -155,7 +164,7 @@ export class StoreClient {
     );
   }
 
-  /** Follows the store after a position, filtered by the server to streams that begin so. */
+  /** Follows the store after a position; the server filters streams by these prefixes. */
   subscribe(
     after: bigint,
     prefixes: readonly string[],
@@ -177,7 +186,7 @@ export class StoreClient {
       },
       { highWaterMark: AHEAD },
     );
-    // What the server says comes as soon as it arrives, before those events that arrived earlier have been taken out.
+    // Progress messages overtake events that arrived earlier but are still buffered, so they wait until it is empty.
     let checkpoint: bigint | undefined;
     let isCaughtUp = false;
     const say = (): void => {
@@ -192,7 +201,7 @@ export class StoreClient {
       if (isOver) return;
       isOver = true;
       subscription.unsubscribe().catch(() => {
-        // It never came to be; there is nothing to end.
+        // It was never established; nothing to close.
       });
       if (reason !== undefined) onLost(reason);
     };
@@ -215,17 +224,17 @@ export class StoreClient {
     };
   }
 
-  /** Ends its connections. What is pending, on this client or another one in the process, is lost with it. */
+  /** Closes its connections. Pending calls of this client, or another one in the process, are lost. */
   async discard(): Promise<void> {
     this.isDiscarded = true;
     const disposed = this.client.dispose();
     for (const channel of this.channels) channel.close();
-    await Promise.race([disposed, new Promise((resolve) => setTimeout(resolve, DISCARD_MS).unref())]);
+    await finishesWithin(disposed, DISCARD_MS);
   }
 
   /**
-   * The client forgets a connection that failed, and leaves it open with the streams that are still on it, the one for
-   * appends always. What is pending there fails, as it would have in the end.
+   * The client forgets a failed connection but leaves it open with its remaining streams, always the one for appends.
+   * Closing it makes what is pending there fail now instead of later.
    */
   private trackChannels(): void {
     const client = this.client as unknown as { createChannel: () => Promise<Channel> };

@@ -2,34 +2,35 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExpectedRevision, NewEvent, RecordedEvent } from '../event-log.js';
 import { CallWatchdog } from './call-watchdog.js';
 import { type SubscriptionHandlers, type Reading, StoreClient, type Subscription, type Written } from './client.js';
-import { isAnswer, isMissingStream, swallowClientRejections, unavailable } from './failures.js';
-import { Semaphore } from '../../semaphore.js';
+import { isAnswer, isInvalidPosition, isMissingStream, swallowClientRejections, unavailable } from './failures.js';
+import { Semaphore } from '../../flow/semaphore.js';
 
 const MAX_READ_SILENCE_MS = 1_700;
-/** A read that failed before this is made again: the client has met the new leader, or the server that is back. */
+/** A read that fails before this is retried: by then the client knows the new leader, or the server is back. */
 const RETRY_READ_UNTIL_MS = 1_000;
 const READ_RETRY_MS = 60;
-/** A server that is busy storing the same ids for someone else drops a repetition without a word. */
+/** A server already storing the same ids silently drops a retry. */
 const REPEAT_MS = 400;
-/** One HTTP/2 connection carries 100 streams; what comes after waits forever, appends included. */
+/** One HTTP/2 connection carries 100 streams; everything beyond waits forever, appends included. */
 const MAX_READS = 32;
 const MAX_APPENDS = 256;
+
 /**
- * One connection to the store, with a time limit around every call and every error classified: what the caller did
- * wrong as itself, everything else as `Unavailable`.
+ * One connection to the store, with a time limit around every call and every error classified: a caller's mistake as
+ * itself, everything else as `Unavailable`.
  */
 export class EventStoreConnection {
   private static readonly open = new Map<string, EventStoreConnection>();
 
   private client: StoreClient;
   private users = 0;
-  /** How many connections were made; each may be to another node. */
+  /** Connections made so far; each may be to another node. */
   connections = 0;
-  /** What appends goes in here, and leaves when it is answered. */
+  /** Limits concurrent appends. */
   readonly appends = new Semaphore(MAX_APPENDS);
   private readonly reads = new Semaphore(MAX_READS);
   private readonly followers = new Set<(reason: string) => void>();
-  private readonly calls = new CallWatchdog(() => this.leave());
+  private readonly calls = new CallWatchdog(() => this.replaceClient());
   private renewal: Promise<void> | undefined;
 
   private constructor(private readonly url: string) {
@@ -38,9 +39,9 @@ export class EventStoreConnection {
   }
 
   /**
-   * The process's one connection to this store: the client keeps what is pending in one place for the whole process,
-   * so a second one would take down the first one's appends with it.
-   * @throws ConfigError where the connection string cannot be used
+   * The process's one connection to this store: the client keeps pending appends of the whole process in one place, so
+   * a second connection that fails would take the first one's appends with it.
+   * @throws ConfigError if the connection string is unusable
    */
   static to(url: string): EventStoreConnection {
     const connection = EventStoreConnection.open.get(url) ?? new EventStoreConnection(url);
@@ -49,7 +50,7 @@ export class EventStoreConnection {
     return connection;
   }
 
-  /** Ends the connection with its last user, once nothing is pending. */
+  /** Closes the connection with its last user, once nothing is pending. */
   async close(): Promise<void> {
     if (--this.users > 0) return;
     EventStoreConnection.open.delete(this.url);
@@ -59,8 +60,8 @@ export class EventStoreConnection {
   }
 
   /**
-   * @param limitMs after this without a word from the store the outcome counts as unknown
-   * @throws what the client throws; `appendFailure` tells it apart
+   * @param limitMs silence after which the outcome counts as unknown
+   * @throws the client's own error; `appendFailure` classifies it
    */
   append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[], limitMs: number): Promise<Written> {
     if (this.renewal !== undefined) return this.renewal.then(() => this.append(stream, expected, events, limitMs));
@@ -68,7 +69,7 @@ export class EventStoreConnection {
     return this.calls.make('append', () => this.client.append(stream, expected, events), limits);
   }
 
-  /** A stream's events in either direction, the one at `from` included; none where there is no such stream. */
+  /** A stream's events in either direction, `from` included; none if the stream does not exist. */
   readStream(
     stream: string,
     from: bigint | 'end',
@@ -78,6 +79,19 @@ export class EventStoreConnection {
     return this.read((client, touched) => client.readStream(stream, from, limit, direction, touched));
   }
 
+  /** The event at exactly this position, by any application; undefined where the store has none there. */
+  async readAt(position: bigint): Promise<RecordedEvent | undefined> {
+    const [event] = await this.read((client, touched) => {
+      const reading = client.readAt(position, touched);
+      const events = reading.events.catch((error: unknown) => {
+        if (isInvalidPosition(error)) return [];
+        throw error;
+      });
+      return { events, cancel: () => reading.cancel() };
+    });
+    return event?.position === position ? event : undefined;
+  }
+
   /** Position of the store's last event, by any application, as the leader knows it; undefined in an empty store. */
   async readEnd(): Promise<bigint | undefined> {
     const [last] = await this.read((client, touched) => client.readLast(touched));
@@ -85,9 +99,9 @@ export class EventStoreConnection {
   }
 
   /**
-   * What the store holds after a position of streams that begin so, looked for by the server: the client's reads know
-   * no filter, its subscriptions do, and say how far they have come and when they have reached the end. Fewer than
-   * `limit` means the end was reached.
+   * The store's events after a position in streams with these prefixes, searched by the server. A subscription is used
+   * because reads cannot filter; it also reports its progress and when it has reached the end. Fewer than `limit` means
+   * the end was reached.
    */
   readAll(after: bigint, prefixes: readonly string[], limit: number): Promise<RecordedEvent[]> {
     return this.read((client, touched) => {
@@ -110,7 +124,7 @@ export class EventStoreConnection {
     });
   }
 
-  /** Follows the store after a position, filtered by the server to what begins so. */
+  /** Follows the store after a position; the server filters streams by these prefixes. */
   subscribe(after: bigint, prefixes: readonly string[], handlers: SubscriptionHandlers): Subscription {
     const { onEvent, onCheckpoint, onLost } = handlers;
     const lose = (reason: string): void => {
@@ -142,8 +156,8 @@ export class EventStoreConnection {
   }
 
   private async read(start: (client: StoreClient, touched: () => void) => Reading): Promise<RecordedEvent[]> {
-    const room = this.reads.acquire();
-    if (room !== undefined) await room;
+    const turn = this.reads.acquire();
+    if (turn !== undefined) await turn;
     try {
       return await this.readUntilAnswered(start);
     } catch (error) {
@@ -180,25 +194,25 @@ export class EventStoreConnection {
   }
 
   /**
-   * The client finds back by itself from most failures. Not from a server that is frozen, or whose host has vanished: it
-   * connects to it again for as long as the cluster names it, and waits without a limit. And it keeps some failures for
-   * good, such as a failed answer to what the server can do. So a client that gets no answer is replaced, whatever is
-   * pending; appends that were are made again by the next one.
+   * The client recovers from most failures, but not from a frozen server or a vanished host: it reconnects to it for as
+   * long as the cluster names it, and waits without a limit. It also caches some failures forever, such as a failed
+   * query of the server's features. So a client that gets no answer is replaced, whatever is pending; the next one
+   * repeats pending appends.
    */
-  private leave(): void {
+  private replaceClient(): void {
     if (this.renewal !== undefined) return;
-    this.calls.failAll(new Error('The connection to EventStoreDB gave no answer for 3 s and was left'));
+    this.calls.failAll(new Error('EventStoreDB did not respond for 3 s; the connection was dropped'));
     this.renewal = this.client.discard().then(() => {
       this.client = this.connect();
       this.renewal = undefined;
-      this.loseFollowers('the connection was left');
+      this.loseFollowers('the connection was dropped');
     });
   }
 
   private connect(): StoreClient {
     return new StoreClient(this.url, () => {
-      // A subscription on the former connection may be with a node that is no longer the leader.
-      if (++this.connections > 1) this.loseFollowers('there is another connection');
+      // A subscription on the former connection may be on a node that no longer leads.
+      if (++this.connections > 1) this.loseFollowers('the client reconnected');
     });
   }
 

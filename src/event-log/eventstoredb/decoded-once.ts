@@ -2,7 +2,7 @@ import messages from '@eventstore/db-client/generated/streams_pb.js';
 
 /*
  * The client makes base64 of an event's JSON, and its protobuf library decodes that twice, letter by letter: a tenth of
- * what an append costs. The fields take bytes as well, so they are given those, decoded once and by Node.
+ * the cost of an append. The fields also accept bytes, so they get those, decoded once by Node.
  */
 const message = messages.BatchAppendReq.ProposedMessage.prototype;
 for (const setter of ['setData', 'setCustomMetadata'] as const) {

@@ -1,10 +1,10 @@
 const MAX_ENDS = 64;
 /**
- * A node that was frozen while another was elected takes itself for the leader until it hears of that (3 s, seen). One is
- * believed only after it has led for so long without a pause, but for the first one of the process.
+ * A node frozen during an election still believes it is leader until notified (3 s observed). So after a change or a
+ * pause a node is trusted only once it has led for this long; the process's first node is trusted at once.
  */
 const PROBATION_MS = 5_000;
-/** No other is elected while one answers within less: the least that was seen of a frozen one is 3.7 s. */
+/** A leader that answers within less has not been replaced: the shortest freeze with an election was 3.7 s. */
 const MAX_PAUSE_MS = 2_000;
 
 interface Asked {
@@ -12,41 +12,41 @@ interface Asked {
   readonly at: number;
   /** ms, by `performance.now()` */
   readonly now: number;
-  /** How many connections had been made. */
+  /** Connections made by then. */
   readonly connections: number;
 }
 
-/** Where the log ended at which instant, and so up to which instant everything has been handed over. */
+/** Where the log ended at which instant, and so up to which instant everything has been delivered. */
 export class EndOfLog {
   /** Everything answered before an instant is at or before its position. */
   private ends: { readonly at: number; readonly position: bigint }[] = [];
   private asOf = 0;
   private connections: number | undefined;
   private answeredAt = 0;
-  private believedFrom = Number.NEGATIVE_INFINITY;
+  private trustedFrom = Number.NEGATIVE_INFINITY;
   private behindSince: number | undefined;
 
-  /** @param last where the log ended when it was looked at last */
+  /** @param last where the log ended when it was last read */
   constructor(public last: bigint) {}
 
-  /** @param asked when, and of whom; the answer has just come */
+  /** @param asked when and on which connection; the answer has just arrived */
   observe(position: bigint, { at, now, connections }: Asked): void {
     this.last = position;
     const answered = performance.now();
     const hasPaused = answered - this.answeredAt > MAX_PAUSE_MS;
     if (this.connections !== undefined && (hasPaused || this.connections !== connections))
-      this.believedFrom = answered + PROBATION_MS;
+      this.trustedFrom = answered + PROBATION_MS;
     this.connections = connections;
     this.answeredAt = answered;
-    if (now < this.believedFrom) return;
+    if (now < this.trustedFrom) return;
     if (this.ends.length >= MAX_ENDS) this.ends.splice(MAX_ENDS / 2, 1);
     this.ends.push({ at, position });
   }
 
-  /** @returns the instant (ms) up to which everything answered has been handed over, now that this position has */
-  handedOver(handed: bigint): number {
-    for (const { at, position } of this.ends) if (position <= handed && at > this.asOf) this.asOf = at;
-    this.ends = this.ends.filter(({ at, position }) => position > handed && at > this.asOf);
+  /** @returns the instant (ms) up to which everything acknowledged has been delivered, given the delivered position */
+  deliveredUntil(delivered: bigint): number {
+    for (const { at, position } of this.ends) if (position <= delivered && at > this.asOf) this.asOf = at;
+    this.ends = this.ends.filter(({ at, position }) => position > delivered && at > this.asOf);
     return this.asOf;
   }
 

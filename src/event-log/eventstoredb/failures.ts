@@ -1,10 +1,10 @@
 import { Invalid, Unavailable } from '../../errors.js';
 import { type ExpectedRevision, WrongExpectedRevision } from '../event-log.js';
 
-/** A store that knows us and says no; asking again does not help. */
+/** The store denied access; retrying does not help. */
 export class RefusedByStore extends Error {}
 
-/** What a call of the client's fails with. Some kinds have a name and no code, some a code and no name. */
+/** An error of the client. Some kinds have a name and no code, some a code and no name. */
 interface FailedCall {
   readonly type?: string;
   readonly code?: number;
@@ -13,11 +13,11 @@ interface FailedCall {
   readonly actualVersion?: bigint | string;
 }
 
-/** gRPC's numbers. */
+/** gRPC status codes. */
 const PERMISSION_DENIED = 7;
 const UNAUTHENTICATED = 16;
 
-/** What the server says of the state it is in, which the client passes on as "Could not recognize …". */
+/** The server's own descriptions of its state, which the client reports as "Could not recognize …". */
 const STATES: readonly (readonly [said: RegExp, meaning: string])[] = [
   [/Server Is Not Ready/i, 'EventStoreDB is not ready: it is starting, or its cluster has no leader'],
   [/Server Is (Too )?Busy/i, 'EventStoreDB is too busy to take more'],
@@ -26,7 +26,7 @@ const STATES: readonly (readonly [said: RegExp, meaning: string])[] = [
   [/Failed to discover/i, 'No node of EventStoreDB that EVENTSTORE_URL names answered, or none of them leads'],
 ];
 
-/** How gRPC puts its own words before what the server said. */
+/** What gRPC puts in front of the server's message. */
 const GRPC_PREFIX = /^\d+ [A-Z_]+: /;
 
 export const reasonOf = (error: unknown): string => {
@@ -42,6 +42,9 @@ const isRefusal = (error: unknown): boolean => {
 
 export const isMissingStream = (error: unknown): boolean => (error as FailedCall).type === 'stream-not-found';
 
+/** Whether no event begins where one was asked for. */
+export const isInvalidPosition = (error: unknown): boolean => /invalid ?position/i.test(reasonOf(error));
+
 const ANSWERS: ReadonlySet<string | undefined> = new Set([
   'stream-not-found',
   'wrong-expected-version',
@@ -50,7 +53,7 @@ const ANSWERS: ReadonlySet<string | undefined> = new Set([
   'access-denied',
 ]);
 
-/** Whether the store answered, and it is the answer that is a failure. */
+/** Whether the store answered, so that the failure is its answer. */
 export const isAnswer = (error: unknown): boolean => ANSWERS.has((error as FailedCall).type);
 
 export const timedOut = (afterMs: number): Error =>
@@ -65,7 +68,7 @@ export const unavailable = (error: unknown): Unavailable =>
           : new Error(reasonOf(error), { cause: error }),
       });
 
-/** What the caller of an append did wrong as itself, everything else as `Unavailable`. */
+/** A caller's mistake as itself, everything else as `Unavailable`. */
 export const appendFailure = (stream: string, expected: ExpectedRevision, error: unknown): Error => {
   const { type, actualVersion } = error as FailedCall;
   switch (type) {
@@ -85,25 +88,25 @@ export const appendFailure = (stream: string, expected: ExpectedRevision, error:
 };
 
 /**
- * The client writes within promises nobody holds, and settles what is pending through other ways; what goes wrong in
- * the former is not news. Its replies to what it gave up already go wrong likewise.
+ * The client leaves promises unawaited and settles pending calls by other means; rejections of the former are expected
+ * and ignored. So are its late replies to calls that it has already given up.
  */
 const isStrayClientRejection = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   const { code, type } = error as FailedCall;
-  // Also where a cluster without a leader cannot be found: the client looks for it beside the call that asked for it.
+  // Discovery of a cluster without a leader also runs beside the call that needed it.
   if (/db-client.*(batchAppend|backpressuredWrite|discover)|grpc-js/i.test(error.stack ?? '')) return true;
   return typeof type === 'string' && typeof code === 'number';
 };
 
 let isGuarded = false;
 
-/** Keeps the client's slips from ending the process. */
+/** Prevents the client's unhandled rejections from crashing the process. */
 export const swallowClientRejections = (): void => {
   if (isGuarded) return;
   isGuarded = true;
   process.on('unhandledRejection', (reason) => {
-    // Everyone else's still ends the process, as without this listener.
+    // All others still end the process, as they would without this listener.
     if (!isStrayClientRejection(reason) && process.listenerCount('unhandledRejection') === 1) throw reason;
   });
 };

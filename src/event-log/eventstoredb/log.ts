@@ -5,7 +5,9 @@ import {
   type Appended,
   type Batch,
   EventLog,
+  type EventPlace,
   type ExpectedRevision,
+  type FoundEvent,
   type NewEvent,
   type RecordedEvent,
   WrongExpectedRevision,
@@ -17,10 +19,15 @@ import { openInTime } from './opening.js';
 import { OurStreams, readStreamPrefix } from './streams.js';
 import { Writer } from './writer.js';
 
+/** Events of a stream that are searched for an id, the last ones. */
+const SEARCHED = 100;
+/** Streams that are searched at once, for one caller. */
+const SEARCHED_AT_ONCE = 8;
+
 /** The log in EventStoreDB. A position is the commit position in its transaction file. */
 export class EventStoreDbLog extends EventLog {
   readonly positionUnit = 'bytes';
-  private readonly end: HeadTracker;
+  private readonly headTracker: HeadTracker;
   private readonly writer: Writer;
   private logId: string | undefined;
   private isClosed = false;
@@ -30,8 +37,8 @@ export class EventStoreDbLog extends EventLog {
     private readonly streams: OurStreams,
   ) {
     super();
-    this.end = new HeadTracker(connection);
-    this.writer = new Writer(connection, streams, this.end);
+    this.headTracker = new HeadTracker(connection);
+    this.writer = new Writer(connection, streams, this.headTracker);
   }
 
   append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
@@ -47,6 +54,23 @@ export class EventStoreDbLog extends EventLog {
     return events.map((event) => ({ ...event, stream }));
   }
 
+  async find(places: readonly EventPlace[]): Promise<(FoundEvent | undefined)[]> {
+    const found = new Map<string, FoundEvent>();
+    const wanted = new Set(places.map(({ id }) => id));
+    const streams = new Set(places.map(({ stream }) => stream)).values();
+    const searchNext = async (): Promise<void> => {
+      for (const stream of streams)
+        for (const event of await this.readEnd(stream)) if (wanted.has(event.id)) found.set(event.id, event);
+    };
+    await Promise.all(Array.from({ length: SEARCHED_AT_ONCE }, searchNext));
+    return places.map(({ id }) => found.get(id));
+  }
+
+  async eventAt(position: bigint): Promise<RecordedEvent | undefined> {
+    const event = await this.connection.readAt(position);
+    return event && this.streams.pick(event);
+  }
+
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
     const events: RecordedEvent[] = [];
     for (let from = after; ;) {
@@ -56,18 +80,18 @@ export class EventStoreDbLog extends EventLog {
         const ours = this.streams.pick(event);
         if (ours !== undefined) events.push(ours);
       }
-      // The server lets a few through whose names only begin like ours.
+      // The server also returns streams of other applications whose names begin like ours.
       if (events.length === limit || page.length < asked) return events;
       from = page.at(-1)!.position;
     }
   }
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
-    return new CatchUpSubscription(this.connection, this.streams, this.end, onBatch, signal, after).run();
+    return new CatchUpSubscription(this.connection, this.streams, this.headTracker, onBatch, signal, after).run();
   }
 
   head(): Promise<bigint> {
-    return this.end.read();
+    return this.headTracker.read();
   }
 
   async id(): Promise<string> {
@@ -85,20 +109,24 @@ export class EventStoreDbLog extends EventLog {
     await this.connection.close();
   }
 
-  /** Writes the log's first event where it is missing. */
+  /** Writes the log's first event if it is missing. */
   async begin(): Promise<void> {
-    // A user may lack the right to read `$all` alone: better said now than by a projector that never gets on.
-    await this.end.read();
+    // A user may lack permission to read `$all`: better to fail now than with a projector that never advances.
+    await this.headTracker.read();
     this.logId = await this.readId();
     if (this.logId !== undefined) return;
     const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
     try {
       await this.append(OPERATIONS_STREAM, 'no-stream', [opened]);
     } catch (error) {
-      // Another process opened it at the same moment; the first one's id counts.
+      // Another process opened it at the same time; the first id counts.
       if (!(error instanceof WrongExpectedRevision)) throw error;
     }
     await this.id();
+  }
+
+  private readEnd(stream: string): Promise<RecordedEvent[]> {
+    return this.connection.readStream(this.streams.nameInStore(stream), 'end', SEARCHED, 'backwards');
   }
 
   private async readId(): Promise<string | undefined> {
@@ -108,10 +136,10 @@ export class EventStoreDbLog extends EventLog {
 }
 
 /**
- * Opens the log in an EventStoreDB, making its first event where it is missing.
+ * Opens the log in an EventStoreDB and writes its first event if it is missing.
  * @param url a connection string, scheme `esdb`; the option `streamPrefix` keeps several logs apart in one store
- * @throws ConfigError where the string cannot be used, or the store refuses it
- * @throws Unavailable where no store answers within 20 s
+ * @throws ConfigError if the string is unusable, or the store denies access
+ * @throws Unavailable if no store answers within 20 s
  */
 export const createEventStoreDbLog = async (url: string): Promise<EventLog> => {
   const { url: storeUrl, prefix } = readStreamPrefix(url);

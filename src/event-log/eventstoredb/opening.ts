@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConfigError } from '../../config.js';
+import { ConfigError } from '../../runtime/config.js';
 import { Unavailable } from '../../errors.js';
 import { RefusedByStore } from './failures.js';
 
@@ -9,9 +9,9 @@ const MIN_PAUSE_MS = 200;
 const ABOUT_TLS = /certificate|self.signed|\bSSL\b|\bTLS\b|wrong version number|packet length too long/i;
 
 /**
- * Opens a log, and waits for a store that is late.
- * @throws ConfigError where the store refuses the caller, or cannot be spoken to
- * @throws Unavailable where no store answers within 20 s
+ * Opens the log, waiting for a store that is still starting.
+ * @throws ConfigError if the store denies access, or no trusted connection is possible
+ * @throws Unavailable if no store answers within 20 s
  */
 export const openInTime = async (open: () => Promise<void>): Promise<void> => {
   const giveUp = performance.now() + LIMIT_MS;
@@ -25,7 +25,7 @@ export const openInTime = async (open: () => Promise<void>): Promise<void> => {
         throw new ConfigError(`EVENTSTORE_URL: the event store refuses this user and password (${reason})`);
       if (ABOUT_TLS.test(reason))
         throw new ConfigError(
-          `EVENTSTORE_URL: no trusted connection to the event store (${reason}); name its certificate authority with tlsCAFile, or say tls=false where it has no TLS`,
+          `EVENTSTORE_URL: no trusted connection to the event store (${reason}); name its certificate authority with tlsCAFile, or set tls=false if it does not use TLS`,
         );
       if (!(error instanceof Unavailable)) throw error;
       if (performance.now() > giveUp)

@@ -1,4 +1,4 @@
-import { ConfigError } from '../../config.js';
+import { ConfigError } from '../../runtime/config.js';
 import { API_KEYS_STREAM, CATEGORIES, OPERATIONS_STREAM, STREAM_PREFIXES } from '../../events/streams.js';
 import type { RecordedEvent } from '../event-log.js';
 
@@ -6,11 +6,11 @@ const IN_CATEGORIES: ReadonlySet<string> = new Set(CATEGORIES);
 const PREFIX_OPTION = /([?&])streamPrefix=([^&]*)(&|$)/;
 
 /**
- * What of an event store is this log: the streams named by `src/events/streams.ts`, behind a prefix where several
+ * Which streams of an event store belong to this log: those named by `src/events/streams.ts`, with a prefix if several
  * logs share the store.
  */
 export class OurStreams {
-  /** What the server is asked to filter by. It lets `operations-of-others` through, so `pick` decides. */
+  /** The server's filter. It also matches `operations-of-others`, so `pick` decides. */
   readonly prefixes: readonly string[];
 
   constructor(private readonly prefix: string) {
@@ -38,8 +38,8 @@ export class OurStreams {
 }
 
 /**
- * Takes the option `streamPrefix` out of a connection string: the client does not know it.
- * @throws ConfigError where it is not 1 to 32 of A-Z a-z 0-9 . _
+ * Removes the option `streamPrefix` from a connection string: the client does not know it.
+ * @throws ConfigError if it is not 1 to 32 of A-Z a-z 0-9 . _
  */
 export const readStreamPrefix = (url: string): { url: string; prefix: string } => {
   const found = PREFIX_OPTION.exec(url);

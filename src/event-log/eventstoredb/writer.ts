@@ -7,36 +7,36 @@ import {
   type RecordedEvent,
   WrongExpectedRevision,
 } from '../event-log.js';
+import { finishesWithin } from '../../flow/deadline.js';
 import type { EventStoreConnection } from './connection.js';
 import type { HeadTracker } from './head-tracker.js';
 import { appendFailure, RefusedByStore, timedOut } from './failures.js';
 import type { OurStreams } from './streams.js';
 import { requireWritable } from './require-writable.js';
 
-/** An append is tried again while its answer can still be given within two seconds. */
+/** An append is retried while it can still be answered within two seconds. */
 const LIMIT_MS = 1_800;
 const RETRY_MS = 60;
-/** However long the look at the end took: an attempt that could not succeed says nothing. */
+/** Minimum time of an attempt, however long reading the head took: a shorter one could not succeed. */
 const MIN_ATTEMPT_MS = 150;
-/** How far back a stream is searched for events that the store no longer recognises by itself. */
+/** How far back a stream is searched for events that the store no longer recognises, in events. */
 const LOOK_BACK = 4_096;
 const LOOK_BACK_PAGE = 1_000;
 const REMEMBERED = 10_000;
 
-/** A look at the end that others wait for too may have begun late. */
-const inTime = async (looking: Promise<unknown>, ms: number): Promise<void> => {
-  const isInTime = await Promise.race([looking.then(() => true), sleep(ms, false, { ref: false })]);
-  if (!isInTime) throw timedOut(LIMIT_MS);
+/** A shared head read may have started late. */
+const inTime = async (reading: Promise<unknown>, ms: number): Promise<void> => {
+  if (!(await finishesWithin(reading, ms))) throw timedOut(LIMIT_MS);
 };
 
-/** Each event once, where it came first. */
+/** Each event once, at its first place. */
 const distinct = (events: readonly NewEvent[]): readonly NewEvent[] => {
   if (events.length === 1) return events;
   const known = new Set<string>();
   return events.filter(({ id }) => !known.has(id) && known.add(id));
 };
 
-/** The latest of many: at least `REMEMBERED` and at most twice as many. Whole generations are let go at once. */
+/** The latest values: at least `REMEMBERED`, at most twice as many. Evicts a whole generation at a time. */
 class Latest<T> {
   private young = new Set<T>();
   private old = new Set<T>();
@@ -54,23 +54,22 @@ class Latest<T> {
 }
 
 /**
- * Appends, and tells what the store had already.
+ * Appends events and reports which ones the store already had.
  *
- * The store recognises a repeated event by its id only for a while, or by the place an expected revision gives it; the
- * answer to a repetition is the first answer, unmarked. It is recognised by its position: at or before the end of the store
- * as it was known when the append was sent. So a repetition of what another process wrote in that very moment (the
- * last 20 ms) is stored once like any other, but passes for new.
+ * The store recognises a duplicate by its id only for a while, or by its expected revision; it answers a duplicate with
+ * the first answer, unmarked. Here it is recognised by its position: at or before the head as known when the append was
+ * sent. So a duplicate of what another process wrote within the last 20 ms is stored once, but reported as new.
  */
 export class Writer {
-  /** Ids of events lately sent with an expected revision, which a repetition with another one would store again. */
+  /** Ids of events recently sent with an expected revision; with another one the store would store them again. */
   private readonly sent = new Latest<string>();
-  /** What is being sent, by its first event's id: a repetition waits, since the store tells it nothing until then. */
+  /** Pending appends by the id of their first event: a duplicate waits, because the store would not answer it. */
   private readonly underWay = new Map<string, Promise<Appended>>();
 
   constructor(
     private readonly connection: EventStoreConnection,
     private readonly streams: OurStreams,
-    private readonly end: HeadTracker,
+    private readonly head: HeadTracker,
   ) {}
 
   async append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
@@ -122,7 +121,7 @@ export class Writer {
           }
         }
     };
-    // No more of them than can be under way: each that waits is garbage that lives long.
+    // No more senders than can be pending: each waiting one is long-lived garbage.
     const senders = Math.min(streams.size, this.connection.appends.max);
     const outcomes = await Promise.allSettled(Array.from({ length: senders }, sendNext));
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
@@ -146,14 +145,14 @@ export class Writer {
     events: readonly NewEvent[],
   ): Promise<Appended> {
     await other.catch(() => {
-      // Its sender hears of it.
+      // Its own caller gets the error.
     });
     return this.send(stream, expected, events);
   }
 
   /**
-   * Waits until there is room for one more; rejected if the store has become unavailable in the meantime. A repetition
-   * is harmless because the ids are the same. One function for all of it: each `await` costs every event a microsecond.
+   * Waits for its turn; rejects if the store becomes unavailable in the meantime. Retrying is harmless because the ids are the
+   * same. One function for all of it: each `await` costs every event a microsecond.
    */
   private async sendUntilAnswered(
     stream: string,
@@ -163,32 +162,31 @@ export class Writer {
     const { appends } = this.connection;
     let isIn = false;
     try {
-      const room = appends.acquire();
-      if (room !== undefined) await room;
+      const turn = appends.acquire();
+      if (turn !== undefined) await turn;
       isIn = true;
       const name = this.streams.nameInStore(stream);
       const startedAt = performance.now();
-      // Where the store ended before the first attempt.
-      let end: bigint | undefined;
+      // The head before the first attempt.
+      let head: bigint | undefined;
       for (;;) {
         try {
-          if (end === undefined) {
-            // What is known of the end must not be older than a moment.
-            const refreshed = this.end.refresh();
+          if (head === undefined) {
+            const refreshed = this.head.refresh();
             if (refreshed !== undefined) await inTime(refreshed, startedAt + LIMIT_MS - performance.now());
-            end = this.end.position;
+            head = this.head.position;
           }
           const limitMs = Math.max(MIN_ATTEMPT_MS, startedAt + LIMIT_MS - performance.now());
           const { nextExpectedRevision, position } = await this.connection.append(name, expected, events, limitMs);
           const { commit } = position!;
-          this.end.observe(commit, performance.now());
-          // What an attempt stored whose answer was lost is not a duplicate: it is after the end as it was before.
-          return { revision: nextExpectedRevision, position: commit, duplicate: commit <= end };
+          this.head.observe(commit, performance.now());
+          // An event stored by an attempt whose answer was lost is not a duplicate: it is after the earlier head.
+          return { revision: nextExpectedRevision, position: commit, duplicate: commit <= head };
         } catch (error) {
           const failure = appendFailure(stream, expected, error);
           const pause = RETRY_MS * (0.5 + Math.random());
-          const isWorthIt = failure instanceof Unavailable && !(failure.cause instanceof RefusedByStore);
-          if (!isWorthIt || performance.now() + pause + RETRY_MS > startedAt + LIMIT_MS) throw failure;
+          const mayRetry = failure instanceof Unavailable && !(failure.cause instanceof RefusedByStore);
+          if (!mayRetry || performance.now() + pause + RETRY_MS > startedAt + LIMIT_MS) throw failure;
           await sleep(pause);
         }
       }
@@ -201,7 +199,7 @@ export class Writer {
     }
   }
 
-  /** With "any", the store refuses a batch of which it knows the first and not all: the rest is stored one by one. */
+  /** With "any", the store refuses a batch if it knows the first event but not all: the rest is stored one by one. */
   private async finish(stream: string, events: readonly NewEvent[]): Promise<Appended> {
     let last: Appended | undefined;
     for (const event of events) {
@@ -211,7 +209,7 @@ export class Writer {
     return { ...last!, duplicate: false };
   }
 
-  /** The answer these events got when they were stored, where all of them are in the stream. */
+  /** The answer these events got when they were stored, if all of them are in the stream. */
   private async find(stream: string, events: readonly NewEvent[]): Promise<Appended | undefined> {
     const name = this.streams.nameInStore(stream);
     const missing = new Set(events.map(({ id }) => id));
@@ -232,7 +230,7 @@ export class Writer {
   }
 
   private requireWritable(stream: string, events: readonly NewEvent[]): void {
-    if (!this.streams.includes(stream)) throw new Invalid(`Stream "${stream}" is none of this service's`);
+    if (!this.streams.includes(stream)) throw new Invalid(`Stream "${stream}" does not belong to this service`);
     requireWritable(stream, events);
   }
 }

@@ -8,27 +8,18 @@ import {
   type Batch,
   BEGINNING,
   EventLog,
+  type EventPlace,
   type ExpectedRevision,
+  type FoundEvent,
   type NewEvent,
   type RecordedEvent,
   WrongExpectedRevision,
 } from '../event-log.js';
 import { newEvent } from '../new-event.js';
 import { LOG_MIGRATIONS } from './schema.js';
-import { HEAD, READ_ALL, READ_STREAM } from './statements.js';
+import { type EventRow, FIND, HEAD, READ_ALL, READ_AT, READ_STREAM } from './statements.js';
 import { PostgresWriter } from './writer.js';
-import { Backoff, pause } from '../../retry.js';
-
-interface Row {
-  position: number;
-  stream: string;
-  revision: number;
-  event_id: string;
-  type: string;
-  data: unknown;
-  metadata: unknown;
-  recorded_at: number;
-}
+import { Backoff, pause } from '../../flow/retry.js';
 
 /** Events per batch. */
 const PAGE = 3_000;
@@ -37,7 +28,7 @@ const POLL_MS = 20;
 const HEARTBEAT_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
 
-const recorded = (row: Row): RecordedEvent => ({
+const recorded = (row: EventRow): RecordedEvent => ({
   position: BigInt(row.position),
   stream: row.stream,
   revision: BigInt(row.revision),
@@ -93,17 +84,33 @@ export class PostgresLog extends EventLog {
   }
 
   async readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
-    return this.query(READ_STREAM, [stream, String(from), limit]);
+    return (await available(READ_STREAM.run(this.pool, { stream, from, limit }))).map(recorded);
+  }
+
+  async find(places: readonly EventPlace[]): Promise<(FoundEvent | undefined)[]> {
+    if (places.length === 0) return [];
+    const rows = await available(FIND.run(this.pool, { ids: places.map(({ id }) => id) }));
+    const found = new Map(
+      rows.map(({ event_id, position, metadata, recorded_at }) => [
+        event_id,
+        { position: BigInt(position), metadata, recordedAt: recorded_at },
+      ]),
+    );
+    return places.map(({ id }) => found.get(id));
+  }
+
+  async eventAt(position: bigint): Promise<RecordedEvent | undefined> {
+    return (await available(READ_AT.run(this.pool, { position }))).map(recorded)[0];
   }
 
   async readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
-    return this.query(READ_ALL, [String(after), limit]);
+    return (await available(READ_ALL.run(this.pool, { after, limit }))).map(recorded);
   }
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
     let position = after;
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
-    let handedOver = 0;
+    let deliveredAsOf = 0;
     while (!signal.aborted) {
       let batch: Batch;
       try {
@@ -116,16 +123,16 @@ export class PostgresLog extends EventLog {
       }
       const isFull = batch.events.length === PAGE;
       position = batch.position;
-      if (batch.events.length > 0 || batch.asOf - handedOver >= HEARTBEAT_MS) {
+      if (batch.events.length > 0 || batch.asOf - deliveredAsOf >= HEARTBEAT_MS) {
         await onBatch(batch);
-        handedOver = batch.asOf;
+        deliveredAsOf = batch.asOf;
       }
       if (!isFull) await pause(POLL_MS, signal);
     }
   }
 
   async head(): Promise<bigint> {
-    const [row] = (await this.run<{ position: number | null }>(HEAD, [])).rows;
+    const [row] = await available(HEAD.run(this.pool, {}));
     return row?.position == null ? BEGINNING : BigInt(row.position);
   }
 
@@ -151,24 +158,21 @@ export class PostgresLog extends EventLog {
     const asOf = last && events.length === PAGE ? last.recordedAt : asked;
     return { events, position: last?.position ?? after, asOf };
   }
-
-  private async query(statement: { name: string; text: string }, values: unknown[]): Promise<RecordedEvent[]> {
-    return (await this.run<Row>(statement, values)).rows.map(recorded);
-  }
-
-  private async run<R extends object>(statement: { name: string; text: string }, values: unknown[]) {
-    try {
-      return await this.pool.query<R>({ ...statement, values });
-    } catch (error) {
-      throw asUnavailable(error);
-    }
-  }
 }
 
+/** @throws Unavailable instead of what the driver said */
+const available = async <Row>(rows: Promise<Row[]>): Promise<Row[]> => {
+  try {
+    return await rows;
+  } catch (error) {
+    throw asUnavailable(error);
+  }
+};
+
 /**
- * Opens the log in a database, making its schema and its first event where they are missing.
+ * Opens the log in a database and creates its schema and first event if they are missing.
  * @param pool the log's own; `close` ends it
- * @param followers likewise, for whom no request may delay
+ * @param followers a pool for followers, so that no request delays them
  */
 export const createPostgresLog = async (pool: Pool, followers = pool): Promise<EventLog> => {
   await migrate(pool, 'log', LOG_MIGRATIONS);
@@ -176,7 +180,7 @@ export const createPostgresLog = async (pool: Pool, followers = pool): Promise<E
   if ((await log.head()) === BEGINNING) {
     const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
     await log.append(OPERATIONS_STREAM, 'no-stream', [opened]).catch((error: unknown) => {
-      // Another process opened it at the same moment; the first one's id counts.
+      // Another process opened it at the same time; the first id counts.
       if (!(error instanceof WrongExpectedRevision)) throw error;
     });
   }

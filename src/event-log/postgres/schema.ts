@@ -4,8 +4,8 @@ import { sql, type Kysely, type Migration } from 'kysely';
  * The log's own schema, apart from the read models, which may be dropped.
  *
  * `log.append` is one statement for its caller and several for PostgreSQL: the lock comes first, so every later one
- * sees all that was committed under it. That makes the order of positions the order of commits: a reader that asks
- * for "position > last" misses nothing. Plans are generic and by index, whatever the statistics said when they were made.
+ * sees everything committed under it. So position order is commit order, and a reader that asks for "position > last"
+ * misses nothing. Plans are generic and by index, whatever the statistics said when they were made.
  */
 const firstTables: Migration = {
   up: async (db: Kysely<unknown>): Promise<void> => {

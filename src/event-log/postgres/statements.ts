@@ -1,16 +1,76 @@
-const COLUMNS = 'position, stream, revision, event_id, type, data, metadata, recorded_at';
-export const READ_ALL = {
-  name: 'log-read-all',
-  text: `select ${COLUMNS} from log.events where position > $1 order by position limit $2`,
-};
-export const READ_STREAM = {
-  name: 'log-read-stream',
-  text: `select ${COLUMNS} from log.events where stream = $1 and revision >= $2 order by revision limit $3`,
-};
-export const HEAD = { name: 'log-head', text: 'select max(position) as position from log.events' };
+import { nullable, type RowOf, statement, textOf } from '../../postgres/statement.js';
+
+const EVENT = {
+  position: 'bigint',
+  stream: 'text',
+  revision: 'bigint',
+  event_id: 'uuid',
+  type: 'text',
+  data: 'json',
+  metadata: 'json',
+  recorded_at: 'bigint',
+} as const;
+const COLUMNS = Object.keys(EVENT).join(', ');
+
+/** An event as stored. */
+export type EventRow = RowOf<typeof READ_ALL>;
+
+export const READ_ALL = statement(
+  'log-read-all',
+  { after: 'bigint', limit: 'bigint' },
+  EVENT,
+  `select ${COLUMNS} from log.events where position > $1 order by position limit $2`,
+);
+export const READ_AT = statement(
+  'log-read-at',
+  { position: 'bigint' },
+  EVENT,
+  `select ${COLUMNS} from log.events where position = $1`,
+);
+export const READ_STREAM = statement(
+  'log-read-stream',
+  { stream: 'text', from: 'bigint', limit: 'bigint' },
+  EVENT,
+  `select ${COLUMNS} from log.events where stream = $1 and revision >= $2 order by revision limit $3`,
+);
+export const FIND = statement(
+  'log-find',
+  { ids: 'uuid[]' },
+  { event_id: 'uuid', position: 'bigint', metadata: 'json', recorded_at: 'bigint' },
+  `
+    select e.event_id, e.position, e.metadata, e.recorded_at
+    from unnest($1::uuid[]) i (id) cross join lateral (
+      select e.event_id, e.position, e.metadata, e.recorded_at from log.events e where e.event_id = i.id limit 1
+    ) e`,
+);
+export const HEAD = statement(
+  'log-head',
+  {},
+  { position: nullable('bigint') },
+  'select max(position) as position from log.events',
+);
 
 /** `schema.ts` says what it does. */
-export const APPEND = {
-  name: 'log-append',
-  text: 'select * from log.append($1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[])',
-};
+export const APPEND = statement(
+  'log-append',
+  {
+    requests: 'integer[]',
+    streams: 'text[]',
+    expected: 'bigint[]',
+    ids: 'uuid[]',
+    types: 'text[]',
+    data: 'text[]',
+    metadata: 'text[]',
+  },
+  {
+    outcome: textOf<'appended' | 'duplicate' | 'conflict'>(),
+    position: 'bigint',
+    revision: 'bigint',
+    /** The stream's last revision before the append; -1 if it did not exist. */
+    stream_revision: 'bigint',
+  },
+  'select * from log.append($1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[])',
+);
+
+/** What became of one event. */
+export type AppendedEntry = RowOf<typeof APPEND>;

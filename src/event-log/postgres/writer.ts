@@ -3,22 +3,13 @@ import type { Pool } from 'pg';
 import { Unavailable } from '../../errors.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
 import type { NewEvent } from '../event-log.js';
-import { APPEND } from './statements.js';
+import { APPEND, type AppendedEntry } from './statements.js';
 
 /** Events that are appended together. */
 export interface AppendRequest {
   readonly entries: readonly { readonly stream: string; readonly event: NewEvent }[];
-  /** The revision that the one stream must be at; -1n it must not exist; undefined anything goes. */
+  /** The expected revision of the one stream; -1n: it must not exist; undefined: any. */
   readonly expected: bigint | undefined;
-}
-
-/** What became of one event. */
-export interface AppendedEntry {
-  readonly outcome: 'appended' | 'duplicate' | 'conflict';
-  readonly position: number;
-  readonly revision: number;
-  /** The stream's last revision before the append; -1 where it did not exist. */
-  readonly stream_revision: number;
 }
 
 interface Waiting {
@@ -40,11 +31,11 @@ export class PostgresWriter {
 
   constructor(
     private readonly pool: Pool,
-    /** Milliseconds after which an append's outcome is called unknown. */
+    /** Milliseconds after which an append's outcome counts as unknown. */
     private readonly timeLimit = 4_000,
   ) {}
 
-  /** @throws Unavailable where the outcome is unknown */
+  /** @throws Unavailable if the outcome is unknown */
   append(request: AppendRequest): Promise<AppendedEntry[]> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ request, resolve, reject });
@@ -73,7 +64,7 @@ export class PostgresWriter {
     this.writing = false;
   }
 
-  /** The longest prefix of what waits that fits one statement and in which no conditional append shares its stream. */
+  /** The longest prefix of the queue that fits one statement, with no conditional append sharing its stream. */
   private takeBatch(): Waiting[] {
     let events = 0;
     const streams = new Set<string>();
@@ -102,7 +93,7 @@ export class PostgresWriter {
       answers = await this.execute(batch.map(({ request }) => request));
     } catch (error) {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
-      // One of them cannot be stored; the others must not fail with it.
+      // One of them cannot be stored; the others must not fail because of it.
       for (const one of batch) await this.store([one]).catch(one.reject);
       return;
     }
@@ -113,7 +104,7 @@ export class PostgresWriter {
     }
   }
 
-  private async execute(requests: readonly AppendRequest[]): Promise<AppendedEntry[]> {
+  private execute(requests: readonly AppendRequest[]): Promise<AppendedEntry[]> {
     const numbers: number[] = [];
     const streams: string[] = [];
     const expected: (string | null)[] = [];
@@ -132,8 +123,7 @@ export class PostgresWriter {
         metadata.push(JSON.stringify(event.metadata));
       }
     });
-    const values = [numbers, streams, expected, ids, types, data, metadata];
-    const query = { ...APPEND, values, query_timeout: this.timeLimit };
-    return (await this.pool.query<AppendedEntry>(query)).rows;
+    const values = { requests: numbers, streams, expected, ids, types, data, metadata };
+    return APPEND.run(this.pool, values, this.timeLimit);
   }
 }

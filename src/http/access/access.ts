@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiSecurity } from '@nestjs/swagger';
-import type { Scope } from '../../events/api-keys.js';
+import type { Scope } from '../../events/types/api-keys.js';
 import { ApiFailure } from '../errors/api-failure.js';
-import type { JsonBounds } from '../body/json-bounds.js';
-import { BODY_LIMIT } from '../limits.js';
+import type { JsonBounds } from '../../json/bounds.js';
+import { BODY_LIMIT } from '../byte-limits.js';
 
 /** What a route requires of its caller; checked before the body is read. */
 export interface Requirement {
@@ -40,7 +40,7 @@ declare module 'fastify' {
 export const SHARED_FAILURES: Readonly<Record<number, string>> = {
   401: 'The key is missing, unknown, malformed, revoked or expired, or names no organization.',
   414: 'The URL exceeds 8,192 bytes.',
-  429: 'Too many requests with this key, or over 16 MiB of bodies at once; `Retry-After` says when to try again.',
+  429: 'Too many requests with this key, or over 16 MiB of the organization at once, as bodies or as answers not yet read; `Retry-After` says when to try again.',
   500: 'An internal error. The log has the details under `X-Request-Id`.',
   503: 'The log or the database did not answer; it is safe to retry after `Retry-After` seconds.',
 };

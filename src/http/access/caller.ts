@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { Unauthorized } from '../../errors.js';
-import type { Scope } from '../../events/api-keys.js';
+import type { Scope } from '../../events/types/api-keys.js';
 
 /** Who is calling, according to the request's key. */
 export interface Caller {
@@ -22,8 +22,8 @@ declare module 'fastify' {
   }
 }
 
-/** The lane whose turn a request takes: its organization's. Requests without a valid key share one. */
-export const laneOf = (caller: Caller | undefined): string => caller?.organization ?? caller?.keyId ?? '';
+/** The owner of what a request costs: its organization. Requests without a valid key share one. */
+export const ownerOf = (caller: Caller | undefined): string => caller?.organization ?? caller?.keyId ?? '';
 
 const callerOf = (context: ExecutionContext): Caller => {
   const { caller } = context.switchToHttp().getRequest<FastifyRequest>();

@@ -1,20 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Forbidden, Unauthorized } from '../../errors.js';
+import { Forbidden, TooManyRequests, Unauthorized, UriTooLong } from '../../errors.js';
 import type { Requirement } from './access.js';
-import { sendError, TooManyRequests, UriTooLong } from '../errors/error-response.js';
+import { sendError } from '../errors/error-response.js';
 import type { ApiKeyVerifier } from './api-key-verifier.js';
-import { MAX_URI_LENGTH } from '../limits.js';
-import type { RateLimit } from './rate-limit.js';
-import type { TimeSlices } from '../../cooperative/time-slices.js';
-import { type Caller, laneOf } from './caller.js';
-import type { Unauthenticated } from './unauthenticated.js';
+import { MAX_URI_LENGTH } from '../byte-limits.js';
+import type { RateLimit } from '../../flow/rate-limit.js';
+import type { TimeSlices } from '../../flow/time-slices.js';
+import { type Caller, ownerOf } from './caller.js';
+import type { AddressRateLimit } from './address-rate-limit.js';
 
 /** Lets a request through to its route, or rejects it before a byte of its body is read; callers take turns. */
 export const checkAccess = (
   access: Requirement,
   keys: ApiKeyVerifier,
   limit: RateLimit,
-  unauthenticated: Unauthenticated,
+  addressLimit: AddressRateLimit,
   slices: TimeSlices,
 ): ((request: FastifyRequest, reply: FastifyReply, done: () => void) => void) => {
   const { scope, organization = true } = access;
@@ -34,7 +34,7 @@ export const checkAccess = (
     request.answer = reply.raw;
   };
   const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const tooMany = error instanceof Unauthorized ? unauthenticated.take(request) : undefined;
+    const tooMany = error instanceof Unauthorized ? addressLimit.take(request) : undefined;
     sendError(tooMany ?? error, request, reply);
   };
   return (request, reply, done) => {
@@ -46,7 +46,7 @@ export const checkAccess = (
     } catch (error) {
       return refuse(error, request, reply);
     }
-    slices.begin(laneOf(caller), () => {
+    slices.begin(ownerOf(caller), () => {
       // The client has left in the meantime.
       if (request.raw.socket.destroyed) return;
       try {

@@ -1,10 +1,20 @@
 import ipaddr from 'ipaddr.js';
 
+/** An address with a port, as some proxies write it: `203.0.113.8:1000`, `[2001:db8::1]:443`. */
+const WITH_PORT = /^(?:\[([^\]]+)\]|(\d{1,3}(?:\.\d{1,3}){3}))(?::\d{1,5})?$/;
+
+export const withoutPort = (entry: string): string => {
+  const [, ipv6, ipv4] = WITH_PORT.exec(entry) ?? [];
+  return ipv6 ?? ipv4 ?? entry;
+};
+
 /**
  * The client that limits count by. An IPv4-mapped IPv6 address is the IPv4 client; the smallest IPv6 client is a /64
- * network. Strings that are not addresses, as a proxy may send, count as one client.
+ * network. A port says nothing about the client. Strings that are not addresses, as a proxy may send, count as one
+ * client.
  */
-export const clientOf = (address: string): string => {
+export const clientOf = (entry: string): string => {
+  const address = withoutPort(entry);
   if (!ipaddr.isValid(address)) return 'unknown';
   const parsed = ipaddr.process(address);
   return parsed instanceof ipaddr.IPv6

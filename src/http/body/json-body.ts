@@ -1,22 +1,20 @@
 import { TextDecoder } from 'node:util';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { BytesInFlight, Share } from './bytes-in-flight.js';
-import { BoundedJson } from './json-bounds.js';
-import { BODY_LIMIT, MAX_BYTES_IN_ALL, MAX_BYTES_OF_KEY } from '../limits.js';
-import { laneOf } from '../access/caller.js';
-import type { TimeSlices } from '../../cooperative/time-slices.js';
-import { readBody } from './read-body.js';
+import { BoundedJson } from '../../json/bounds.js';
+import { BODY_LIMIT } from '../byte-limits.js';
+import { ownerOf } from '../access/caller.js';
+import type { TimeSlices } from '../../flow/time-slices.js';
+import { BodyReader } from './body-reader.js';
 
 type Done = (error: Error | null, body?: unknown) => void;
 
 const CLOUD_EVENTS = ['application/cloudevents+json', 'application/cloudevents-batch+json'];
 
 /** The raw body; undefined if it is empty. */
-const readBytes = (request: FastifyRequest, slices: TimeSlices, done: Done): void => {
+const readBytes = (request: FastifyRequest, reader: BodyReader, done: Done): void => {
   const pieces: Buffer[] = [];
-  readBody(
+  reader.read(
     request,
-    slices,
     (piece) => pieces.push(piece),
     (error) => done(error, pieces.length === 0 ? undefined : Buffer.concat(pieces)),
   );
@@ -38,7 +36,7 @@ const decode = (decoder: TextDecoder, piece?: Uint8Array, stream = false): strin
  */
 const readText = (
   request: FastifyRequest,
-  slices: TimeSlices,
+  reader: BodyReader,
   done: (error: Error | null, text: string) => void,
 ): void => {
   const { 'content-encoding': coding, 'content-length': length } = request.headers;
@@ -52,7 +50,7 @@ const readText = (
     if (piece.length === whole) text = decode(utf8, piece);
     else text += decode((decoder ??= createDecoder()), piece, true);
   };
-  readBody(request, slices, take, (error) => {
+  reader.read(request, take, (error) => {
     if (error !== null) return done(error, '');
     try {
       if (decoder !== undefined) text += decode(decoder);
@@ -65,27 +63,25 @@ const readText = (
 
 /** Reads bodies as JSON in strict UTF-8, or as bytes if the route asks for them; nothing else is accepted. */
 export const readJsonBodies = (instance: FastifyInstance, slices: TimeSlices): void => {
-  const inFlight = new BytesInFlight(MAX_BYTES_OF_KEY, MAX_BYTES_IN_ALL);
+  const reader = new BodyReader(slices);
   instance.removeAllContentTypeParsers();
   // `__proto__` and `constructor.prototype` are dropped, so that copying the body cannot change a prototype.
   const parse = instance.getDefaultJsonParser('remove', 'remove');
 
   instance.addContentTypeParser('application/json', (request: FastifyRequest, _: unknown, done: Done) => {
-    request.share = new Share(inFlight, request.caller?.keyId ?? '');
-    if (request.access?.rawBody === true) return readBytes(request, slices, done);
-    readText(request, slices, (error, text) => {
+    if (request.access?.rawBody === true) return readBytes(request, reader, done);
+    readText(request, reader, (error, text) => {
       if (error !== null) return done(error);
       // An empty body counts as missing fields: clients send the header with a DELETE that has no body.
       if (text === '') return done(null, undefined);
       if (text.length <= BODY_LIMIT) return void parse(request, text, done);
       // Megabytes take milliseconds to parse, so it waits for the caller's turn.
-      slices.begin(laneOf(request.caller ?? undefined), () => void parse(request, text, done));
+      slices.begin(ownerOf(request.caller ?? undefined), () => void parse(request, text, done));
     });
   });
   for (const type of CLOUD_EVENTS)
     instance.addContentTypeParser(type, (request: FastifyRequest, _: unknown, done: Done) => {
       if (request.access?.rawBody !== true) return done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE());
-      request.share = new Share(inFlight, request.caller?.keyId ?? '');
-      readBytes(request, slices, done);
+      readBytes(request, reader, done);
     });
 };

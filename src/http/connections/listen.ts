@@ -1,4 +1,4 @@
-import { ConfigError } from '../../config.js';
+import { ConfigError } from '../../runtime/config.js';
 
 interface Place {
   readonly host: string;

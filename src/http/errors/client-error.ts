@@ -6,7 +6,7 @@ import type { ConnectionError } from 'fastify';
 import { errorBody } from './error-response.js';
 import { hasLastAnswer } from './early-answer.js';
 import { ANSWER_HEADERS } from '../every-request.js';
-import { MAX_URI_LENGTH } from '../limits.js';
+import { MAX_URI_LENGTH } from '../byte-limits.js';
 import { requestIdOf } from '../request-id.js';
 import { timedOut } from '../request-end.js';
 

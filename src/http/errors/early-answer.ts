@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
-import { BODY_LIMIT } from '../limits.js';
+import { BODY_LIMIT } from '../byte-limits.js';
 
 /** Twice the largest body of any route. */
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -7,6 +7,7 @@ export const ERROR_CODES: Readonly<Record<number, string>> = {
   405: 'METHOD_NOT_ALLOWED',
   408: 'REQUEST_TIMEOUT',
   409: 'CONFLICT',
+  410: 'GONE',
   413: 'PAYLOAD_TOO_LARGE',
   414: 'URI_TOO_LONG',
   415: 'UNSUPPORTED_MEDIA_TYPE',

@@ -4,13 +4,18 @@ import {
   Conflict,
   Forbidden,
   Invalid,
+  MethodNotAllowed,
+  Gone,
   NotFound,
   type Rejection,
+  RequestTimeout,
+  TooManyRequests,
   Unauthorized,
   Unavailable,
   Unprocessable,
+  UriTooLong,
 } from '../../errors.js';
-import { asUnavailable } from '../../postgres/transient-errors.js';
+import { requestLine, throttled } from '../request-line.js';
 import { letAnswerArrive } from './early-answer.js';
 import type { ErrorBody } from './error-body.dto.js';
 import { ERROR_CODES } from './error-codes.js';
@@ -39,25 +44,6 @@ const FASTIFY_SENTENCES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'Body length does not match Content-Length',
   FST_ERR_BAD_URL: 'The URL has an invalid percent escape',
 };
-
-/** A limit of a key, an organization or, without a valid key, an address was exceeded. */
-export class TooManyRequests extends Error {
-  constructor(
-    readonly retryAfterSeconds: number,
-    message = 'Rate limit exceeded for this key; retry after the number of seconds in Retry-After',
-  ) {
-    super(message);
-  }
-}
-
-/** The path exists, but not with this method. */
-export class MethodNotAllowed extends Error {
-  constructor(readonly allow: string) {
-    super(`Method not allowed; allowed: ${allow}`);
-  }
-}
-
-export class UriTooLong extends Error {}
 
 export const errorBody = (
   status: number,
@@ -92,12 +78,13 @@ const isFastifyError = (error: unknown): error is Error & { code: string; status
   error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' && 'code' in error;
 
 const toResponse = (thrown: unknown): ErrorResponse => {
-  const error = asUnavailable(unwrapped(thrown));
+  const error = unwrapped(thrown);
   if (error instanceof Invalid)
     return { status: 400, message: error.message, issues: error.issues, rejected: error.rejected };
   if (error instanceof Unauthorized) return { status: 401, message: error.message, headers: CHALLENGE };
   if (error instanceof Forbidden) return { status: 403, message: error.message };
   if (error instanceof NotFound) return { status: 404, message: error.message };
+  if (error instanceof Gone) return { status: 410, message: error.message };
   if (error instanceof Conflict)
     return { status: 409, message: error.message, ...(error.replayed && { headers: REPLAYED }) };
   if (error instanceof Unprocessable) return { status: 422, message: error.message };
@@ -108,6 +95,7 @@ const toResponse = (thrown: unknown): ErrorResponse => {
   if (error instanceof MethodNotAllowed)
     return { status: 405, message: error.message, headers: { allow: error.allow } };
   if (error instanceof UriTooLong) return { status: 414 };
+  if (error instanceof RequestTimeout) return { status: 408 };
   if (isFastifyError(error) && error.statusCode < 500)
     return { status: error.statusCode, message: FASTIFY_SENTENCES[error.code] };
   if (error instanceof HttpException && error.getStatus() < 500)
@@ -116,23 +104,20 @@ const toResponse = (thrown: unknown): ErrorResponse => {
   return { status: 500 };
 };
 
+/** Headers that describe an answer, which a handler may have set before it failed. */
+const OF_ANSWER = ['content-type', 'content-encoding', 'content-disposition', 'etag'];
+
 const logger = new Logger('http');
 
-const OUTAGE_LINE_EVERY_MS = 1_000;
-const outage = { nextLineAt: 0, unsaid: 0 };
+/** While the database is unavailable, thousands of requests per second would log the same. */
+const warn = throttled((line) => logger.warn(line));
 
-const log = (status: number, error: unknown, { method, url, id }: FastifyRequest): void => {
+const log = (status: number, error: unknown, request: FastifyRequest): void => {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const text = cause instanceof Error ? (status === 500 && cause.stack) || cause.message : String(cause);
-  // Without the query, into which somebody may have put a key.
-  const path = JSON.stringify(/^[^?]*/.exec(url)![0]);
-  const line = `${method} ${path} answered ${status}, request ${id}: ${text}`;
-  if (status === 500) return logger.error(line);
-  // While the database is unavailable, thousands of requests per second would log the same.
-  const now = Date.now();
-  if (now < outage.nextLineAt) return void outage.unsaid++;
-  logger.warn(outage.unsaid === 0 ? line : `${line} (and ${outage.unsaid} more before it)`);
-  Object.assign(outage, { nextLineAt: now + OUTAGE_LINE_EVERY_MS, unsaid: 0 });
+  const line = requestLine(request, `answered ${status}`, request.id, text);
+  if (status === 500) logger.error(line);
+  else warn(line);
 };
 
 /** Answers a request with an error; the only place that maps errors to statuses. */
@@ -141,8 +126,7 @@ export const sendError = (error: unknown, request: FastifyRequest, reply: Fastif
   if (status >= 500) log(status, error, request);
   if (reply.sent) return;
   letAnswerArrive(request.raw, reply);
-  // A handler may have set another media type before it failed.
-  reply.removeHeader('content-type');
+  for (const name of OF_ANSWER) reply.removeHeader(name);
   if (headers) void reply.headers(headers);
   const sentence = status === 415 && request.access?.rawBody === true ? EVENTS_EXPECTED : undefined;
   void reply.code(status).send({ ...errorBody(status, message ?? sentence, issues), rejected });

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Counter, Registry } from 'prom-client';
-import { Config } from '../../config.js';
+import { Config } from '../../runtime/config.js';
 import { traceIdOf, traceparentOf } from '../trace-parent.js';
 
 /** How long lines wait to be written together. ms */
@@ -80,7 +80,7 @@ export class AccessLog implements OnApplicationShutdown {
   }
 
   private append(fields: string): void {
-    this.waiting += `{"context":"access","time":"${this.timestamp()}",${fields}}\n`;
+    this.waiting += `{"time":"${this.timestamp()}","level":"info","context":"access",${fields}}\n`;
     this.lines += 1;
     if (this.waiting.length >= MAX_WAITING) this.flush();
     else this.timer ??= setTimeout(() => this.flush(), FLUSH_EVERY_MS).unref();

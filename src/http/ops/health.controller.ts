@@ -1,7 +1,7 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Config } from '../../config.js';
+import { Config } from '../../runtime/config.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { Health, Liveness } from './health.dto.js';
 import { ProjectionLags } from './projection-lag.js';
@@ -43,14 +43,20 @@ export class HealthController {
   }
 
   @Get('live')
-  @ApiOperation({ summary: 'Whether the process responds' })
+  @ApiOperation({
+    summary: 'Whether the process responds',
+    description: 'Asks no database, so that an outage does not restart processes.',
+  })
   @ApiOkResponse({ type: Liveness, description: 'It responds.' })
   getLiveness(): Liveness {
     return { status: 'live' };
   }
 
   @Get('ready')
-  @ApiOperation({ summary: 'Whether this process should receive requests, and the state of each part' })
+  @ApiOperation({
+    summary: 'Whether this process should receive requests, and the state of each part',
+    description: 'The status code says it to a load balancer. With `OPS_PORT`, details are served there alone.',
+  })
   @ApiOkResponse({ type: Health, description: 'It should; with `degraded`, an operator should look.' })
   @ApiServiceUnavailableResponse({ type: Health, description: 'A part is unavailable, or the process is stopping.' })
   async getReadiness(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {

@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
-import { Config } from '../../config.js';
+import { Config } from '../../runtime/config.js';
 import { NotFound } from '../../errors.js';
 import { sendError, ROUTE_NOT_FOUND } from '../errors/error-response.js';
 import { onEveryRequest } from '../every-request.js';
@@ -9,14 +9,14 @@ import { answerReport } from './health.controller.js';
 import { Prometheus } from './prometheus.js';
 import { Readiness } from './readiness.js';
 import { createServer } from '../server.js';
-import { cutStalledReaders } from '../connections/stalled-readers.js';
+import { cutSlowReaders } from '../connections/slow-readers.js';
 
 /** Serves operators and their Prometheus on a separate port: `/health/*` with all details, and `/metrics`. */
 export const createOpsListener = (app: INestApplicationContext): FastifyInstance => {
   const readiness = app.get(Readiness);
   const prometheus = app.get(Prometheus);
   const instance = createServer(app.get(Config)).getInstance();
-  cutStalledReaders(instance.server, () => undefined);
+  cutSlowReaders(instance.server, () => undefined);
   onEveryRequest(instance, readiness, (request, reply, ambiguity) =>
     sendError(ambiguity ?? new NotFound(ROUTE_NOT_FOUND), request, reply),
   );

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { TimeSlices } from '../../cooperative/time-slices.js';
+import { TimeSlices } from '../../flow/time-slices.js';
 import { Readiness } from './readiness.js';
 
 /** What every feature reports to the operator with, and the turns they take on this process's one thread. */

@@ -10,7 +10,10 @@ export class PrometheusController {
 
   @Get()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
-  @ApiOperation({ summary: 'Metrics for Prometheus' })
+  @ApiOperation({
+    summary: 'Metrics for Prometheus',
+    description: 'Of this process, up to a second old. With `OPS_PORT` they are served there alone.',
+  })
   @ApiProduces('text/plain')
   @ApiOkResponse({ schema: { type: 'string' }, description: 'The Prometheus text format' })
   getPrometheusMetrics(): Promise<string> {

@@ -4,9 +4,10 @@ import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { EventLog } from '../../event-log/event-log.js';
 import { timeAppends } from '../../event-log/timed-appends.js';
 import { MetricsPool, WatchPool } from '../../read-models/pools.js';
-import { Config } from '../../config.js';
+import { Config } from '../../runtime/config.js';
 import { watchDisk } from './disk.js';
 import { ProjectionLags } from './projection-lag.js';
+import { watchWebhooks } from './webhook-figures.js';
 
 /** Seconds. A metrics query of a large organization takes tens of milliseconds, an authenticated check much less. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -25,6 +26,7 @@ export class Prometheus {
   private readonly lag: Gauge;
   private readonly seconds: Gauge;
   private readonly parked: Gauge;
+  private readonly readWebhooks: () => Promise<void>;
   private shared: { readonly text: Promise<string>; until: number } | undefined;
 
   constructor(
@@ -40,6 +42,7 @@ export class Prometheus {
     collectDefaultMetrics({ register: registry });
     timeAppends(log, registry);
     watchDisk(config.dataDir, registry);
+    this.readWebhooks = watchWebhooks(watch, registry);
     this.requests = new Histogram({
       name: 'http_request_duration_seconds',
       help: 'Requests by route and status, from headers read to answer sent',
@@ -98,6 +101,7 @@ export class Prometheus {
         this.seconds.set({ projection }, figures.lagSeconds);
         this.parked.set({ projection }, figures.parked);
       }
+      await this.readWebhooks();
       this.up.set(1);
     } catch {
       this.up.set(0);

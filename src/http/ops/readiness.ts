@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { singleFlight } from '../../flow/single-flight.js';
 import { Logger } from '@nestjs/common';
 
 const MAX_PROBE_MS = 2_000;
@@ -33,7 +34,6 @@ export class Readiness {
   private readonly probes = new Map<string, Probe>();
   /** Parts whose failure has been logged, until they answer again. */
   private readonly failing = new Set<string>();
-  private running: Promise<Report> | undefined;
 
   /** @param probe if it throws, the part is `away`; the error is logged, not shown */
   register(part: string, probe: Probe): void {
@@ -41,10 +41,7 @@ export class Readiness {
   }
 
   /** Probes every part, for two seconds at most. Concurrent calls share one run. */
-  report(): Promise<Report> {
-    this.running ??= this.ask().finally(() => (this.running = undefined));
-    return this.running;
-  }
+  readonly report = singleFlight((): Promise<Report> => this.ask());
 
   private async ask(): Promise<Report> {
     const states = await Promise.all(
@@ -61,7 +58,7 @@ export class Readiness {
     const late = sleep(MAX_PROBE_MS, away, { signal: timer.signal });
     try {
       const state = await Promise.race([probe(), late]);
-      if (state !== away) this.failing.delete(part);
+      if (state !== away && this.failing.delete(part)) logger.log(`${part} answers again`);
       return state;
     } catch (error) {
       if (!this.failing.has(part)) logger.warn(`${part} does not answer: ${messageOf(error)}`);

@@ -22,8 +22,11 @@ export const SHARED_HEADERS: Headers = {
     ),
     required: true,
   },
-  'RateLimit-Limit': count('Requests per minute with this key. Absent if there is no limit.', 6000),
-  'RateLimit-Remaining': count('Requests left in this minute.', 5999),
+  'RateLimit-Limit': count(
+    'Requests per minute with this key, in each process of the API. Absent if there is no limit.',
+    6000,
+  ),
+  'RateLimit-Remaining': count('Requests left in this minute in the process that answers.', 5999),
   'RateLimit-Reset': count('Seconds until the minute ends.', 42),
   'Retry-After': { ...count('Seconds to wait before a retry.', 1), required: true },
   'WWW-Authenticate': {
@@ -36,7 +39,7 @@ const isLimited = (status: string, { security = [], parameters = [], responses }
   // Rejected before the key has been verified, so there is no limit to report.
   if (security.length === 0 || status === '401' || status === '414') return false;
   // A route's input is read after the key is checked. A route without input can only fail as an HTTP request.
-  const readsQuery = parameters.some((parameter) => '$ref' in parameter || parameter.in !== 'path');
+  const readsQuery = parameters.some((parameter) => '$ref' in parameter || parameter.in === 'query');
   return status !== '400' || readsQuery || '415' in responses;
 };
 

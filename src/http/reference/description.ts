@@ -3,6 +3,11 @@ import { ERROR_CODES } from '../errors/error-codes.js';
 /** The groups of operations, in reading order. */
 export const TAGS: readonly (readonly [name: string, description: string])[] = [
   ['Metrics', 'Reports, blocked threats, watchlist and takedowns, counted at the moment of the request.'],
+  ['Records', 'The records behind the numbers: lists, tables, and a feed to keep a copy by.'],
+  [
+    'Webhooks',
+    'The feed, delivered: changes are sent to an address, in order, signed as [Standard Webhooks](https://www.standardwebhooks.com) says, until they are answered with 2xx.',
+  ],
   [
     'Asset check',
     'Whether an asset is known to be bad or good, which source says so, and why. UNKNOWN never means safe.',
@@ -24,10 +29,11 @@ const WHEN: Readonly<Record<number, string>> = {
   400: 'The request is invalid; `issues` says where, if the message does not',
   401: 'The key is missing, unknown, revoked or expired, or names no organization',
   403: 'The key lacks the scope, or the organization may not do this',
-  404: 'No such route, group or brand',
+  404: 'No such route, group, brand, record or webhook',
   405: 'The route exists for the methods in `Allow`',
   408: 'The request did not arrive within 10 seconds',
-  409: 'The name is taken',
+  409: 'The name is taken, there are as many as there may be, or it was done a short time ago',
+  410: 'The `lastEventId` is of a log that is no more',
   413: 'The body is too large: 65,536 bytes unless the route says otherwise',
   414: 'The URL exceeds 8,192 bytes',
   415: 'The route does not accept this media type, or the body is compressed with anything but gzip',
@@ -58,5 +64,5 @@ Every error has one body, \`{ code, message, issues? }\`. \`code\` is for progra
 | --- | --- | --- |
 ${errorTable}
 
-404, 405, 408 and 431 may come from any address. So may what the other routes share: 401, 414, 429, 500 and 503 stand with
-their examples under \`components.responses\`.`;
+Any address may answer 404, 405, 408 and 431. 401, 414, 429, 500 and 503 are the same on every route; their examples are
+under \`components.responses\`.`;

@@ -3,15 +3,13 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type KeptAnswer, keepAnswer, onceMade, sendKept } from './kept-answer.js';
+import { pageHeaders } from './page-headers.js';
 
 /** Own files only, no inline script, no framing. Swagger UI sets styles and draws icons from `data:`. */
-const PAGE_HEADERS = {
-  'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+const HEADERS = pageHeaders(
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-};
+);
 
 const page = (folder: string): string => `<!doctype html>
 <html lang="en">
@@ -21,6 +19,7 @@ const page = (folder: string): string => `<!doctype html>
   <title>Threat protection</title>
   <link rel="icon" href="data:,">
   <link rel="stylesheet" href="${folder}/swagger-ui.css">
+  <link rel="stylesheet" href="${folder}/theme.css">
   <link rel="stylesheet" href="${folder}/page.css">
 </head>
 <body>
@@ -48,6 +47,7 @@ const FILES: Readonly<Record<string, () => Promise<KeptAnswer>>> = {
   '/docs': () => keepAnswer(HTML, page('docs')),
   '/docs/': () => keepAnswer(HTML, page('.')),
   '/docs/start.js': async () => keepAnswer(SCRIPT, await ours('start.js')),
+  '/docs/theme.css': async () => keepAnswer(STYLE, await ours('theme.css')),
   '/docs/page.css': async () => keepAnswer(STYLE, await ours('page.css')),
   '/docs/swagger-ui.css': async () => keepAnswer(STYLE, await swaggerUi('swagger-ui.css')),
   '/docs/swagger-ui-bundle.js': async () => keepAnswer(SCRIPT, await swaggerUi('swagger-ui-bundle.js')),
@@ -62,8 +62,7 @@ export const serveDocs = (instance: FastifyInstance): void => {
     const kept = onceMade(make);
     instance.get(path, async (request, reply) => {
       const file = await kept();
-      void reply.headers(PAGE_HEADERS);
-      return sendKept(file, request, reply);
+      return sendKept(file, request, reply.headers(HEADERS));
     });
   }
 };

@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { FEED_SCHEMA, feedSchemas } from '../../events/feed-schema.js';
 import { openApiSchemas } from '../../events/cloud-event-schema.js';
 import { SHARED_FAILURES } from '../access/access.js';
 import { ERROR_CODES } from '../errors/error-codes.js';
@@ -9,8 +10,8 @@ import { METHODS, type Operation, operationsOf, type Parameter, type Response } 
 import { examplesOf, readRecordings, type Recording } from './examples.js';
 import { withPlainSchemas } from './plain-schemas.js';
 
-/** The base path of the interface's operations; the document's paths are relative to it. */
-const BASE = '/v2';
+export const CONTACT = { name: 'The operator of this service' };
+export const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
 const ERROR_BODY = '#/components/schemas/ErrorBody';
 /** Rejections that apply to any HTTP request: two Host lines, an ambiguous length. */
@@ -84,18 +85,13 @@ const shareFailures = (document: OpenAPIObject): Record<string, Response> => {
   return shared;
 };
 
-/** The interface's paths relative to its server, the others with one of their own; in the order of the tags. */
+/** In the order of the tags. */
 const arrange = (paths: OpenAPIObject['paths']): OpenAPIObject['paths'] => {
   const order = (item: OpenAPIObject['paths'][string]): number => {
     const [operation] = METHODS.flatMap((method) => item[method] ?? []);
     return TAGS.findIndex(([name]) => name === operation?.tags?.[0]);
   };
-  const arranged = Object.entries(paths)
-    .map(([path, item]): [string, OpenAPIObject['paths'][string]] =>
-      path.startsWith(`${BASE}/`) ? [path.slice(BASE.length), item] : [path, { servers: [{ url: '/' }], ...item }],
-    )
-    .sort(([, one], [, other]) => order(one) - order(other));
-  return Object.fromEntries(arranged);
+  return Object.fromEntries(Object.entries(paths).sort(([, one], [, other]) => order(one) - order(other)));
 };
 
 /** The whole reference as OpenAPI 3.1. An application in preview mode is enough; nothing has to run. */
@@ -105,7 +101,8 @@ export const createDocument = (app: INestApplication): OpenAPIObject => {
     .setTitle('Threat protection')
     .setDescription(DESCRIPTION)
     .setVersion('2.0.0')
-    .addServer(BASE)
+    // Not /v2: generators know one server, and health is outside of it.
+    .addServer('/')
     .addApiKey({ type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'Issued by the operator.' }, 'key')
     .build();
   const made = SwaggerModule.createDocument(app, settings, {
@@ -119,12 +116,12 @@ export const createDocument = (app: INestApplication): OpenAPIObject => {
   const responses = shareFailures(document);
   return {
     ...document,
-    info: { ...document.info, license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' } },
+    info: { ...document.info, contact: CONTACT, license: LICENSE },
     tags: TAGS.map(([name, description]) => ({ name, description })),
     paths: arrange(document.paths),
     components: {
       ...document.components,
-      schemas: { ...document.components!.schemas, ...openApiSchemas() },
+      schemas: { ...document.components!.schemas, ...feedSchemas(), Feed: FEED_SCHEMA, ...openApiSchemas() },
       responses,
       headers: SHARED_HEADERS,
     },

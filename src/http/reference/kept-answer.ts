@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { takesGzip } from '../accept.js';
-import { entityTag, isKnown } from '../entity-tag.js';
+import { entityTag, isKnown } from '../answers/entity-tag.js';
 
 const pack = promisify(gzip);
 

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, copyFile, mkdir, readdir, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import type { Owner } from './os-user.js';
 
@@ -36,7 +37,7 @@ export const packageRoot = (): string => {
   }
 };
 
-/** @returns whether all are there now */
+/** @returns whether all links exist now */
 const linkLibraries = async (root: string): Promise<boolean> => {
   const list = join(root, 'native', 'pg-symlinks.json');
   const links = existsSync(list) ? (JSON.parse(readFileSync(list, 'utf8')) as Link[]) : [];
@@ -54,7 +55,7 @@ const linkLibraries = async (root: string): Promise<boolean> => {
   return true;
 };
 
-/** Copies a tree so that everybody can read it, whatever the modes of the original. */
+/** Copies a tree so that every user can read it, whatever the modes of the original. */
 const copyForAll = async (from: string, to: string): Promise<void> => {
   await mkdir(to);
   await chmod(to, 0o755);
@@ -86,32 +87,54 @@ const copyOnce = async (root: string, parent: string): Promise<string> => {
   return copy;
 };
 
+/** What a shell replaces even between double quotes; Node itself takes no backslash. */
+const SPECIAL = /["$`]/;
+
+/**
+ * Calls `work` with an initdb that works: it finds the other programs by a shell, which reads some names of folders as
+ * something else. There it is a copy, for as long as `work` takes.
+ */
+export const withInitdb = async <Result>(
+  { initdb }: Binaries,
+  work: (initdb: string) => Promise<Result>,
+): Promise<Result> => {
+  if (process.platform === 'win32' || !SPECIAL.test(initdb)) return work(initdb);
+  const folder = await mkdtemp(join(tmpdir(), 'threat-protection-'));
+  try {
+    await chmod(folder, 0o755);
+    await copyForAll(dirname(dirname(initdb)), join(folder, 'native'));
+    return await work(join(folder, 'native', 'bin', basename(initdb)));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+};
+
 const programs = (root: string): Binaries => {
   const program = (name: string): string =>
     join(root, 'native', 'bin', process.platform === 'win32' ? `${name}.exe` : name);
   return { initdb: program('initdb'), postgres: program('postgres'), pgCtl: program('pg_ctl') };
 };
 
-/** @returns what is in the way; undefined where the program runs as that user */
-const whyNot = ({ postgres }: Binaries, owner: Owner | undefined): string | undefined => {
+/** @returns the obstacle, or undefined if the program runs as that user */
+const obstacleOf = ({ postgres }: Binaries, owner: Owner | undefined): string | undefined => {
   const { error, status, stderr } = spawnSync(postgres, ['--version'], { ...owner, cwd: '/', encoding: 'utf8' });
   return status === 0 ? undefined : (error?.message ?? stderr.trim());
 };
 
 /**
- * Finds binaries that the server's user can run. The package's own, where they are complete (its postinstall makes
- * links, and need not have run) and within that user's reach; else a copy.
+ * Finds binaries that the server's user can run: the package's own if they are complete (its postinstall creates links,
+ * and may not have run) and readable by that user, else a copy.
  * @param parent a directory the server's user can enter, for the copy
- * @throws Error where this machine cannot run them, saying what to do
+ * @throws Error if this machine cannot run them, saying what to do
  */
 export const findBinaries = async (
   parent: string,
   owner: Owner | undefined,
   root: string = packageRoot(),
 ): Promise<Binaries> => {
-  if ((await linkLibraries(root)) && whyNot(programs(root), owner) === undefined) return programs(root);
+  if ((await linkLibraries(root)) && obstacleOf(programs(root), owner) === undefined) return programs(root);
   const copy = programs(await copyOnce(root, parent));
-  const reason = whyNot(copy, owner);
+  const reason = obstacleOf(copy, owner);
   if (reason === undefined) return copy;
   throw new Error(`PostgreSQL of ${PACKAGE} does not run here: ${reason} (it needs glibc 2.27). ${OTHERWISE}`);
 };

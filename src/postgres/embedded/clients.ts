@@ -4,9 +4,9 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { processIdentity } from './processes.js';
 
-/** Who uses the server now: a file for each, named by its pid, holding its start. Call these under the lock. */
+/** Clients of the server: a file for each, named by its pid, holding its start time. Call these under the lock. */
 
-/** @returns the file that stands for this use */
+/** @returns the file that represents this use */
 export const registerClient = async (directory: string): Promise<string> => {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const file = join(directory, `${process.pid}.${randomBytes(4).toString('hex')}`);
@@ -19,7 +19,7 @@ export const unregisterClient = (file: string): Promise<void> => rm(file, { forc
 const lives = (name: string, identity: string): boolean =>
   identity !== '' && processIdentity(Number.parseInt(name, 10)) === identity;
 
-/** How many live; the files of the killed ones are removed. */
+/** The number of live clients; files of killed ones are removed. */
 export const countClients = async (directory: string): Promise<number> => {
   let living = 0;
   for (const name of await readdir(directory).catch(() => [])) {
@@ -32,7 +32,7 @@ export const countClients = async (directory: string): Promise<number> => {
 };
 
 /**
- * Removes a user whose process is about to end, which can wait for nothing any more, not for the lock either.
+ * Deregisters this process synchronously at exit, without taking the lock.
  * @returns whether it was the last one
  */
 export const unregisterEndingClient = (file: string): boolean => {

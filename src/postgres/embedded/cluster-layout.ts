@@ -7,49 +7,50 @@ import { canEnter, type Owner, serverOwner } from './os-user.js';
 
 const NAME = 'threat-protection';
 
-/** Root's own, and they outlive a restart of the machine; the second for where the first cannot be written. */
+/** Directories owned by root that survive a reboot. The second is used if the first is not writable. */
 const OPEN_TO_ALL = ['/var/lib', '/var/tmp'];
 
-/** What is remembered in `DATA_DIR/postgres/place.json`. */
-interface Remembered {
-  /** Relative to the home; absolute where the server's user cannot enter there. */
+/** The contents of `DATA_DIR/postgres/place.json`. */
+interface State {
+  /** Relative to `home`; absolute if the server's user cannot enter `home`. */
   readonly cluster: string;
-  /** A cluster has been made there. */
+  /** Whether a cluster has been created there. */
   readonly created?: boolean;
   readonly socketDirectory?: string;
   readonly port?: number;
 }
 
-/** Where one embedded PostgreSQL keeps what is its own. */
+/** Where one embedded PostgreSQL keeps its files. */
 export interface ClusterLayout {
-  /** `DATA_DIR/postgres`: lock, users, password, log, and the cluster where the server's user can enter. */
+  /** `DATA_DIR/postgres`: lock, clients, passwords, log, and the cluster if the server's user can enter. */
   readonly home: string;
   /** The server's user can enter its parent. */
   readonly cluster: string;
   readonly owner: Owner | undefined;
-  /** Who has to pass through the data directory beside ourselves. */
-  readonly passer: Owner | undefined;
-  readonly users: string;
+  /** The other user who needs search permission on the data directory. */
+  readonly serverUser: Owner | undefined;
+  /** One file per client process. */
+  readonly clients: string;
   /** The superuser's password, for manual maintenance. */
   readonly passwordFile: string;
-  /** The service's. */
+  /** The password of the service's role. */
   readonly rolePasswordFile: string;
   readonly log: string;
 }
 
-const memoryOf = (home: string): string => join(home, 'place.json');
+const stateFileOf = (home: string): string => join(home, 'place.json');
 
-export const loadState = (home: string): Remembered | undefined =>
-  existsSync(memoryOf(home)) ? (JSON.parse(readFileSync(memoryOf(home), 'utf8')) as Remembered) : undefined;
+export const loadState = (home: string): State | undefined =>
+  existsSync(stateFileOf(home)) ? (JSON.parse(readFileSync(stateFileOf(home), 'utf8')) as State) : undefined;
 
-export const saveState = async (home: string, change: Partial<Remembered>): Promise<void> => {
+export const saveState = async (home: string, change: Partial<State>): Promise<void> => {
   // Named by the process: two may start at once, and this is before either has the lock.
-  const partial = `${memoryOf(home)}.${process.pid}.partial`;
+  const partial = `${stateFileOf(home)}.${process.pid}.partial`;
   await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...loadState(home), ...change }), { mode: 0o600 });
-  await rename(partial, memoryOf(home));
+  await rename(partial, stateFileOf(home));
 };
 
-/** A directory of root's that every user can enter, inside one of this service's that nobody else could have made. */
+/** A directory owned by root that every user can enter, inside one that only root can have created. */
 const openDirectory = async (hash: string): Promise<string> => {
   let reason: unknown;
   for (const base of OPEN_TO_ALL) {
@@ -71,8 +72,8 @@ const openDirectory = async (hash: string): Promise<string> => {
 };
 
 /**
- * Finds the place that belongs to a data directory, or chooses it: in there, unless we are root and the user that the
- * server runs as cannot enter. Then in a directory that is named after the data directory's path, and remembered.
+ * Finds or chooses the layout of a data directory. The cluster is inside it, unless we are root and the server's user
+ * cannot enter; then it is in a directory named after a hash of the data directory's path, which is recorded.
  */
 export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout> => {
   const home = join(dataDir, 'postgres');
@@ -89,7 +90,7 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
   }
   let known = loadState(home)?.cluster;
   const owner = serverOwner(resolve(home, known ?? 'cluster'));
-  // Closed to all others before there is anything in them; who may pass shows where the cluster is put.
+  // Restrict access before anything is written; search permission is added when the cluster's location is known.
   for (const directory of made) await closeDirectory(directory, owner);
   if (known === undefined) {
     const hash = createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16);
@@ -100,8 +101,8 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
     home,
     cluster: resolve(home, known),
     owner,
-    passer: isAbsolute(known) ? undefined : owner,
-    users: join(home, 'users'),
+    serverUser: isAbsolute(known) ? undefined : owner,
+    clients: join(home, 'users'),
     passwordFile: join(home, 'password'),
     rolePasswordFile: join(home, 'role-password'),
     log: join(home, 'postgres.log'),

@@ -3,32 +3,32 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { appendFile, chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import type { Binaries } from './binaries.js';
+import { type Binaries, withInitdb } from './binaries.js';
 import { canEnter, giveTo } from './os-user.js';
 import { type ClusterLayout, saveState, loadState } from './cluster-layout.js';
 
 export const SUPERUSER = 'postgres';
 
-/** It is moved to its place when it is whole. */
+/** The cluster is renamed into place once it is complete. */
 export const isCreated = (cluster: string): boolean => existsSync(cluster);
 
-/** @throws Error where a cluster was there and is not any more: an empty one instead would look like lost data */
-const refuseToReplace = (place: ClusterLayout): void => {
-  if (!loadState(place.home)?.created) return;
+/** @throws Error if the cluster has disappeared: an empty one in its place would look like data loss */
+const refuseToReplace = (layout: ClusterLayout): void => {
+  if (!loadState(layout.home)?.created) return;
   throw new Error(
-    `The database was in ${place.cluster} and is not there any more. ` +
-      `Put it back, or delete ${place.home} to begin with an empty one.`,
+    `The database in ${layout.cluster} is missing. ` +
+      `Restore it, or delete ${layout.home} to start with an empty database.`,
   );
 };
 
 /**
- * Makes the cluster where there is none: checksums on, UTF-8, compared by code point, a random password for every
- * connection. Whole or not at all: it is made beside its place and moved there.
+ * Creates the cluster if there is none: checksums on, UTF-8, compared by code point, a random password for every
+ * connection. Complete or not at all: it is created beside its path and renamed.
  */
-export const createCluster = async (place: ClusterLayout, { initdb }: Binaries): Promise<void> => {
-  const { cluster, owner, passwordFile } = place;
+export const createCluster = async (layout: ClusterLayout, binaries: Binaries): Promise<void> => {
+  const { cluster, owner, passwordFile } = layout;
   if (isCreated(cluster)) return;
-  refuseToReplace(place);
+  refuseToReplace(layout);
   const partial = `${cluster}.partial`;
   const passwordForInitdb = `${cluster}.password`;
   await rm(partial, { recursive: true, force: true });
@@ -39,25 +39,24 @@ export const createCluster = async (place: ClusterLayout, { initdb }: Binaries):
   await writeFile(passwordForInitdb, password, { mode: 0o600 });
   await giveTo(owner, passwordForInitdb);
   try {
-    const { stdout, stderr } = await promisify(execFile)(
-      initdb,
-      [
-        `--pgdata=${partial}`,
-        `--pwfile=${passwordForInitdb}`,
-        `--username=${SUPERUSER}`,
-        '--auth=scram-sha-256',
-        '--encoding=UTF8',
-        '--locale-provider=libc',
-        '--locale=C',
-        '--data-checksums',
-        '--no-instructions',
-      ],
-      { ...owner, cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' } },
+    const words = [
+      `--pgdata=${partial}`,
+      `--pwfile=${passwordForInitdb}`,
+      `--username=${SUPERUSER}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale-provider=libc',
+      '--locale=C',
+      '--data-checksums',
+      '--no-instructions',
+    ];
+    const { stdout, stderr } = await withInitdb(binaries, (initdb) =>
+      promisify(execFile)(initdb, words, { ...owner, cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' } }),
     );
-    await appendFile(place.log, stdout + stderr, { mode: 0o600 });
+    await appendFile(layout.log, stdout + stderr, { mode: 0o600 });
   } catch (cause) {
     const { stdout = '', stderr = '', message } = cause as Error & { stdout?: string; stderr?: string };
-    throw new Error(`initdb could not make a database in ${cluster}: ${(stderr || stdout || message).trim()}`, {
+    throw new Error(`initdb failed to create a database in ${cluster}: ${(stderr || stdout || message).trim()}`, {
       cause,
     });
   } finally {
@@ -65,14 +64,14 @@ export const createCluster = async (place: ClusterLayout, { initdb }: Binaries):
   }
   await writeFile(passwordFile, password, { mode: 0o600 });
   await rename(partial, cluster);
-  await saveState(place.home, { created: true });
+  await saveState(layout.home, { created: true });
 };
 
-/** @throws Error where the server's user cannot get at the cluster, as after a move of the folder */
+/** @throws Error if the server's user cannot reach the cluster, for example after the folder was moved */
 export const refuseUnreachable = ({ home, cluster, owner }: ClusterLayout): void => {
   if (canEnter(owner, cluster)) return;
   throw new Error(
     `The user ${owner?.uid} that PostgreSQL runs as cannot enter ${cluster}. ` +
-      `Let others pass through every folder above ${home}, or move it back.`,
+      `Grant search permission (chmod o+x) on every directory above ${home}, or move it back.`,
   );
 };

@@ -2,19 +2,19 @@ import { chmod, chown, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Owner } from './os-user.js';
 
-/** What the service keeps in `DATA_DIR`; and what a file system keeps at its root. */
+/** What the service keeps in `DATA_DIR`, and what a file system keeps at its root. */
 const OURS: ReadonlySet<string> = new Set(['postgres', 'lists', 'lost+found']);
 
 const DIRECTORY = 0o700;
-/** Where we are root and the server is not: its group may pass, and do nothing else. */
+/** If we are root and the server is not: search permission for its group, nothing else. */
 const PASSABLE = 0o710;
 const FILE = 0o600;
 
-/** @param passer who may pass through the directory beside its owner; undefined: nobody */
-export const closeDirectory = async (directory: string, passer: Owner | undefined): Promise<void> => {
+/** @param serverUser the only other user with search permission; undefined: nobody */
+export const closeDirectory = async (directory: string, serverUser: Owner | undefined): Promise<void> => {
   const { mode, uid, gid } = await stat(directory);
-  if (passer && gid !== passer.gid) await chown(directory, uid, passer.gid);
-  const wanted = passer ? PASSABLE : DIRECTORY;
+  if (serverUser && gid !== serverUser.gid) await chown(directory, uid, serverUser.gid);
+  const wanted = serverUser ? PASSABLE : DIRECTORY;
   if ((mode & 0o777) !== wanted) await chmod(directory, wanted);
 };
 
@@ -31,19 +31,19 @@ const closeFiles = async (directory: string): Promise<void> => {
   }
 };
 
-/** What `directory` holds besides our own; empty where nobody else can get at it or it is ours alone. */
-const strangersIn = async (directory: string): Promise<readonly string[]> =>
+/** Files in `directory` that are not ours; empty if nobody else can access it. */
+const foreignFilesIn = async (directory: string): Promise<readonly string[]> =>
   ((await stat(directory)).mode & 0o066) === 0 ? [] : (await readdir(directory)).filter((name) => !OURS.has(name));
 
 /**
- * Keeps `DATA_DIR` to its owner, whatever rights it and its files were made with: it holds passwords and everything that
- * was ever reported. A directory that holds other people's files too keeps its rights; what we put there does not.
- * @param passer the server's user, where it is another one and its cluster is in there
+ * Restricts `DATA_DIR` to its owner, whatever permissions it and its files were created with: it holds passwords and
+ * everything ever reported. A directory with other files keeps its permissions; our own files there do not.
+ * @param serverUser the server's user, if it is another one and its cluster is inside
  * @param log called for files that stay accessible to others
  */
 export const closeDataDir = async (
   dataDir: string,
-  passer: Owner | undefined,
+  serverUser: Owner | undefined,
   log: (line: string) => void,
 ): Promise<void> => {
   if (process.platform === 'win32') return;
@@ -52,18 +52,18 @@ export const closeDataDir = async (
       await close();
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code !== 'ENOENT') log(`The rights of ${path} could not be narrowed to its owner: ${message}`);
+      if (code !== 'ENOENT') log(`Could not restrict the permissions of ${path} to its owner: ${message}`);
     }
   };
   await attempt(dataDir, async () => {
-    const strangers = await strangersIn(dataDir);
-    if (strangers.length === 0) return closeDirectory(dataDir, passer);
+    const foreignFiles = await foreignFilesIn(dataDir);
+    if (foreignFiles.length === 0) return closeDirectory(dataDir, serverUser);
     log(
-      `DATA_DIR ${dataDir} holds files of others, such as ${JSON.stringify(strangers[0])}: its rights are left as they are`,
+      `DATA_DIR ${dataDir} contains other files, such as ${JSON.stringify(foreignFiles[0])}; its permissions are left unchanged`,
     );
   });
   for (const [name, through] of [
-    ['postgres', passer],
+    ['postgres', serverUser],
     ['postgres/users', undefined],
     ['lists', undefined],
   ] as const) {

@@ -7,13 +7,13 @@ import { text } from 'node:stream/consumers';
 import type { Binaries } from './binaries.js';
 import type { ClusterLayout } from './cluster-layout.js';
 
-/** Whom the service connects as: not a superuser, so that a hole in the service is none into the machine. */
+/** The role the service connects as: not a superuser, so that a flaw in the service does not give access to the machine. */
 export const SERVICE_ROLE = 'threat_protection';
 
-/** A recovery comes first where the server was killed. Milliseconds. */
+/** Includes recovery if the server was killed. Milliseconds. */
 const TIME_LIMIT = 300_000;
 
-/** Of a cluster that an earlier version made and filled as the superuser everything changes hands. */
+/** Reassigns everything in clusters that earlier versions created as superuser. */
 const statementsFor = (password: string): string => `
 do $$
 declare
@@ -47,7 +47,7 @@ $$;
 export const hasServiceRole = ({ rolePasswordFile }: ClusterLayout): boolean => existsSync(rolePasswordFile);
 
 /**
- * Makes the role, with a random password, where the server does not run: PostgreSQL's single-user mode needs neither a
+ * Creates the role with a random password while the server is stopped: PostgreSQL's single-user mode needs neither a
  * client nor the superuser's password.
  */
 export const createServiceRole = async (
@@ -68,12 +68,12 @@ export const createServiceRole = async (
     },
   );
   const ended = once(server, 'close') as Promise<[code: number | null]>;
-  // One that ends at once says why on standard error.
+  // If it exits immediately, the reason is on stderr.
   server.stdin.on('error', () => {});
   server.stdin.end(statementsFor(password));
   const [words, [code]] = await Promise.all([text(server.stderr), ended]);
   if (code !== 0 || /^.*(ERROR|FATAL|PANIC):/m.test(words))
-    throw new Error(`The service's role could not be made in ${cluster}: ${words.trim() || `code ${code}`}`);
+    throw new Error(`The service's role could not be created in ${cluster}: ${words.trim() || `code ${code}`}`);
   const partial = `${rolePasswordFile}.partial`;
   await writeFile(partial, password, { mode: 0o600 });
   await rename(partial, rolePasswordFile);

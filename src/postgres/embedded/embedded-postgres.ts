@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Config } from '../../config.js';
+import type { Config } from '../../runtime/config.js';
 import { type Binaries, findBinaries } from './binaries.js';
 import { createCluster, isCreated, refuseUnreachable } from './cluster.js';
 import { closeDataDir } from './data-dir.js';
@@ -15,9 +15,9 @@ import { registerClient, countClients, unregisterEndingClient, unregisterClient 
 
 /** A PostgreSQL to use. */
 export interface Database {
-  /** With the password in it: not for a log. It stays good when the embedded server crashes and is started again. */
+  /** Contains the password; never log it. Stays valid when the embedded server restarts. */
   readonly url: string;
-  /** Ends this use of it. The last user's end stops the embedded server. */
+  /** Ends this use. The last client stops the embedded server. */
   release(): Promise<void>;
 }
 
@@ -26,26 +26,26 @@ type Log = (line: string) => void;
 const WATCH_MS = 250;
 const TRIM_MS = 60_000;
 
-const startIn = (place: ClusterLayout, transport: Transport, log: Log): Promise<Postmaster> =>
-  startServer(place, () => findBinaries(dirname(place.cluster), place.owner), transport, log);
+const startIn = (layout: ClusterLayout, transport: Transport, log: Log): Promise<Postmaster> =>
+  startServer(layout, () => findBinaries(dirname(layout.cluster), layout.owner), transport, log);
 
-/** Makes the service's role where there is none yet. Call it under the lock. */
-const giveRole = async (place: ClusterLayout, transport: Transport, log: Log): Promise<void> => {
-  if (hasServiceRole(place)) return;
-  const binaries = (): Promise<Binaries> => findBinaries(dirname(place.cluster), place.owner);
-  // A server of an earlier version still runs, or was killed: it has to stop in order first. Its users see it come back.
-  if (isUnclean(place.cluster)) await stopPostmaster(await startIn(place, transport, log), place.cluster, binaries);
-  await createServiceRole(place, await binaries());
+/** Creates the service's role if there is none. Call it under the lock. */
+const ensureRole = async (layout: ClusterLayout, transport: Transport, log: Log): Promise<void> => {
+  if (hasServiceRole(layout)) return;
+  const binaries = (): Promise<Binaries> => findBinaries(dirname(layout.cluster), layout.owner);
+  // A server of an earlier version is running or was killed: it must shut down cleanly first. Its clients reconnect.
+  if (isUnclean(layout.cluster)) await stopPostmaster(await startIn(layout, transport, log), layout.cluster, binaries);
+  await createServiceRole(layout, await binaries());
 };
 
-/** Starts the server again where it dies under its users. */
-const watch = (place: ClusterLayout, transport: Transport, log: Log): (() => Promise<void>) => {
+/** Restarts the server if it exits while in use. */
+const watch = (layout: ClusterLayout, transport: Transport, log: Log): (() => Promise<void>) => {
   let busy: Promise<void> | undefined;
   const revive = async (): Promise<void> => {
     // If the data is deleted while in use, no new, empty database replaces it.
-    if (!isCreated(place.cluster) || (await findPostmaster(place.cluster))?.status === 'ready') return;
-    log('PostgreSQL has ended and is started again');
-    await underLock(place.home, () => startIn(place, transport, log));
+    if (!isCreated(layout.cluster) || (await findPostmaster(layout.cluster))?.status === 'ready') return;
+    log('PostgreSQL exited; restarting it');
+    await underLock(layout.home, () => startIn(layout, transport, log));
   };
   const attend = (work: () => Promise<void>): void => {
     busy ??= work()
@@ -54,7 +54,7 @@ const watch = (place: ClusterLayout, transport: Transport, log: Log): (() => Pro
   };
   const timers = [
     setInterval(() => attend(revive), WATCH_MS),
-    setInterval(() => attend(() => trimLog(place.log)), TRIM_MS),
+    setInterval(() => attend(() => trimLog(layout.log)), TRIM_MS),
   ];
   for (const timer of timers) timer.unref();
   return async () => {
@@ -63,27 +63,27 @@ const watch = (place: ClusterLayout, transport: Transport, log: Log): (() => Pro
   };
 };
 
-const leave = (place: ClusterLayout, user: string): Promise<void> =>
-  underLock(place.home, async () => {
-    await unregisterClient(user);
-    if ((await countClients(place.users)) > 0) return;
-    const postmaster = await findPostmaster(place.cluster);
+const leave = (layout: ClusterLayout, client: string): Promise<void> =>
+  underLock(layout.home, async () => {
+    await unregisterClient(client);
+    if ((await countClients(layout.clients)) > 0) return;
+    const postmaster = await findPostmaster(layout.cluster);
     if (!postmaster) return;
-    await stopPostmaster(postmaster, place.cluster, () => findBinaries(dirname(place.cluster), place.owner));
+    await stopPostmaster(postmaster, layout.cluster, () => findBinaries(dirname(layout.cluster), layout.owner));
     await removeEndpoint(postmaster);
   });
 
 /**
- * What can still be done where the process ends without having released: by an uncaught error, or `process.exit`.
- * A process that joins at the same moment sees the server end, and restarts it.
+ * Stops an otherwise unused server if the process ends without releasing it: by an uncaught error, or `process.exit`.
+ * A process that attaches at the same time sees the server exit and restarts it.
  */
-const leaveAtExit = (user: string, cluster: string): (() => void) => {
+const leaveAtExit = (client: string, cluster: string): (() => void) => {
   const leaveNow = (): void => {
     try {
-      const pid = unregisterEndingClient(user) ? serverPid(cluster) : undefined;
+      const pid = unregisterEndingClient(client) ? serverPid(cluster) : undefined;
       if (pid !== undefined) process.kill(pid, 'SIGINT');
     } catch {
-      // There is nobody left to tell; the next start adopts what still runs.
+      // Nothing can be reported at this point; the next start adopts a server that is still running.
     }
   };
   process.once('exit', leaveNow);
@@ -91,11 +91,10 @@ const leaveAtExit = (user: string, cluster: string): (() => void) => {
 };
 
 /**
- * Gives the database of the settings, or where none is set the embedded PostgreSQL in the data directory: starts it,
- * makes it where there is none yet, or joins the one that runs. Processes that use it are counted, the killed ones
- * not; the last one stops it.
+ * Returns the configured database. If none is configured, uses the embedded PostgreSQL in the data directory: creates it
+ * if needed, starts it, or attaches to the running one. Live client processes are counted; the last one stops it.
  * @param log gets a line for what a person waits for, or should know
- * @throws Error with the place of the server's log and its last lines, where it does not start
+ * @throws Error with the path and the last lines of the server's log if it does not start
  */
 export const openDatabase = async (
   { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
@@ -103,35 +102,37 @@ export const openDatabase = async (
   transport: Transport = process.platform === 'win32' ? 'loopback' : 'socket',
 ): Promise<Database> => {
   if (databaseUrl !== undefined) {
-    // Where an embedded server's files are in there, it may need access; the process that starts it grants it.
+    // If an embedded server keeps its files there, its user may need access; the process that starts it grants it.
     if (!existsSync(join(dataDir, 'postgres'))) await closeDataDir(dataDir, undefined, log);
     return { url: databaseUrl, release: async () => {} };
   }
-  const place = await findClusterLayout(dataDir);
-  await closeDataDir(dataDir, place.passer, log);
-  const { user, url } = await underLock(place.home, async () => {
-    if (!isCreated(place.cluster)) {
-      log(`Makes a database in ${place.cluster}`);
-      await createCluster(place, await findBinaries(dirname(place.cluster), place.owner));
+  const layout = await findClusterLayout(dataDir);
+  if (!layout.cluster.startsWith(layout.home))
+    log(`The database is in ${layout.cluster}, because PostgreSQL's user cannot enter ${layout.home}`);
+  await closeDataDir(dataDir, layout.serverUser, log);
+  const { client, url } = await underLock(layout.home, async () => {
+    if (!isCreated(layout.cluster)) {
+      log(`Creating a database in ${layout.cluster}`);
+      await createCluster(layout, await findBinaries(dirname(layout.cluster), layout.owner));
     }
-    refuseUnreachable(place);
-    await giveRole(place, transport, log);
-    const password = await readRolePassword(place);
-    const file = await registerClient(place.users);
+    refuseUnreachable(layout);
+    await ensureRole(layout, transport, log);
+    const password = await readRolePassword(layout);
+    const file = await registerClient(layout.clients);
     try {
-      return { user: file, url: urlOf(await startIn(place, transport, log), SERVICE_ROLE, password) };
+      return { client: file, url: urlOf(await startIn(layout, transport, log), SERVICE_ROLE, password) };
     } catch (error) {
       await unregisterClient(file);
       throw error;
     }
   });
-  const unwatch = watch(place, transport, log);
-  const stay = leaveAtExit(user, place.cluster);
+  const unwatch = watch(layout, transport, log);
+  const stay = leaveAtExit(client, layout.cluster);
   let released: Promise<void> | undefined;
   const release = async (): Promise<void> => {
     await unwatch();
-    // Deleted while it was in use.
-    if (existsSync(place.home)) await leave(place, user);
+    // The directory was deleted while in use.
+    if (existsSync(layout.home)) await leave(layout, client);
     stay();
   };
   return { url, release: () => (released ??= release()) };

@@ -7,11 +7,11 @@ import { giveTo } from './os-user.js';
 import { type ClusterLayout, saveState, loadState } from './cluster-layout.js';
 import type { Postmaster } from './postmaster.js';
 
-/** How the server is reached. A socket is faster, and its folder lets nobody else near; Windows has the other. */
+/** How the server is reached. A Unix socket is faster and protected by its directory; Windows uses loopback TCP. */
 export type Transport = 'socket' | 'loopback';
 
 const LOOPBACK = '127.0.0.1';
-/** The name of the socket, nothing else: no port is taken. */
+/** Only names the socket; no port is used. */
 const SOCKET_PORT = 5432;
 
 const isOurs = (directory: string, uid: number | undefined): boolean => {
@@ -21,13 +21,13 @@ const isOurs = (directory: string, uid: number | undefined): boolean => {
 };
 
 /**
- * A folder that only the server's user (and root) can enter. Not in the data directory, because the path of a socket
- * may have no more than 103 bytes. A crashed server's folder is used again, so that its clients' URL stays good.
+ * A directory that only the server's user and root can enter. Not in the data directory, because a socket's path is
+ * limited to 103 bytes. A crashed server's directory is reused, so that its clients' URL stays valid.
  */
 const socketDirectory = async ({ home, owner }: ClusterLayout): Promise<string> => {
   const known = loadState(home)?.socketDirectory;
   if (known !== undefined && isOurs(known, owner?.uid ?? process.getuid?.())) {
-    // Left by a crash; the lock file may name a pid that is somebody else's by now.
+    // Left by a crash; the lock file may name a pid that another process has by now.
     for (const name of ['.s.PGSQL.5432', '.s.PGSQL.5432.lock']) await rm(join(known, name), { force: true });
     return known;
   }
@@ -57,21 +57,21 @@ const freePort = async ({ home }: ClusterLayout): Promise<number> => {
 };
 
 /** The server's settings that make it listen. */
-export const listenSettings = async (place: ClusterLayout, transport: Transport): Promise<Record<string, string>> =>
+export const listenSettings = async (layout: ClusterLayout, transport: Transport): Promise<Record<string, string>> =>
   transport === 'socket'
     ? {
         listen_addresses: '',
         port: String(SOCKET_PORT),
-        unix_socket_directories: await socketDirectory(place),
+        unix_socket_directories: await socketDirectory(layout),
       }
-    : { listen_addresses: LOOPBACK, port: String(await freePort(place)), unix_socket_directories: '' };
+    : { listen_addresses: LOOPBACK, port: String(await freePort(layout)), unix_socket_directories: '' };
 
-/** Takes away what a stopped server leaves outside its data directory. */
+/** Removes what a stopped server leaves outside its data directory. */
 export const removeEndpoint = async (postmaster: Postmaster): Promise<void> => {
   if (postmaster.socketDirectory !== '') await rm(postmaster.socketDirectory, { recursive: true, force: true });
 };
 
-/** A URL that `pg`, `psql` and `new URL` all read; in the socket's, `host` in the query wins over the name before it. */
+/** A URL that `pg`, `psql` and `new URL` all read; with a socket, `host` in the query overrides the host name. */
 export const urlOf = (postmaster: Postmaster, role: string, password: string): string =>
   postmaster.socketDirectory === ''
     ? `postgres://${role}:${password}@${LOOPBACK}:${postmaster.port}/postgres`

@@ -5,9 +5,9 @@ import { processIdentity } from './processes.js';
 
 const FREE = 'free';
 const POLL_MS = 20;
-/** How long a lock file may be empty: its holder writes into it right after it made it. */
+/** How long a lock file may be empty: its holder writes to it right after creating it. */
 const WRITE_MS = 2_000;
-/** Longer than the longest recovery that is waited for under the lock. */
+/** Longer than the longest recovery that runs while the lock is held. */
 const PATIENCE_MS = 360_000;
 
 const fileOf = (directory: string, number: number): string => join(directory, `lock.${number}`);
@@ -17,7 +17,7 @@ const newest = async (directory: string): Promise<number> => {
   return Math.max(0, ...numbers);
 };
 
-/** @returns the holder's pid; undefined where the lock is free, or its holder was killed */
+/** @returns the holder's pid; undefined if the lock is free, or its holder was killed */
 const holderOf = async (file: string): Promise<number | undefined> => {
   try {
     const text = await readFile(file, 'utf8');
@@ -26,15 +26,15 @@ const holderOf = async (file: string): Promise<number | undefined> => {
     const [pid, identity] = text.split('\n');
     return processIdentity(Number(pid)) === identity ? Number(pid) : undefined;
   } catch (error) {
-    // The next holder has swept it away: look again.
+    // The next holder has deleted it; retry.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
     throw error;
   }
 };
 
 /**
- * A lock is taken by making the file with the next number, which the file system lets only one do; the newest file is
- * never removed. So a dead holder's lock is succeeded and not broken, and two who find it dead cannot both get it.
+ * A lock is taken by creating the file with the next number, which only one process can; the newest file is never
+ * removed. So a dead holder is succeeded by the next number, and two processes that find it dead cannot both succeed it.
  */
 const take = async (directory: string): Promise<string> => {
   const until = Date.now() + PATIENCE_MS;
@@ -55,7 +55,7 @@ const take = async (directory: string): Promise<string> => {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue;
       throw error;
     }
-    // Someone who took us for dead, or was ahead of what we saw, has a higher number.
+    // A process that considered us dead, or saw a newer state, has a higher number.
     if ((await newest(directory)) !== last + 1) {
       await rm(mine, { force: true });
       continue;
@@ -75,12 +75,12 @@ const free = async (file: string): Promise<void> => {
     await handle.writeFile(FREE);
     await handle.close();
   } catch (error) {
-    // The directory was deleted while we held it.
+    // The directory was deleted while the lock was held.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 };
 
-/** Does `work` while nobody else, in this process or another, does any under the same directory. */
+/** Runs `work` exclusively, across processes, for this directory. */
 export const underLock = async <T>(directory: string, work: () => Promise<T>): Promise<T> => {
   const file = await take(directory);
   try {

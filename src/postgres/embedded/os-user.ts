@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { chown } from 'node:fs/promises';
 
-/** The user the server runs as where that is another one than ourselves: PostgreSQL refuses to run as root. */
+/** The server's user, if it is not ours: PostgreSQL refuses to run as root. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
@@ -20,7 +20,7 @@ const idOf = (user: string): Owner | undefined => {
 };
 
 /**
- * Who the server runs as. A cluster that is there keeps its owner.
+ * The user that the server runs as. An existing cluster keeps its owner.
  * @returns undefined if that is the current user
  */
 export const serverOwner = (cluster: string): Owner | undefined => {
@@ -32,7 +32,7 @@ export const serverOwner = (cluster: string): Owner | undefined => {
   return idOf('postgres') ?? idOf('nobody') ?? { uid: 65_534, gid: 65_534 };
 };
 
-/** Tried and not computed: modes, ACLs and mounts all have a say. */
+/** Tested by trying: modes, ACLs and mount options all matter. */
 export const canEnter = (owner: Owner | undefined, directory: string): boolean =>
   owner === undefined ||
   spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', directory], { ...owner, cwd: '/', stdio: 'ignore' }).status === 0;

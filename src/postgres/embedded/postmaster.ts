@@ -7,18 +7,18 @@ import { promisify } from 'node:util';
 import type { Binaries } from './binaries.js';
 import { commandLine, processIdentity } from './processes.js';
 
-/** What a running server says of itself in its `postmaster.pid`. */
+/** What a running server reports in its `postmaster.pid`. */
 export interface Postmaster {
   readonly pid: number;
   readonly port: number;
-  /** Empty where it listens on none. */
+  /** Empty if it has no socket. */
   readonly socketDirectory: string;
   readonly status: 'starting' | 'ready' | 'stopping';
 }
 
 const NOBODYS_PID = 2_147_483_647;
 const POLL_MS = 20;
-/** A fast stop writes what is dirty first; an immediate one recovers at the next start instead. */
+/** A fast shutdown writes dirty pages first; an immediate one recovers at the next start instead. */
 const FAST_MS = 2_500;
 const IMMEDIATE_MS = 2_000;
 
@@ -36,7 +36,7 @@ const readLines = async (cluster: string): Promise<string[]> => {
 const isPostmaster = (pid: number, cluster: string): boolean =>
   processIdentity(pid) !== undefined && (commandLine(pid)?.includes(cluster) ?? true);
 
-/** @returns undefined where no server runs on the cluster, whatever its pid file says */
+/** @returns undefined if no server runs on the cluster, whatever its pid file says */
 export const findPostmaster = async (cluster: string): Promise<Postmaster | undefined> => {
   const [pid, , , port, socketDirectory = '', , , status] = await readLines(cluster);
   if (!Number(pid) || !isPostmaster(Number(pid), cluster)) return undefined;
@@ -49,19 +49,18 @@ export const findPostmaster = async (cluster: string): Promise<Postmaster | unde
   };
 };
 
-/** Whether a server runs on the cluster, or did and was killed. */
+/** Whether a server runs on the cluster, or was killed. */
 export const isUnclean = (cluster: string): boolean => existsSync(pidFileOf(cluster));
 
-/** @returns the server's process, where one runs on the cluster */
+/** @returns the pid of the server that runs on the cluster, if any */
 export const serverPid = (cluster: string): number | undefined => {
   const pid = Number.parseInt(readFileSync(pidFileOf(cluster), 'utf8'), 10);
   return isPostmaster(pid, cluster) ? pid : undefined;
 };
 
 /**
- * After a crash the pid file may name a process that has the pid by chance, or a zombie that nobody waits for; either
- * would keep the server from starting. The rest of the file stays: by it the server sees whether children of the dead
- * one still hold its memory.
+ * After a crash the pid file may name an unrelated process with the same pid, or a zombie; either would keep the server
+ * from starting. The rest of the file stays: the server uses it to detect children that still hold shared memory.
  */
 export const clearStalePid = async (cluster: string): Promise<void> => {
   const [pid, ...rest] = await readLines(cluster);
@@ -81,7 +80,7 @@ const ask = async (
   cluster: string,
   findBinaries: () => Promise<Binaries>,
 ): Promise<void> => {
-  // Windows has no signals; pg_ctl knows another way.
+  // Windows has no signals; pg_ctl has another way.
   if (process.platform === 'win32') {
     const { pgCtl } = await findBinaries();
     await promisify(execFile)(pgCtl, ['stop', '--no-wait', '--mode', mode, '--pgdata', cluster]);
@@ -94,7 +93,7 @@ const ask = async (
   }
 };
 
-/** Stops the server, cutting off who is connected: in good order, or at once where that takes longer than 2.5 s. */
+/** Stops the server and disconnects its clients: fast shutdown, immediate shutdown after 2.5 s. */
 export const stopPostmaster = async (
   { pid }: Postmaster,
   cluster: string,
@@ -108,8 +107,8 @@ export const stopPostmaster = async (
 };
 
 /**
- * Waits until the server takes connections.
- * @returns undefined where it has ended instead
+ * Waits until the server accepts connections.
+ * @returns undefined if it has exited instead
  */
 export const readyPostmaster = async (
   cluster: string,
@@ -121,7 +120,7 @@ export const readyPostmaster = async (
     const postmaster = await findPostmaster(cluster);
     if (postmaster === undefined || postmaster.status === 'ready') return postmaster;
     const waited = Math.floor((Date.now() - begin) / 5_000);
-    if (waited > said) log(`PostgreSQL is ${postmaster.status} since ${waited * 5} s`);
+    if (waited > said) log(`PostgreSQL has been ${postmaster.status} for ${waited * 5} s`);
     said = waited;
   }
   throw new Error(`PostgreSQL in ${cluster} was not ready within ${withinMs / 1000} s`);

@@ -10,7 +10,7 @@ const ps = (pid: number, columns: string): string | undefined => {
     });
     return text.trim() || undefined;
   } catch {
-    return undefined; // ps exits with 1 where there is no such process
+    return undefined; // ps exits with 1 if there is no such process
   }
 };
 
@@ -34,24 +34,24 @@ const answersSignals = (pid: number): boolean => {
 };
 
 /**
- * What tells a living process from a later one with the same pid: when it was started.
- * @returns undefined where no process lives under the pid; a zombie does not live
+ * Distinguishes a live process from a later one with the same pid: its start time.
+ * @returns undefined if no live process has the pid; a zombie is not live
  */
 export const processIdentity = (pid: number): string | undefined => {
   if (process.platform === 'linux') {
-    // The name, in brackets, may hold blanks and brackets itself. After it: state, then the 22nd field, the start.
+    // The name, in brackets, may itself contain blanks and brackets. After it: the state; the 22nd field is the start.
     const fields = readProc(`${pid}/stat`)
       ?.replace(/^.*\)\s/s, '')
       .split(' ');
     return fields === undefined || /[ZX]/.test(fields[0]!) ? undefined : `${boot()}-${fields[19]}`;
   }
-  // Windows has no cheap way to ask, and gives a pid again much later.
+  // Windows has no cheap way to ask, and reuses a pid much later.
   if (process.platform === 'win32') return answersSignals(pid) ? 'running' : undefined;
   const line = ps(pid, 'stat=,lstart=');
   return line === undefined || line.startsWith('Z') ? undefined : line.replace(/^\S+\s+/, '');
 };
 
-/** How a process was called; undefined where that cannot be seen. */
+/** A process's command line; undefined if it cannot be read. */
 export const commandLine = (pid: number): string | undefined => {
   if (process.platform === 'linux') return readProc(`${pid}/cmdline`)?.replaceAll('\0', ' ');
   return process.platform === 'win32' ? undefined : ps(pid, 'command=');

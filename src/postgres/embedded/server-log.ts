@@ -16,13 +16,13 @@ const lastBytes = async (file: string): Promise<string> => {
   }
 };
 
-/** The last lines of the server's log, to be shown with an error. */
+/** The last lines of the server's log, for error messages. */
 export const lastLines = async (file: string, count = 10): Promise<string> => {
   if (!existsSync(file)) return '(the log is empty)';
   return (await lastBytes(file)).trimEnd().split('\n').slice(-count).join('\n');
 };
 
-/** Keeps the log below 4 MiB, with its last lines. The server writes at the end, wherever that is, so it may run. */
+/** Trims the log to its last lines above 4 MiB. The server appends, so it may be running. */
 export const trimLog = async (file: string): Promise<void> => {
   if (!existsSync(file)) return;
   const handle = await open(file, 'a');

@@ -18,7 +18,7 @@ const SETTINGS: Record<string, string> = {
   work_mem: '16MB',
   maintenance_work_mem: '128MB',
   max_connections: '200',
-  // A statement whose client was killed ends; where the server was killed too, the next one waits for it.
+  // Ends statements of killed clients; after a kill of the server too, the next one would wait for them.
   ...(process.platform === 'win32' ? {} : { client_connection_check_interval: '500ms' }),
   max_wal_size: '2GB',
   checkpoint_timeout: '15min',
@@ -35,27 +35,27 @@ const SETTINGS: Record<string, string> = {
 
 const RECOVERY_MS = 300_000;
 const BETWEEN_ATTEMPTS_MS = 150;
-/** What a start may fail with that passes by itself... */
-const PASSING = /pre-existing shared memory|lock file|could not bind|in use/;
-/** ...as a statement of the dead server does, which runs on until its own time limit; and for everything else. */
-const PASSING_MS = 30_000;
+/** Start-up errors that are temporary... */
+const TEMPORARY = /pre-existing shared memory|lock file|could not bind|in use/;
+/** ...for as long as a statement of the dead server may run; and the patience with all other errors. */
+const TEMPORARY_MS = 30_000;
 const OTHER_MS = 1_000;
 
 const spawnServer = async (
-  place: ClusterLayout,
+  layout: ClusterLayout,
   { postgres }: Binaries,
   transport: Transport,
 ): Promise<ChildProcess> => {
-  const settings = { ...SETTINGS, ...(await listenSettings(place, transport)) };
-  const log = await open(place.log, 'a', 0o600);
+  const settings = { ...SETTINGS, ...(await listenSettings(layout, transport)) };
+  const log = await open(layout.log, 'a', 0o600);
   try {
     const server = spawn(
       postgres,
-      ['-D', place.cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+      ['-D', layout.cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
       {
-        ...place.owner,
+        ...layout.owner,
         cwd: '/',
-        // Out of reach of the terminal: Ctrl-C is for its owner, who stops it last.
+        // Detached from the terminal: Ctrl-C reaches the owner, who stops the server last.
         detached: true,
         windowsHide: true,
         env: { LC_ALL: 'C' },
@@ -70,50 +70,50 @@ const spawnServer = async (
   }
 };
 
-/** @returns undefined where the server ended before it was ready; its log says why */
+/** @returns undefined if the server exited before it was ready; its log says why */
 const attempt = async (
-  place: ClusterLayout,
+  layout: ClusterLayout,
   binaries: Binaries,
   transport: Transport,
   log: (line: string) => void,
 ): Promise<Postmaster | undefined> => {
-  await clearStalePid(place.cluster);
-  const server = await spawnServer(place, binaries, transport);
+  await clearStalePid(layout.cluster);
+  const server = await spawnServer(layout, binaries, transport);
   const ended = once(server, 'exit');
-  // Until its pid file is there it can only be seen as our child.
+  // Until its pid file exists it is only known as our child.
   while (server.exitCode === null && server.signalCode === null) {
-    if ((await findPostmaster(place.cluster))?.pid === server.pid)
-      return readyPostmaster(place.cluster, RECOVERY_MS, log);
+    if ((await findPostmaster(layout.cluster))?.pid === server.pid)
+      return readyPostmaster(layout.cluster, RECOVERY_MS, log);
     await Promise.race([ended, sleep(10)]);
   }
   return undefined;
 };
 
 /**
- * Adopts the server that runs on the cluster, or starts one. After a crash a start may fail for a while, because
- * processes of the dead server still hold its memory; and it may take a while, to recover.
+ * Attaches to the server that runs on the cluster, or starts one. After a crash, start-up may fail for a while because
+ * processes of the dead server still hold its memory, and recovery may take a while.
  * Call it under the lock.
  */
 export const startServer = async (
-  place: ClusterLayout,
+  layout: ClusterLayout,
   findBinaries: () => Promise<Binaries>,
   transport: Transport,
   log: (line: string) => void,
 ): Promise<Postmaster> => {
-  // Adopts, and waits for one that still starts or stops.
-  const running = await readyPostmaster(place.cluster, RECOVERY_MS, log);
+  // Attaches to a running server; waits if it is starting or stopping.
+  const running = await readyPostmaster(layout.cluster, RECOVERY_MS, log);
   if (running) return running;
-  await trimLog(place.log);
+  await trimLog(layout.log);
   const binaries = await findBinaries();
   const begin = Date.now();
   for (;;) {
-    const postmaster = await attempt(place, binaries, transport, log);
+    const postmaster = await attempt(layout, binaries, transport, log);
     if (postmaster) return postmaster;
-    const patience = PASSING.test(await lastLines(place.log, 3)) ? PASSING_MS : OTHER_MS;
+    const patience = TEMPORARY.test(await lastLines(layout.log, 3)) ? TEMPORARY_MS : OTHER_MS;
     if (Date.now() - begin > patience) break;
     await sleep(BETWEEN_ATTEMPTS_MS);
   }
   throw new Error(
-    `PostgreSQL in ${place.cluster} does not start. Its log is ${place.log} and ends:\n${await lastLines(place.log)}`,
+    `PostgreSQL in ${layout.cluster} does not start. Its log is ${layout.log} and ends:\n${await lastLines(layout.log)}`,
   );
 };

@@ -37,7 +37,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     expect(load.longestCallMs).toBeLessThan(MAX_CALL_MS);
   };
 
-  it('survives kills that close the port: appends say so in time, and all goes on after the restart', async () => {
+  it('survives kills that close the port: appends fail in time, and everything continues after the restart', async () => {
     await survives(async () => {
       const failures = load.failures;
       await double.kill();
@@ -47,7 +47,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     expect(load.failures).toBeGreaterThanOrEqual(FAULT_ROUNDS);
   }, 90_000);
 
-  it('survives silences: appends say so in time, and all goes on when it speaks again', async () => {
+  it('survives silences: appends fail in time, and everything continues when it answers again', async () => {
     await survives(async () => {
       const failures = load.failures;
       double.silence();
@@ -174,7 +174,7 @@ describe('Without what the adapter does about it', () => {
     await other.stop();
   });
 
-  it('an append with any revision is stored twice where its answer was lost and the server has forgotten it', async () => {
+  it('an append with any revision is stored twice if its answer was lost and the server has forgotten it', async () => {
     const event = jsonEvent({ id: randomUUID(), type: 'T', data: {} });
     await client.appendToStream('threat-a:twice', [event]);
     await client.appendToStream('threat-a:twice', [event]);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readConfig } from '../../../src/config.js';
+import { readConfig } from '../../../src/runtime/config.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import { openEventLog } from '../../../src/event-log/open-event-log.js';
 import {
@@ -152,7 +152,7 @@ describe('The built service with its log in EventStoreDB', () => {
     }, 120_000);
   }
 
-  it('goes on through kills and silences of the event store: nothing is lost, each event counts once', async () => {
+  it('survives kills and silences of the event store: nothing is lost, each event counts once', async () => {
     const double = await EventStoreDouble.start();
     scene.later(() => double.stop());
     await settle({ name: 'a double', url: double.url, release: async () => {} });

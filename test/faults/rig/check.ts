@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { BEGINNING, type EventLog, type RecordedEvent } from '../../../src/event-log/event-log.js';
-import { readConfig } from '../../../src/config.js';
+import { readConfig } from '../../../src/runtime/config.js';
 import { openEventLog } from '../../../src/event-log/open-event-log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { verify } from '../../../projections/engine/verify.js';

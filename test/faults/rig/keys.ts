@@ -1,5 +1,5 @@
 import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
-import { readConfig } from '../../../src/config.js';
+import { readConfig } from '../../../src/runtime/config.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import { openEventLog } from '../../../src/event-log/open-event-log.js';
 import { ORGANIZATIONS } from '../../projections/histories.js';

@@ -142,13 +142,13 @@ export class Sender {
     kept.attempts.push({ at, ms: answer.ms, status: answer.status, retryAfter });
     if (answer.status !== 200) {
       if (answer.status !== 503 && answer.status !== 429)
-        kept.wrong.push(`The door answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 300)}`);
+        kept.wrong.push(`The endpoint answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 300)}`);
       // The next attempt would end alike.
       return answer.status >= 400 && answer.status < 500 && answer.status !== 429;
     }
     const { accepted, duplicates, rejected } = answer.body;
     if (rejected.length > 0 || accepted + duplicates !== events.length)
-      kept.wrong.push(`Of ${events.length} events the door answered ${JSON.stringify(answer.body).slice(0, 300)}`);
+      kept.wrong.push(`Of ${events.length} events the endpoint answered ${JSON.stringify(answer.body).slice(0, 300)}`);
     kept.accepted += accepted;
     kept.duplicates += duplicates;
     kept.acknowledged.push(...events);

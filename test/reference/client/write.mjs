@@ -1,21 +1,27 @@
 /**
- * Writes the types of a generated client, by openapi-typescript, from the reference of the build.
- * The first argument names another file for them, the second another document.
+ * Writes what a client team generates from the reference, beside this file: `paths.ts`, the types by
+ * openapi-typescript, and `examples.ts`, the batch that the reference shows, as that type, and one that is not of it.
+ * Neither is committed.
+ * The argument names the document.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const root = join(import.meta.dirname, '..', '..', '..');
-const folder = mkdtempSync(join(tmpdir(), 'threat-protection-client-'));
-const [file = join(import.meta.dirname, 'paths.ts'), given] = process.argv.slice(2);
-const run = (program, ...words) => execFileSync(process.execPath, [join(root, program), ...words], { stdio: 'pipe' });
+const here = (file) => join(import.meta.dirname, file);
+const [document] = process.argv.slice(2);
+const BATCH = 'application/cloudevents-batch+json';
 
-try {
-  const document = given ?? join(folder, 'openapi.json');
-  if (given === undefined) run('dist/test/support/write-document.js', document);
-  run('node_modules/openapi-typescript/bin/cli.js', document, '-o', file);
-} finally {
-  rmSync(folder, { recursive: true });
-}
+const generator = here('../../../node_modules/openapi-typescript/bin/cli.js');
+execFileSync(process.execPath, [generator, document, '-o', here('paths.ts')], { stdio: 'pipe' });
+const { content } = JSON.parse(readFileSync(document, 'utf8')).paths['/v2/events'].post.requestBody;
+const [{ value }] = Object.values(content[BATCH].examples);
+writeFileSync(
+  here('examples.ts'),
+  `import type { Batch } from '../client.spec.js';
+
+export const EXAMPLES: Batch = ${JSON.stringify(value, null, 2)};
+// @ts-expect-error data is of another type
+export const WRONG: Batch = [${JSON.stringify({ ...value[0], data: value[2].data })}];
+`,
+);

@@ -4,6 +4,7 @@
  */
 import { createReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { constants, gunzipSync } from 'node:zlib';
 import { Pool } from 'pg';
 
 interface Group {
@@ -22,7 +23,9 @@ const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 const bodyOf = async (request: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
+  const bytes = Buffer.concat(chunks);
+  const isPacked = request.headers['content-encoding'] === 'gzip';
+  return (isPacked ? gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH }) : bytes).toString('utf8');
 };
 
 const hostOf = (content: string): string => /^https?:\/\/([^/:?#]+)/.exec(content)?.[1]?.toLowerCase() ?? content;
@@ -58,6 +61,13 @@ const metrics = async (organization: string): Promise<object> => {
   const count = (type: string): number => own.filter((one) => one.type === type).length;
   return { metrics: { reports: count('ReportFiled'), newThreats: count('ThreatStatusChanged') }, own };
 };
+
+/** Entries of the status history as they are stored, with everybody's brands. */
+const recordsOf = (organization: string): object => ({
+  items: [...stored.values()]
+    .map(({ data }) => data)
+    .filter((data) => (data.organization ?? organization) === organization),
+});
 
 const create = async (organization: string, name: string): Promise<[number, object]> => {
   const list = groups.get(organization) ?? [];
@@ -99,6 +109,8 @@ const answer = async (request: IncomingMessage, response: ServerResponse): Promi
   if (url.pathname === '/v2/asset/check') return send(200, verdict(read().content));
   if (url.pathname === '/v2/asset/check/bulk') return send(200, { results: read().contents.map(verdict) });
   if (url.pathname === '/v2/organization/metrics') return send(200, await metrics(organization));
+  if (/^\/v2\/organization\/(?:reports|threats|takedowns|verdicts)(?:\.csv)?$/.test(url.pathname))
+    return send(200, recordsOf(organization));
   if (url.pathname === '/v2/organization/asset-groups' && request.method === 'POST')
     return send(...(await create(organization, read().name)));
   if (url.pathname.startsWith('/v2/organization/asset-groups'))

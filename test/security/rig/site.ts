@@ -1,6 +1,6 @@
 import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
-import type { Scope } from '../../../src/events/api-keys.js';
+import type { Scope } from '../../../src/events/types/api-keys.js';
 import { ask } from '../../faults/rig/ask.js';
 import { checkVerify, counted } from '../../faults/rig/check.js';
 import { issueKeys, keysKnown, openLog } from '../../faults/rig/keys.js';

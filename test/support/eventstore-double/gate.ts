@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP door before a server on loopback, which can be slammed, or stay open and pass nothing on. */
+/** A TCP gate before a server on loopback, which can be slammed, or stay open and pass nothing on. */
 export class Gate {
   private server: Server | undefined;
   private readonly pairs = new Set<readonly [Socket, Socket]>();

@@ -1,13 +1,18 @@
 /* global SwaggerUIBundle */
 (() => {
   const KEPT = 'threat-protection-key';
-  // Relative to itself, so that it also works under a path of a proxy.
+  // Relative to this script, so that it also works under a proxy's path.
   const url = new URL('../openapi.json', document.currentScript.src).href;
+
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const followScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+  followScheme();
+  dark.addEventListener('change', followScheme);
 
   const refersTo = (part, folder) =>
     String(part.get('$$ref') ?? part.get('$ref') ?? '').includes(`#/components/${folder}/`);
 
-  /** What the table at the top says of every route; repeated at each, it hides what is a route's own. */
+  /** What the table of errors says of every route; repeated at each, it would hide what is the route's own. */
   const isSaidOnce = (response, status) =>
     refersTo(response, 'responses') ||
     status === '415' ||
@@ -42,7 +47,7 @@
               ),
           );
         },
-      // A link inside of the button that opens an operation cannot be reached by a keyboard.
+      // A link inside the button that opens an operation cannot be reached by keyboard.
       DeepLink:
         (DeepLink, { React }) =>
         (props) =>
@@ -50,7 +55,41 @@
     },
   });
 
-  /** The key outlives a reload of the page, not its tab. */
+  const ERRORS = '\n## Errors\n';
+
+  /** Routes come first: the part of the description on errors is shown below them. */
+  const ErrorsLast = () => ({
+    statePlugins: {
+      spec: {
+        wrapSelectors: {
+          selectInfoDescriptionField:
+            (select) =>
+            (...args) =>
+              String(select(...args)).split(ERRORS)[0],
+        },
+      },
+    },
+    wrapComponents: {
+      operations:
+        (Operations, { React, getComponent, specSelectors }) =>
+        (props) => {
+          const [, errors = ''] = String(specSelectors.info().get('description')).split(ERRORS);
+          return React.createElement(
+            React.Fragment,
+            null,
+            React.createElement(Operations, props),
+            React.createElement(
+              'section',
+              { id: 'errors', 'aria-labelledby': 'errors-title' },
+              React.createElement('h2', { id: 'errors-title' }, 'Errors'),
+              React.createElement(getComponent('Markdown', true), { source: errors }),
+            ),
+          );
+        },
+    },
+  });
+
+  /** The key survives a reload of the page, but not the end of its tab. */
   const KeyOfSession = () => ({
     statePlugins: {
       auth: {
@@ -68,7 +107,7 @@
     },
   });
 
-  /** Names for who does not see what a control stands beside. */
+  /** Names for readers who do not see what a control stands beside. */
   const NAMES = {
     '#servers': 'Server',
     '.examples-select-element': 'Example',
@@ -104,12 +143,10 @@
     docExpansion: 'list',
     defaultModelsExpandDepth: 0,
     syntaxHighlight: false,
-    plugins: [SaidOnce, KeyOfSession],
+    plugins: [SaidOnce, ErrorsLast, KeyOfSession],
     onComplete: () => {
       const key = sessionStorage.getItem(KEPT);
       if (key !== null) ui.preauthorizeApiKey('key', key);
-      const errors = [...document.querySelectorAll('.info h2')].find(({ textContent }) => textContent === 'Errors');
-      if (errors !== undefined) errors.id = 'errors';
     },
   });
   new MutationObserver(name).observe(document.getElementById('swagger-ui'), { childList: true, subtree: true });

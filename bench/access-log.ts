@@ -1,0 +1,35 @@
+import { CONNECTIONS, ECHO, openDoors, watchGenerator } from './route-overhead.js';
+import { type Goal, measure } from './goal.js';
+import { wire } from './load.js';
+import { issueKeys, startApi } from './services.js';
+
+/** The route of G1 with its access log, whose reader is the bench, beside the same service without one. */
+export const accessLog: Goal = {
+  name: 'G1b',
+  run: async (bench) => {
+    const { load } = await openDoors(bench);
+    const database = await bench.database();
+    const start = (setting: string) => startApi(bench, database, 'bench/bench-app.js', { ACCESS_LOG: setting });
+    const [off, on] = [await start('off'), await start('on')];
+    const [key] = await issueKeys(database, ['read'], ['org-1']);
+    const { watched, note } = watchGenerator(bench, true);
+    const paired = await measure(bench, 'G1b', {
+      base: watched(load, off.url, [wire(off.url, key!, ECHO)], CONNECTIONS),
+      target: watched(load, on.url, [wire(on.url, key!, ECHO)], CONNECTIONS),
+    });
+    return {
+      lines: [
+        {
+          goal: 'G1b',
+          what: 'the route of G1 with the access log',
+          against: 'the same with ACCESS_LOG=off',
+          measured: paired.ratio,
+          unit: '',
+          must: 0.95,
+          aim: 0.97,
+          note: note(paired),
+        },
+      ],
+    };
+  },
+};

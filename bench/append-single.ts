@@ -1,0 +1,75 @@
+import type { Pool } from 'pg';
+import { createPostgresLog } from '../src/event-log/postgres/log.js';
+import type { EventLog } from '../src/event-log/event-log.js';
+import { createPool } from '../src/postgres/pool.js';
+import { requireEqual } from './equal.js';
+import { storedEvents, upstreamEvents } from './events.js';
+import { type Goal, type Growth, type Line, measure, rates } from './goal.js';
+import { inParallel } from './paired.js';
+
+const INSERT = { name: 'bench-insert', text: 'insert into bench.plain (n) values ($1)' };
+
+/** Appends one event after another, each to a stream of its own, as the door does with events that come singly. */
+const appendOne = (log: EventLog): (() => Promise<unknown>) => {
+  // Made before the clock runs; each append makes a new one of them by its number.
+  const made = storedEvents(upstreamEvents(1_000, 998));
+  let n = 0;
+  return () => {
+    const { stream, event } = made[(n += 1) % made.length]!;
+    const id = `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+    return log.appendAll([{ stream: `${stream}-${n}`, event: { ...event, id } }]);
+  };
+};
+
+const insertOne = (pool: Pool): (() => Promise<unknown>) => {
+  let n = 0;
+  return () => pool.query({ ...INSERT, values: [n++] });
+};
+
+/** One durable event, beside the least that PostgreSQL can keep durably: one number in a table without an index. */
+export const appendSingle: Goal = {
+  name: 'G5',
+  run: async (bench) => {
+    const { url, pool } = await bench.database();
+    await pool.query('create schema bench; create table bench.plain (n bigint not null)');
+    const log = await createPostgresLog(createPool(url, () => {}));
+    bench.onEnd(() => log.close());
+    const before = await log.head();
+    const once = storedEvents(upstreamEvents(3, 999));
+    requireEqual(
+      'new, then known',
+      [[false, false, false], [true, true, true], 3n],
+      [await log.appendAll(once), await log.appendAll(once), (await log.head()) - before],
+    );
+    const append = appendOne(log);
+    const lines: Line[] = [];
+    for (const writers of [1, 16]) {
+      const paired = await measure(bench, `G5 ${writers} at a time`, {
+        base: inParallel(writers, insertOne(pool)),
+        target: inParallel(writers, append),
+      });
+      lines.push({
+        goal: 'G5',
+        what: `a durable append of 1 event, ${writers === 1 ? '1 writer' : `${writers} writers`}`,
+        against: 'one-column insert + commit',
+        measured: paired.ratio,
+        unit: '',
+        must: 0.6,
+        aim: 0.74,
+        note: rates(paired, 'a second'),
+      });
+    }
+    const rows: Growth['rows'][number][] = [];
+    for (const size of bench.sizes.quick ? [1, 10] : [1, 10, 100, 1_000]) {
+      const events = storedEvents(upstreamEvents(bench.sizes.quick ? 100 : 20_000, 7_000 + size));
+      const from = performance.now();
+      let done = 0;
+      while (done < events.length && performance.now() - from < 2_000) {
+        await log.appendAll(events.slice(done, done + size));
+        done += size;
+      }
+      rows.push([size, Math.round((done * 1000) / (performance.now() - from)).toLocaleString('en-US')]);
+    }
+    return { lines, growths: [{ what: 'Appends by size of a batch', columns: ['events', 'events a second'], rows }] };
+  },
+};

@@ -1,0 +1,69 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { requireEqual } from './equal.js';
+import { CONNECTIONS, ECHO, watchGenerator } from './route-overhead.js';
+import { type Goal, measure } from './goal.js';
+import { askedHosts, phishingHosts } from './lists.js';
+import { askOnce, type Request, startLoad, wire } from './load.js';
+import { issueKeys, sourcesFile, startApi, temporaryFolder } from './services.js';
+
+const check = (content: string): Request => ({ method: 'POST', path: '/v2/asset/check', body: { content } });
+
+/** Five sources as shipped, four of them lists from files, beside the route of G1 in the same process. */
+export const assetCheckRoute: Goal = {
+  name: 'G6c',
+  run: async (bench) => {
+    const hosts = phishingHosts(bench.sizes.quick ? 1_000 : 200_000);
+    const folder = await temporaryFolder(bench);
+    const quarter = hosts.length / 4;
+    const lists = [];
+    for (let part = 0; part < 4; part += 1) {
+      const file = join(folder, `list-${part}.txt`);
+      await writeFile(file, hosts.slice(part * quarter, (part + 1) * quarter).join('\n'));
+      lists.push({ id: `list-${part}`, kind: 'list', format: 'plain', file });
+    }
+    const sources = await sourcesFile(bench, { sources: [{ id: 'own', kind: 'own' }, ...lists] });
+    const database = await bench.database();
+    const { url } = await startApi(bench, database, 'bench/bench-app.js', { SOURCES_FILE: sources });
+    const [key] = await issueKeys(database, ['read'], ['org-1']);
+    const load = await startLoad(bench);
+    const asked = askedHosts(hosts, 500).map((host) => `https://${host}/start`);
+    const listed = new Set(hosts);
+    for (const content of asked.slice(0, 40)) {
+      const answer = (await askOnce(url, key!, check(content))) as { status: string };
+      const labels = new URL(content).hostname.split('.');
+      const isListed = labels.some((_, from) => listed.has(labels.slice(from).join('.')));
+      requireEqual(content, isListed ? 'BLOCKED' : 'UNKNOWN', answer.status);
+    }
+    const { watched, note } = watchGenerator(bench);
+    const echoes = asked.map((content): Request => ({ ...ECHO, body: { content } }));
+    const paired = await measure(bench, 'G6c', {
+      base: watched(
+        load,
+        url,
+        echoes.map((request) => wire(url, key!, request)),
+        CONNECTIONS,
+      ),
+      target: watched(
+        load,
+        url,
+        asked.map((content) => wire(url, key!, check(content))),
+        CONNECTIONS,
+      ),
+    });
+    return {
+      lines: [
+        {
+          goal: 'G6c',
+          what: 'POST /v2/asset/check answered from memory',
+          against: "G1's route",
+          measured: paired.ratio,
+          unit: '',
+          must: 0.75,
+          aim: 0.85,
+          note: note(paired),
+        },
+      ],
+    };
+  },
+};

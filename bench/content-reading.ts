@@ -1,0 +1,69 @@
+import { parseContent } from '../src/assets/parse-content.js';
+import { hostileContents } from '../test/assets/hostile-shapes.js';
+import type { Goal } from './goal.js';
+import { quantile, quartilesOf } from './statistics.js';
+
+const LENGTHS = [1_024, 2_048, 4_096] as const;
+/** The median of many readings, in ms, so that what else the machine does does not count. */
+const timeOf = (content: string, sliceMs: number): number => {
+  const times: number[] = [];
+  const end = performance.now() + sliceMs;
+  for (let started = performance.now(); started < end; started = performance.now()) {
+    parseContent(content);
+    times.push(performance.now() - started);
+  }
+  return quantile(times, 0.5);
+};
+
+interface Slowest {
+  readonly shape: string;
+  readonly ms: number;
+}
+
+const slowestOf = (length: number, sliceMs: number): Slowest =>
+  hostileContents(length)
+    .map(([shape, content]) => ({ shape, ms: timeOf(content, sliceMs) }))
+    .reduce((one, other) => (other.ms > one.ms ? other : one));
+
+/** The slowest of many shapes of content, at lengths that double: reading grows no faster than what is read. */
+export const contentReading: Goal = {
+  name: 'G15',
+  run: async (bench) => {
+    const [rounds, sliceMs] = bench.sizes.quick ? [1, 1] : [5, 20];
+    for (const [, content] of hostileContents(LENGTHS[0])) timeOf(content, sliceMs);
+    const slowest = LENGTHS.map((length) => {
+      const measured = Array.from({ length: rounds }, () => slowestOf(length, sliceMs));
+      bench.say(`G15: ${length} characters, slowest ${measured.map(({ shape }) => shape).join(', ')}`);
+      return measured;
+    });
+    const medians = slowest.map((round) => quartilesOf(round.map(({ ms }) => ms)).median);
+    const last = slowest.at(-1)!;
+    return {
+      lines: [
+        {
+          goal: 'G15',
+          what: `reading content: the slowest of ${hostileContents(1).length} shapes of 4,096 characters`,
+          against: 'nothing',
+          measured: quartilesOf(last.map(({ ms }) => ms)),
+          unit: 'ms',
+          must: 0.2,
+          aim: 0.05,
+          more: false,
+          note: last[0]!.shape,
+        },
+      ],
+      growths: [
+        {
+          what: 'Reading the slowest shape of content',
+          columns: ['characters', 'shape', 'ms', 'times the length before'],
+          rows: LENGTHS.map((length, index) => [
+            length.toLocaleString('en-US'),
+            slowest[index]![0]!.shape,
+            medians[index]!.toPrecision(3),
+            index === 0 ? '' : (medians[index]! / medians[index - 1]!).toPrecision(3),
+          ]),
+        },
+      ],
+    };
+  },
+};

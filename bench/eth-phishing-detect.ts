@@ -1,0 +1,70 @@
+import { createRequire } from 'node:module';
+import { listOf } from '../test/asset-check/asking.js';
+import { Random } from '../test/support/random.js';
+import { requireEqual } from './equal.js';
+import { type Goal, measure } from './goal.js';
+import { inMemory } from './paired.js';
+
+interface Config {
+  readonly blacklist: readonly string[];
+  readonly whitelist: readonly string[];
+  readonly fuzzylist: readonly string[];
+}
+
+interface Detector {
+  check(host: string): { result: boolean; type: string };
+}
+
+const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]+$/;
+
+/** Half listed or below it, a tenth allowed, the rest hosts that nobody lists, as a person's day of browsing has them. */
+const askedHosts = ({ blacklist, whitelist }: Config, random: Random): string[] =>
+  Array.from({ length: 2_000 }, (_, n) => {
+    const drawn = random.int(10);
+    if (drawn < 5) return `${random.pick(['', '', 'www.', 'app.'])}${random.pick(blacklist)}`;
+    if (drawn < 6) return random.pick(whitelist);
+    return `${random.pick(['', 'www.', 'shop.', 'a.b.'])}unlisted-address-${n}.${random.pick(['com', 'org', 'de'])}`;
+  }).filter((host) => HOST.test(host));
+
+/** The verdicts of eth-phishing-detect on its own list, look-alikes included, beside its own detector. */
+export const ethPhishingDetect: Goal = {
+  name: 'G6b',
+  run: async (bench) => {
+    const require = createRequire(import.meta.url);
+    const PhishingDetector = require('eth-phishing-detect/src/detector.js') as new (config: Config) => Detector;
+    const config = require('eth-phishing-detect/src/config.json') as Config;
+    const detector = new PhishingDetector(config);
+    const { ask } = await listOf(JSON.stringify(config), 'metamask');
+    const theirs = (host: string): string => {
+      const { result, type } = detector.check(host);
+      return type === 'whitelist' ? 'ALLOWED' : result ? 'BLOCKED' : 'UNKNOWN';
+    };
+    const ours = (host: string): string => {
+      const opinion = ask(host);
+      return typeof opinion === 'string' ? opinion : opinion.status;
+    };
+    const asked = askedHosts(config, new Random(63));
+    requireEqual('verdicts', asked.map(theirs), asked.map(ours));
+    let next = 0;
+    let blocked = 0;
+    const one = (verdict: (host: string) => string) => () => {
+      if (verdict(asked[next++ % asked.length]!) === 'BLOCKED') blocked += 1;
+    };
+    const paired = await measure(bench, 'G6b', { base: inMemory(one(theirs), 16), target: inMemory(one(ours)) });
+    if (blocked === 0) throw new Error('Nothing was blocked');
+    return {
+      lines: [
+        {
+          goal: 'G6b',
+          what: 'the same verdicts as eth-phishing-detect on its own list',
+          against: 'its detector',
+          measured: paired.ratio,
+          unit: '×',
+          must: 50,
+          aim: 200,
+          note: `${(1e6 / paired.target.median).toFixed(2)} µs against ${(1e6 / paired.base.median).toFixed(0)} µs`,
+        },
+      ],
+    };
+  },
+};

@@ -1,0 +1,187 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { EventStoreDBClient } from '@eventstore/db-client';
+import type { EventLog } from '../src/event-log/event-log.js';
+import { createEventStoreDbLog } from '../src/event-log/eventstoredb/log.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { issueApiKey } from '../src/api-keys/issue-api-key.js';
+import { withPrefix } from '../test/support/event-store.js';
+import { cloudEvent } from '../test/support/upstream.js';
+import { distinctEvents } from './distinct-events.js';
+import { requireEqual } from './equal.js';
+import { storedEvents, upstreamEvents } from './events.js';
+import { type Bench, type Goal, type Line, measure, rates } from './goal.js';
+import { following, projecting, type Stored, withAdapter, withClient } from './follow-store.js';
+import { forget } from './log-work.js';
+import { inParallel, type Slice } from './paired.js';
+import { post } from './post.js';
+import { startApi } from './services.js';
+import { startAppender } from './start-appender.js';
+import { untilTaken } from './until-taken.js';
+
+/** The server the run is told of, or the double in a process of its own. */
+const openStore = async (bench: Bench): Promise<string> => {
+  const given = process.env['TEST_EVENTSTORE_URL'];
+  if (given) return given;
+  const server = fork(fileURLToPath(new URL('../test/support/eventstore-double/main.js', import.meta.url)));
+  const [{ url }] = (await once(server, 'message')) as [{ url: string }];
+  bench.onEnd(async () => server.disconnect());
+  return url;
+};
+
+const INGESTED_AT_ONCE = 1_000;
+
+/** Batches through the endpoint of an API, without a projector. Each event is another threat's, so another stream's. */
+const ingesting = async (bench: Bench, storeUrl: string, log: EventLog): Promise<Slice> => {
+  const { url } = await startApi(bench, await bench.database(), undefined, { EVENTSTORE_URL: storeUrl });
+  const { key } = await issueApiKey(log, { scopes: ['ingest'] });
+  await sleep(1_000);
+  const agent = new Agent({ keepAlive: true });
+  bench.onEnd(async () => agent.destroy());
+  let batches = 0;
+  const one = async (): Promise<void> => {
+    const events = upstreamEvents(INGESTED_AT_ONCE, (batches += 1)).map((event) => cloudEvent(event));
+    const body = Buffer.from(JSON.stringify(events));
+    await untilTaken(() => post(agent, url, key, body));
+  };
+  // Twice, so that one is read while the other is stored.
+  const slice = inParallel(2, one);
+  return async (ms) => (await slice(ms)) * INGESTED_AT_ONCE;
+};
+
+/** The adapter beside the bare client, on the same server: appending, following, projecting. */
+export const eventStore: Goal = {
+  name: 'ES',
+  run: async (bench) => {
+    const url = await openStore(bench);
+    // A server may be kept; what this run writes is apart from what others wrote.
+    const run = Date.now().toString(16).slice(-8);
+    const openLog = async (prefix: string): Promise<EventLog> => {
+      const log = await createEventStoreDbLog(withPrefix(url, prefix));
+      bench.onEnd(() => log.close());
+      return log;
+    };
+    const log = await openLog(`bench.${run}.`);
+    const client = EventStoreDBClient.connectionString(url);
+    bench.onEnd(() => client.dispose());
+    const next = distinctEvents(run);
+    const bareClient = await startAppender(bench, 'client', url, `bench.${run}.`);
+    const adapter = await startAppender(bench, 'adapter', url, `bench.${run}.`);
+    const lines: Line[] = [];
+    const line = (what: string, against: string, must: number, paired: Awaited<ReturnType<typeof measure>>): void => {
+      lines.push({
+        goal: 'ES',
+        what,
+        against,
+        measured: paired.ratio,
+        unit: '',
+        must,
+        note: rates(paired, 'a second'),
+      });
+    };
+
+    const once1 = [next(), next()];
+    requireEqual(
+      'new, then known',
+      [await log.appendAll(once1), await log.appendAll(once1)],
+      [
+        [false, false],
+        [true, true],
+      ],
+    );
+    for (const inFlight of [1, 16, 256]) {
+      const paired = await measure(bench, `ES ${inFlight} in flight`, {
+        base: bareClient.appending(inFlight),
+        target: adapter.appending(inFlight),
+      });
+      line(`EventStoreDB: append, ${inFlight} in flight`, 'the bare client', 0.9, paired);
+    }
+    line(
+      'EventStoreDB: append, batches of 200 over as many streams',
+      'the bare client',
+      0.9,
+      await measure(bench, 'ES batches', {
+        base: bareClient.appending(1, 200),
+        target: adapter.appending(1, 200),
+      }),
+    );
+
+    line(
+      'EventStoreDB: POST /v2/events, batches of 1,000, no projector',
+      'the bare client, 256 in flight',
+      0.8,
+      await measure(
+        bench,
+        'ES ingestion',
+        {
+          base: bareClient.appending(256),
+          target: await ingesting(bench, withPrefix(url, `bench.${run}.`), log),
+        },
+        // A batch takes half a second, and a slice should be of many.
+        bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 4_000 },
+      ),
+    );
+    const tls = process.env['TEST_EVENTSTORE_TLS_URL'];
+    if (tls) {
+      const secure = await startAppender(bench, 'adapter', tls, `bench.${run}.`);
+      line(
+        'EventStoreDB: append over TLS with a user, 256 in flight',
+        'the same in the plain',
+        0.8,
+        await measure(bench, 'ES TLS', {
+          base: adapter.appending(256),
+          target: secure.appending(256),
+        }),
+      );
+    }
+
+    const events = bench.sizes.quick ? 2_000 : 60_000;
+    const foreign = bench.sizes.quick ? 3_000 : 1_000_000;
+    const entries = storedEvents(upstreamEvents(events));
+    const fill = async (target: EventLog, from: number, to: number): Promise<void> => {
+      for (let at = from; at < to; at += 1_000)
+        await untilTaken(() => target.appendAll(entries.slice(at, Math.min(at + 1_000, to))));
+    };
+    const database = await bench.database();
+    const follow = async (where: string, stored: Stored): Promise<void> => {
+      const bare = following(events, withClient(client, stored));
+      line(
+        `EventStoreDB: following from the beginning, ${where}`,
+        'the bare subscription',
+        0.9,
+        await measure(bench, `ES following, ${where}`, { base: bare, target: following(events, withAdapter(stored)) }),
+      );
+      line(
+        `EventStoreDB: projecting from the beginning, ${where}`,
+        'the bare subscription doing nothing',
+        0.5,
+        await measure(
+          bench,
+          `ES projecting, ${where}`,
+          { base: bare, target: await projecting(stored, database) },
+          bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 2_000 },
+        ),
+      );
+      await forget(database.pool);
+    };
+    const begin = async (prefix: string): Promise<Stored> => {
+      const begun = await openLog(prefix);
+      return { log: begun, prefix, origin: await begun.head() };
+    };
+    bench.say(`Fills the event store with ${events.toLocaleString('en-US')} events`);
+    const alone = await begin(`full.${run}.`);
+    await fill(alone.log, 0, events);
+    await follow('alone', alone);
+    bench.say(`The same, with ${foreign.toLocaleString('en-US')} events of others before, between and after`);
+    const shared = await begin(`shared.${run}.`);
+    await bareClient.fill(foreign / 3);
+    await fill(shared.log, 0, events / 2);
+    await bareClient.fill(foreign / 3);
+    await fill(shared.log, events / 2, events);
+    await bareClient.fill(foreign / 3);
+    await follow('in a shared store', shared);
+    return { lines };
+  },
+};

@@ -1,0 +1,91 @@
+import type { Pool } from 'pg';
+import { MS_PER_DAY } from '../src/events/instant.js';
+import { MEASURE } from '../src/events/measure.js';
+
+export const ORGANIZATIONS = 100;
+export const DAYS = 1_000;
+/** The first of the days: 2024-01-01. */
+export const FIRST_DAY = 19_723;
+/** Zipf gives the first one some fifth of everything. */
+export const LARGEST = 'org-1';
+export const TYPES = (
+  'URL PAGE ADDRESS TWITTER TELEGRAM DISCORD DISCORD_USER EMAIL FACEBOOK INSTAGRAM ' +
+  'LINKEDIN YOUTUBE REDDIT TIKTOK THREADS MEDIUM GITHUB BLUESKY FARCASTER WHATSAPP ' +
+  'IPFS OPENSEA GOOGLE_APP_STORE APPLE_APP_STORE CHROME_WEB_STORE MASTODON SIGNAL SNAPCHAT ' +
+  'TWITCH VK '
+)
+  .trim()
+  .split(' ');
+/** Of 100 facts. */
+const MEASURES = [
+  ...Array<number>(70).fill(MEASURE.threat),
+  ...Array<number>(12).fill(MEASURE.report),
+  ...Array<number>(8).fill(MEASURE.threatWatchlisted),
+  ...Array<number>(6).fill(MEASURE.takedownFiled),
+  ...Array<number>(4).fill(MEASURE.takedownCompleted),
+];
+
+/** The upper bounds by which an even number from 0 to 1 picks one of `n`, the first most often (Zipf, s = 1). */
+export const zipfBounds = (n: number): number[] => {
+  const weights = Array.from({ length: n }, (_, i) => 1 / (i + 1));
+  const whole = weights.reduce((sum, weight) => sum + weight, 0);
+  let sum = 0;
+  // The last bound, 1, is left out: what is above the one before it is the last.
+  return weights.slice(0, -1).map((weight) => (sum += weight) / whole);
+};
+
+/** How a plain service keeps them: the same facts in a table with one covering index, and no rollup. */
+export const PLAIN_FACTS = 'bench.facts';
+
+/**
+ * Fills the read model of the metrics as the projection would have, in statements over all of it, and the plain table
+ * beside it. The facts are evenly strewn over the days, in the order of time, and the same with every run.
+ */
+export const fillFacts = async (pool: Pool, facts: number, organizations = ORGANIZATIONS): Promise<void> => {
+  const connection = await pool.connect();
+  try {
+    await connection.query(`
+      set synchronous_commit = off; set maintenance_work_mem = '512MB'; set work_mem = '128MB';
+      alter table read.facts drop constraint facts_pkey;
+      create schema bench`);
+    await connection.query('select setseed(0.42)');
+    await connection.query(
+      `insert into read.facts (organization, brand, at, measure, type, record)
+       select 'org-' || organization, '', at, measure, case when measure = ${MEASURE.threat} then type else '' end, record
+       from (
+         select
+           1 + width_bucket(random(), $2::float8[]) as organization,
+           $4::bigint + (n * ($5::bigint / $1::float8))::bigint as at,
+           ($6::smallint[])[1 + floor(random() * 100)::int] as measure,
+           ($7::text[])[1 + width_bucket(random(), $3::float8[])] as type,
+           'record-' || n as record
+         from generate_series(0, $1::bigint - 1) n
+         offset 0
+       ) drawn`,
+      [
+        facts,
+        zipfBounds(organizations),
+        zipfBounds(TYPES.length),
+        FIRST_DAY * MS_PER_DAY,
+        DAYS * MS_PER_DAY,
+        MEASURES,
+        TYPES,
+      ],
+    );
+    await connection.query(`
+      alter table read.facts add primary key (organization, brand, at, measure, type, record);
+      insert into read.days (organization, brand, measure, day, n)
+        select organization, brand, measure, (at / ${MS_PER_DAY})::int, count(*) from read.facts
+        group by 1, 2, 3, 4 order by 1, 2, 3, 4;
+      insert into read.type_days (organization, brand, day, type, n)
+        select organization, brand, (at / ${MS_PER_DAY})::int, type, count(*) from read.facts
+        where measure = ${MEASURE.threat} group by 1, 2, 3, 4 order by 1, 2, 3, 4;
+      create table ${PLAIN_FACTS} as select organization, brand, at, measure, type from read.facts order by at;
+      create index on ${PLAIN_FACTS} (organization, brand, at) include (measure, type);
+      reset synchronous_commit; reset maintenance_work_mem; reset work_mem`);
+    for (const table of ['read.facts', 'read.days', 'read.type_days', PLAIN_FACTS])
+      await connection.query(`vacuum analyze ${table}`);
+  } finally {
+    connection.release();
+  }
+};

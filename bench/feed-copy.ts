@@ -1,0 +1,86 @@
+import { LISTED_KIND } from '../src/read-models/listed-kind.js';
+import { requireEqual } from './equal.js';
+import { LARGEST } from './facts.js';
+import { type Goal, measure, rates } from './goal.js';
+import { listedRecords, PAGE } from './listed-records.js';
+import { issueKeys, startApi } from './services.js';
+import type { Slice } from './paired.js';
+
+/** The same rows in the same order, as one who has the database would read them. */
+const RAW = {
+  name: 'bench-feed',
+  text: `select position, id, stored_at, created_at, updated_at, status, type, content from read.listed_records
+    where organization = $1 and kind = ${LISTED_KIND.threat} and position > $2 order by position limit ${PAGE}`,
+};
+
+/** The id of an element; an item's has another form. */
+const ELEMENT_ID = /"id":"([\w-]{8}\.[\w-]{22})"/g;
+
+/** A slice of reading page after page, from the beginning and again where the end was. */
+const paging = <Place>(
+  next: (after: Place | undefined) => Promise<{ read: number; last: Place | undefined }>,
+): Slice => {
+  let place: Place | undefined;
+  return async (ms) => {
+    const from = performance.now();
+    let done = 0;
+    while (performance.now() - from < ms) {
+      const { read, last } = await next(place);
+      done += read;
+      place = read < PAGE ? undefined : last;
+    }
+    return (done * 1000) / (performance.now() - from);
+  };
+};
+
+/** A full copy by the feed over HTTP, beside reading the rows and writing them as JSON in one process. */
+export const feedCopy: Goal = {
+  name: 'G18b',
+  run: async (bench) => {
+    const { database } = await listedRecords(bench);
+    const { url } = await startApi(bench, database);
+    const [key] = await issueKeys(database, ['read'], [LARGEST]);
+    /** As text: what a client makes of it is not the service's work. */
+    const ask = async (last: string | undefined): Promise<string> => {
+      const query = last === undefined ? '' : `?lastEventId=${last}`;
+      const answer = await fetch(`${url}/v2/organization/feed${query}`, {
+        // The rows beside it are not compressed either.
+        headers: { 'x-api-key': key!, 'accept-encoding': 'identity' },
+      });
+      if (!answer.ok) throw new Error(`The feed answered ${answer.status}: ${await answer.text()}`);
+      return answer.text();
+    };
+    const readRaw = async (after: number): Promise<{ position: number; id: string }[]> =>
+      (await database.pool.query<{ position: number; id: string }>({ ...RAW, values: [LARGEST, after] })).rows;
+    requireEqual(
+      'the first page',
+      (await readRaw(-1)).map(({ id }) => id),
+      (JSON.parse(await ask(undefined)) as { subject: string }[]).map(({ subject }) => subject),
+    );
+    const paired = await measure(bench, 'G18b', {
+      base: paging<number>(async (after = -1) => {
+        const rows = await readRaw(after);
+        JSON.stringify(rows);
+        return { read: rows.length, last: rows.at(-1)?.position };
+      }),
+      target: paging<string>(async (after) => {
+        const ids = [...(await ask(after)).matchAll(ELEMENT_ID)];
+        return { read: ids.length, last: ids.at(-1)?.[1] };
+      }),
+    });
+    return {
+      lines: [
+        {
+          goal: 'G18b',
+          what: 'a full copy by the feed, over HTTP',
+          against: 'raw pg and JSON.stringify of the same rows',
+          measured: paired.ratio,
+          unit: '',
+          must: 0.4,
+          aim: 0.6,
+          note: rates(paired, 'records a second'),
+        },
+      ],
+    };
+  },
+};

@@ -1,0 +1,60 @@
+import { accessLog } from './access-log.js';
+import { contentReading } from './content-reading.js';
+import { eventStore } from './event-store.js';
+import { routeOverhead } from './route-overhead.js';
+import { queryRouteOverhead } from './query-route-overhead.js';
+import { metricsQuery } from './metrics-query.js';
+import { metricsQueryGrowth } from './metrics-query-growth.js';
+import { metricsOverHttp } from './metrics-over-http.js';
+import { metricsAnyRange } from './metrics-any-range.js';
+import { timeline } from './timeline.js';
+import { takedownStatistics } from './takedown-statistics.js';
+import { projectAgainstCopy } from './project-against-copy.js';
+import { projectRecordsAgainstCopy } from './project-records-against-copy.js';
+import { projectAgainstRowByRow } from './project-against-row-by-row.js';
+import { catchUpAgainstIdleConsumer } from './catch-up-against-idle-consumer.js';
+import { appendSingle } from './append-single.js';
+import { ingestAgainstCopy } from './ingest-against-copy.js';
+import { listLookup } from './list-lookup.js';
+import { ethPhishingDetect } from './eth-phishing-detect.js';
+import { assetCheckRoute } from './asset-check-route.js';
+import { startUp } from './start-up.js';
+import { ingestToMetrics } from './ingest-to-metrics.js';
+import { idleMemory } from './idle-memory.js';
+import type { Goal } from './goal.js';
+import { groups } from './groups.js';
+import { recordPages } from './record-pages.js';
+import { ingestToFeed } from './ingest-to-feed.js';
+import { feedCopy } from './feed-copy.js';
+import { waitingAtFeed } from './waiting-at-feed.js';
+
+export const GOALS: readonly Goal[] = [
+  routeOverhead,
+  accessLog,
+  queryRouteOverhead,
+  metricsQuery,
+  metricsQueryGrowth,
+  metricsOverHttp,
+  metricsAnyRange,
+  timeline,
+  takedownStatistics,
+  projectAgainstCopy,
+  projectRecordsAgainstCopy,
+  projectAgainstRowByRow,
+  catchUpAgainstIdleConsumer,
+  appendSingle,
+  ingestAgainstCopy,
+  listLookup,
+  ethPhishingDetect,
+  assetCheckRoute,
+  startUp,
+  ingestToMetrics,
+  idleMemory,
+  contentReading,
+  groups,
+  recordPages,
+  ingestToFeed,
+  feedCopy,
+  waitingAtFeed,
+  eventStore,
+];

@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { Registry } from 'prom-client';
+import { assetGroups } from '../projections/asset-groups/projection.js';
+import { Projector } from '../projections/engine/projector.js';
+import { issueApiKey } from '../src/api-keys/issue-api-key.js';
+import { GroupCommands } from '../src/asset-groups/groups/group-commands.js';
+import type { EventLog } from '../src/event-log/event-log.js';
+import { createPostgresLog } from '../src/event-log/postgres/log.js';
+import { toJson } from '../src/events/event.js';
+import { assetGroupsStream } from '../src/events/streams.js';
+import { createPool } from '../src/postgres/pool.js';
+import { DailyQuota } from '../src/quotas/daily-quota.js';
+import { readConfig } from '../src/runtime/config.js';
+import type { Database } from './database.js';
+import { requireEqual } from './equal.js';
+import { type Bench, type Goal, measure, rates } from './goal.js';
+import { askOnce, startLoad, volleys, wire } from './load.js';
+import { inParallel } from './paired.js';
+import { startChild } from './process.js';
+
+const LARGE = 'large';
+const LISTED = 'listed';
+const PATH = '/v2/organization/asset-groups';
+const GET = { method: 'GET', path: PATH } as const;
+/** The peer has no keys. */
+const PEER_GET = { method: 'GET', path: `${PATH}?organization=${LISTED}` } as const;
+const PAGE = 1_000;
+const CONNECTIONS = 16;
+
+/** A quota that nothing uses up. */
+const unlimited = (pool: Pool): DailyQuota =>
+  new DailyQuota(pool, readConfig({ INGEST_EVENTS_PER_DAY: '0', INGEST_BYTES_PER_DAY: '0' }), new Registry());
+
+/** Fills an organization with groups, as if they had been created one by one. */
+const fill = async (log: EventLog, organization: string, groups: number): Promise<void> => {
+  for (let from = 0; from < groups; from += PAGE) {
+    const events = Array.from({ length: Math.min(PAGE, groups - from) }, (_, n) => ({
+      id: randomUUID(),
+      type: 'AssetGroupCreated',
+      data: toJson({
+        type: 'AssetGroupCreated',
+        data: { organization, groupId: from + n + 1, name: `Landing pages ${from + n + 1}`, createdAt: Date.now() },
+      }),
+      metadata: {},
+    }));
+    await log.append(assetGroupsStream(organization), from === 0 ? 'no-stream' : BigInt(from - 1), events);
+  }
+};
+
+/** Runs the projector until the end of the bench. @returns when it has caught up */
+const follow = async (bench: Bench, { pool }: Database, log: EventLog): Promise<void> => {
+  const stop = new AbortController();
+  const running = new Projector(log, pool, [assetGroups], (sentence) => bench.say(sentence)).run(stop.signal);
+  bench.onEnd(() => {
+    stop.abort();
+    return running;
+  });
+  const head = await log.head();
+  for (;;) {
+    const { rows } = await pool.query('select position from read.checkpoints where projection = $1', [
+      assetGroups.name,
+    ]);
+    if (rows[0] !== undefined && BigInt(rows[0].position) >= head) break;
+    await sleep(20);
+  }
+  await pool.query('vacuum analyze read.asset_groups');
+};
+
+/** A create among many groups, beside one in an organization that has none, and the list beside a plain SELECT. */
+export const groups: Goal = {
+  name: 'groups',
+  run: async (bench) => {
+    const [many, some] = bench.sizes.quick ? [2_000, 1_000] : [100_000, 10_000];
+    const database = await bench.database();
+    const log = await createPostgresLog(createPool(database.url, () => {}));
+    bench.onEnd(() => log.close());
+    bench.say(`Fills two organizations with ${many} and ${some} groups`);
+    await fill(log, LARGE, many);
+    await fill(log, LISTED, some);
+    await follow(bench, database, log);
+
+    const queue = new GroupCommands(log, database.pool, unlimited(database.pool));
+    let created = 0;
+    const create = (organization: string): Promise<unknown> =>
+      queue.execute({ type: 'CreateAssetGroup', organization, name: `Created ${(created += 1)}`, request: undefined });
+    const cost = await measure(bench, 'groups: create', {
+      base: inParallel(1, () => create(`empty-${created}`)),
+      target: inParallel(1, () => create(LARGE)),
+    });
+
+    const env = { DATABASE_URL: database.url, PORT: '0', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'error' };
+    const { key } = await issueApiKey(log, { scopes: ['read'], organization: LISTED });
+    const api = await startChild('src/main.js', [], env);
+    bench.onEnd(() => api.stop());
+    const { url } = api.said as { url: string };
+    const peer = await startChild('bench/peer-server.js', [], env);
+    bench.onEnd(() => peer.stop());
+    const { url: peerUrl } = peer.said as { url: string };
+    requireEqual('the list', await askOnce(peerUrl, key, PEER_GET), await askOnce(url, key, GET));
+    const load = await startLoad(bench);
+    const listed = await measure(bench, 'groups: list', {
+      base: volleys(load, peerUrl, [wire(peerUrl, key, PEER_GET)], CONNECTIONS),
+      target: volleys(load, url, [wire(url, key, GET)], CONNECTIONS),
+    });
+
+    return {
+      lines: [
+        {
+          goal: 'groups',
+          what: `create in an organization with ${many.toLocaleString('en-US')} groups, one after the other`,
+          against: 'create in an empty one',
+          measured: cost.ratio,
+          unit: '',
+          must: 0.667,
+          note: rates(cost, 'a second'),
+        },
+        {
+          goal: 'groups',
+          what: `list of ${some.toLocaleString('en-US')} groups over HTTP, ${CONNECTIONS} connections`,
+          against: 'node:http selecting the same rows',
+          measured: listed.ratio,
+          unit: '',
+          must: 0.4,
+          note: rates(listed, 'requests a second'),
+        },
+      ],
+    };
+  },
+};

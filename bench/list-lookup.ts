@@ -1,0 +1,58 @@
+import { listOf } from '../test/asset-check/asking.js';
+import { requireEqual } from './equal.js';
+import { type Goal, measure } from './goal.js';
+import { askedHosts, candidates, phishingHosts } from './lists.js';
+import { inMemory, oneAfterAnother } from './paired.js';
+
+const FIND = { name: 'bench-find-host', text: 'select host from bench.hosts where host = any($1::text[])' };
+
+/** What one list says of a host: content read, hashes made, the table asked, beside an index in PostgreSQL. */
+export const listLookup: Goal = {
+  name: 'G6a',
+  run: async (bench) => {
+    const hosts = phishingHosts(bench.sizes.quick ? 10_000 : 1_000_000);
+    const { ask, content } = await listOf(hosts.join('\n'), 'plain');
+    requireEqual('hosts in the list', hosts.length, content.table.size);
+    const { pool } = await bench.database();
+    await pool.query('create schema bench; create table bench.hosts (host text collate "C" not null)');
+    await pool.query('insert into bench.hosts select unnest($1::text[])', [hosts]);
+    await pool.query('alter table bench.hosts add primary key (host)');
+    await pool.query('vacuum analyze bench.hosts');
+
+    const asked = askedHosts(hosts, 2_000);
+    const inPostgres = async (host: string): Promise<boolean> =>
+      (await pool.query({ ...FIND, values: [candidates(host)] })).rows.length > 0;
+    const listed = (host: string): boolean => {
+      const opinion = ask(host);
+      return typeof opinion !== 'string' && opinion.status === 'BLOCKED';
+    };
+    const found = [];
+    for (const host of asked) found.push(await inPostgres(host));
+    requireEqual('verdicts', found, asked.map(listed));
+
+    let next = 0;
+    const pick = (): string => asked[next++ % asked.length]!;
+    let kept = 0;
+    const paired = await measure(bench, 'G6a', {
+      base: oneAfterAnother(() => inPostgres(pick())),
+      target: inMemory(() => {
+        if (listed(pick())) kept += 1;
+      }),
+    });
+    if (kept === 0) throw new Error('Nothing was found');
+    return {
+      lines: [
+        {
+          goal: 'G6a',
+          what: `look-up of a host and all above it, ${hosts.length.toLocaleString('en-US')} entries in memory`,
+          against: 'PostgreSQL = any',
+          measured: paired.ratio,
+          unit: '×',
+          must: 40,
+          aim: 300,
+          note: `${(1e6 / paired.target.median).toFixed(2)} µs against ${(1e6 / paired.base.median).toFixed(0)} µs`,
+        },
+      ],
+    };
+  },
+};

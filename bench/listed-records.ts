@@ -1,0 +1,73 @@
+import type { Pool } from 'pg';
+import { createPostgresLog } from '../src/event-log/postgres/log.js';
+import { LISTED_KIND } from '../src/read-models/listed-kind.js';
+import { createPool } from '../src/postgres/pool.js';
+import type { Database } from './database.js';
+import { DAYS, FIRST_DAY, LARGEST } from './facts.js';
+import { amount, type Bench } from './goal.js';
+import { MS_PER_DAY } from '../src/events/instant.js';
+
+export interface Listed {
+  readonly database: Database;
+  readonly records: number;
+}
+
+/** Elements of a full answer of the feed; the log has the events at which one ends. */
+export const PAGE = 1_000;
+const FIRST = FIRST_DAY * MS_PER_DAY;
+
+/** When the n-th of so many was created. ms */
+export const createdAt = (n: number, records: number): number => FIRST + Math.floor((n * DAYS * MS_PER_DAY) / records);
+
+/** Threats of one organization, as lists and the feed find them; made once a run. */
+export const listedRecords = (bench: Bench): Promise<Listed> =>
+  bench.shared('listed records', async () => {
+    const from = performance.now();
+    const records = bench.sizes.facts;
+    const database = await bench.database();
+    bench.say(`Fills a database with ${amount(records)} listed records of one organization`);
+    const log = await createPostgresLog(createPool(database.url, () => {}));
+    const logId = await log.id();
+    await log.close();
+    await fill(database.pool, records, logId);
+    bench.say(`Filled in ${((performance.now() - from) / 1000).toFixed(1)} s`);
+    return { database, records };
+  });
+
+/** In one statement, and indexed afterwards. */
+const fill = async (pool: Pool, records: number, logId: string): Promise<void> => {
+  const connection = await pool.connect();
+  try {
+    await connection.query(`set synchronous_commit = off; set maintenance_work_mem = '512MB'`);
+    const { rows: indexes } = await connection.query<{ name: string; definition: string }>(
+      `select indexname as name, indexdef as definition from pg_indexes
+       where schemaname = 'read' and tablename = 'listed_records' and indexname not like '%_pkey'`,
+    );
+    for (const { name } of indexes) await connection.query(`drop index read.${name}`);
+    const eventId = `md5('event ' || n)::uuid`;
+    await connection.query(
+      `insert into read.listed_records
+         (organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content, asset, brands)
+       select $1, ${LISTED_KIND.threat}, 'threat-' || n, at, ${eventId}, n, at, at, at,
+         (array['BLOCKED', 'APPROVED', 'PENDING', 'WATCHLISTED'])[1 + n % 4], (array['URL', 'PAGE', 'TWITTER'])[1 + n % 3],
+         'https://site-' || n || '.example/login', md5((n % 100000)::text)::uuid, '{}'
+       from (select n, $2::bigint + n * $3::bigint / $4::bigint as at from generate_series(1, $4::bigint) n) drawn`,
+      [LARGEST, FIRST, DAYS * MS_PER_DAY, records],
+    );
+    for (const { definition } of indexes) await connection.query(definition);
+    await connection.query(
+      `insert into log.events
+       select n, 'threat-' || n, 0, ${eventId}, 'ThreatStatusChanged', '{}', '{}', 0
+       from generate_series(${PAGE}, $1::bigint, ${PAGE}) n`,
+      [records],
+    );
+    await connection.query(
+      `insert into read.checkpoints (projection, log_id, position, as_of) values ('records', $1, $2, $3)`,
+      [logId, records, Date.now() + MS_PER_DAY],
+    );
+    await connection.query('reset synchronous_commit; reset maintenance_work_mem');
+    await connection.query('vacuum analyze read.listed_records');
+  } finally {
+    connection.release();
+  }
+};

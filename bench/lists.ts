@@ -1,0 +1,42 @@
+import { Random } from '../test/support/random.js';
+
+const WORDS = [
+  'wallet',
+  'login',
+  'secure',
+  'claim',
+  'bonus',
+  'swap',
+  'bridge',
+  'verify',
+  'support',
+  'airdrop',
+  'connect',
+];
+const ENDINGS = ['com', 'xyz', 'io', 'net', 'top', 'app', 'co.uk', 'org', 'site'];
+
+/** A host as phishers name theirs; the number makes it another one. */
+export const phishingHost = (random: Random, n: number): string =>
+  `${random.pick(WORDS)}-${random.pick(WORDS)}${n.toString(36)}.${random.pick(ENDINGS)}`;
+
+/** So many distinct hosts, the same with every run. */
+export const phishingHosts = (count: number): string[] => {
+  const random = new Random(61);
+  return Array.from({ length: count }, (_, n) => phishingHost(random, n));
+};
+
+/** What is asked for: half of it listed or below what is listed, with up to three labels in front. */
+export const askedHosts = (listed: readonly string[], count: number): string[] => {
+  const random = new Random(62);
+  return Array.from({ length: count }, (_, n) => {
+    const host = random.chance(0.5) ? random.pick(listed) : phishingHost(random, 1_000_000_000 + n);
+    const labels = Array.from({ length: random.int(4) }, () => random.pick(WORDS));
+    return [...labels, host].join('.');
+  });
+};
+
+/** The host and every domain above it of at least two labels. */
+export const candidates = (host: string): string[] => {
+  const labels = host.split('.');
+  return labels.slice(0, -1).map((_, from) => labels.slice(from).join('.'));
+};

@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import type { Bench } from './goal.js';
+import type { Answers, Volley } from './load-generator.js';
+import type { Slice } from './paired.js';
+import { startChild } from './process.js';
+
+/** The load generator's process. */
+export interface Load {
+  fire(volley: Volley): Promise<Answers>;
+}
+
+export const startLoad = async (bench: Bench): Promise<Load> => {
+  const child = await startChild('bench/load-generator.js');
+  bench.onEnd(child.stop);
+  return {
+    fire: async (volley) => {
+      child.process.send(volley);
+      const [message] = (await once(child.process, 'message')) as [{ answers?: Answers; error?: string }];
+      if (message.answers === undefined) throw new Error(`The load generator failed: ${message.error}`);
+      return message.answers;
+    },
+  };
+};
+
+export interface Request {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: unknown;
+  readonly type?: string;
+}
+
+/** A request as it goes over the wire. */
+export const wire = (url: string, key: string, { method, path, body, type = 'application/json' }: Request): string => {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const head = [`${method} ${path} HTTP/1.1`, `Host: ${new URL(url).host}`, `X-API-KEY: ${key}`];
+  if (body !== undefined) head.push(`Content-Type: ${type}`, `Content-Length: ${Buffer.byteLength(text)}`);
+  return `${head.join('\r\n')}\r\n\r\n${text}`;
+};
+
+/** A slice of requests; every answer is handed on as well. */
+export const volleys =
+  (
+    load: Load,
+    url: string,
+    requests: readonly string[],
+    connections: number,
+    onAnswers?: (a: Answers) => void,
+    awake = false,
+  ): Slice =>
+  async (ms) => {
+    const { hostname, port } = new URL(url);
+    const answers = await load.fire({ host: hostname, port: Number(port), requests, connections, ms, awake });
+    onAnswers?.(answers);
+    return answers.perSecond;
+  };
+
+/** Asks once, and gives the answer's JSON. */
+export const askOnce = async (url: string, key: string, { method, path, body, type = 'application/json' }: Request) => {
+  const headers: Record<string, string> = { 'x-api-key': key };
+  if (body !== undefined) headers['content-type'] = type;
+  const response = await fetch(url + path, {
+    method,
+    headers,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+  return JSON.parse(text) as unknown;
+};

@@ -1,0 +1,129 @@
+import type { Pool } from 'pg';
+import { LANES, type Lane, PROJECTIONS } from '../projections/registry.js';
+import { type Fact, factsOf } from '../src/events/facts.js';
+import { Projector } from '../projections/engine/projector.js';
+import { type Batch, BEGINNING, EventLog, type RecordedEvent } from '../src/event-log/event-log.js';
+import { createPostgresLog } from '../src/event-log/postgres/log.js';
+import { parseEvent, type UpstreamEvent } from '../src/events/event.js';
+import { createPool } from '../src/postgres/pool.js';
+import type { Sent } from '../test/support/upstream.js';
+import type { Database } from './database.js';
+import { storedEvents, upstreamEvents } from './events.js';
+import type { Bench } from './goal.js';
+import type { Slice } from './paired.js';
+
+const laneOf = (name: string): Lane => LANES.find((lane) => lane.name === name)!;
+/** What a number waits for. */
+export const COUNTS = laneOf('counts');
+/** What lists and the feed wait for. */
+export const RECORDS = laneOf('records');
+
+export interface FilledLog {
+  readonly database: Database;
+  readonly log: EventLog;
+  /** Where it begins; absent where the store holds nothing else. */
+  readonly origin?: bigint;
+  readonly events: number;
+}
+
+/** A log with many events of upstream that nothing has projected; made once a run. */
+export const filledLog = (bench: Bench): Promise<FilledLog> =>
+  bench.shared('log', () => fillLog(bench, bench.sizes.events));
+
+const fillLog = async (bench: Bench, events: number): Promise<FilledLog> => {
+  const database = await bench.database();
+  const log = await createPostgresLog(createPool(database.url, () => {}));
+  bench.onEnd(() => log.close());
+  bench.say(`Fills a log with ${events.toLocaleString('en-US')} events`);
+  const entries = storedEvents(upstreamEvents(events));
+  for (let from = 0; from < entries.length; from += 1_000) await log.appendAll(entries.slice(from, from + 1_000));
+  await database.pool.query('vacuum analyze log.events');
+  return { database, log, events };
+};
+
+/** The log from its origin on. Tells of each batch once its follower is done with it. */
+class Stretch extends EventLog {
+  readonly positionUnit = 'events';
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly origin: bigint,
+    private readonly onBatchDone: (batch: Batch) => void,
+  ) {
+    super();
+  }
+
+  subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
+    return this.log.subscribe(
+      after === BEGINNING ? this.origin : after,
+      async (batch) => {
+        await onBatch(batch);
+        this.onBatchDone(batch);
+      },
+      signal,
+    );
+  }
+
+  head = (): Promise<bigint> => this.log.head();
+  id = (): Promise<string> => this.log.id();
+  readAll = (after: bigint, limit: number): Promise<RecordedEvent[]> => this.log.readAll(after, limit);
+  eventAt = (position: bigint): Promise<RecordedEvent | undefined> => this.log.eventAt(position);
+  readStream = (stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> =>
+    this.log.readStream(stream, from, limit);
+  find = (): never => this.refuse();
+  append = (): never => this.refuse();
+  appendAll = (): never => this.refuse();
+  close = (): never => this.refuse();
+
+  private refuse(): never {
+    throw new Error('A stretch of a log is only read');
+  }
+}
+
+/** Runs the projector of a lane from its checkpoint on. @returns the position reached */
+export const project = async (
+  { log, origin = BEGINNING }: FilledLog,
+  pool: Pool,
+  isEnough: (reached: bigint) => boolean,
+  { projections }: Lane = COUNTS,
+): Promise<bigint> => {
+  const stop = new AbortController();
+  let reached = BEGINNING;
+  const stretch = new Stretch(log, origin, (batch) => {
+    reached = batch.position;
+    if (isEnough(reached)) stop.abort();
+  });
+  const troubles: string[] = [];
+  await new Projector(stretch, pool, projections, (sentence) => troubles.push(sentence)).run(stop.signal);
+  if (troubles.length > 0) throw new Error(`The projector had trouble: ${troubles.join('; ')}`);
+  return reached;
+};
+
+/** What the read models are before anything is projected. */
+export const forget = async (pool: Pool): Promise<void> => {
+  const tables = ['checkpoints', ...PROJECTIONS.flatMap((projection) => projection.tables)];
+  await pool.query(`truncate ${tables.map((table) => `read.${table}`).join(', ')}`);
+};
+
+/** A slice of catching up; begins anew where the end of the log is near. */
+export const catchUp = (filled: FilledLog, pool: Pool, lane: Lane = COUNTS): Slice => {
+  let reached = BEGINNING;
+  return async (ms) => {
+    if (reached > (BigInt(filled.events) * 2n) / 3n) {
+      await forget(pool);
+      reached = BEGINNING;
+    }
+    const before = reached;
+    const from = performance.now();
+    const isEnough = (at: bigint): boolean => performance.now() - from >= ms || at >= BigInt(filled.events);
+    reached = await project(filled, pool, isEnough, lane);
+    return (Number(reached - before) * 1000) / (performance.now() - from);
+  };
+};
+
+/** The facts that these events say, each with a record of its own so that none repeats another. */
+export const factsOfAll = (events: readonly Sent[]): { readonly fact: Fact; readonly record: string }[] =>
+  events.flatMap(({ id, type, data }) => {
+    const { event } = parseEvent(type, data);
+    return factsOf(event as UpstreamEvent).map((fact) => ({ fact, record: id }));
+  });

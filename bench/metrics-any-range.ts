@@ -1,0 +1,83 @@
+import { createPostgresLog } from '../src/event-log/postgres/log.js';
+import { createPool } from '../src/postgres/pool.js';
+import { MS_PER_DAY } from '../src/events/instant.js';
+import { BEGINNING, type EventLog } from '../src/event-log/event-log.js';
+import { isUpstreamType } from '../src/events/event.js';
+import { naiveCount, newestStates } from '../test/projections/naive-count.js';
+import { Random } from '../test/support/random.js';
+import type { Sent } from '../test/support/upstream.js';
+import { storedEvents, upstreamEvents } from './events.js';
+import { DAYS, FIRST_DAY } from './facts.js';
+import type { Goal } from './goal.js';
+import { project } from './log-work.js';
+import { askService } from './metrics-work.js';
+import { isDeepStrictEqual } from 'node:util';
+
+const readSent = async (log: EventLog): Promise<Sent[]> => {
+  const sent: Sent[] = [];
+  for (let after = BEGINNING; ;) {
+    const page = await log.readAll(after, 5_000);
+    for (const { type, data, metadata } of page)
+      if (isUpstreamType(type))
+        sent.push({ id: (metadata as { id: string }).id, type, data: data as Record<string, unknown> });
+    if (page.length < 5_000) return sent;
+    after = page.at(-1)!.position;
+  }
+};
+
+/** Ranges that begin and end anywhere, every other end on an event's very millisecond or one beside it. */
+export const metricsAnyRange: Goal = {
+  name: 'G3d',
+  run: async (bench) => {
+    const { quick } = bench.sizes;
+    const database = await bench.database();
+    const log = await createPostgresLog(createPool(database.url, () => {}));
+    bench.onEnd(() => log.close());
+    const events = upstreamEvents(quick ? 2_000 : 50_000, 5);
+    // Late and repeated, as upstream delivers them.
+    const random = new Random(5);
+    const delivered = random.shuffled([...events, ...events.filter(() => random.chance(0.2))], 1_000);
+    const entries = storedEvents(delivered);
+    for (let from = 0; from < entries.length; from += 1_000) await log.appendAll(entries.slice(from, from + 1_000));
+    const head = await log.head();
+    await project({ database, log, events: entries.length }, database.pool, (at) => at >= head);
+    bench.say('G3d: projected');
+
+    const ofOrganization = new Map<string, ReturnType<typeof newestStates>>();
+    for (const state of newestStates(await readSent(log))) {
+      const organization = String(state.data['organization']);
+      const known = ofOrganization.get(organization);
+      if (known) known.push(state);
+      else ofOrganization.set(organization, [state]);
+    }
+    const organizations = [...ofOrganization.keys()];
+    const instants = events.map(({ data }) => Date.parse(String(data['createdAt'] ?? data['deletedAt'])));
+    const instant = (): number =>
+      random.chance(0.5)
+        ? random.pick(instants) + random.int(3) - 1
+        : FIRST_DAY * MS_PER_DAY + random.int(DAYS * MS_PER_DAY);
+    const ask = askService(database);
+    const ranges = quick ? 50 : 1_000;
+    let differences = 0;
+    for (let asked = 0; asked < ranges; asked += 1) {
+      const organization = random.pick(organizations);
+      const [from, to] = [instant(), instant()].sort((a, b) => a - b) as [number, number];
+      const counted = naiveCount(ofOrganization.get(organization)!, { organization, brand: undefined, from, to });
+      if (!isDeepStrictEqual(counted, await ask({ from, to }, organization))) differences += 1;
+    }
+    return {
+      lines: [
+        {
+          goal: 'G3d',
+          what: `${ranges.toLocaleString('en-US')} random inclusive ranges to the millisecond, differences`,
+          against: 'a plain count from the log',
+          measured: { lower: differences, median: differences, upper: differences },
+          unit: '',
+          must: 0,
+          more: false,
+          note: `${entries.length.toLocaleString('en-US')} deliveries, shuffled, a fifth of them repeated`,
+        },
+      ],
+    };
+  },
+};

@@ -1,0 +1,113 @@
+import { requireEqual } from './equal.js';
+import { FIRST_DAY, ORGANIZATIONS, zipfBounds } from './facts.js';
+import { type Goal, measure, rates } from './goal.js';
+import { askOnce, type Request, startLoad, volleys, wire } from './load.js';
+import type { Answers } from './load-generator.js';
+import { filled } from './metrics-work.js';
+import { startChild } from './process.js';
+import { issueKeys, startApi } from './services.js';
+import { quartilesOf } from './statistics.js';
+import { MS_PER_DAY } from '../src/events/instant.js';
+import { Random } from '../test/support/random.js';
+
+const REQUESTS = 400;
+const CONNECTIONS = 16;
+
+interface Asked {
+  /** 0 is the largest. */
+  readonly organization: number;
+  readonly path: string;
+}
+
+/** Of 100 requests 40 are for 7 days, 30 for 30, 25 for a year and 5 for all time; organizations by Zipf. */
+const askedFor = (random: Random): Asked[] => {
+  const bounds = zipfBounds(ORGANIZATIONS);
+  return Array.from({ length: REQUESTS }, () => {
+    const drawn = random.next();
+    const at = bounds.findIndex((bound) => drawn < bound);
+    const organization = at === -1 ? ORGANIZATIONS - 1 : at;
+    const kind = random.int(100);
+    const days = kind < 40 ? 7 : kind < 70 ? 30 : 365;
+    if (kind >= 95) return { organization, path: '/v2/organization/metrics' };
+    const end = (FIRST_DAY + 400) * MS_PER_DAY + random.int(590 * MS_PER_DAY);
+    const text = (instant: number): string => new Date(instant).toISOString();
+    const range = `startDate=${text(end - days * MS_PER_DAY)}&endDate=${text(end)}`;
+    return { organization, path: `/v2/organization/metrics?${range}` };
+  });
+};
+
+/** The metrics over HTTP, from the service as it runs, beside `node:http` with a GROUP BY. */
+export const metricsOverHttp: Goal = {
+  name: 'G3c',
+  run: async (bench) => {
+    const database = await filled(bench, bench.sizes.facts);
+    const { url: service } = await startApi(bench, database);
+    const peer = await startChild('bench/peer-server.js', [], { DATABASE_URL: database.url });
+    bench.onEnd(() => peer.stop());
+    const plain = (peer.said as { url: string }).url;
+    const names = Array.from({ length: ORGANIZATIONS }, (_, index) => `org-${index + 1}`);
+    const keys = await issueKeys(database, ['read'], names);
+    const asked = askedFor(new Random(3));
+    const atService = ({ path }: Asked): Request => ({ method: 'GET', path });
+    const atPlain = ({ organization, path }: Asked): Request => ({
+      method: 'GET',
+      path: `${path}${path.includes('?') ? '&' : '?'}organization=${names[organization]}`,
+    });
+    for (const one of asked.slice(0, 50)) {
+      const key = keys[one.organization]!;
+      requireEqual(one.path, await askOnce(plain, key, atPlain(one)), await askOnce(service, key, atService(one)));
+    }
+    const load = await startLoad(bench);
+    const latencies: { base: Answers[]; target: Answers[] } = { base: [], target: [] };
+    const slice = (url: string, requests: readonly Request[], into: Answers[]) =>
+      volleys(
+        load,
+        url,
+        requests.map((request, index) => wire(url, keys[asked[index]!.organization]!, request)),
+        CONNECTIONS,
+        (answers) => into.push(answers),
+      );
+    const paired = await measure(
+      bench,
+      'G3c',
+      {
+        base: slice(plain, asked.map(atPlain), latencies.base),
+        target: slice(service, asked.map(atService), latencies.target),
+      },
+      bench.sizes.quick ? bench.sizes.dose : { rounds: 6, ms: 3_000 },
+    );
+    // The first slice of each does not count, and each round's base has one slice before it and one after.
+    const p99 = latencies.target
+      .slice(1)
+      .map((target, round) => target.p99 / ((latencies.base[round + 1]!.p99 + latencies.base[round + 2]!.p99) / 2));
+    const last = {
+      base: quartilesOf(latencies.base.map((a) => a.p99)),
+      target: quartilesOf(latencies.target.map((a) => a.p99)),
+    };
+    return {
+      lines: [
+        {
+          goal: 'G3c',
+          what: 'metrics over HTTP, mixed organizations and ranges, requests a second',
+          against: 'raw node:http + GROUP BY',
+          measured: paired.ratio,
+          unit: '×',
+          must: 6,
+          aim: 9,
+          note: rates(paired, 'a second'),
+        },
+        {
+          goal: 'G3c',
+          what: 'the same, 99 of 100 answered within',
+          against: 'raw node:http + GROUP BY',
+          measured: quartilesOf(p99),
+          unit: '×',
+          must: 0.1,
+          aim: 0.05,
+          more: false,
+          note: `${last.target.median.toFixed(1)} ms against ${last.base.median.toFixed(1)} ms`,
+        },
+      ],
+    };
+  },
+};

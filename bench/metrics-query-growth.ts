@@ -1,0 +1,97 @@
+import type { Range } from '../src/http/range.js';
+import type { Database } from './database.js';
+import { LARGEST, PLAIN_FACTS } from './facts.js';
+import { amount, type Bench, type Goal, type Growth, measure } from './goal.js';
+import { askPlain, askService, filled, RANGES } from './metrics-work.js';
+import { measurePaired, oneAfterAnother } from './paired.js';
+import type { Quartiles } from './statistics.js';
+
+/** How many times as long it takes: the other side of how many times as fast it is. */
+const slower = ({ lower, median, upper }: Quartiles): Quartiles => ({
+  lower: 1 / upper,
+  median: 1 / median,
+  upper: 1 / lower,
+});
+
+/** What a query takes, and what it takes by GROUP BY. */
+const timed = async (bench: Bench, database: Database, range: Range): Promise<(string | number)[]> => {
+  const { base, target, ratio } = await measurePaired(
+    {
+      base: oneAfterAnother(() => askPlain(database)(range)),
+      target: oneAfterAnother(() => askService(database)(range)),
+    },
+    bench.sizes.quick ? bench.sizes.dose : { rounds: 3, ms: 500 },
+  );
+  const ms = (rate: number): string => (1000 / rate).toFixed(2);
+  return [ms(target.median), ms(base.median), ratio.median.toFixed(1)];
+};
+
+const COLUMNS = ['ms', 'GROUP BY, ms', 'ratio'];
+
+const byFacts = async (bench: Bench): Promise<Growth> => {
+  const { facts, twenty } = bench.sizes;
+  const rows: (string | number)[][] = [];
+  for (const size of [facts / 5, facts, ...(twenty ? [facts * 4] : [])])
+    for (const [name, range] of Object.entries(RANGES)) {
+      rows.push([amount(size), name, ...(await timed(bench, await filled(bench, size), range))]);
+      bench.say(`G3b facts: ${rows.at(-1)!.join(' · ')}`);
+    }
+  return {
+    what: 'Metrics of the largest of 100 organizations by number of facts',
+    columns: ['facts', 'range', ...COLUMNS],
+    rows,
+  };
+};
+
+const byOrganizations = async (bench: Bench): Promise<Growth> => {
+  const size = bench.sizes.facts / 5;
+  const rows: (string | number)[][] = [];
+  for (const organizations of bench.sizes.quick ? [1, 100] : [1, 100, 10_000]) {
+    const database = await filled(bench, size, organizations);
+    const { rows: counted } = await database.pool.query<{ n: number }>(
+      `select count(*) as n from ${PLAIN_FACTS} where organization = $1`,
+      [LARGEST],
+    );
+    rows.push([
+      organizations.toLocaleString('en-US'),
+      amount(counted[0]!.n),
+      ...(await timed(bench, database, RANGES['1 year'])),
+    ]);
+    bench.say(`G3b organizations: ${rows.at(-1)!.join(' · ')}`);
+  }
+  return {
+    what: `Metrics of the largest organization, 1 year, by number of organizations that share ${amount(size)} facts`,
+    columns: ['organizations', 'facts of its own', ...COLUMNS],
+    rows,
+  };
+};
+
+/** The same query of the largest organization where there are five times as many facts. */
+export const metricsQueryGrowth: Goal = {
+  name: 'G3b',
+  run: async (bench) => {
+    const { facts } = bench.sizes;
+    const [few, many] = [await filled(bench, facts / 5), await filled(bench, facts)];
+    const range = RANGES['all time'];
+    const paired = await measure(bench, 'G3b', {
+      base: oneAfterAnother(() => askService(few)(range)),
+      target: oneAfterAnother(() => askService(many)(range)),
+    });
+    return {
+      lines: [
+        {
+          goal: 'G3b',
+          what: 'growth of that query, all time, 1 M → 5 M facts',
+          against: 'itself',
+          measured: slower(paired.ratio),
+          unit: '×',
+          must: 1.5,
+          aim: 1.2,
+          more: false,
+          note: `${(1000 / paired.target.median).toFixed(2)} ms against ${(1000 / paired.base.median).toFixed(2)} ms`,
+        },
+      ],
+      growths: [await byFacts(bench), await byOrganizations(bench)],
+    };
+  },
+};

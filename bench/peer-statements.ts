@@ -1,0 +1,14 @@
+/** The one indexed query of G2, the same for both. */
+export const FIND_BRAND = {
+  name: 'bench-find-brand',
+  text: 'select name from read.brands where organization = $1 and brand = $2',
+};
+
+export const LIST_GROUPS = {
+  name: 'peer-list-groups',
+  text: `
+    select g.group_id as id, g.name, coalesce(c.n, 0) as "assetCount"
+    from read.asset_groups g left join read.asset_group_counts c using (organization, group_id)
+    where g.organization = $1 and g.name is not null
+    order by g.group_id`,
+};

@@ -1,0 +1,26 @@
+import { type Agent, request } from 'node:http';
+
+export const BATCH_TYPE = 'application/cloudevents-batch+json';
+
+interface Accepted {
+  readonly accepted: number;
+  readonly duplicates: number;
+  readonly rejected: readonly unknown[];
+}
+
+/** Posts events to the endpoint; anything but a 200 is an error. */
+export const post = (agent: Agent, url: string, key: string, body: Buffer, type = BATCH_TYPE): Promise<Accepted> =>
+  new Promise((resolve, reject) => {
+    const headers = { 'content-type': type, 'content-length': body.length, 'x-api-key': key };
+    const sent = request(`${url}/v2/events`, { method: 'POST', agent, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        if (response.statusCode === 200) resolve(JSON.parse(text) as Accepted);
+        else reject(new Error(`POST /v2/events answered ${response.statusCode}: ${text.slice(0, 300)}`));
+      });
+    });
+    sent.on('error', reject).end(body);
+  });

@@ -1,0 +1,58 @@
+import { verify } from '../projections/engine/verify.js';
+import { records } from '../projections/records/projection.js';
+import { type OwnedEvent, rowOf } from '../projections/records/row.js';
+import { parseEvent } from '../src/events/event.js';
+import type { Sent } from '../test/support/upstream.js';
+import { copying } from './copy.js';
+import { requireEqual } from './equal.js';
+import { upstreamEvents } from './events.js';
+import { type Goal, measure, rates } from './goal.js';
+import { catchUp, filledLog, forget, project, RECORDS } from './log-work.js';
+
+const EVENT_ID = '00000000-0000-4000-8000-000000000000';
+
+/** The row that an event makes, as the columns of `listed_records` have it, with a key that none repeats. */
+const lineOf = ({ id, type, data }: Sent, index: number): string => {
+  const event = parseEvent(type, data).event as OwnedEvent;
+  const row = rowOf({ event, id: EVENT_ID, position: BigInt(index), recordedAt: index } as Parameters<typeof rowOf>[0]);
+  const { organization, kind, version, position, storedAt, shown, hash } = row;
+  const asset = [shown?.status, shown?.asset?.type, shown?.asset?.content, hash];
+  const cells = [organization, kind, id, version, EVENT_ID, position, storedAt, shown?.createdAt, shown?.updatedAt];
+  return `${[...cells, ...asset, shown && '{}'].map((cell) => cell ?? '\\N').join('\t')}\n`;
+};
+
+/** From a log to records as lists and the feed show them, beside a COPY of as many rows into the same table. */
+export const projectRecordsAgainstCopy: Goal = {
+  name: 'G4d',
+  run: async (bench) => {
+    const filled = await filledLog(bench);
+    const { pool: ours } = await bench.database();
+    const few = BigInt(Math.min(filled.events, 20_000));
+    await project(filled, ours, (at) => at >= few, RECORDS);
+    requireEqual('recount', [], await verify({ pool: ours, log: filled.log }, [records]));
+    await forget(ours);
+
+    const { pool } = await bench.database();
+    await pool.query('create schema bench; create table bench.records (like read.listed_records including all)');
+    const lines = upstreamEvents(filled.events).map(lineOf);
+    const paired = await measure(
+      bench,
+      'G4d',
+      { base: copying(pool, 'bench.records', lines), target: catchUp(filled, ours, RECORDS) },
+      bench.sizes.quick ? bench.sizes.dose : { rounds: 8, ms: 2_000 },
+    );
+    return {
+      lines: [
+        {
+          goal: 'G4d',
+          what: 'projection: the records of lists and the feed, in a lane of their own',
+          against: 'COPY of as many rows, with the same indexes',
+          measured: paired.ratio,
+          unit: '',
+          must: 0.2,
+          note: rates(paired, 'a second'),
+        },
+      ],
+    };
+  },
+};

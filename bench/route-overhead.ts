@@ -1,0 +1,91 @@
+import { requireEqual } from './equal.js';
+import { amount, type Bench, type Goal, type Line, measure, rates } from './goal.js';
+import { askOnce, type Load, type Request, startLoad, volleys, wire } from './load.js';
+import type { Paired, Slice } from './paired.js';
+import { startChild } from './process.js';
+import { issueKeys, startApi } from './services.js';
+
+export const ECHO: Request = {
+  method: 'POST',
+  path: '/v2/bench/echo',
+  body: { content: 'https://wallet-login.example/start' },
+};
+export const CONNECTIONS = 64;
+
+export interface Doors {
+  readonly load: Load;
+  /** The API with the bench's routes. */
+  readonly service: string;
+  readonly key: string;
+  /** The plain server. */
+  readonly plain: string;
+}
+
+/** The API with the bench's routes, and the plain server, each a process, on one database; made once a run. */
+export const openDoors = (bench: Bench): Promise<Doors> =>
+  bench.shared('doors', async () => {
+    const database = await bench.database();
+    await database.pool.query(`
+      insert into read.brands (organization, brand, name, registered, version, event_id)
+      select 'org-1', 'brand-' || n, 'Brand ' || n, true, 0, gen_random_uuid() from generate_series(1, 1000) n`);
+    const { url } = await startApi(bench, database, 'bench/bench-app.js');
+    const peer = await startChild('bench/peer-server.js', [], { DATABASE_URL: database.url });
+    bench.onEnd(() => peer.stop());
+    const [key] = await issueKeys(database, ['read'], ['org-1']);
+    return { load: await startLoad(bench), service: url, key: key!, plain: (peer.said as { url: string }).url };
+  });
+
+/** Whoever is measured must be the slower of the two: then the figure is the server's. */
+export const watchGenerator = (bench: Bench, awake = false) => {
+  let busiest = 0;
+  const watched = (load: Load, url: string, requests: readonly string[], connections: number): Slice =>
+    volleys(load, url, requests, connections, ({ busy }) => (busiest = Math.max(busiest, busy)), awake);
+  const note = (paired: Paired): string => {
+    if (busiest > 0.95) bench.say(`The load generator was busy for ${amount(busiest * 100)} % of a core`);
+    return `${rates(paired, 'a second')}; generator ${Math.round(busiest * 100)} % of a core`;
+  };
+  return { watched, note };
+};
+
+/** A route with its key, limit, validation and counting, beside `node:http` with the same work and answer. */
+export const routeOverhead: Goal = {
+  name: 'G1',
+  run: async (bench) => {
+    const { load, service, key, plain } = await openDoors(bench);
+    requireEqual('answers', await askOnce(plain, key, ECHO), await askOnce(service, key, ECHO));
+    const { watched, note } = watchGenerator(bench, true);
+    const paired = await measure(bench, 'G1', {
+      base: watched(load, plain, [wire(plain, key, ECHO)], CONNECTIONS),
+      target: watched(load, service, [wire(service, key, ECHO)], CONNECTIONS),
+    });
+    const line: Line = {
+      goal: 'G1',
+      what: 'an authenticated, validated route without a database',
+      against: 'raw node:http',
+      measured: paired.ratio,
+      unit: '',
+      must: 0.4,
+      aim: 0.55,
+      note: note(paired),
+    };
+    const rows: (string | number)[][] = [];
+    for (const connections of bench.sizes.quick ? [1, 4] : [1, 4, 16, 64, 256]) {
+      const ask = async (url: string) => {
+        const { hostname, port } = new URL(url);
+        const volley = {
+          host: hostname,
+          port: Number(port),
+          requests: [wire(url, key, ECHO)],
+          connections,
+          awake: true,
+        };
+        return load.fire({ ...volley, ms: bench.sizes.dose.ms });
+      };
+      const [base, target] = [await ask(plain), await ask(service)];
+      const ms = (value: number): string => value.toFixed(2);
+      rows.push([connections, amount(target.perSecond), ms(target.p50), ms(target.p99), amount(base.perSecond)]);
+    }
+    const columns = ['connections', 'requests a second', 'p50, ms', 'p99, ms', 'raw node:http a second'];
+    return { lines: [line], growths: [{ what: 'The route of G1 by number of connections', columns, rows }] };
+  },
+};

@@ -1,0 +1,92 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { issueApiKey } from '../src/api-keys/issue-api-key.js';
+import { apiFlags } from '../src/cli/start.js';
+import { createPostgresLog } from '../src/event-log/postgres/log.js';
+import type { Scope } from '../src/events/types/api-keys.js';
+import { createPool } from '../src/postgres/pool.js';
+import type { Database } from './database.js';
+import { type Bench } from './goal.js';
+import { type Child, startChild } from './process.js';
+
+/** No list is fetched from anywhere: the own statuses alone. */
+export const OWN_ALONE = { sources: [{ id: 'own', kind: 'own' }] };
+
+export interface Service {
+  readonly url: string;
+  readonly child: Child;
+}
+
+/** A folder of the run's own. */
+export const temporaryFolder = async (bench: Bench): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'threat-protection-bench-'));
+  bench.onEnd(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+/**
+ * Starts an API as production does, but without its access log, and with limits that no machine can reach: they count
+ * all the same.
+ * @param program `src/main.js`, or one with routes more
+ */
+export const startApi = async (
+  bench: Bench,
+  database: Database,
+  program = 'src/main.js',
+  env: NodeJS.ProcessEnv = {},
+): Promise<Service> => {
+  const settings = {
+    DATABASE_URL: database.url,
+    DATA_DIR: await temporaryFolder(bench),
+    PORT: '0',
+    RATE_LIMIT_PER_MINUTE: '999999999',
+    UNAUTHENTICATED_PER_MINUTE: '0',
+    MAX_CONNECTIONS_PER_ADDRESS: '0',
+    // It has a row of its own, G1b.
+    ACCESS_LOG: 'off',
+    LOG_LEVEL: 'error',
+    LOG_FORMAT: 'json',
+    SOURCES_FILE: await sourcesFile(bench, OWN_ALONE),
+    ...env,
+  };
+  const child = await startChild(program, [], settings, apiFlags(env['EVENTSTORE_URL']));
+  bench.onEnd(() => child.stop());
+  const { url } = child.said as { url: string };
+  await untilReady(url);
+  return { url, child };
+};
+
+export const sourcesFile = async (bench: Bench, sources: unknown): Promise<string> => {
+  const file = join(await temporaryFolder(bench), 'sources.json');
+  await writeFile(file, JSON.stringify(sources));
+  return file;
+};
+
+const untilReady = async (url: string): Promise<void> => {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
+    const response = await fetch(`${url}/health/ready`).catch(() => undefined);
+    if (response?.ok) return;
+    await sleep(50);
+  }
+  throw new Error(`${url} did not become ready within 30 s`);
+};
+
+/** Keys with these scopes, one for each organization; every instance has read them when this returns. */
+export const issueKeys = async (
+  database: Database,
+  scopes: readonly Scope[],
+  organizations: readonly (string | undefined)[],
+): Promise<string[]> => {
+  const log = await createPostgresLog(createPool(database.url, () => {}));
+  try {
+    const keys: string[] = [];
+    for (const organization of organizations) keys.push((await issueApiKey(log, { scopes, organization })).key);
+    // An instance looks for new keys four times a second.
+    await sleep(1_000);
+    return keys;
+  } finally {
+    await log.close();
+  }
+};

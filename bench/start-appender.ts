@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { Appending, Filling } from './appender.js';
+import type { Bench } from './goal.js';
+import type { Slice } from './paired.js';
+import { startChild } from './process.js';
+
+/** What appends in a process of its own: the adapter, or the bare client. */
+interface Appender {
+  /** Slices of `lots` at a time, each of `lot` appends sent together and waited for. */
+  readonly appending: (lots: number, lot?: number) => Slice;
+  /** What another service writes to the same store. */
+  readonly fill: (foreign: number) => Promise<unknown>;
+}
+
+export const startAppender = async (
+  bench: Bench,
+  kind: 'adapter' | 'client',
+  url: string,
+  prefix: string,
+): Promise<Appender> => {
+  const child = await startChild('bench/appender.js', [kind, url, prefix, randomBytes(4).toString('hex')]);
+  bench.onEnd(() => child.stop());
+  const ask = async (asked: Appending | Filling): Promise<number> => {
+    child.process.send(asked);
+    const [{ done, error }] = (await once(child.process, 'message')) as [{ done: number; error?: string }];
+    if (error !== undefined) throw new Error(`The ${kind}: ${error}`);
+    return done;
+  };
+  return {
+    appending:
+      (lots, lot = 1) =>
+      (ms) =>
+        ask({ lots, lot, ms }),
+    fill: (foreign) => ask({ foreign }),
+  };
+};

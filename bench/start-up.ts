@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { findClusterLayout } from '../src/postgres/embedded/cluster-layout.js';
+import { requireEqual } from './equal.js';
+import type { Bench, Goal, Line } from './goal.js';
+import { OWN_ALONE, sourcesFile } from './services.js';
+import { quartilesOf } from './statistics.js';
+
+const CLI = fileURLToPath(new URL('../src/cli.js', import.meta.url));
+const PATIENCE_MS = 60_000;
+const NOBODY = 65_534;
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve((address as { port: number }).port));
+    });
+  });
+
+interface Started {
+  readonly process: ChildProcess;
+  readonly seconds: number;
+}
+
+/** Starts everything as `npm start` does, and waits until the API says that it is ready. */
+const startAll = async (dataDir: string, sources: string, uid: number | undefined): Promise<Started> => {
+  const port = await freePort();
+  const env = { ...process.env, DATABASE_URL: '', DATA_DIR: dataDir, PORT: String(port), SOURCES_FILE: sources };
+  const from = performance.now();
+  const child = spawn(process.execPath, [CLI, 'start'], {
+    // Of a group of its own, so that all of it can be killed at once.
+    detached: true,
+    cwd: dataDir,
+    env: { ...env, LOG_LEVEL: 'error', HOME: dataDir },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    ...(uid !== undefined && { uid, gid: uid }),
+  });
+  let said = '';
+  let failed: Error | undefined;
+  child.on('error', (error) => (failed = error));
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (said += text));
+  while (performance.now() - from < PATIENCE_MS) {
+    const response = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
+    if (response?.status === 200) return { process: child, seconds: (performance.now() - from) / 1000 };
+    if (failed !== undefined)
+      throw new Error(
+        `${process.execPath} cannot be run by this user: ${failed.message}; install it where all can enter`,
+      );
+    if (child.exitCode !== null) break;
+    await sleep(10);
+  }
+  throw new Error(`"start" was not ready within ${PATIENCE_MS / 1000} s: ${said}`);
+};
+
+/** As a power cut would end it: every process of ours, and the server. */
+const killAll = async ({ process: child }: Started, dataDir: string): Promise<void> => {
+  const { cluster } = await findClusterLayout(dataDir);
+  const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
+  const ended = once(child, 'exit');
+  process.kill(-child.pid!, 'SIGKILL');
+  process.kill(Number(pid), 'SIGKILL');
+  await ended;
+};
+
+const stopAll = async ({ process: child }: Started): Promise<void> => {
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  const [code] = (await ended) as [number];
+  requireEqual('exit code', 0, code);
+};
+
+const roundOf = async (bench: Bench, uid: number | undefined): Promise<{ fresh: number; again: number }> => {
+  const sources = await sourcesFile(bench, OWN_ALONE);
+  await chmod(join(sources, '..'), 0o755);
+  const dataDir = await mkdtemp(join(tmpdir(), 'threat-protection-bench-'));
+  if (uid !== undefined) await chown(dataDir, uid, uid);
+  else if (process.getuid?.() === 0) await chmod(dataDir, 0o711);
+  try {
+    const first = await startAll(dataDir, sources, uid);
+    await killAll(first, dataDir);
+    const second = await startAll(dataDir, sources, uid);
+    await stopAll(second);
+    return { fresh: first.seconds, again: second.seconds };
+  } finally {
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 20 });
+  }
+};
+
+/** From an empty folder to ready, and again after everything was killed. Not against anything: seconds. */
+export const startUp: Goal = {
+  name: 'G7',
+  run: async (bench) => {
+    const isRoot = process.getuid?.() === 0;
+    const users: [string, number | undefined][] = isRoot
+      ? [
+          ['root', undefined],
+          ['ordinary user', NOBODY],
+        ]
+      : [['ordinary user', undefined]];
+    const lines: Line[] = [];
+    for (const [name, uid] of users) {
+      const rounds = [];
+      for (let round = 0; round < (bench.sizes.quick ? 1 : 5); round += 1) {
+        rounds.push(await roundOf(bench, uid));
+        const { fresh, again } = rounds.at(-1)!;
+        bench.say(`G7 ${name}: ready after ${fresh.toFixed(2)} s, after a kill ${again.toFixed(2)} s`);
+      }
+      const against = 'the clock';
+      lines.push(
+        {
+          goal: 'G7',
+          what: `from nothing to ready, ${name}`,
+          against,
+          measured: quartilesOf(rounds.map(({ fresh }) => fresh)),
+          unit: 's',
+          must: 8,
+          aim: 4,
+          more: false,
+        },
+        {
+          goal: 'G7',
+          what: `restart after kill -9 of service and database, ${name}`,
+          against,
+          measured: quartilesOf(rounds.map(({ again }) => again)),
+          unit: 's',
+          must: 5,
+          aim: 2,
+          more: false,
+        },
+      );
+    }
+    return { lines };
+  },
+};

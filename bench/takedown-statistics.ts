@@ -1,0 +1,164 @@
+import { MS_PER_DAY } from '../src/events/instant.js';
+import {
+  GetTakedownStatistics,
+  GetTakedownStatisticsHandler,
+} from '../src/metrics/takedowns/get-takedown-statistics.js';
+import { MetricsQueries } from '../src/metrics/metrics-queries.js';
+import type { TakedownStatistics } from '../src/metrics/takedowns/takedown-statistics.dto.js';
+import { MEASURE } from '../src/events/measure.js';
+import { OUTCOME } from '../src/read-models/takedown-outcome.js';
+import type { Database } from './database.js';
+import { requireEqual } from './equal.js';
+import { DAYS, FIRST_DAY, LARGEST, TYPES, zipfBounds } from './facts.js';
+import { amount, type Bench, type Goal, measure } from './goal.js';
+import { RANGES } from './metrics-work.js';
+import { oneAfterAnother } from './paired.js';
+
+/** As many of other organizations as the largest one of a hundred leaves them. */
+const OTHERS = 4;
+
+/** Takedowns over a thousand days, half of them completed, within a month each. */
+const fill = async ({ pool }: Database, own: number): Promise<void> => {
+  await pool.query('select setseed(0.42)');
+  await pool.query(
+    `insert into read.takedowns
+     select case when n < $1::int then $2 else 'org-' || (2 + n % 99) end, 'takedown-' || n, 2 * updated_at, gen_random_uuid(), '',
+       ($3::text[])[1 + width_bucket(chosen, $4::float8[])], outcome, created_at, updated_at
+     from (
+       select n, random() as chosen, created_at, ($5::smallint[])[1 + floor(random() * 10)::int] as outcome,
+         created_at + floor(random() * random() * 30 * ${MS_PER_DAY})::bigint as updated_at
+       from (
+         select n, $6::bigint + floor(random() * $7::bigint)::bigint as created_at
+         from generate_series(0, $1::int * ${1 + OTHERS} - 1) n offset 0
+       ) created offset 0
+     ) drawn`,
+    [
+      own,
+      LARGEST,
+      TYPES,
+      zipfBounds(TYPES.length),
+      [
+        ...Array<number>(5).fill(OUTCOME.completed),
+        ...Array<number>(3).fill(OUTCOME.open),
+        OUTCOME.canceled,
+        OUTCOME.retracted,
+      ],
+      FIRST_DAY * MS_PER_DAY,
+      DAYS * MS_PER_DAY,
+    ],
+  );
+  await pool.query(`
+    insert into read.days
+      select organization, '', measure, (created_at / ${MS_PER_DAY})::int, count(*)
+      from read.takedowns, unnest(array[${MEASURE.takedownFiled}, ${MEASURE.takedownCompleted}]) measure
+      where measure = ${MEASURE.takedownFiled} or outcome = ${OUTCOME.completed} group by 1, 3, 4;
+    insert into read.facts
+      select organization, '', created_at, measure, '', id
+      from read.takedowns, unnest(array[${MEASURE.takedownFiled}, ${MEASURE.takedownCompleted}]) measure
+      where measure = ${MEASURE.takedownFiled} or outcome = ${OUTCOME.completed};
+    create schema bench;
+    create table bench.takedowns as
+      select organization, id, brand, type, outcome, created_at, updated_at from read.takedowns;
+    alter table bench.takedowns add primary key (organization, id)`);
+  for (const table of ['read.takedowns', 'read.days', 'read.facts', 'bench.takedowns'])
+    await pool.query(`vacuum analyze ${table}`);
+};
+
+/** The same from a table of takedowns that has its key and no index more. */
+const PLAIN_STATISTICS = {
+  name: 'plain-takedown-statistics',
+  text: `
+    with took as materialized (
+      select type, updated_at - created_at as ms from bench.takedowns
+      where organization = $1 and outcome = ${OUTCOME.completed} and updated_at between $2 and $3
+    )
+    select
+      (select json_object_agg(outcome, n) from (
+        select outcome, count(*) as n from bench.takedowns
+        where organization = $1 and outcome is not null and created_at between $2 and $3 group by outcome
+      ) counted) as outcomes,
+      (select json_agg(json_build_array(type, n, times)) from (
+        select type, count(*) as n, percentile_disc(array[0.5, 0.9, 0.99, 1]) within group (order by ms) as times
+        from took group by grouping sets ((type), ())
+      ) shares) as times`,
+};
+
+interface Plain {
+  readonly outcomes: Readonly<Record<string, number>>;
+  readonly times: readonly (readonly [type: string | null, n: number, times: readonly number[]])[];
+}
+
+type Asked = (typeof RANGES)[keyof typeof RANGES];
+
+const askPlain = async ({ pool }: Database, { from, to }: Asked): Promise<Plain> =>
+  (await pool.query<Plain>({ ...PLAIN_STATISTICS, values: [LARGEST, from, to] })).rows[0]!;
+
+const askService = async ({ pool }: Database, range: Asked): Promise<TakedownStatistics> => {
+  const handler = new GetTakedownStatisticsHandler(new MetricsQueries(pool));
+  return (await handler.execute(new GetTakedownStatistics(LARGEST, range, undefined))).answer;
+};
+
+const timesOf = ({ median, p90, p99, longest }: TakedownStatistics['timeToTakedown']['byType'][number]) => [
+  median,
+  p90,
+  p99,
+  longest,
+];
+
+const asPlain = ({ completed, open, canceled, retracted, timeToTakedown }: TakedownStatistics) => ({
+  outcomes: Object.fromEntries(
+    [
+      [OUTCOME.open, open],
+      [OUTCOME.completed, completed],
+      [OUTCOME.canceled, canceled],
+      [OUTCOME.retracted, retracted],
+    ].filter(([, n]) => n! > 0),
+  ),
+  times: [{ type: null, ...timeToTakedown }, ...timeToTakedown.byType]
+    .map((each) => JSON.stringify([each.type, each.count, timesOf({ ...each, type: '' })]))
+    .sort(),
+});
+
+const filledTakedowns = (bench: Bench, own: number): Promise<Database> =>
+  bench.shared(`${own} takedowns`, async () => {
+    const database = await bench.database();
+    bench.say(`Fills a database with ${amount(own * (1 + OTHERS))} takedowns`);
+    await fill(database, own);
+    return database;
+  });
+
+/** Takedown statistics of an organization with 100,000 of them, by the clock and beside the same without our indexes. */
+export const takedownStatistics: Goal = {
+  name: 'G3f',
+  run: async (bench) => {
+    const own = bench.sizes.quick ? 1_000 : 100_000;
+    const database = await filledTakedowns(bench, own);
+    const lines = [];
+    for (const name of ['7 days', '1 year', 'all time'] as const) {
+      const range = RANGES[name];
+      const { outcomes, times } = await askPlain(database, range);
+      const plain = { outcomes, times: times.map((each) => JSON.stringify(each)).sort() };
+      requireEqual('statistics', plain, asPlain(await askService(database, range)));
+      const paired = await measure(bench, `G3f ${name}`, {
+        base: oneAfterAnother(() => askPlain(database, range)),
+        target: oneAfterAnother(() => askService(database, range)),
+      });
+      const ms = {
+        lower: 1000 / paired.target.upper,
+        median: 1000 / paired.target.median,
+        upper: 1000 / paired.target.lower,
+      };
+      lines.push({
+        goal: 'G3f',
+        what: `statistics of ${amount(own)} takedowns, ${name}`,
+        against: 'the clock',
+        measured: ms,
+        unit: 'ms',
+        must: 20,
+        more: false,
+        note: `${paired.ratio.median.toFixed(1)} times as fast as without our indexes (${(1000 / paired.base.median).toFixed(1)} ms)`,
+      });
+    }
+    return { lines };
+  },
+};

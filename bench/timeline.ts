@@ -1,0 +1,108 @@
+import { MS_PER_DAY } from '../src/events/instant.js';
+import { TimeSlices } from '../src/flow/time-slices.js';
+import { GetTimeline, GetTimelineHandler } from '../src/metrics/timeline/get-timeline.js';
+import { MetricsQueries } from '../src/metrics/metrics-queries.js';
+import type { Range } from '../src/http/range.js';
+import type { Interval } from '../src/metrics/timeline/timeline-sql.js';
+import type { Timeline } from '../src/metrics/timeline/timeline.dto.js';
+import { MEASURE } from '../src/events/measure.js';
+import type { Database } from './database.js';
+import { requireEqual } from './equal.js';
+import { LARGEST, PLAIN_FACTS } from './facts.js';
+import { type Goal, type Line, measure } from './goal.js';
+import { filled, RANGES } from './metrics-work.js';
+import { oneAfterAnother, type Paired } from './paired.js';
+
+const ask = async ({ pool }: Database, range: Range, interval: Interval): Promise<Timeline> => {
+  const handler = new GetTimelineHandler(new MetricsQueries(pool), new TimeSlices());
+  return (await handler.execute(new GetTimeline(LARGEST, range, undefined, interval))).answer;
+};
+
+/** One pass over the covering index, grouped by day; the days are then grouped by interval. */
+const PLAIN_TIMELINE = {
+  name: 'plain-timeline',
+  text: `
+    with counted as materialized (
+      select measure, (at / ${MS_PER_DAY})::int as day, type, count(*) as n from ${PLAIN_FACTS}
+      where organization = $1 and brand = $2 and at between $3 and $4 group by 1, 2, 3
+    )
+    select json_agg(json_build_array(start, measure, type, n)) as counts from (
+      select (date_trunc($5, (date '1970-01-01' + day)::timestamp)::date - date '1970-01-01') as start, measure, type,
+        sum(n)::bigint as n
+      from counted group by 1, 2, 3
+    ) points`,
+};
+
+type PlainCounts = readonly (readonly [start: number, measure: number, type: string, n: number])[];
+
+const askPlain = async ({ pool }: Database, { from, to }: Range, interval: Interval): Promise<PlainCounts> => {
+  const values = [LARGEST, '', from, to, interval];
+  return (await pool.query<{ counts: PlainCounts }>({ ...PLAIN_TIMELINE, values })).rows[0]!.counts;
+};
+
+const FIELDS = [
+  [MEASURE.report, 'reports'],
+  [MEASURE.threatWatchlisted, 'threatsWatchlisted'],
+  [MEASURE.takedownFiled, 'takedownsFiled'],
+  [MEASURE.takedownCompleted, 'takedownsCompleted'],
+] as const;
+
+/** What both count, as lines that can be compared. */
+const lines = (counts: readonly (readonly [start: number, what: string, n: number])[]): string[] =>
+  counts.map((count) => count.join(' ')).sort();
+
+const linesOf = ({ points }: Timeline): string[] =>
+  lines(
+    points.flatMap((point) => {
+      const start = Date.parse(point.start);
+      const others = FIELDS.map(([, field]) => [start, field, point[field]] as const);
+      const threats = Object.entries(point.byType).map(([type, n]) => [start, type, n] as const);
+      return [...others, ...threats].filter(([, , n]) => n > 0);
+    }),
+  );
+
+const plainLines = (counts: PlainCounts, { from }: Range): string[] => {
+  const fields = new Map<number, string>(FIELDS);
+  return lines(
+    counts.map(([start, measured, type, n]) => [Math.max(start * MS_PER_DAY, from), fields.get(measured) ?? type, n]),
+  );
+};
+
+const perQuery = ({ base, target }: Paired): string =>
+  `${(1000 / target.median).toFixed(2)} ms against ${(1000 / base.median).toFixed(2)} ms`;
+
+const ASKED = [
+  ['1 year', 'week'],
+  ['1 year', 'day'],
+  ['all time', 'month'],
+  ['all time', 'day'],
+] as const;
+
+/** The timeline of the largest organization, beside a GROUP BY over a covering index that counts the same. */
+export const timeline: Goal = {
+  name: 'G3e',
+  run: async (bench) => {
+    const database = await filled(bench, bench.sizes.facts);
+    const measured: Line[] = [];
+    for (const [name, interval] of ASKED) {
+      const range = RANGES[name];
+      const plain = await askPlain(database, range, interval);
+      requireEqual('timeline', plainLines(plain, range), linesOf(await ask(database, range, interval)));
+      const paired = await measure(bench, `G3e ${name} by ${interval}`, {
+        base: oneAfterAnother(() => askPlain(database, range, interval)),
+        target: oneAfterAnother(() => ask(database, range, interval)),
+      });
+      measured.push({
+        goal: 'G3e',
+        what: `timeline of the largest organization, ${name} by ${interval}`,
+        against: 'GROUP BY over a covering index',
+        measured: paired.ratio,
+        unit: '×',
+        must: 15,
+        aim: 30,
+        note: perQuery(paired),
+      });
+    }
+    return { lines: measured };
+  },
+};

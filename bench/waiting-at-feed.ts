@@ -1,0 +1,93 @@
+import { Agent, get } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LARGEST } from './facts.js';
+import type { Goal } from './goal.js';
+import { residentMegabytes } from './idle-memory.js';
+import { listedRecords } from './listed-records.js';
+import { startLoad, volleys, wire } from './load.js';
+import { issueKeys, startApi } from './services.js';
+import { quartilesOf } from './statistics.js';
+
+const WAITING = 2_000;
+const OF_ORGANIZATION = 50;
+const SETTLED_MS = 2_000;
+
+/** What two thousand requests that wait at the feed cost: memory of the process, and time of everybody else. */
+export const waitingAtFeed: Goal = {
+  name: 'G18c',
+  run: async (bench) => {
+    const { database } = await listedRecords(bench);
+    const { url, child } = await startApi(bench, database);
+    const { quick } = bench.sizes;
+    const waiting = quick ? 200 : WAITING;
+    const owners = Array.from({ length: waiting / OF_ORGANIZATION }, (_, n) => `waits-${n}`);
+    const keys = await issueKeys(database, ['read'], owners);
+    const [other] = await issueKeys(database, ['read'], [LARGEST]);
+    const load = await startLoad(bench);
+    const p99: number[] = [];
+    const request = wire(url, other!, { method: 'GET', path: '/v2/organization/takedowns?limit=10' });
+    const others = volleys(load, url, [request], 4, (answers) => p99.push(answers.p99));
+    const { ms } = bench.sizes.dose;
+    /** Opens them all, and closes them once `during` has ended. */
+    const whileWaiting = async (count: number, during: () => Promise<void>): Promise<void> => {
+      const agent = new Agent({ maxSockets: Infinity });
+      const requests = Array.from({ length: count }, (_, n) =>
+        get(`${url}/v2/organization/feed?timeout=25000`, {
+          agent,
+          headers: { 'x-api-key': keys[n % keys.length]! },
+        }).on('error', () => {}),
+      );
+      for (const each of requests)
+        each.on('response', (answer) => {
+          if (answer.statusCode !== 200) throw new Error(`A request that waits was answered ${answer.statusCode}`);
+        });
+      await sleep(quick ? 500 : SETTLED_MS);
+      await during();
+      for (const each of requests) each.destroy();
+      agent.destroy();
+      await sleep(quick ? 100 : SETTLED_MS);
+    };
+    const pid = child.process.pid!;
+    const megabytes: number[] = [];
+    const times: number[] = [];
+    const quietest: number[] = [];
+    await others(ms);
+    await whileWaiting(Math.min(waiting, 100), () => others(ms).then(() => undefined));
+    for (let round = 0; round < (quick ? 1 : 4); round += 1) {
+      await others(2 * ms);
+      const quiet = p99.at(-1)!;
+      const before = await residentMegabytes(pid);
+      await whileWaiting(waiting, async () => {
+        megabytes.push((await residentMegabytes(pid)) - before);
+        await others(2 * ms);
+      });
+      quietest.push(quiet);
+      times.push(p99.at(-1)! / quiet);
+      bench.say(`G18c: ${megabytes.at(-1)!.toFixed(0)} MB, the others’ p99 × ${times.at(-1)!.toFixed(2)}`);
+    }
+    const what = `${waiting.toLocaleString('en-US')} requests that wait at the feed`;
+    return {
+      lines: [
+        {
+          goal: 'G18c',
+          what: `${what}: memory`,
+          against: 'the process before',
+          measured: quartilesOf(megabytes),
+          unit: 'MB',
+          must: 40,
+          more: false,
+        },
+        {
+          goal: 'G18c',
+          what: `${what}: the others’ p99`,
+          against: 'the same with nobody waiting',
+          measured: quartilesOf(times),
+          unit: '×',
+          must: 2,
+          more: false,
+          note: `quiet: ${quartilesOf(quietest).median.toFixed(1)} ms`,
+        },
+      ],
+    };
+  },
+};

@@ -1,0 +1,55 @@
+/**
+ * Takes the picture of the dashboard in README.md, from the demo's data: `npm run picture`. The demo runs in a folder of
+ * its own, which is removed afterwards.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { launchChromium } from '../../dist/test/support/chromium.js';
+
+const PICTURE = join(import.meta.dirname, 'dashboard.png');
+const YEAR = '?range=own&startDate=2025-01-01&endDate=2025-12-31';
+
+const folder = await mkdtemp(join(tmpdir(), 'threat-protection-picture-'));
+const demo = spawn(process.execPath, ['dist/src/cli.js', 'demo'], {
+  env: { ...process.env, DATA_DIR: folder, PORT: '0' },
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+const ended = once(demo, 'exit');
+
+/** What the demo prints once its data is counted: where the dashboard is, and the file with its key. */
+const readPlaces = async () => {
+  let url;
+  for await (const line of createInterface(demo.stdout)) {
+    url ??= /The dashboard: ([^?]+)/.exec(line)?.[1];
+    const file = /paste the line in ([^)]+)\)/.exec(line)?.[1];
+    if (file !== undefined) return { url, file };
+  }
+  throw new Error('The demo has ended; see its words above');
+};
+
+try {
+  const { url, file } = await readPlaces();
+  const browser = await launchChromium();
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
+    await page.goto(url + YEAR);
+    await page.fill('#key', (await readFile(file, 'utf8')).trim());
+    await page.keyboard.press('Enter');
+    await page.fill('#content', 'https://polkadot-dot.info/login');
+    await page.click('#check button');
+    await page.waitForSelector('.status.blocked');
+    await page.waitForSelector('#figures:not([aria-busy]) .figure');
+    await page.locator('h1').click();
+    await page.screenshot({ path: PICTURE, fullPage: true });
+  } finally {
+    await browser.close();
+  }
+} finally {
+  demo.kill('SIGINT');
+  await ended;
+  await rm(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,23 @@
+# Receives webhooks: receive.py PORT, the secret (whsec_...) in WEBHOOK_SECRET. Needs nothing but Python.
+import base64, hashlib, hmac, json, os, sys, time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+SECRET = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
+done = set()  # Keep it with your data: a delivery may come twice, under the same webhook-id.
+
+class Receiver(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        message, sent_at = self.headers["webhook-id"], self.headers["webhook-timestamp"]
+        mac = hmac.new(SECRET, f"{message}.{sent_at}.".encode() + body, hashlib.sha256).digest()
+        expected = "v1," + base64.b64encode(mac).decode()
+        signed = any(hmac.compare_digest(expected, each) for each in self.headers["webhook-signature"].split())
+        good = signed and abs(time.time() - int(sent_at)) < 300
+        records = json.loads(body) if good and message not in done else []
+        for record in records if isinstance(records, list) else [records]:
+            print(record["subject"], flush=True)
+        done.update([message] if good else [])
+        self.send_response(204 if good else 401)  # Only now: what is not answered with 2xx comes again.
+        self.end_headers()
+
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Receiver).serve_forever()

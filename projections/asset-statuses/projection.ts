@@ -1,0 +1,89 @@
+import type { PoolClient } from 'pg';
+import { assetHash, assetKey, KEY_VERSION } from '../../src/assets/asset-key.js';
+import type { AssetStatusChanged, AssetStatusChangeDeleted } from '../../src/events/types/asset-statuses.js';
+import { recordOf } from '../../src/events/record.js';
+import { columnsOf } from '../../src/postgres/columns.js';
+import type { RowOf } from '../../src/postgres/statement.js';
+import { READ_ENTRIES, STORE_ENTRIES, STORE_STATUSES } from './statements.js';
+import { lastWriterWins, type ProjectedEvent, type Projection } from '../engine/projection.js';
+
+type StatusEvent = AssetStatusChanged | AssetStatusChangeDeleted;
+
+/** A deleted entry has no status and no reviews; each of these is `organization:brand`. */
+type Entry = RowOf<typeof READ_ENTRIES>;
+
+interface Incoming {
+  readonly entry: Entry;
+  readonly position: bigint;
+}
+
+const entryOf = ({ id, event }: ProjectedEvent<StatusEvent>): Entry => ({
+  changeId: event.data.changeId,
+  assetHash: assetHash(event.data.asset),
+  asset: assetKey(event.data.asset),
+  content: event.data.asset.content,
+  status: event.type === 'AssetStatusChanged' ? event.data.status : null,
+  version: recordOf(event).version,
+  eventId: id,
+  reviews:
+    event.type === 'AssetStatusChanged'
+      ? event.data.brandReviews.map(({ organization, brand }) => `${organization}:${brand}`)
+      : null,
+});
+
+/**
+ * Each asset's status: its newest entry that is not deleted. Also the position of its last event, so that processes
+ * that keep the statuses in memory can read only the changes.
+ */
+export const assetStatuses: Projection<StatusEvent> = {
+  name: 'asset-statuses',
+  version: KEY_VERSION,
+  tables: ['asset_status_entries', 'asset_statuses'],
+  types: ['AssetStatusChanged', 'AssetStatusChangeDeleted'],
+  prepare: async (events) => {
+    const incoming = events.map((event) => ({ entry: entryOf(event), position: event.position }));
+    return ({ connection }) => write(incoming, connection);
+  },
+};
+
+/** One event at a time, in the log's order, so that positions do not depend on how the log is cut into batches. */
+const write = async (incoming: readonly Incoming[], connection: PoolClient): Promise<void> => {
+  const entries = await readEntries(connection, [...new Set(incoming.map(({ entry }) => entry.changeId))]);
+  const changed = new Map<string, Entry>();
+  const concerned = new Map<string, { readonly asset: string; readonly position: bigint }>();
+  const concern = ({ assetHash: hash, asset }: Entry, position: bigint): void => {
+    const known = concerned.get(hash);
+    if (!known || known.position < position) concerned.set(hash, { asset, position });
+  };
+  for (const { entry, position } of incoming) {
+    const known = entries.get(entry.changeId);
+    if (known) concern(known, position);
+    concern(entry, position);
+    if (lastWriterWins(entries, entry.changeId, entry)) changed.set(entry.changeId, entry);
+  }
+  if (changed.size > 0) await storeEntries(connection, [...changed.values()]);
+  await STORE_STATUSES.run(connection, {
+    assetHash: [...concerned.keys()],
+    ...columnsOf([...concerned.values()], 'asset', 'position'),
+  });
+};
+
+const readEntries = async (connection: PoolClient, changeIds: readonly string[]): Promise<Map<string, Entry>> =>
+  new Map((await READ_ENTRIES.run(connection, { changeIds })).map((row) => [row.changeId, row]));
+
+const storeEntries = async (connection: PoolClient, entries: readonly Entry[]): Promise<void> => {
+  // `unnest` flattens an array of arrays.
+  const rows = entries.map((entry) => ({ ...entry, reviews: entry.reviews?.join(',') }));
+  const values = columnsOf(
+    rows,
+    'changeId',
+    'assetHash',
+    'asset',
+    'content',
+    'status',
+    'version',
+    'eventId',
+    'reviews',
+  );
+  await STORE_ENTRIES.run(connection, values);
+};

@@ -1,0 +1,63 @@
+import { nullable, statement } from '../../src/postgres/statement.js';
+
+export const READ_ENTRIES = statement(
+  'asset-statuses-read-entries',
+  { changeIds: 'text[]' },
+  {
+    changeId: 'text',
+    assetHash: 'text',
+    asset: 'text',
+    /** Null: written by a version that did not store it. */
+    content: nullable('text'),
+    status: nullable('text'),
+    version: 'bigint',
+    eventId: 'uuid',
+    reviews: nullable('text[]'),
+  },
+  `
+    select change_id as "changeId", asset_hash as "assetHash", asset, content, status, version, event_id as "eventId",
+      reviews
+    from asset_status_entries where change_id = any($1::text[])`,
+);
+
+export const STORE_ENTRIES = statement(
+  'asset-statuses-store-entries',
+  {
+    changeId: 'text[]',
+    assetHash: 'text[]',
+    asset: 'text[]',
+    content: 'text[]',
+    status: 'text[]',
+    version: 'bigint[]',
+    eventId: 'uuid[]',
+    reviews: 'text[]',
+  },
+  {},
+  `
+    insert into asset_status_entries as e (change_id, asset_hash, asset, content, status, version, event_id, reviews)
+    select change_id, asset_hash, asset, content, status, version, event_id, string_to_array(reviews, ',')
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::uuid[], $8::text[])
+      i (change_id, asset_hash, asset, content, status, version, event_id, reviews)
+    on conflict (change_id) do update
+      set asset_hash = excluded.asset_hash, asset = excluded.asset, content = excluded.content,
+          status = excluded.status, version = excluded.version, event_id = excluded.event_id, reviews = excluded.reviews
+      where (excluded.version, excluded.event_id) > (e.version, e.event_id)`,
+);
+
+export const STORE_STATUSES = statement(
+  'store-asset-statuses',
+  { assetHash: 'text[]', asset: 'text[]', position: 'bigint[]' },
+  {},
+  `
+    insert into asset_statuses as s (asset_hash, asset, content, status, created_at, position)
+    select t.asset_hash, t.asset, newest.content, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position
+    from unnest($1::text[], $2::text[], $3::bigint[]) t (asset_hash, asset, position)
+    left join lateral (
+      select e.content, e.status, e.version from asset_status_entries e
+      where e.asset_hash = t.asset_hash and e.status is not null
+      order by e.version desc, e.event_id desc limit 1
+    ) newest on true
+    on conflict (asset_hash) do update
+      set content = excluded.content, status = excluded.status, created_at = excluded.created_at,
+          position = greatest(s.position, excluded.position)`,
+);

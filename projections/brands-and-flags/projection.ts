@@ -1,0 +1,48 @@
+import type { EventOf } from '../../src/events/event.js';
+import { recordOf } from '../../src/events/record.js';
+import { columnsOf } from '../../src/postgres/columns.js';
+import { STORE_BRANDS, STORE_FLAGS } from './statements.js';
+import { lastWriterWins, type ProjectedEvent, type Projection } from '../engine/projection.js';
+
+type SettingEvent = EventOf<'BrandRegistered' | 'BrandRemoved' | 'FeatureFlagChanged'>;
+
+interface Change {
+  readonly organization: string;
+  readonly slug: string;
+  readonly name: string | null;
+  readonly on: boolean;
+  readonly version: number;
+  readonly eventId: string;
+}
+
+const changeOf = ({ id, event }: ProjectedEvent<SettingEvent>): Change => {
+  const { organization, id: slug, version } = recordOf(event);
+  const state =
+    event.type === 'FeatureFlagChanged'
+      ? { name: null, on: event.data.enabled }
+      : { name: event.data.name ?? null, on: event.type === 'BrandRegistered' };
+  return { organization, slug, version, eventId: id, ...state };
+};
+
+/** The newest change per brand or flag, as columns. */
+const newest = (changes: readonly Change[]) => {
+  const byKey = new Map<string, Change>();
+  for (const change of changes) lastWriterWins(byKey, `${change.organization}\n${change.slug}`, change);
+  return columnsOf([...byKey.values()], 'organization', 'slug', 'on', 'version', 'eventId', 'name');
+};
+
+/** Each organization's brands and feature flags. */
+export const brandsAndFlags: Projection<SettingEvent> = {
+  name: 'brands-and-flags',
+  tables: ['brands', 'feature_flags'],
+  types: ['BrandRegistered', 'BrandRemoved', 'FeatureFlagChanged'],
+  prepare:
+    async (events) =>
+    async ({ connection }) => {
+      const isFlag = ({ event }: ProjectedEvent): boolean => event.type === 'FeatureFlagChanged';
+      const flags = events.filter(isFlag).map(changeOf);
+      const brands = events.filter((event) => !isFlag(event)).map(changeOf);
+      if (brands.length > 0) await STORE_BRANDS.run(connection, newest(brands));
+      if (flags.length > 0) await STORE_FLAGS.run(connection, newest(flags));
+    },
+};

@@ -1,0 +1,97 @@
+import type { Pool } from 'pg';
+import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
+import { pause } from '../../src/flow/retry.js';
+import { applyByHalves, park, probe, refuse, unpark } from './parking.js';
+import type { Projection } from './projection.js';
+import { dispatchBatch, SUSPECT_LIMIT_MS } from './projector.js';
+import { NotApplied, Suspicion } from './suspicion.js';
+import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
+
+const PAGE = 2_000;
+/** Pause before a retry. */
+const PAUSE_MS = 50;
+
+/** Creates a schema with empty copies of a projection's tables, replacing what an interrupted run left. */
+export const createSchemaBeside = async (pool: Pool, schema: string, projection: Projection): Promise<void> => {
+  await pool.query(`drop schema if exists "${schema}" cascade; create schema "${schema}"`);
+  for (const table of [...projection.tables, 'parked_events'])
+    await pool.query(`create table "${schema}"."${table}" (like read."${table}" including all)`);
+};
+
+/** A projection and the schema of the tables to fill. */
+export interface Target {
+  readonly projection: Projection;
+  readonly schema: string;
+}
+
+interface Piece extends Pick<Batch, 'events' | 'position'> {
+  readonly after: bigint;
+}
+
+/**
+ * Applies the log, read once, to projections' tables in other schemas.
+ * @param after the position reached before
+ * @param upTo the last position to apply; undefined: the head as of now
+ * @returns the position reached
+ * @throws NotApplied, naming the position, if an event could not be applied
+ */
+export const applyLog = async (
+  { pool, log }: { readonly pool: Pool; readonly log: EventLog },
+  targets: readonly Target[],
+  {
+    after = BEGINNING,
+    upTo,
+    onProgress,
+  }: { after?: bigint; upTo?: bigint; onProgress?: (position: bigint) => void } = {},
+): Promise<bigint> => {
+  const suspicion = new Suspicion();
+  let position = after;
+  while (upTo === undefined || position < upTo) {
+    const page = await log.readAll(position, PAGE);
+    const events = upTo === undefined ? page : page.filter((event) => event.position <= upTo);
+    const last = events.at(-1);
+    if (!last) break;
+    for (const piece of suspicion.cut({ events, position: last.position })) {
+      try {
+        await applyPiece(pool, targets, { ...piece, after: position }, suspicion);
+      } catch (error) {
+        if (!(error instanceof NotApplied) || !suspicion.failed(piece, error)) throw error;
+        await pause(PAUSE_MS);
+        break;
+      }
+      suspicion.passed(piece);
+      ({ position } = piece);
+      onProgress?.(position);
+    }
+    if (position === last.position && (page.length < PAGE || events.length < page.length)) break;
+  }
+  return position;
+};
+
+const applyPiece = async (
+  pool: Pool,
+  targets: readonly Target[],
+  { events, position, after }: Piece,
+  suspicion: Suspicion,
+): Promise<void> => {
+  const projections = targets.map(({ projection }) => projection);
+  const checkpoints = projections.map(({ name }) => ({ projection: name, position: after }));
+  const shares = await dispatchBatch(projections, checkpoints, { events, position });
+  const limit = events.length > 1 && suspicion.isAt(events[0]!.position) ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS;
+  for (const [index, { projection, events: own, prepared, unreadable, dropped }] of shares.entries()) {
+    if (own.length + unreadable.length + dropped.length === 0) continue;
+    const work = async (transaction: ProjectorTransaction): Promise<void> => {
+      const charge = suspicion.against(projection.name, own);
+      if (charge) await probe(transaction, projection);
+      const refused =
+        charge?.reason === undefined
+          ? await applyByHalves(transaction, projection, own, prepared).catch((error: unknown) => {
+              throw new NotApplied(projection.name, own, error);
+            })
+          : [refuse(own[0]!, charge.reason)];
+      await park(transaction.connection, projection.name, [...refused, ...unreadable]);
+      await unpark(transaction, projection.name, dropped);
+    };
+    await transact(pool, targets[index]!.schema, work, limit);
+  }
+};

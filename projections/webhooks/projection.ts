@@ -1,0 +1,61 @@
+import { type Webhook, WEBHOOK_TYPES, type WebhookEvent } from '../../src/events/types/webhooks.js';
+import { nameArray } from '../../src/postgres/array-text.js';
+import { columnsOf } from '../../src/postgres/columns.js';
+import type { ProjectedEvent, Projection } from '../engine/projection.js';
+import { STORE_ENDPOINTS } from './statements.js';
+
+const FIELDS = [
+  'organization',
+  'webhookId',
+  'url',
+  'types',
+  'assetTypes',
+  'statuses',
+  'batch',
+  'description',
+  'state',
+  'disabledReason',
+  'generation',
+  'masterKey',
+  'previousGeneration',
+  'previousMasterKey',
+  'previousUntil',
+  'startAfter',
+  'startLog',
+  'replay',
+  'createdAt',
+  'updatedAt',
+  'idempotencyKeyHash',
+  'bodyHash',
+  'revision',
+] as const;
+
+const listText = (names: readonly string[] | undefined): string | undefined => names && nameArray(names);
+
+const rowOf = (webhook: Webhook, revision: bigint) => ({
+  ...webhook,
+  types: listText(webhook.types),
+  assetTypes: listText(webhook.assetTypes),
+  statuses: listText(webhook.statuses),
+  revision,
+});
+
+/** The endpoints of each organization. A deleted one keeps its row, so that no event can bring it back. */
+export const webhooks: Projection<WebhookEvent> = {
+  name: 'webhooks',
+  tables: ['webhook_endpoints'],
+  types: WEBHOOK_TYPES,
+  prepare:
+    async (events) =>
+    async ({ connection }) => {
+      const newest = new Map<string, ProjectedEvent<WebhookEvent>>();
+      for (const one of events) {
+        const { organization, webhookId } = one.event.data;
+        const key = `${organization}:${webhookId}`;
+        const known = newest.get(key);
+        if (!known || known.revision < one.revision) newest.set(key, one);
+      }
+      const rows = [...newest.values()].map(({ event, revision }) => rowOf(event.data, revision));
+      if (rows.length > 0) await STORE_ENDPOINTS.run(connection, columnsOf(rows, ...FIELDS));
+    },
+};

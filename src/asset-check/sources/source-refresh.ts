@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { Config } from '../../runtime/config.js';
+import { Readiness } from '../../http/ops/readiness.js';
+import { WatchPool } from '../../read-models/pools.js';
+import { HostingSuffixes, shippedSuffixes } from '../lists/hosting-suffixes.js';
+import { ListSource } from '../lists/list-source.js';
+import { LookupSource, OUTCOMES } from '../lookups/lookup-source.js';
+import { OwnStatuses } from '../own/own-statuses.js';
+import type { Source } from './sources.js';
+import { type LookupSettings, SOURCES, type SourceSettings, type SourcesSettings } from './sources-file.js';
+
+/** How long startup waits for local data: statuses, files, copies on disk. ms */
+const NEAR_MS = 2_000;
+/** How long startup waits for the network; a list that arrives later is used from then on. ms */
+const FAR_MS = 150;
+/** Statuses older than this make readiness `degraded`. ms */
+const STALE_MS = 5_000;
+
+/** Keeps every source current while the process runs. */
+@Injectable()
+export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
+  readonly sources: readonly Source[];
+  readonly budgetMs: number;
+  private readonly logger = new Logger('sources');
+  private readonly stop = new AbortController();
+  private readonly lists: readonly ListSource[];
+  /** Undefined if disabled. */
+  private readonly own: OwnStatuses | undefined;
+  private following: Promise<unknown> | undefined;
+
+  constructor(
+    @Inject(SOURCES) { budgetMs, hostingSuffixes, sources }: SourcesSettings,
+    config: Config,
+    pool: WatchPool,
+    registry: Registry,
+    readiness: Readiness,
+  ) {
+    const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
+    const report = (sentence: string, level: 'log' | 'warn'): void => this.logger[level](sentence);
+    const own = new OwnStatuses(pool, suffixes, report);
+    const lookups = new Counter({
+      name: 'asset_check_lookups_total',
+      help: 'Contents to look up over HTTP, by source and outcome',
+      labelNames: ['source', 'outcome'],
+      registers: [registry],
+    });
+    const lookUpOf = (settings: LookupSettings): LookupSource => {
+      const source = settings.id;
+      for (const outcome of OUTCOMES) lookups.inc({ source, outcome }, 0);
+      return new LookupSource(settings, (outcome) => lookups.inc({ source, outcome }));
+    };
+    const of = (settings: SourceSettings): Source['of'] => {
+      if (settings.kind === 'own') return { kind: 'own', statuses: own };
+      if (settings.kind === 'http') return { kind: 'http', lookUp: lookUpOf(settings) };
+      return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, report) };
+    };
+    this.budgetMs = budgetMs;
+    this.sources = sources.map((settings) => ({
+      id: settings.id,
+      mode: settings.mode,
+      appeal: settings.appeal,
+      of: of(settings),
+    }));
+    this.own = this.sources.some(({ of, mode }) => of.kind === 'own' && mode === 'ENABLED') ? own : undefined;
+    this.lists = this.sources.flatMap(({ of: source, mode }) =>
+      source.kind === 'list' && mode === 'ENABLED' ? [source.list] : [],
+    );
+    this.register(registry, readiness);
+    const http = this.sources.flatMap(({ of: source }) => (source.kind === 'http' ? [source.lookUp] : []));
+    new Gauge({
+      name: 'asset_check_breaker_open',
+      help: '1 while a source is skipped because it failed five times in a row',
+      labelNames: ['source'],
+      registers: [registry],
+      collect() {
+        for (const { settings, isCircuitOpen } of http) this.set({ source: settings.id }, isCircuitOpen ? 1 : 0);
+      },
+    });
+  }
+
+  /** Waits briefly, so that the first answers are complete if possible; never for a network. */
+  async onModuleInit(): Promise<void> {
+    const { signal } = this.stop;
+    const near = this.lists.map(async (list) => {
+      await list.load();
+      if (list.settings.file !== undefined) await list.refresh(signal);
+    });
+    const loaded = Promise.all([...near, this.own?.refresh()]);
+    await Promise.race([loaded, sleep(NEAR_MS, undefined, { ref: false })]);
+    const far = this.lists.map(async (list, index) => {
+      await near[index];
+      if (list.settings.file === undefined) await list.refresh(signal);
+    });
+    const tried = Promise.all(far).then(() => this.sayIfNoneWasRead());
+    await Promise.race([tried, sleep(FAR_MS, undefined, { ref: false })]);
+    this.following = Promise.all([
+      ...this.lists.map(async (list, index) => {
+        await far[index];
+        await list.follow(signal);
+      }),
+      this.own?.follow(signal),
+    ]);
+  }
+
+  /** Before the pool ends, so that nothing queries it afterwards. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stop.abort();
+    await this.following;
+  }
+
+  private sayIfNoneWasRead(): void {
+    if (this.stop.signal.aborted || this.lists.length === 0 || this.lists.some(({ wasRead }) => wasRead)) return;
+    const others = [
+      ...(this.own === undefined ? [] : ["this service's own statuses"]),
+      ...(this.sources.some(({ of, mode }) => of.kind === 'http' && mode === 'ENABLED') ? ['lookups over HTTP'] : []),
+    ];
+    this.logger.warn(
+      others.length === 0
+        ? 'No list could be read; every verdict is UNKNOWN until one is.'
+        : `No list could be read; verdicts come from ${others.join(' and ')} alone.`,
+    );
+  }
+
+  private register(registry: Registry, readiness: Readiness): void {
+    const { own, lists } = this;
+    if (own !== undefined)
+      readiness.register('asset-statuses', () => {
+        const { age, known } = own;
+        if (age === undefined) return { state: 'away', detail: 'The asset statuses have not been read yet' };
+        return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, ageMs: Math.round(age) } };
+      });
+    // A list that is missing does not make an instance unready: every other instance has the same problem.
+    readiness.register('lists', () => ({
+      state: lists.every(({ wasRead }) => wasRead) ? 'ok' : 'degraded',
+      detail: Object.fromEntries(
+        lists.map(({ state: { id, entries, lastError } }) => [id, { entries, failing: lastError !== undefined }]),
+      ),
+    }));
+    const gauge = (name: string, help: string, value: (list: ListSource) => number | undefined): Gauge =>
+      new Gauge({
+        name,
+        help,
+        labelNames: ['source'],
+        registers: [registry],
+        collect() {
+          this.reset();
+          for (const list of lists) {
+            const measured = value(list);
+            if (measured !== undefined) this.set({ source: list.settings.id }, measured);
+          }
+        },
+      });
+    gauge('asset_check_list_entries', 'Entries in use per list; 0 until it was read', ({ state }) => state.entries);
+    gauge('asset_check_list_refused_entries', 'Entries left out per list', ({ state }) => state.refused);
+    gauge('asset_check_list_bytes', 'Memory used per list', ({ bytes }) => bytes);
+    gauge(
+      'asset_check_list_age_seconds',
+      'Time since each list was last known to be current',
+      ({ state: { checkedAt } }) => (checkedAt === undefined ? undefined : (Date.now() - checkedAt) / 1_000),
+    );
+    gauge('asset_check_list_failing', '1 if the last refresh of a list failed', ({ state: { lastError } }) =>
+      lastError === undefined ? 0 : 1,
+    );
+  }
+}

@@ -1,0 +1,165 @@
+import { Conflict, Unprocessable } from '../../errors.js';
+import {
+  IDEMPOTENCY_TTL_MS,
+  type AssetGroupCreated,
+  type AssetGroupDeleted,
+  type AssetGroupRefused,
+  type AssetGroupRenamed,
+  type IdempotentRequest,
+} from '../../events/types/asset-groups.js';
+import { groupNotFound } from './group-id.js';
+
+export type AssetGroupEvent = AssetGroupCreated | AssetGroupRenamed | AssetGroupDeleted | AssetGroupRefused;
+
+export type AssetGroupCommand =
+  | {
+      readonly type: 'CreateAssetGroup';
+      readonly organization: string;
+      readonly name: string;
+      /** Present if the client sent an `Idempotency-Key`. */
+      readonly request: IdempotentRequest | undefined;
+    }
+  | {
+      readonly type: 'RenameAssetGroup';
+      readonly organization: string;
+      readonly groupId: number;
+      readonly name: string;
+    }
+  | { readonly type: 'DeleteAssetGroup'; readonly organization: string; readonly groupId: number };
+
+export interface IdempotentResponse {
+  readonly bodyHash: string;
+  /** The group created; undefined if the name was taken. */
+  readonly groupId: number | undefined;
+  /** ms */
+  readonly answeredAt: number;
+}
+
+/**
+ * The state of an organization's groups. It may be partial: a decision looks only at the groups, names and requests
+ * that its command names, and at the last id.
+ */
+export interface AssetGroups {
+  /** The highest id ever assigned; 0 before the first. */
+  lastGroupId: number;
+  /** Undefined if the group was deleted. */
+  readonly nameById: Map<number, string | undefined>;
+  readonly idByName: Map<string, number>;
+  /** First responses by the hash of their `Idempotency-Key`. */
+  readonly responses: Map<string, IdempotentResponse>;
+}
+
+export const noGroups = (): AssetGroups => ({
+  lastGroupId: 0,
+  nameById: new Map(),
+  idByName: new Map(),
+  responses: new Map(),
+});
+
+/** Applies an event in place, because a tail can be long. */
+export const evolve = (groups: AssetGroups, event: AssetGroupEvent, request?: IdempotentRequest): void => {
+  switch (event.type) {
+    case 'AssetGroupCreated':
+      setName(groups, event.data.groupId, event.data.name);
+      rememberResponse(groups, event.data.groupId, event.data.createdAt, request);
+      return;
+    case 'AssetGroupRenamed':
+      setName(groups, event.data.groupId, event.data.name);
+      return;
+    case 'AssetGroupDeleted':
+      setName(groups, event.data.groupId, undefined);
+      return;
+    case 'AssetGroupRefused':
+      rememberResponse(groups, undefined, event.data.createdAt, request);
+  }
+};
+
+/** Sets a group's name, undefined if it was deleted, and frees the previous one. */
+export const setName = (groups: AssetGroups, groupId: number, name: string | undefined): void => {
+  const before = groups.nameById.get(groupId);
+  if (before !== undefined && groups.idByName.get(before) === groupId) groups.idByName.delete(before);
+  groups.nameById.set(groupId, name);
+  if (name !== undefined) groups.idByName.set(name, groupId);
+  groups.lastGroupId = Math.max(groups.lastGroupId, groupId);
+};
+
+const rememberResponse = (
+  groups: AssetGroups,
+  groupId: number | undefined,
+  answeredAt: number,
+  request: IdempotentRequest | undefined,
+): void => {
+  if (request) groups.responses.set(request.idempotencyKeyHash, { bodyHash: request.bodyHash, groupId, answeredAt });
+};
+
+/** The outcome of a command: events to append, and the group concerned or a refusal. */
+export type Decision =
+  | {
+      readonly events: readonly AssetGroupEvent[];
+      readonly groupId: number;
+      /** A repeated first response to an `Idempotency-Key`. */
+      readonly replayed?: true;
+      readonly refusal?: undefined;
+    }
+  | { readonly events: readonly AssetGroupEvent[]; readonly refusal: Error };
+
+/** @param now ms */
+export const decide = (groups: AssetGroups, command: AssetGroupCommand, now: number): Decision => {
+  switch (command.type) {
+    case 'CreateAssetGroup':
+      return create(groups, command, now);
+    case 'RenameAssetGroup':
+      return rename(groups, command, now);
+    case 'DeleteAssetGroup':
+      return remove(groups, command, now);
+  }
+};
+
+type CommandOf<Type extends AssetGroupCommand['type']> = Extract<AssetGroupCommand, { readonly type: Type }>;
+
+const nameTaken = (replayed = false): Error => new Conflict('A group with this name already exists', replayed);
+
+const create = (
+  groups: AssetGroups,
+  { organization, name, request }: CommandOf<'CreateAssetGroup'>,
+  now: number,
+): Decision => {
+  const first = request && groups.responses.get(request.idempotencyKeyHash);
+  if (first && now - first.answeredAt < IDEMPOTENCY_TTL_MS) {
+    if (first.bodyHash !== request.bodyHash)
+      return { events: [], refusal: new Unprocessable('This Idempotency-Key was used with another body') };
+    return first.groupId === undefined
+      ? { events: [], refusal: nameTaken(true) }
+      : { events: [], groupId: first.groupId, replayed: true };
+  }
+  if (groups.idByName.has(name)) {
+    const refused: AssetGroupRefused = { type: 'AssetGroupRefused', data: { organization, name, createdAt: now } };
+    return { events: request ? [refused] : [], refusal: nameTaken() };
+  }
+  const groupId = groups.lastGroupId + 1;
+  return {
+    events: [{ type: 'AssetGroupCreated', data: { organization, groupId, name, createdAt: now } }],
+    groupId,
+  };
+};
+
+const rename = (
+  groups: AssetGroups,
+  { organization, groupId, name }: CommandOf<'RenameAssetGroup'>,
+  now: number,
+): Decision => {
+  const current = groups.nameById.get(groupId);
+  if (current === undefined) return { events: [], refusal: groupNotFound() };
+  if (current === name) return { events: [], groupId };
+  if (groups.idByName.has(name)) return { events: [], refusal: nameTaken() };
+  return { events: [{ type: 'AssetGroupRenamed', data: { organization, groupId, name, updatedAt: now } }], groupId };
+};
+
+const remove = (
+  groups: AssetGroups,
+  { organization, groupId }: CommandOf<'DeleteAssetGroup'>,
+  now: number,
+): Decision => {
+  if (groups.nameById.get(groupId) === undefined) return { events: [], refusal: groupNotFound() };
+  return { events: [{ type: 'AssetGroupDeleted', data: { organization, groupId, deletedAt: now } }], groupId };
+};

@@ -1,0 +1,126 @@
+import type { Readable } from 'node:stream';
+import { Body, Controller, Delete, Get, Header, Headers, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import {
+  ApiConflictResponse,
+  ApiCreatedResponse,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Access } from '../../http/access/access.js';
+import { Organization } from '../../http/access/caller.js';
+import { type Origin, RequestOrigin } from '../../http/access/origin.js';
+import { ApiFailure } from '../../http/errors/api-failure.js';
+import { ErrorBody } from '../../http/errors/error-body.dto.js';
+import { REPLAYED } from '../../http/errors/error-response.js';
+import { AssetGroupListDto, AssetGroupNameDto, DeletedAssetGroupDto, NamedAssetGroupDto } from './asset-groups.dto.js';
+import { CreateAssetGroup } from './create-asset-group.js';
+import { DeleteAssetGroup } from './delete-asset-group.js';
+import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from './group-id.js';
+import { ListAssetGroups } from './list-asset-groups.js';
+import { RenameAssetGroup } from './rename-asset-group.js';
+
+const NAME_TAKEN = 'A group with this name already exists';
+
+const REPLAYED_HEADER = {
+  'Idempotent-Replayed': {
+    description: '`true` if this repeats the first answer to the `Idempotency-Key`; otherwise absent.',
+    schema: { type: 'string' as const, enum: ['true'] },
+  },
+};
+const LOCATION_HEADER = {
+  Location: {
+    description: 'The URL of the group.',
+    required: true,
+    schema: { type: 'string' as const, format: 'uri-reference' },
+    example: '/v2/organization/asset-groups/1',
+  },
+};
+
+@ApiTags('Asset groups')
+@Controller('v2/organization/asset-groups')
+export class AssetGroupsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+  ) {}
+
+  @Post()
+  @HttpCode(201)
+  @Access({ scope: 'write' })
+  @ApiOperation({ summary: 'Create a group', description: 'The next list includes it, on every instance.' })
+  @ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description:
+      '1 to 255 printable characters. For 24 hours the same key and body return the first answer, so that a request ' +
+      'can be retried until it is answered.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  })
+  @ApiCreatedResponse({
+    description: 'Created.',
+    type: NamedAssetGroupDto,
+    headers: { ...LOCATION_HEADER, ...REPLAYED_HEADER },
+  })
+  @ApiConflictResponse({ description: NAME_TAKEN, type: ErrorBody, headers: REPLAYED_HEADER })
+  @ApiFailure(422, 'The `Idempotency-Key` was used with another body.')
+  async createAssetGroup(
+    @Organization() organization: string,
+    @Body() { name }: AssetGroupNameDto,
+    @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @Headers('idempotency-key') idempotencyKey?: string,
+  ): Promise<NamedAssetGroupDto> {
+    const create = new CreateAssetGroup(organization, name, idempotencyKey, origin);
+    const { replayed, ...group } = await this.commands.execute(create);
+    void reply.header('location', `/v2/organization/asset-groups/${group.id}`);
+    if (replayed) void reply.headers(REPLAYED);
+    return group;
+  }
+
+  @Get()
+  @Header('Content-Type', 'application/json; charset=utf-8')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'List all groups with their asset counts',
+    description: 'In one answer, in the order of their ids. What was answered before is in it, on every instance.',
+  })
+  @ApiOkResponse({ description: 'All groups of the organization, empty ones included.', type: AssetGroupListDto })
+  listAssetGroups(@Organization() organization: string): Promise<string | Readable> {
+    return this.queries.execute(new ListAssetGroups(organization));
+  }
+
+  @Patch(':id')
+  @Access({ scope: 'write' })
+  @ApiOperation({ summary: 'Rename a group', description: 'The previous name is free at once.' })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'Renamed. The current name is allowed.', type: NamedAssetGroupDto })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  @ApiFailure(409, NAME_TAKEN)
+  renameAssetGroup(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() { name }: AssetGroupNameDto,
+    @RequestOrigin() origin: Origin,
+  ): Promise<NamedAssetGroupDto> {
+    return this.commands.execute(new RenameAssetGroup(organization, groupIdOf(id), name, origin));
+  }
+
+  @Delete(':id')
+  @Access({ scope: 'write' })
+  @ApiOperation({ summary: 'Delete a group', description: 'Its assets are then in no group. No body is needed.' })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  deleteAssetGroup(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @RequestOrigin() origin: Origin,
+  ): Promise<DeletedAssetGroupDto> {
+    return this.commands.execute(new DeleteAssetGroup(organization, groupIdOf(id), origin));
+  }
+}

@@ -1,0 +1,54 @@
+import { Injectable } from '@nestjs/common';
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { EventLog } from '../../event-log/event-log.js';
+import { RequestTurns } from '../../read-models/request-turns.js';
+import type { ListedAssetGroupDto } from './asset-groups.dto.js';
+import { groupNotFound } from './group-id.js';
+import { loadGroups } from './load-groups.js';
+
+export class GetAssetGroup extends Query<ListedAssetGroupDto> {
+  constructor(
+    readonly organization: string,
+    readonly groupId: number,
+  ) {
+    super();
+  }
+}
+
+/** Groups as they are now, on every instance. */
+@Injectable()
+export class GroupFinder {
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+  ) {}
+
+  /** @throws NotFound if the organization has no such group */
+  async get(organization: string, groupId: number): Promise<ListedAssetGroupDto> {
+    const [group] = await this.find(organization, [groupId]);
+    if (!group) throw groupNotFound();
+    return group;
+  }
+
+  /** @returns those of these groups that the organization has */
+  async find(organization: string, ids: readonly number[]): Promise<ListedAssetGroupDto[]> {
+    const { groups, assets } = await loadGroups(this.pool, this.log, organization, { ids });
+    return ids.flatMap((id) => {
+      const name = groups.nameById.get(id);
+      return name === undefined ? [] : [{ id, name, assetCount: assets.get(id) ?? 0 }];
+    });
+  }
+}
+
+@QueryHandler(GetAssetGroup)
+export class GetAssetGroupHandler implements IQueryHandler<GetAssetGroup> {
+  constructor(
+    private readonly groups: GroupFinder,
+    private readonly turns: RequestTurns,
+  ) {}
+
+  execute({ organization, groupId }: GetAssetGroup): Promise<ListedAssetGroupDto> {
+    return this.turns.runInTurn(organization, `group ${groupId}`, () => this.groups.get(organization, groupId));
+  }
+}

@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { CommandQueue } from '../../event-log/command-queue.js';
+import { EventLog } from '../../event-log/event-log.js';
+import { assetGroupsStream } from '../../events/streams.js';
+import type { IdempotentRequest } from '../../events/types/asset-groups.js';
+import type { Origin } from '../../http/access/origin.js';
+import { DailyQuota } from '../../quotas/daily-quota.js';
+import { type AssetGroupCommand, decide, type Decision, evolve } from './asset-group.js';
+import { type LoadedGroups, loadGroups, type NeededGroups } from './load-groups.js';
+
+/** The result of a command. */
+export interface CommandResult {
+  readonly groupId: number;
+  /** Assets in the group according to the read model, for commands that name a group by id. */
+  readonly assets: number;
+  /** Whether this repeats the first response to the same `Idempotency-Key`. */
+  readonly replayed: boolean;
+}
+
+/** Commands per append: with the longest names, a third of the log's limit. */
+const MAX_COMMANDS = 200;
+/** Commands of one organization that may wait in this process: with the longest names, some 5 MB. */
+const MAX_WAITING = 5_000;
+
+const requestOf = (command: AssetGroupCommand): IdempotentRequest | undefined =>
+  command.type === 'CreateAssetGroup' ? command.request : undefined;
+
+/** Decides and stores the commands about groups. */
+@Injectable()
+export class GroupCommands {
+  private readonly commands: CommandQueue<AssetGroupCommand, LoadedGroups, Decision>;
+
+  constructor(log: EventLog, pool: Pool, quota: DailyQuota) {
+    const rules = {
+      name: 'groups',
+      maxCommands: MAX_COMMANDS,
+      maxWaiting: MAX_WAITING,
+      stream: assetGroupsStream,
+      load: (organization: string, commands: readonly AssetGroupCommand[]) =>
+        loadGroups(pool, log, organization, neededBy(commands)),
+      decide: ({ groups }: LoadedGroups, command: AssetGroupCommand, now: number) => decide(groups, command, now),
+      apply: ({ groups }: LoadedGroups, { events }: Decision, command: AssetGroupCommand) => {
+        for (const event of events) evolve(groups, event, requestOf(command));
+      },
+      metadata: requestOf,
+    };
+    this.commands = new CommandQueue(log, rules, quota);
+  }
+
+  /**
+   * @throws Conflict, NotFound or Unprocessable if the command is refused
+   * @throws TooManyRequests if the organization's daily quota is used up, or too many of its commands are waiting
+   * @throws Unavailable if the outcome is unknown or nothing was done
+   */
+  async execute(command: AssetGroupCommand, origin: Origin = {}): Promise<CommandResult> {
+    const { decision, state } = await this.commands.execute(command, origin);
+    const { groupId, replayed = false } = decision as Extract<Decision, { readonly groupId: number }>;
+    return { groupId, assets: state.assets.get(groupId) ?? 0, replayed };
+  }
+}
+
+/** What the decisions on these commands look at. */
+const neededBy = (commands: readonly AssetGroupCommand[]): NeededGroups => ({
+  names: commands.flatMap((command) => (command.type === 'DeleteAssetGroup' ? [] : [command.name])),
+  ids: commands.flatMap((command) => (command.type === 'CreateAssetGroup' ? [] : [command.groupId])),
+  keys: commands.flatMap((command) =>
+    command.type === 'CreateAssetGroup' && command.request ? [command.request.idempotencyKeyHash] : [],
+  ),
+});

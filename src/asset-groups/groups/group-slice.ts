@@ -1,0 +1,94 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { EventLog } from '../../event-log/event-log.js';
+import { TimeSlices, type Work } from '../../flow/time-slices.js';
+import { compiled } from '../../read-models/compiled-statement.js';
+import { READ_GROUPS } from './statements.js';
+import { readTail } from './stream-tail.js';
+
+/** Groups in order of id, at one moment. */
+export interface GroupSlice {
+  /** The items of a JSON array, without its brackets; empty if there are none. */
+  readonly json: string;
+  /** The id after which the next slice begins; undefined if this is the last. */
+  readonly next: number | undefined;
+}
+
+export interface AskedSlice {
+  readonly organization: string;
+  /** The slice begins after this id. */
+  readonly after: number;
+  /** About the most that it holds, in bytes. */
+  readonly maxBytes: number;
+  /** Rows to look at: more than fit cost time, fewer make the slice short. */
+  readonly maxRows: number;
+}
+
+interface Group {
+  readonly id: number;
+  readonly name: string;
+  readonly assetCount: number;
+}
+
+const TIME_LIMIT_MS = 2_500;
+/** Groups between two checks of the time. */
+const AT_A_TIME = 50;
+
+const findCounts = compiled('asset-groups-counts', (db, asked: { organization: string; ids: number[] }) =>
+  db
+    .selectFrom('asset_group_counts')
+    .select(['group_id as id', 'n'])
+    .where('organization', '=', asked.organization)
+    .where((eb) => eb('group_id', '=', eb.fn.any(eb.val(asked.ids)))),
+);
+
+/** Reads an organization's groups slice by slice: the read model's rows, overruled by the stream's tail after them. */
+@Injectable()
+export class GroupSlices {
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+    private readonly slices: TimeSlices,
+  ) {}
+
+  /** @throws Unavailable if the read model is too far behind, or the log is unavailable */
+  async read({ organization, after, maxBytes, maxRows }: AskedSlice): Promise<GroupSlice> {
+    const rows = await READ_GROUPS.run(this.pool, { organization, after, maxRows, maxBytes }, TIME_LIMIT_MS);
+    const model = rows.flatMap(({ id, name, n }) => (id === null ? [] : [{ id, name: name!, assetCount: n ?? 0 }]));
+    const last = rows.at(-1)!;
+    const isCut = model.length === maxRows || (last.bytes ?? 0) >= maxBytes;
+    const end = isCut ? last.id! : Number.POSITIVE_INFINITY;
+    const tail = await readTail(this.log, organization, BigInt(last.revision ?? -1));
+    const changes = [...tail.groups.nameById].filter(([id]) => id > after && id <= end);
+    const groups = changes.length === 0 ? model : await this.overrule(organization, model, changes);
+    return this.slices.run(organization, write(groups, maxBytes, isCut ? end : undefined));
+  }
+
+  /** @param changes by id; undefined if the group was deleted */
+  private async overrule(
+    organization: string,
+    model: readonly Group[],
+    changes: readonly (readonly [id: number, name: string | undefined])[],
+  ): Promise<Group[]> {
+    const groups = new Map(model.map((group) => [group.id, group]));
+    const unknown = changes.flatMap(([id, name]) => (name === undefined || groups.has(id) ? [] : [id]));
+    const counts = unknown.length === 0 ? [] : await findCounts(this.pool, { organization, ids: unknown });
+    const assets = new Map(counts.map(({ id, n }) => [id, n]));
+    for (const [id, name] of changes)
+      if (name === undefined) groups.delete(id);
+      else groups.set(id, { id, name, assetCount: groups.get(id)?.assetCount ?? assets.get(id) ?? 0 });
+    return [...groups.values()].sort((a, b) => a.id - b.id);
+  }
+}
+
+/** @param next the id after which the model goes on, if it does */
+function* write(groups: readonly Group[], maxBytes: number, next: number | undefined): Work<GroupSlice> {
+  let json = '';
+  for (const [index, { id, name, assetCount }] of groups.entries()) {
+    // UTF-16 units are at most as many as bytes; what is longer than its name says is escaped.
+    if (json.length >= maxBytes) return { json, next: groups[index - 1]!.id };
+    json += `${index === 0 ? '' : ','}{"id":${id},"name":${JSON.stringify(name)},"assetCount":${assetCount}}`;
+    if (index % AT_A_TIME === 0) yield;
+  }
+  return { json, next };
+}

@@ -1,0 +1,78 @@
+import { json, nullable, statement } from '../../postgres/statement.js';
+
+interface KnownAnswer {
+  readonly keyHash: string;
+  readonly bodyHash: string;
+  readonly groupId: number | null;
+  readonly answeredAt: number;
+}
+
+type AssetCounts = readonly (readonly [groupId: number, n: number])[];
+
+/**
+ * The groups with these names or ids, and the answers to requests with these keys. Each part is an index lookup, so the
+ * cost does not depend on the number of groups.
+ */
+export const KNOWN_GROUPS = statement(
+  'asset-groups-known',
+  { organization: 'text', names: 'text[]', groupIds: 'bigint[]', keyHashes: 'text[]' },
+  {
+    revision: nullable('bigint'),
+    last_group_id: nullable('bigint'),
+    groups: nullable(json<readonly { readonly id: number; readonly name: string }[]>()),
+    answers: nullable(json<readonly KnownAnswer[]>()),
+    assets: nullable(json<AssetCounts>()),
+  },
+  `
+    select s.revision, s.last_group_id,
+      (select json_agg(json_build_object('id', g.group_id, 'name', g.name))
+       from (
+         select group_id, name from read.asset_groups
+         where organization = $1 and name = any($2::text[]) and name is not null
+         union
+         select group_id, name from read.asset_groups
+         where organization = $1 and group_id = any($3::bigint[]) and name is not null
+       ) g) as groups,
+      (select json_agg(json_build_object(
+         'keyHash', key_hash, 'bodyHash', body_hash, 'groupId', group_id, 'answeredAt', answered_at))
+       from read.asset_group_requests
+       where organization = $1 and key_hash = any($4::text[])) as answers,
+      (select json_agg(json_build_array(group_id, n))
+       from read.asset_group_counts
+       where organization = $1 and group_id = any($3::bigint[])) as assets
+    from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)`,
+);
+
+/**
+ * The groups after an id, at one moment: as many as fit into a number of bytes, the last one beyond it, or one row
+ * without a group. Each row has the revision that the model has reached.
+ */
+export const READ_GROUPS = statement(
+  'asset-groups-read',
+  { organization: 'text', after: 'bigint', maxRows: 'bigint', maxBytes: 'bigint' },
+  {
+    revision: nullable('bigint'),
+    id: nullable('bigint'),
+    name: nullable('text'),
+    n: nullable('bigint'),
+    /** Of this row and those before it. */
+    bytes: nullable('bigint'),
+  },
+  `
+    select s.revision, g.id, g.name, g.n, g.bytes
+    from (values ($1::text)) asked (organization) left join read.asset_group_streams s using (organization)
+    left join lateral (
+      select sized.group_id as id, sized.name, c.n, sized.bytes
+      from (
+        select group_id, name, own, sum(own) over (order by group_id) as bytes
+        from (
+          select group_id, name, octet_length(name) + 48 as own from read.asset_groups
+          where organization = $1 and group_id > $2 and name is not null
+          order by group_id limit $3
+        ) next
+      ) sized
+      left join read.asset_group_counts c on c.organization = $1 and c.group_id = sized.group_id
+      where sized.bytes - sized.own < $4::bigint
+    ) g on true
+    order by g.id`,
+);

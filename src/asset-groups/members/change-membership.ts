@@ -1,0 +1,40 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { TimeSlices, type Work } from '../../flow/time-slices.js';
+import type { Origin } from '../../http/access/origin.js';
+import { type MembershipItem, type ReadContent, readContent } from './membership.js';
+import { MembershipQueue } from './membership-queue.js';
+
+/** Adds assets to a group or removes them. The result has one item per content, in order. */
+export class ChangeMembership extends Command<readonly MembershipItem[]> {
+  constructor(
+    readonly action: 'add' | 'remove',
+    readonly organization: string,
+    readonly groupId: number,
+    readonly contents: readonly unknown[],
+    readonly origin: Origin = {},
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(ChangeMembership)
+export class ChangeMembershipHandler implements ICommandHandler<ChangeMembership> {
+  constructor(
+    private readonly queue: MembershipQueue,
+    private readonly slices: TimeSlices,
+  ) {}
+
+  async execute({ origin, ...asked }: ChangeMembership): Promise<readonly MembershipItem[]> {
+    const contents = await this.slices.run(asked.organization, readAll(asked.contents));
+    return this.queue.execute({ ...asked, contents }, origin);
+  }
+}
+
+function* readAll(contents: readonly unknown[]): Work<readonly ReadContent[]> {
+  const read: ReadContent[] = [];
+  for (const content of contents) {
+    read.push(readContent(content));
+    yield;
+  }
+  return read;
+}

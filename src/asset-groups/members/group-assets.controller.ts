@@ -1,0 +1,123 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Access } from '../../http/access/access.js';
+import { Organization } from '../../http/access/caller.js';
+import { type Origin, RequestOrigin } from '../../http/access/origin.js';
+import { BULK } from '../../http/byte-limits.js';
+import { ApiFailure } from '../../http/errors/api-failure.js';
+import { ListedAssetGroupDto } from '../groups/asset-groups.dto.js';
+import { ChangeMembership } from './change-membership.js';
+import { GetAssetGroup } from '../groups/get-asset-group.js';
+import {
+  AssignmentAnswer,
+  DEFAULT_LIMIT,
+  GroupAssetPageDto,
+  GroupAssetsRequest,
+  MembershipRequest,
+  RemovalAnswer,
+} from './group-assets.dto.js';
+import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from '../groups/group-id.js';
+import { ListGroupAssets } from './list-group-assets.js';
+import type { MembershipItem, MembershipResult } from './membership.js';
+
+const WRITE = { scope: 'write', ...BULK } as const;
+
+const REPEATABLE =
+  'The answer is sent once every instance lists and counts the change. After a 503, or no answer, ' +
+  'repeat the request: changes already stored are then `unchanged`.';
+
+@ApiTags('Asset groups')
+@Controller('v2/organization/asset-groups/:id')
+export class GroupAssetsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+  ) {}
+
+  @Get()
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'One group with its asset count',
+    description: 'What was answered before is in it, on every instance.',
+  })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'The group as it is now.', type: ListedAssetGroupDto })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  getAssetGroup(@Organization() organization: string, @Param('id') id: string): Promise<ListedAssetGroupDto> {
+    return this.queries.execute(new GetAssetGroup(organization, groupIdOf(id)));
+  }
+
+  @Get('assets')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'The assets of a group, page by page',
+    description: '`nextCursor` leads to the next page, on any instance; the last page has none.',
+  })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'A page of the group.', type: GroupAssetPageDto })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  listGroupAssets(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Query() { limit, cursor }: GroupAssetsRequest,
+  ): Promise<GroupAssetPageDto> {
+    const most = limit === undefined ? DEFAULT_LIMIT : Number(limit);
+    return this.queries.execute(new ListGroupAssets(organization, groupIdOf(id), most, cursor));
+  }
+
+  @Post('assets')
+  @HttpCode(200)
+  @Access(WRITE)
+  @ApiOperation({
+    summary: 'Add up to 1,000 assets to a group',
+    description: `An asset is in at most one group: one in another group is moved. ${REPEATABLE}`,
+  })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'The result for each content.', type: AssignmentAnswer })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  async assignAssets(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() { contents }: MembershipRequest,
+    @RequestOrigin() origin: Origin,
+  ): Promise<AssignmentAnswer> {
+    const { results, of } = await this.change('add', organization, id, contents, origin);
+    return {
+      results,
+      summary: { added: of('added'), moved: of('moved'), unchanged: of('unchanged'), errored: of('error') },
+    };
+  }
+
+  @Post('assets/remove')
+  @HttpCode(200)
+  @Access(WRITE)
+  @ApiOperation({
+    summary: 'Remove up to 1,000 assets from a group',
+    description: `They are then in no group; an asset in another group stays there. ${REPEATABLE}`,
+  })
+  @ApiParam(GROUP_ID)
+  @ApiOkResponse({ description: 'The result for each content.', type: RemovalAnswer })
+  @ApiFailure(404, NO_SUCH_GROUP)
+  async unassignAssets(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() { contents }: MembershipRequest,
+    @RequestOrigin() origin: Origin,
+  ): Promise<RemovalAnswer> {
+    const { results, of } = await this.change('remove', organization, id, contents, origin);
+    return { results, summary: { removed: of('removed'), unchanged: of('unchanged'), errored: of('error') } };
+  }
+
+  private async change(
+    action: 'add' | 'remove',
+    organization: string,
+    id: string,
+    contents: readonly unknown[],
+    origin: Origin,
+  ): Promise<{ results: readonly MembershipItem[]; of: (result: MembershipResult) => number }> {
+    const command = new ChangeMembership(action, organization, groupIdOf(id), contents, origin);
+    const results = await this.commands.execute(command);
+    return { results, of: (result) => results.filter((item) => item.result === result).length };
+  }
+}

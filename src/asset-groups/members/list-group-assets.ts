@@ -1,0 +1,149 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { sql } from 'kysely';
+import { Pool } from 'pg';
+import type { Asset } from '../../assets/asset.js';
+import { EventLog } from '../../event-log/event-log.js';
+import { findEvents } from '../../event-log/find-events.js';
+import { parseEvent } from '../../events/event.js';
+import { timeOf } from '../../events/record.js';
+import { groupedAssetStream } from '../../events/streams.js';
+import { formatInstant } from '../../events/instant.js';
+import { TimeSlices, type Work } from '../../flow/time-slices.js';
+import { compiled } from '../../read-models/compiled-statement.js';
+import { RequestTurns } from '../../read-models/request-turns.js';
+import { GroupFinder } from '../groups/get-asset-group.js';
+import type { GroupAssetDto, GroupAssetPageDto } from './group-assets.dto.js';
+import { cursorAfter, readCursor } from './member-cursor.js';
+
+export class ListGroupAssets extends Query<GroupAssetPageDto> {
+  constructor(
+    readonly organization: string,
+    readonly groupId: number,
+    readonly limit: number,
+    /** From an earlier page. */
+    readonly cursor?: string,
+  ) {
+    super();
+  }
+}
+
+/** A page ends at its limit or here. Bytes of JSON; one asset takes at most a tenth of it. */
+const MAX_PAGE = 256 * 1_024;
+/** What a row takes whose asset is only in the log, as far as anybody knows before it is read. Bytes. */
+const UNSAID = 1_024;
+
+// Ordered by the asset's hash, the only property of a member that no event changes, so that pages fit together whatever
+// is written in between. A content that fits no longer is not sent: PostgreSQL knows its length without reading it.
+const findMembers = compiled(
+  'asset-groups-members',
+  (db, asked: { organization: string; groupId: number; after: string; limit: number }) =>
+    db
+      .selectFrom((eb) =>
+        eb
+          .selectFrom((inner) =>
+            inner
+              .selectFrom('grouped_assets')
+              .select(['asset', 'type', 'content', 'version', 'event_id'])
+              .where('organization', '=', asked.organization)
+              .where('group_id', '=', asked.groupId)
+              .where('asset', '>', asked.after)
+              .orderBy('asset')
+              .limit(asked.limit)
+              .as('next'),
+          )
+          .select((next) => {
+            const own = next.fn.coalesce(next.fn<number>('octet_length', ['content']), sql.lit(UNSAID));
+            return [
+              'asset as hash',
+              'type',
+              'content',
+              'version',
+              'event_id as eventId',
+              own.as('own'),
+              next.fn
+                .sum<number>(own)
+                .over((over) => over.orderBy('asset'))
+                .as('bytes'),
+            ];
+          })
+          .as('sized'),
+      )
+      .select(['hash', 'type', 'content', 'version', 'eventId', 'bytes'])
+      .where((eb) => eb(eb('bytes', '-', eb.ref('own')), '<', sql.lit(MAX_PAGE)))
+      .orderBy('hash'),
+);
+const TIME_LIMIT_MS = 2_500;
+/** Concurrent stream reads, for rows that do not name the asset. */
+const MAX_STREAMS = 8;
+
+type Row = Awaited<ReturnType<typeof findMembers>>[number];
+
+@QueryHandler(ListGroupAssets)
+export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+    private readonly groups: GroupFinder,
+    private readonly turns: RequestTurns,
+    private readonly slices: TimeSlices,
+  ) {}
+
+  /**
+   * @throws Invalid if the cursor is not of this group
+   * @throws NotFound if the organization has no such group
+   * @throws TooManyRequests if too many requests of the organization are waiting
+   * @throws Unavailable if the log or the database is unavailable
+   */
+  async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<GroupAssetPageDto> {
+    const after = cursor === undefined ? '' : readCursor(cursor, groupId);
+    const question = JSON.stringify(['assets', groupId, limit, after]);
+    return this.turns.runInTurn(organization, question, () => this.readPage(organization, groupId, limit, after));
+  }
+
+  private async readPage(
+    organization: string,
+    groupId: number,
+    limit: number,
+    after: string,
+  ): Promise<GroupAssetPageDto> {
+    await this.groups.get(organization, groupId);
+    // One extra row says whether there is another page.
+    const rows = await findMembers(this.pool, { organization, groupId, after, limit: limit + 1 }, TIME_LIMIT_MS);
+    const unsaid = await this.readUnsaid(organization, rows);
+    const assets = await this.slices.run(organization, fill(rows, unsaid, limit));
+    const hasMore = assets.length < rows.length || (rows.at(-1)?.bytes ?? 0) >= MAX_PAGE;
+    return hasMore ? { assets, nextCursor: cursorAfter(groupId, rows[assets.length - 1]!.hash) } : { assets };
+  }
+
+  /** The assets missing from rows of an earlier version, read from the log. */
+  private async readUnsaid(organization: string, page: readonly Row[]): Promise<ReadonlyMap<string, Asset>> {
+    const rows = page.filter(({ type }) => type === null);
+    const assets = new Map<string, Asset>();
+    for (let start = 0; start < rows.length; start += MAX_STREAMS)
+      await Promise.all(
+        rows.slice(start, start + MAX_STREAMS).map(async ({ hash, eventId }) => {
+          const stream = groupedAssetStream(organization, hash);
+          const recorded = (await findEvents(this.log, stream, new Set([eventId]))).get(eventId);
+          const { event } = parseEvent('AssetGrouped', recorded?.data);
+          if (!event) throw new Error(`${stream} does not hold ${eventId}; run "projections rebuild asset-groups"`);
+          assets.set(hash, event.data.asset);
+        }),
+      );
+    return assets;
+  }
+}
+
+/** As many assets as fit into a page, at least one. */
+function* fill(rows: readonly Row[], unsaid: ReadonlyMap<string, Asset>, limit: number): Work<GroupAssetDto[]> {
+  const assets: GroupAssetDto[] = [];
+  let bytes = 0;
+  for (const { hash, type, content, version } of rows.slice(0, limit)) {
+    const said = type === null || content === null ? unsaid.get(hash)! : { type, content };
+    const asset = { ...said, since: formatInstant(timeOf(version)) };
+    bytes += Buffer.byteLength(JSON.stringify(asset)) + 1;
+    if (bytes > MAX_PAGE && assets.length > 0) break;
+    assets.push(asset);
+    yield;
+  }
+  return assets;
+}

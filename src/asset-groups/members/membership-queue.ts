@@ -1,0 +1,150 @@
+import { TooManyRequests } from '../../errors.js';
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { EventLog, type NewEvent } from '../../event-log/event-log.js';
+import { reportedEvent } from '../../event-log/new-event.js';
+import type { Origin } from '../../http/access/origin.js';
+import { timeOf } from '../../events/record.js';
+import { compiled } from '../../read-models/compiled-statement.js';
+import { DailyQuota } from '../../quotas/daily-quota.js';
+import { GroupFinder } from '../groups/get-asset-group.js';
+import { groupNotFound } from '../groups/group-id.js';
+import {
+  decideMembership,
+  MAX_CONTENTS,
+  type MembershipItem,
+  type MembershipRequest,
+  type Placement,
+} from './membership.js';
+import { ModelCatchUp } from './model-catch-up.js';
+import { OrganizationQueues } from '../../flow/organization-queues.js';
+
+interface Waiting {
+  readonly request: MembershipRequest;
+  /** The caller, stored in the events' metadata. */
+  readonly origin: Origin;
+  /** `performance.now()` */
+  readonly since: number;
+  readonly resolve: (items: readonly MembershipItem[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const SOURCE = 'urn:threat-protection:asset-groups';
+/** Contents of one organization that may wait in this process. */
+const MAX_WAITING = 8_000;
+/** The longest wait of a request. ms */
+const MAX_WAIT = 4_000;
+/** Events per append; other organizations' appends run in between. */
+const MAX_AT_ONCE = 250;
+const RETRY_AFTER_SECONDS = 1;
+const TIME_LIMIT_MS = 2_500;
+
+const findPlacements = compiled(
+  'asset-groups-placements',
+  (db, { organization, hashes }: { organization: string; hashes: string[] }) =>
+    db
+      .selectFrom('grouped_assets as a')
+      .leftJoin('asset_groups as g', (join) =>
+        join
+          .onRef('g.organization', '=', 'a.organization')
+          .onRef('g.group_id', '=', 'a.group_id')
+          .on('g.name', 'is not', null),
+      )
+      .select(['a.asset as hash', 'g.group_id as groupId', 'a.version'])
+      .where('a.organization', '=', organization)
+      .where((eb) => eb('a.asset', '=', eb.fn.any(eb.val(hashes)))),
+);
+
+const tooMany = (): Error =>
+  new TooManyRequests(
+    RETRY_AFTER_SECONDS,
+    'Too many changes of this organization are waiting; retry after the number of seconds in Retry-After',
+  );
+
+/**
+ * Turns membership changes into events. Each organization has a queue, and the requests waiting in it are decided in
+ * order and stored together. Before that, the read model catches up with everything reported so far, so that
+ * `unchanged` and `moved` are exact and no event is older than the one it follows. A request is answered once the read
+ * model has its events, so that every instance lists and counts them. No organization gets more than a batch ahead of
+ * the projector. Between instances, and between them and upstream, the last writer wins.
+ */
+@Injectable()
+export class MembershipQueue {
+  private readonly queues = new OrganizationQueues<Waiting>(takeBatch, (organization, batch) =>
+    this.processBatch(organization, batch),
+  );
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly pool: Pool,
+    private readonly groups: GroupFinder,
+    private readonly model: ModelCatchUp,
+    private readonly quota: DailyQuota,
+  ) {}
+
+  /**
+   * @returns one item per content, in order
+   * @throws NotFound if the organization has no such group, or it was deleted in between
+   * @throws Unavailable if part of it may be stored; repeating the request completes it
+   * @throws TooManyRequests if too much of the organization is waiting, or its daily quota is used up
+   */
+  execute(request: MembershipRequest, origin: Origin = {}): Promise<readonly MembershipItem[]> {
+    return new Promise((resolve, reject) => {
+      const one: Waiting = { request, origin, since: performance.now(), resolve, reject };
+      const waiting = contentsOf(this.queues.behind(request.organization));
+      if (waiting + request.contents.length > MAX_WAITING) reject(tooMany());
+      else this.queues.add(request.organization, one);
+    });
+  }
+
+  private async processBatch(organization: string, all: readonly Waiting[]): Promise<void> {
+    const batch = await this.withGroup(organization, all);
+    if (batch.length === 0) return;
+    await this.model.run();
+    const placements = await this.readPlacements(organization, batch);
+    const now = Date.now();
+    const entries: { stream: string; event: NewEvent }[] = [];
+    const decided = batch.map((one) => {
+      const { items, events } = decideMembership(one.request, placements, now);
+      for (const event of events) entries.push(reportedEvent(SOURCE, event, now, one.origin));
+      return { ...one, items };
+    });
+    await this.quota.take(organization, { events: entries.length, bytes: 0 });
+    for (let start = 0; start < entries.length; start += MAX_AT_ONCE)
+      await this.log.appendAll(entries.slice(start, start + MAX_AT_ONCE));
+    if (entries.length > 0) await this.model.run();
+    // The group may have been deleted in the meantime, and its deletion answered with a count without these.
+    for (const { resolve, items } of await this.withGroup(organization, decided)) resolve(items);
+  }
+
+  /** The requests whose group exists; the others are rejected. */
+  private async withGroup<One extends Waiting>(organization: string, batch: readonly One[]): Promise<One[]> {
+    const ids = [...new Set(batch.map(({ request }) => request.groupId))];
+    const existing = new Set((await this.groups.find(organization, ids)).map(({ id }) => id));
+    return batch.filter(({ request, reject }) => {
+      if (!existing.has(request.groupId)) reject(groupNotFound());
+      return existing.has(request.groupId);
+    });
+  }
+
+  private async readPlacements(organization: string, batch: readonly Waiting[]): Promise<Map<string, Placement>> {
+    const contents = batch.flatMap(({ request }) => request.contents);
+    const hashes = new Set(contents.flatMap((content) => (content.error ? [] : [content.hash])));
+    const rows = await findPlacements(this.pool, { organization, hashes: [...hashes] }, TIME_LIMIT_MS);
+    return new Map(
+      rows.map(({ hash, groupId, version }) => [hash, { groupId: groupId ?? undefined, updatedAt: timeOf(version) }]),
+    );
+  }
+}
+
+const contentsOf = (queue: readonly Waiting[]): number =>
+  queue.reduce((sum, { request }) => sum + request.contents.length, 0);
+
+/** Takes at least one request; rejects those that have waited too long. */
+const takeBatch = (queue: Waiting[]): Waiting[] => {
+  const late = performance.now() - MAX_WAIT;
+  while (queue[0] && queue[0].since < late) queue.shift()!.reject(tooMany());
+  let contents = 0;
+  const end = queue.findIndex(({ request }, n) => (contents += request.contents.length) > MAX_CONTENTS && n > 0);
+  return queue.splice(0, end === -1 ? queue.length : end);
+};

@@ -1,0 +1,113 @@
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/**
+ * Blocks that are not on the public Internet (IANA's special-purpose registries, and what no registry has allocated).
+ * Addresses in `internal` ones belong to the machine or a private network; the others lead nowhere.
+ */
+const NOT_PUBLIC: readonly (readonly [block: string, use: 'internal' | 'unused'])[] = [
+  ['0.0.0.0/8', 'internal'],
+  ['10.0.0.0/8', 'internal'],
+  ['100.64.0.0/10', 'internal'],
+  ['127.0.0.0/8', 'internal'],
+  ['169.254.0.0/16', 'internal'],
+  ['172.16.0.0/12', 'internal'],
+  ['192.0.0.0/24', 'unused'],
+  ['192.0.2.0/24', 'unused'],
+  ['192.31.196.0/24', 'internal'],
+  ['192.52.193.0/24', 'internal'],
+  ['192.88.99.0/24', 'unused'],
+  ['192.168.0.0/16', 'internal'],
+  ['192.175.48.0/24', 'internal'],
+  ['198.18.0.0/15', 'unused'],
+  ['198.51.100.0/24', 'unused'],
+  ['203.0.113.0/24', 'unused'],
+  ['224.0.0.0/4', 'internal'],
+  ['255.255.255.255/32', 'internal'],
+  ['240.0.0.0/4', 'unused'],
+  ['::/128', 'internal'],
+  ['::1/128', 'internal'],
+  ['fc00::/7', 'internal'],
+  ['fe80::/10', 'internal'],
+  ['ff00::/8', 'internal'],
+  ['2001:3::/32', 'internal'],
+  ['2001:4:112::/48', 'internal'],
+  ['2001::/23', 'unused'],
+  ['2001:db8::/32', 'unused'],
+  ['2620:4f:8000::/48', 'internal'],
+  ['3fff::/20', 'unused'],
+  // All but 2000::/3, the only block that IANA has allocated to hosts.
+  ['::/3', 'unused'],
+  ['4000::/2', 'unused'],
+  ['8000::/1', 'unused'],
+];
+const BLOCKS = NOT_PUBLIC.map(([block, use]) => ({ range: ipaddr.parseCIDR(block), use }));
+
+type Use = 'public' | 'internal' | 'unused';
+
+/** The first matching row decides. */
+const useOf = (address: Address): Use => {
+  const found = BLOCKS.find(({ range }) => range[0].kind() === address.kind() && address.match(range));
+  return found?.use ?? 'public';
+};
+
+const MAPPED = ipaddr.IPv6.parseCIDR('::ffff:0:0/96');
+/** The prefix for global use (RFC 6052); the one for local use, 64:ff9b:1::/48, is not public. */
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
+const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
+/** Deprecated by RFC 4291; does not include `::` and `::1`. */
+const COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
+const TEREDO = ipaddr.IPv6.parseCIDR('2001::/32');
+
+const parse = (text: string): Address | undefined => {
+  const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text;
+  return ipaddr.isValid(bare) ? ipaddr.parse(bare) : undefined;
+};
+
+/** The IPv4 address that a mapped, translated (NAT64), tunnelled (6to4) or compatible IPv6 address leads to. */
+const embedded = (address: Address): ipaddr.IPv4 | undefined => {
+  if (address instanceof ipaddr.IPv4) return undefined;
+  const bytes = address.toByteArray();
+  if (address.match(SIX_TO_FOUR)) return new ipaddr.IPv4(bytes.slice(2, 6));
+  const isCompatible = address.match(COMPATIBLE) && !/^::1?$/.test(address.toString());
+  return address.match(MAPPED) || address.match(NAT64) || isCompatible ? new ipaddr.IPv4(bytes.slice(12)) : undefined;
+};
+
+/** The client behind a Teredo address; its bits are inverted. */
+const teredoClient = (address: Address): ipaddr.IPv4 | undefined =>
+  address instanceof ipaddr.IPv6 && address.match(TEREDO)
+    ? new ipaddr.IPv4(
+        address
+          .toByteArray()
+          .slice(12)
+          .map((byte) => byte ^ 0xff),
+      )
+    : undefined;
+
+/**
+ * One form for each address: IPv4 if an IPv6 address leads to one, else as it is.
+ * @param text an IPv6 address may be in brackets
+ * @returns undefined if it is not an IP address
+ */
+export const simplestAddress = (text: string): string | undefined => {
+  const address = parse(text);
+  return address && String(embedded(address) ?? address);
+};
+
+/** What an address is used for, however it is embedded in IPv6; undefined if the text is none. */
+const useOfText = (text: string): Use | undefined => {
+  const address = parse(text);
+  if (address === undefined) return undefined;
+  const client = teredoClient(address);
+  // Nothing is routed by a compatible address, whatever it embeds, nor by Teredo, which is no longer used.
+  const isRouted = client === undefined && (address instanceof ipaddr.IPv4 || !address.match(COMPATIBLE));
+  const use = useOf(embedded(address) ?? client ?? address);
+  return use === 'public' && !isRouted ? 'unused' : use;
+};
+
+/** Whether the text is an IP address on the public Internet. */
+export const isPublicAddress = (text: string): boolean => useOfText(text) === 'public';
+
+/** Whether an IP address belongs to the machine or a private network. */
+export const isInternalAddress = (text: string): boolean => useOfText(text) === 'internal';

@@ -1,0 +1,40 @@
+import type { ParsedContent } from './parse-content.js';
+import { hostsProfiles, profileHost, readProfileLink } from './profiles/profile.js';
+
+/** A page or profile that an asset is under. */
+export interface ParentPage {
+  readonly key: string;
+  /** Length of host and path; the longer of two is nearer to the asset. */
+  readonly place: number;
+}
+
+const PAGE = 'PAGE:';
+const NONE: readonly ParentPage[] = [];
+/** Path segments considered, from the host on: URLs with thousands must not cost thousands of lookups. */
+const MAX_SEGMENTS = 16;
+/** Profile links have no more segments. */
+const MAX_PROFILE_LENGTH = 3;
+
+/** The pages above the asset's own on its host, nearest first, each with the profile it belongs to. */
+export const parentPages = ({ keys, host = '' }: ParsedContent): readonly ParentPage[] => {
+  const page = keys[0]!;
+  if (!page.startsWith(PAGE)) return NONE;
+  const root = PAGE.length + host.length;
+  const hasProfiles = hostsProfiles(host);
+  const owner = profileHost(host);
+  const above: ParentPage[] = owner === undefined ? [] : [{ key: `${owner.type}:${owner.name}`, place: host.length }];
+  let segments = 0;
+  for (let end = page.indexOf('/', root + 1); end !== -1; end = page.indexOf('/', end + 1)) {
+    segments += 1;
+    if (segments > MAX_SEGMENTS) break;
+    const place = end - PAGE.length;
+    const profile =
+      hasProfiles && segments <= MAX_PROFILE_LENGTH ? readProfileLink(host, page.slice(root, end)) : undefined;
+    if (profile !== undefined && !profile.isPost) {
+      const key = `${profile.type}:${profile.name}`;
+      if (!keys.includes(key)) above.push({ key, place });
+    }
+    above.push({ key: page.slice(0, end), place });
+  }
+  return above.reverse();
+};

@@ -1,0 +1,28 @@
+import { type ReadName } from './site.js';
+import { phone } from './sites.js';
+
+const withoutAt = (text: string): string => (text.startsWith('@') ? text.slice(1) : text);
+
+/** How the names of some types are written without a link; all others in lower case, an `@` before them optional. */
+const BARE: Readonly<Record<string, (text: string) => string>> = {
+  WHATSAPP: (text) => phone(text) ?? withoutAt(text),
+  DISCORD: withoutAt,
+  GOOGLE_APP_STORE: withoutAt,
+  APPLE_APP_STORE: (text) => text.replace(/^id(?=\d)/i, ''),
+  TELEGRAM: (text) => (text.startsWith('+') ? text : withoutAt(text).toLowerCase()),
+  REDDIT: (text) => readReddit(text) ?? withoutAt(text).toLowerCase(),
+  YOUTUBE: (text) => {
+    const [, channel] = /^(?:channel\/)?(UC[\w-]{22})$/.exec(text) ?? [];
+    if (channel !== undefined) return `channel/${channel}`;
+    return /^(?:@|c\/|user\/)/i.test(text) ? text.toLowerCase() : `@${text.toLowerCase()}`;
+  },
+};
+
+/** Normalises a name that is not a link. */
+export const profileName = (type: string, text: string): string => BARE[type]?.(text) ?? withoutAt(text).toLowerCase();
+
+/** Reddit's own short form: `u/NAME`, `r/NAME`. */
+export const readReddit: ReadName = (text) => {
+  const [, kind, name] = /^\/?(u|user|r)\/([\w-]{2,32})$/i.exec(text) ?? [];
+  return kind === undefined ? undefined : `${kind[0]!.toLowerCase()}/${name!.toLowerCase()}`;
+};

@@ -1,0 +1,13 @@
+import { networkInterfaces } from 'node:os';
+import { isPublicAddress, simplestAddress } from './ip-address.js';
+
+/** Read each time: a laptop, a container or a VPN changes its addresses while the process runs. */
+const isOwn = (address: string): boolean => {
+  const simplest = simplestAddress(address);
+  return Object.values(networkInterfaces()).some((interfaces) =>
+    interfaces?.some(({ address: own }) => simplestAddress(own) === simplest),
+  );
+};
+
+/** Whether a text is the IP address of another host on the public Internet. */
+export const isReachableAddress = (address: string): boolean => isPublicAddress(address) && !isOwn(address);

@@ -1,0 +1,200 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { type Config, environmentOf, readConfig } from '../../runtime/config.js';
+import { drawBrands, drawMetrics, type DrawnMetrics } from '../../demo/chart.js';
+import { Invalid } from '../../errors.js';
+import { answeredOf, replay } from '../../replay/send-events.js';
+import { BRANDS, ORGANIZATION, rowEvents } from '../../demo/row-events.js';
+import { readAddressRows, readSiteRows } from '../../demo/shipped-rows.js';
+import { print, say } from '../../runtime/terminal.js';
+import { SIGNALS } from '../runtime/interruption.js';
+import { curlLines } from './calls.js';
+import { deleteKeyHeaders } from './header-files.js';
+import { DemoKeys, revokeLeftKeys } from './keys.js';
+import { FAILED, type OutputOptions, prints, type Result } from '../runtime/output.js';
+import { count, Progress } from '../runtime/progress.js';
+import { withLog } from '../runtime/session.js';
+import { Service, stopOnSignals } from '../start.js';
+
+/** How long the projector may make no progress before the demo fails. */
+const PATIENCE_MS = 60_000;
+const POLL_MS = 100;
+
+/** The configured port, or a free one if it is taken, so that two demos can run side by side. */
+const freePort = async ({ host, port }: Config): Promise<number> => {
+  const probe = createServer();
+  try {
+    probe.listen(port, host);
+    await once(probe, 'listening');
+    return port;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    say(`Port ${port} is taken by another program; using a free one`);
+    return 0;
+  } finally {
+    probe.close();
+  }
+};
+
+const sendShippedData = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
+  const sites = readSiteRows();
+  const addresses = readAddressRows();
+  const { events, notTaken } = rowEvents(sites, addresses);
+  say(`Sending ${count(events.length)} events of ${count(sites.length + addresses.length)} rows of real threat data`);
+  const progress = new Progress('events');
+  const sendables = function* () {
+    for (const event of events) yield { json: JSON.stringify(event), place: event.id };
+  };
+  const { accepted, duplicates, rejected } = await replay(
+    sendables(),
+    { url, key },
+    {
+      signal,
+      onProgress: (soFar) => progress.update(answeredOf(soFar), answeredOf(soFar) / events.length),
+      onRetry: (reason) => progress.note(`${reason}; retrying`),
+    },
+  );
+  progress.end();
+  say(`${count(accepted)} accepted, ${count(duplicates)} already known, ${count(rejected.length)} rejected`);
+  for (const { place, issues } of rejected) say(`  ${place}: ${issues.join('; ')}`);
+  const reasons = new Map<string, number[]>();
+  for (const { file, line, reason } of notTaken)
+    reasons.set(`${file}, ${reason}`, [...(reasons.get(`${file}, ${reason}`) ?? []), line]);
+  say(`${notTaken.length} rows were skipped:`);
+  for (const [reason, lines] of reasons) say(`  ${reason}: line ${lines.join(', ')}`);
+};
+
+interface Answered {
+  readonly metrics: DrawnMetrics;
+  /** ms */
+  readonly asOf: number;
+}
+
+const askMetrics = async (url: string, key: string, query: string, signal: AbortSignal): Promise<Answered> => {
+  const response = await fetch(`${url}/v2/organization/metrics${query}`, { headers: { 'x-api-key': key }, signal });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+  const metrics = (await response.json()) as DrawnMetrics;
+  return { metrics, asOf: Date.parse(response.headers.get('x-as-of') ?? '') };
+};
+
+/** Waits until everything acknowledged before this call is counted. */
+const counted = async (url: string, key: string, signal: AbortSignal): Promise<Answered> => {
+  const sent = Date.now();
+  let last = { asOf: -Infinity, seen: sent };
+  for (;;) {
+    const answered = await askMetrics(url, key, '', signal);
+    if (answered.asOf >= sent) return answered;
+    if (answered.asOf > last.asOf) last = { asOf: answered.asOf, seen: Date.now() };
+    if (Date.now() - last.seen > PATIENCE_MS)
+      throw new Error(`The projector has made no progress for ${PATIENCE_MS / 1_000} s; see its output above`);
+    await sleep(POLL_MS, undefined, { signal });
+  }
+};
+
+/** A new key takes up to a second to work on every instance. */
+const worksAtOnce = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
+  for (let tries = 0; tries < 50; tries++) {
+    const { status } = await fetch(`${url}/v2/organization/metrics`, { headers: { 'x-api-key': key }, signal });
+    if (status !== 401) return;
+    await sleep(POLL_MS, undefined, { signal });
+  }
+  throw new Error('The API does not recognise the key just issued');
+};
+
+const show = async (service: Service, config: Config, demoKeys: DemoKeys, signal: AbortSignal): Promise<void> => {
+  const { url, databaseUrl } = await service.start();
+  say(`The service runs at ${url}`);
+  signal.throwIfAborted();
+  const { keys, headers } = await demoKeys.issue(readConfig(environmentOf(config, { databaseUrl })), url);
+  await worksAtOnce(url, keys.organization, signal);
+  await sendShippedData(url, keys.ingest, signal);
+  say('Counting');
+  const { metrics, asOf } = await counted(url, keys.organization, signal);
+  const brands: [string, DrawnMetrics][] = [];
+  for (const { brand, name } of BRANDS)
+    brands.push([name, (await askMetrics(url, keys.organization, `?brandSlug=${brand}`, signal)).metrics]);
+  print([
+    '',
+    `The metrics of ${ORGANIZATION}, everything acknowledged before ${new Date(asOf).toISOString()}`,
+    '',
+    ...drawMetrics(metrics),
+    '',
+    ...drawBrands(brands),
+    '',
+    ...curlLines(url, headers),
+    '',
+  ]);
+  say('The service runs until Ctrl-C, which also revokes these keys');
+};
+
+const demo = async (): Promise<number> => {
+  const settings = readConfig();
+  // A person reads this terminal; the API's log matters only if something is wrong.
+  const environment = { ...settings.env, PORT: String(await freePort(settings)) };
+  const config = readConfig({ ...environment, LOG_LEVEL: 'warn', ACCESS_LOG: 'off' });
+  const service = new Service(config, say);
+  const keys = new DemoKeys();
+  let ended: Promise<void> | undefined;
+  /** Revokes the keys while the log still answers. */
+  const end = (): Promise<void> => (ended ??= keys.takeBack().then(() => service.stop()));
+  const stop = new AbortController();
+  const stopped = stopOnSignals({ stop: end, kill: () => service.kill() }, say);
+  for (const signal of SIGNALS) process.once(signal, () => stop.abort());
+  const failed = show(service, config, keys, stop.signal).then(
+    () => new Promise<never>(() => {}),
+    async (error: Error) => {
+      if (stop.signal.aborted) return stopped;
+      say(error.message);
+      await end();
+      return FAILED;
+    },
+  );
+  return Promise.race([stopped, failed]);
+};
+
+const cleanUp = async (): Promise<Result> => {
+  const { dataDir, databaseUrl } = readConfig();
+  const files = await deleteKeyHeaders(dataDir);
+  // Without a database there are no keys, and the call would make one.
+  const hasDatabase = databaseUrl !== undefined || existsSync(join(dataDir, 'postgres'));
+  const keys = hasDatabase ? await withLog(({ log }) => revokeLeftKeys(log)) : 0;
+  return {
+    lines: [`Revoked ${keys} keys and deleted ${files} header files of demos; their data stays`],
+    json: { revokedKeys: keys, deletedFiles: files },
+  };
+};
+
+interface DemoOptions extends OutputOptions {
+  readonly clean?: boolean;
+}
+
+const runOrClean = async ({ clean, json }: DemoOptions): Promise<Result> => {
+  if (clean) return cleanUp();
+  if (json) throw new Invalid('--json is for --clean; the demo itself writes for people');
+  return process.exit(
+    await demo().catch((error: Error) => {
+      say(error.message);
+      return FAILED;
+    }),
+  );
+};
+
+export const addDemo = (program: Command): void => {
+  prints(
+    program
+      .command('demo')
+      .description(
+        'run everything locally, load the shipped real data and show the metrics; Ctrl-C stops it, revokes its two ' +
+          'keys and deletes their header files. The data stays',
+      )
+      .option(
+        '--clean',
+        'run no demo: revoke the keys and delete the header files that demos left, nothing else; stop demos before',
+      ),
+    runOrClean,
+  );
+};

@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import { Invalid } from '../../errors.js';
+import { print, printable, printJson, say } from '../../runtime/terminal.js';
+
+/** A call's result: lines for people, or one JSON value. */
+export interface Result {
+  readonly lines: readonly string[];
+  readonly json: unknown;
+  /** The call finished, but part of it failed. */
+  readonly failed?: boolean;
+}
+
+export interface OutputOptions {
+  readonly json?: boolean;
+}
+
+export const DONE = 0;
+export const FAILED = 1;
+export const WRONG_USAGE = 2;
+
+/** Aligns columns. */
+export const table = (rows: readonly (readonly string[])[]): string[] => {
+  const shown = rows.map((row) => row.map(printable));
+  const widths = shown[0]?.map((_, column) => Math.max(...shown.map((row) => row[column]!.length))) ?? [];
+  return shown.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('  ')
+      .trimEnd(),
+  );
+};
+
+/** A string: a position may exceed the integers that JSON readers keep exact. */
+export const withTextPositions = (row: object): object => {
+  const isPosition = (name: string): boolean => name === 'position' || name === 'revision';
+  return Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, isPosition(name) ? String(value) : (value as unknown)]),
+  );
+};
+
+/** A signal interrupted the call. */
+export class Interrupted extends Error {}
+
+const failure = (error: unknown): void => {
+  if (error instanceof Interrupted) {
+    say(error.message);
+    // Operations under way may still be waiting for an answer.
+    process.exit(FAILED);
+  }
+  if (error instanceof Invalid) {
+    for (const issue of error.issues.length > 0 ? error.issues : [error.message]) say(issue);
+    process.exitCode = WRONG_USAGE;
+    return;
+  }
+  say(error instanceof Error && error.message !== '' ? error.message : String(error));
+  process.exitCode = FAILED;
+};
+
+/** Adds `--json`, prints the call's result and turns errors into a message and an exit code. */
+export const prints = <Arguments extends unknown[]>(
+  command: Command,
+  work: (...given: Arguments) => Promise<Result>,
+): Command =>
+  command.option('--json', 'print one JSON value').action(async (...given: unknown[]) => {
+    try {
+      const { lines, json, failed } = await work(...(given as Arguments));
+      if (command.opts<OutputOptions>().json) printJson(json);
+      else print(lines);
+      if (failed) process.exitCode = FAILED;
+    } catch (error) {
+      failure(error);
+    }
+  });

@@ -1,0 +1,59 @@
+import { say } from '../../runtime/terminal.js';
+
+const WIDTH = 24;
+const TERMINAL_MS = 100;
+const LOG_MS = 2_000;
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+export const count = (value: number): string => whole.format(value);
+
+const timeLeft = (seconds: number): string =>
+  seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`;
+
+/** Shows progress: a bar on a terminal, otherwise a line now and then. Written to standard error. */
+export class Progress {
+  private readonly started = performance.now();
+  private shown = -Infinity;
+  private text = '';
+
+  constructor(private readonly unit: string) {}
+
+  /**
+   * @param done count so far
+   * @param part progress from 0 to 1; undefined if the total is unknown
+   */
+  update(done: number, part: number | undefined): void {
+    const now = performance.now();
+    const seconds = (now - this.started) / 1_000;
+    const bar = part === undefined ? '' : `${this.bar(part)} ${String(Math.floor(part * 100)).padStart(3)} %  `;
+    const rate = `${count(done / Math.max(seconds, 0.001))} ${this.unit}/s`;
+    const left = part === undefined || part === 0 || part === 1 ? '' : `, ${timeLeft((seconds * (1 - part)) / part)}`;
+    this.text = `${bar}${count(done)} ${this.unit}, ${rate}${left}`;
+    if (now - this.shown < (process.stderr.isTTY ? TERMINAL_MS : LOG_MS)) return;
+    this.shown = now;
+    this.write();
+  }
+
+  /** Prints a line above the bar. */
+  note(line: string): void {
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+    say(line);
+  }
+
+  /** Prints the final state and a line break. */
+  end(): void {
+    if (this.text === '') return;
+    this.write();
+    if (process.stderr.isTTY) process.stderr.write('\n');
+  }
+
+  private bar(part: number): string {
+    const full = Math.round(part * WIDTH);
+    return `[${'█'.repeat(full)}${'·'.repeat(WIDTH - full)}]`;
+  }
+
+  private write(): void {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${this.text}`);
+    else say(this.text);
+  }
+}

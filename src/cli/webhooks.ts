@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { formatInstant } from '../events/instant.js';
+import { WebhookCommands } from '../webhooks/endpoints/webhook-commands.js';
+import { listAllWebhooks } from '../webhooks/list-all-webhooks.js';
+import { operatorName } from './runtime/operator-name.js';
+import { prints, type Result, table } from './runtime/output.js';
+import { withDatabase, withLog } from './runtime/session.js';
+
+interface OfOrganization {
+  readonly organization?: string;
+}
+
+interface OfWebhook {
+  readonly organization: string;
+  readonly id: string;
+}
+
+const instant = (ms: number | null): string | null => (ms === null ? null : formatInstant(ms));
+
+const HEADINGS = 'organization id url state disabledReason lastSuccessAt nextAttemptAt masterKeys'.split(' ');
+
+const list = ({ organization }: OfOrganization): Promise<Result> =>
+  withDatabase(async (pool) => {
+    const webhooks = (await listAllWebhooks(pool, Date.now(), organization)).map((webhook) => ({
+      ...webhook,
+      lastSuccessAt: instant(webhook.lastSuccessAt),
+      nextAttemptAt: instant(webhook.nextAttemptAt),
+    }));
+    const rows = webhooks.map((webhook) => Object.values(webhook).map((value) => value?.toString() ?? '-'));
+    return { lines: table([HEADINGS, ...rows]), json: webhooks };
+  });
+
+const change =
+  (type: 'Disable' | 'Enable') =>
+  ({ organization, id: webhookId }: OfWebhook): Promise<Result> =>
+    withLog(async ({ log, pool }) => {
+      const command =
+        type === 'Disable'
+          ? ({ type, organization, webhookId, reason: 'requested' } as const)
+          : ({ type, organization, webhookId } as const);
+      const { webhook } = await new WebhookCommands(log, pool).execute(command, { operator: operatorName() });
+      return {
+        lines: [`${webhookId} of ${organization} is ${webhook.state === 'ACTIVE' ? 'enabled' : 'disabled'}`],
+        json: { organization, id: webhookId, state: webhook.state },
+      };
+    });
+
+export const addWebhooks = (program: Command): void => {
+  const webhooks = program.command('webhooks').description('webhooks of organizations: list, disable, enable');
+  prints(
+    webhooks
+      .command('list')
+      .description('each webhook with its state, its address without the query, and the master keys of its secrets')
+      .option('--organization <slug>', 'of one organization only'),
+    list,
+  );
+  for (const [name, type, description] of [
+    ['disable', 'Disable', 'send nothing until it is enabled again; nothing is lost'],
+    ['enable', 'Enable', 'send again, from where it stopped'],
+  ] as const)
+    prints(
+      webhooks
+        .command(name)
+        .description(description)
+        .requiredOption('--organization <slug>', 'the organization')
+        .requiredOption('--id <id>', 'the webhook'),
+      change(type),
+    );
+};

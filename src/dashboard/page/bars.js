@@ -1,0 +1,47 @@
+import { draw, fontSize, pressed } from './chart-drawing.js';
+import { number } from './words.js';
+
+const REM_PER_BAR = 2.1;
+/** Characters of a name beside its bar; the table has it whole. */
+const MAX_NAME = 24;
+
+const shortened = (name) => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name);
+
+/**
+ * Draws horizontal bars with their names and numbers; the chart is as high as its bars need, and hidden without any.
+ * @param label describes the chart for screen readers
+ * @param bars name, number, the name of a colour, and what a press does
+ */
+export const drawBars = (canvas, label, bars) => {
+  const place = canvas.parentElement;
+  place.hidden = bars.length === 0;
+  if (bars.length === 0) return;
+  place.style.height = `${bars.length * REM_PER_BAR}rem`;
+  draw(canvas, label, (colour) => ({
+    type: 'bar',
+    data: {
+      labels: bars.map(([name]) => name),
+      datasets: [
+        {
+          // Zero has no bar; few beside many have one that can be seen.
+          data: bars.map(([, n]) => n || null),
+          minBarLength: 2,
+          barThickness: 1.6 * fontSize(),
+          backgroundColor: bars.map(([, , name]) => colour(name)),
+        },
+      ],
+    },
+    options: {
+      indexAxis: 'y',
+      ...pressed((index) => bars[index][3]),
+      plugins: { legend: { display: false } },
+      scales: {
+        x: { display: false, beginAtZero: true },
+        y: {
+          grid: { display: false },
+          ticks: { autoSkip: false, callback: (index) => `${shortened(bars[index][0])}  ${number(bars[index][1])}` },
+        },
+      },
+    },
+  }));
+};

@@ -1,0 +1,44 @@
+import { queryOf } from './range.js';
+import { day, days } from './words.js';
+
+const place = document.getElementById('newest');
+const sentence = place.querySelector('span');
+const button = place.querySelector('button');
+
+const PATH = 'organization/metrics/timeline';
+const COUNTS = ['newThreats', 'reports', 'threatsWatchlisted', 'takedownsFiled', 'takedownsCompleted'];
+const MS_PER_DAY = 86_400_000;
+
+const lastCounted = ({ points }) => points.findLast((point) => COUNTS.some((key) => point[key] > 0));
+
+/** The date of the newest day with a count, found by its year; undefined if nothing was ever counted. */
+export const newestDay = async (api, { brandSlug }, signal) => {
+  const year = lastCounted((await api.get(PATH, { brandSlug, interval: 'year' }, signal)).body);
+  if (year === undefined) return undefined;
+  const [startDate, endDate] = [year.start, year.end].map((instant) => instant.slice(0, 10));
+  const { body } = await api.get(PATH, { brandSlug, interval: 'day', startDate, endDate }, signal);
+  return lastCounted(body)?.start.slice(0, 10);
+};
+
+/** As many days as the question has, up to the given one. */
+const daysUpTo = (lastDay, question) => {
+  const { startDate, endDate = new Date().toISOString().slice(0, 10) } = queryOf(question);
+  const length = Date.parse(endDate) - Date.parse(startDate);
+  const first = Math.max(0, Date.parse(lastDay) - Math.round(length / MS_PER_DAY) * MS_PER_DAY);
+  return [new Date(first).toISOString().slice(0, 10), lastDay];
+};
+
+/** Offers the newest data to readers of a range without any. */
+export const offerNewest = (lastDay, question) => {
+  place.hidden = lastDay === undefined;
+  if (lastDay === undefined) return;
+  const [first, last] = daysUpTo(lastDay, question);
+  sentence.textContent = `The newest data is from ${day(last)}.`;
+  button.textContent = `Show ${days(first, last)}`;
+  button.dataset.startDate = first;
+  button.dataset.endDate = last;
+};
+
+/** @param showDays is called with the first and the last date when the reader accepts */
+export const startNewest = (showDays) =>
+  button.addEventListener('click', () => showDays(button.dataset.startDate, button.dataset.endDate));

@@ -1,0 +1,6 @@
+import { requireNode } from './runtime/node-version.js';
+
+requireNode();
+const { requireDescriptors } = await import('./runtime/descriptors.js');
+requireDescriptors();
+await import('./deliver-webhooks.js');

@@ -1,0 +1,166 @@
+import { TooManyRequests, Unavailable } from '../errors.js';
+import type { DomainEvent } from '../events/event.js';
+import { OrganizationQueues } from '../flow/organization-queues.js';
+import { Backoff, pause } from '../flow/retry.js';
+import { type EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from './event-log.js';
+import { newEvent } from './new-event.js';
+
+/** What a decision comes to: events to append, or a refusal, which may be recorded too. */
+export interface Decided {
+  readonly events: readonly DomainEvent[];
+  readonly refusal?: Error | undefined;
+}
+
+/** The state that commands of one organization are decided on. */
+export interface Loaded {
+  /** The revision of the organization's stream that this is the state of; -1 before the first event. */
+  readonly revision: bigint;
+}
+
+/** How commands of one kind are decided. */
+export interface CommandRules<Command, State extends Loaded, Decision extends Decided> {
+  /** What is changed, in the plural, as messages to clients name it: `groups`. */
+  readonly name: string;
+  /** Commands per append. */
+  readonly maxCommands: number;
+  /** Commands of one organization that may wait in this process. */
+  readonly maxWaiting: number;
+  stream(organization: string): string;
+  /** As much of the state as these commands look at. */
+  load(organization: string, commands: readonly Command[]): Promise<State>;
+  /** @param now ms */
+  decide(state: State, command: Command, now: number): Decision;
+  /** Applies a decision's events in place. */
+  apply(state: State, decision: Decision, command: Command): void;
+  /** Stored with the events, in addition to the caller. */
+  metadata?(command: Command): object | undefined;
+}
+
+/** What an organization may store; `DailyQuota` has the words. */
+export interface EventQuota {
+  eventsLeft(organization: string): Promise<number>;
+  charge(organization: string, cost: { readonly events: number; readonly bytes: number }): void;
+  giveBack(organization: string, cost: { readonly events: number; readonly bytes: number }): void;
+  refusal(organization: string, quota: 'events'): Error;
+}
+
+/** A command that was not refused. */
+export interface Executed<State, Decision> {
+  readonly decision: Decision;
+  /** As the batch has left it. */
+  readonly state: State;
+  /** The revision of the organization's stream after it. */
+  readonly revision: bigint;
+}
+
+interface Waiting<Command, State, Decision> {
+  readonly command: Command;
+  /** The caller, stored in the events' metadata. */
+  readonly origin: object;
+  readonly resolve: (executed: Executed<State, Decision>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Commands that have been retried for this long fail as unavailable. ms */
+const PATIENCE = 4_000;
+/** An append whose outcome is unknown is retried until this long after the first attempt. ms */
+const RETRY_WITHIN = 1_500;
+const FIRST_BACK_OFF = 25;
+const MAX_BACK_OFF = 400;
+
+/**
+ * Turns commands into events: load, decide, append. Each organization has a queue, and everything waiting in it becomes
+ * one append, so that commands of one process never conflict with each other. Commands of other processes are detected
+ * by the stream's expected revision; then everything is decided again.
+ */
+export class CommandQueue<Command extends { readonly organization: string }, State extends Loaded, D extends Decided> {
+  private readonly queues: OrganizationQueues<Waiting<Command, State, D>>;
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly rules: CommandRules<Command, State, D>,
+    /** Absent: nobody is charged. */
+    private readonly quota?: EventQuota,
+  ) {
+    this.queues = new OrganizationQueues(
+      (queue) => queue.splice(0, rules.maxCommands),
+      (organization, batch) => this.executeBatch(organization, batch),
+    );
+  }
+
+  /**
+   * @throws the refusal of the decision
+   * @throws TooManyRequests if the organization's daily quota is used up, or too many of its commands are waiting
+   * @throws Unavailable if the outcome is unknown or nothing was done
+   */
+  execute(command: Command, origin: object = {}): Promise<Executed<State, D>> {
+    const { organization } = command;
+    return new Promise((resolve, reject) => {
+      if (this.queues.behind(organization).length >= this.rules.maxWaiting) {
+        const { name } = this.rules;
+        reject(new TooManyRequests(1, `Too many changes of the ${name} of this organization are waiting; try again`));
+      } else this.queues.add(organization, { command, origin, resolve, reject });
+    });
+  }
+
+  /** Decides the commands in order, each on the state that the previous ones leave, and appends their events. */
+  private async executeBatch(organization: string, batch: readonly Waiting<Command, State, D>[]): Promise<void> {
+    const { rules, quota } = this;
+    const commands = batch.map(({ command }) => command);
+    const giveUp = performance.now() + PATIENCE;
+    for (;;) {
+      const state = await rules.load(organization, commands);
+      const { revision } = state;
+      const eventsLeft = (await quota?.eventsLeft(organization)) ?? Number.POSITIVE_INFINITY;
+      const now = Date.now();
+      const events: NewEvent[] = [];
+      const outcomes = batch.map(({ command, origin }): D | Error => {
+        const decision = rules.decide(state, command, now);
+        if (events.length + decision.events.length > eventsLeft) return quota!.refusal(organization, 'events');
+        rules.apply(state, decision, command);
+        for (const event of decision.events) events.push(newEvent(event, { ...rules.metadata?.(command), ...origin }));
+        return decision;
+      });
+      if (!(await this.append(organization, revision, events))) {
+        if (performance.now() < giveUp) continue;
+        throw new Unavailable(`Too many concurrent changes to the ${rules.name} of this organization; try again`);
+      }
+      const reached = revision + BigInt(events.length);
+      outcomes.forEach((outcome, index) => {
+        const { resolve, reject } = batch[index]!;
+        const refusal = outcome instanceof Error ? outcome : outcome.refusal;
+        if (refusal) reject(refusal);
+        else resolve({ decision: outcome as D, state, revision: reached });
+      });
+      return;
+    }
+  }
+
+  /**
+   * Charges the quota and appends. Retrying with the same ids and the same expected revision is exact, so it settles an
+   * unknown outcome.
+   * @returns false if the stream has moved on: nothing is stored or charged then
+   */
+  private async append(organization: string, revision: bigint, events: readonly NewEvent[]): Promise<boolean> {
+    if (events.length === 0) return true;
+    const cost = { events: events.length, bytes: 0 };
+    this.quota?.charge(organization, cost);
+    const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
+    const retryUntil = performance.now() + RETRY_WITHIN;
+    const backoff = new Backoff(FIRST_BACK_OFF, MAX_BACK_OFF);
+    for (;;) {
+      try {
+        await this.log.append(this.rules.stream(organization), expected, events);
+        return true;
+      } catch (error) {
+        if (error instanceof WrongExpectedRevision) {
+          this.quota?.giveBack(organization, cost);
+          return false;
+        }
+        const wait = backoff.next();
+        if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) throw error;
+        await pause(wait);
+      }
+    }
+  }
+}

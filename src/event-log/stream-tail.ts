@@ -1,0 +1,48 @@
+import { Unavailable } from '../errors.js';
+import { type EventOf, type EventType, parseEvent } from '../events/event.js';
+import { streamOf } from '../events/streams.js';
+import type { EventLog, RecordedEvent } from './event-log.js';
+
+const PAGE = 1_000;
+const RETRY_AFTER_SECONDS = 5;
+
+/** Which tail is read. */
+export interface TailOf<Type extends EventType> {
+  readonly stream: string;
+  /** Events of other types are passed over. */
+  readonly types: readonly Type[];
+  /** The revision that the read model has reached. */
+  readonly after: bigint;
+  /** Every request reads the tail, so one that writes while the projector is down must not make it endless. */
+  readonly maxEvents: number;
+  /** Of what the read model is, in the plural, as messages to clients name it: `groups`. */
+  readonly name: string;
+}
+
+/**
+ * Passes on a stream's events after a revision. Read after the model, the two together are everything that was recorded
+ * before. What the projector would park is passed over here too.
+ * @returns the revision up to which it was read
+ * @throws Unavailable if the read model is more events behind than a request may read
+ */
+export const readTail = async <Type extends EventType>(
+  log: EventLog,
+  { stream, types, after, maxEvents, name }: TailOf<Type>,
+  onEvent: (event: EventOf<Type>, recorded: RecordedEvent) => void,
+): Promise<bigint> => {
+  const wanted: ReadonlySet<string> = new Set(types);
+  let revision = after;
+  let page: RecordedEvent[];
+  do {
+    if (revision - after >= maxEvents)
+      throw new Unavailable(`The read model of these ${name} is too far behind; try again`, RETRY_AFTER_SECONDS);
+    page = await log.readStream(stream, revision + 1n, PAGE);
+    for (const recorded of page) {
+      if (!wanted.has(recorded.type)) continue;
+      const { event } = parseEvent(recorded.type as Type, recorded.data);
+      if (event && streamOf(event) === stream) onEvent(event, recorded);
+    }
+    revision = page.at(-1)?.revision ?? revision;
+  } while (page.length === PAGE);
+  return revision;
+};

@@ -1,0 +1,171 @@
+import type { Asset } from '../../assets/asset.js';
+import { ASSET_TYPES } from '../asset-types.js';
+import { formatInstant, INSTANT_PATTERN, parseInstant } from '../instant.js';
+import type { Reading } from './reading.js';
+import { isLongerThan, isUnstorable, STORABLE_PATTERN } from './text.js';
+
+/** Only keywords common to JSON Schema 2020-12, OpenAPI 3.1 and AsyncAPI 3, so that one schema serves all. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** One field of an event's data, for the parser and the documentation. */
+export interface Field<Value = unknown> {
+  /** Reports problems to `reading`; an invalid field's return value has the right type but must not be used. */
+  readonly read: (value: unknown, path: string, reading: Reading) => Value;
+  readonly schema: JsonSchema;
+  readonly isOptional: boolean;
+  /** The name that documents give to the schema, or to that of a list's items; see `SHARED_SCHEMAS`. */
+  readonly shared?: 'Asset' | 'BrandReview';
+}
+
+export const SLUG = /^[a-z0-9][a-z0-9-]{0,63}$/;
+export const ID = /^[A-Za-z0-9._:-]{1,128}$/;
+const UPPER_CASE_NAME = /^[A-Z0-9][A-Z0-9_.:-]{0,63}$/;
+export const isUpperCaseName = (text: string): boolean => UPPER_CASE_NAME.test(text);
+const UPPER_CASE_RULE = 'must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)';
+
+/** Code points of an asset's content. */
+const MAX_CONTENT = 4_096;
+
+/** The rule that a field breaks if it is absent. */
+export const REQUIRED = 'is required';
+
+/** The rule for instants from a sender. */
+export const INSTANT_RULE = 'must be an RFC 3339 date-time with an offset, in the years 1970 to 9999';
+
+/** @param latest the latest instant that is taken */
+export const tooFarAhead = (sent: number, latest: number): string =>
+  `is too far in the future: ${formatInstant(sent)}; for this key the latest is now ${formatInstant(latest)}`;
+
+export const field = <Value>(schema: JsonSchema, read: Field<Value>['read']): Field<Value> => ({
+  read,
+  schema,
+  isOptional: false,
+});
+
+const matching = (pattern: RegExp, rule: string, schema: JsonSchema): Field<string> =>
+  field({ type: 'string', pattern: pattern.source, ...schema }, (value, path, reading) => {
+    if (typeof value === 'string' && pattern.test(value)) return value;
+    reading.refuse(path, rule);
+    return '';
+  });
+
+const readText = (value: unknown, path: string, longest: number, reading: Reading): string => {
+  if (typeof value !== 'string' || value === '') {
+    reading.refuse(path, 'must be a non-empty string');
+    return '';
+  }
+  if (isLongerThan(value, longest)) reading.refuse(path, `must be at most ${longest} characters`);
+  else if (isUnstorable(value)) reading.refuse(path, 'must not contain U+0000 or lone surrogates');
+  return value;
+};
+
+const textSchema = (longest: number): JsonSchema => ({
+  type: 'string',
+  minLength: 1,
+  maxLength: longest,
+  pattern: STORABLE_PATTERN,
+});
+
+export const SLUG_SCHEMA: JsonSchema = { type: 'string', pattern: SLUG.source };
+export const isSlug = (value: unknown): value is string => typeof value === 'string' && SLUG.test(value);
+
+export const slug = (description: string): Field<string> =>
+  matching(SLUG, 'must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -', { description });
+
+export const id = (description: string): Field<string> =>
+  matching(ID, 'must be 1 to 128 of A-Z a-z 0-9 . _ : -', { description });
+
+/**
+ * A value of an extensible enumeration, such as a status: upper case, 1 to 64 characters.
+ * @param known the values this version knows
+ */
+export const upperCaseName = (known: readonly string[], description: string): Field<string> =>
+  matching(UPPER_CASE_NAME, UPPER_CASE_RULE, { examples: known, description });
+
+export const oneOf = <T extends string>(allowed: readonly T[], description: string): Field<T> =>
+  field({ type: 'string', enum: allowed, description }, (value, path, reading) => {
+    const known = allowed.find((candidate) => candidate === value);
+    if (known === undefined) reading.refuse(path, `must be one of ${allowed.join(', ')}`);
+    return known ?? allowed[0]!;
+  });
+
+/** @param longest code points */
+export const text = (longest: number, description: string): Field<string> =>
+  field({ ...textSchema(longest), description }, (value, path, reading) => readText(value, path, longest, reading));
+
+export const boolean = (description: string): Field<boolean> =>
+  field({ type: 'boolean', description }, (value, path, reading) => {
+    if (typeof value !== 'boolean') reading.refuse(path, 'must be true or false');
+    return value === true;
+  });
+
+export const wholeNumber = (least: number, description: string): Field<number> =>
+  field({ type: 'integer', minimum: least, maximum: Number.MAX_SAFE_INTEGER, description }, (value, path, reading) => {
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
+    reading.refuse(path, `must be a whole number of at least ${least}`);
+    return least;
+  });
+
+const readInstant: Field<number>['read'] = (value, path, reading) => {
+  const read = typeof value === 'string' ? parseInstant(value) : undefined;
+  if (read === undefined || read < reading.earliest) reading.refuse(path, INSTANT_RULE);
+  else if (read > reading.latest) reading.refuse(path, tooFarAhead(read, reading.latest));
+  return read ?? 0;
+};
+
+const INSTANT_HINT =
+  'RFC 3339 with an offset, from 1970 on, at most 24 hours in the future (from an organization’s own key: 5 minutes); ' +
+  'truncated to milliseconds.';
+
+export const instant = (description: string): Field<number> =>
+  field(
+    {
+      type: 'string',
+      format: 'date-time',
+      pattern: INSTANT_PATTERN,
+      description: `${description} ${INSTANT_HINT}`,
+    },
+    readInstant,
+  );
+
+export const ASSET_SCHEMA: JsonSchema = {
+  type: 'object',
+  required: ['type', 'content'],
+  properties: {
+    type: {
+      type: 'string',
+      pattern: UPPER_CASE_NAME.source,
+      examples: [...ASSET_TYPES],
+      description: 'Unknown types are accepted, but not from an organization’s own key.',
+    },
+    content: { ...textSchema(MAX_CONTENT), description: 'The asset as found: an address, a link, a name.' },
+  },
+};
+
+const readAsset: Field<Asset>['read'] = (value, path, reading) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    reading.refuse(path, 'must be an object { type, content }');
+    return { type: '', content: '' };
+  }
+  const { type, content } = value as Record<string, unknown>;
+  if (type === undefined) reading.refuse(`${path}.type`, REQUIRED);
+  else if (typeof type !== 'string' || !UPPER_CASE_NAME.test(type)) reading.refuse(`${path}.type`, UPPER_CASE_RULE);
+  if (content === undefined) reading.refuse(`${path}.content`, REQUIRED);
+  else readText(content, `${path}.content`, MAX_CONTENT, reading);
+  return { type: String(type), content: String(content) };
+};
+
+export const asset = (description: string): Field<Asset> => ({
+  ...field({ ...ASSET_SCHEMA, description }, readAsset),
+  shared: 'Asset',
+});
+
+/** Null counts as absent. */
+export const orAbsent = <Value, Absent>({ read, schema }: Field<Value>, absent: Absent): Field<Value | Absent> => ({
+  read: (value, path, reading) => (value === undefined || value === null ? absent : read(value, path, reading)),
+  schema: { ...schema, type: [schema['type'], 'null'] },
+  isOptional: true,
+});
+
+/** A field that may be absent. */
+export const optional = <Value>(one: Field<Value>): Field<Value | undefined> => orAbsent(one, undefined);

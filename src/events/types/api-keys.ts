@@ -1,0 +1,24 @@
+import { type Declared, ownEvent } from '../declaring/declaration.js';
+import { id, instant, optional, slug, text } from '../declaring/fields.js';
+import { someOf } from '../declaring/list-fields.js';
+
+/** `read`: metrics, check, list groups. `write`: groups. `ingest`: upstream events. */
+export const SCOPES = ['read', 'write', 'ingest'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export const apiKeyIssued = ownEvent('ApiKeyIssued', {
+  keyId: id('Identifies the key.'),
+  keyHash: id('SHA-256 of the key, hex. The key itself is never stored.'),
+  name: optional(text(255, 'The name given by the operator.')),
+  organization: optional(slug('Absent: the key belongs to no organization (`ingest` only).')),
+  scopes: someOf(SCOPES, 'What it may be used for.'),
+  createdAt: instant('When it was issued.'),
+  expiresAt: optional(instant('When it expires.')),
+});
+export type ApiKeyIssued = Declared<typeof apiKeyIssued>;
+
+export const apiKeyRevoked = ownEvent('ApiKeyRevoked', {
+  keyId: id('The revoked key.'),
+  revokedAt: instant('When it was revoked.'),
+});
+export type ApiKeyRevoked = Declared<typeof apiKeyRevoked>;

@@ -1,0 +1,88 @@
+import { type Declared, ownEvent, upstreamEvent } from '../declaring/declaration.js';
+import { asset, instant, slug, text, wholeNumber } from '../declaring/fields.js';
+
+export const assetGrouped = upstreamEvent('AssetGrouped', {
+  description: 'An asset was added to a group, and left any other group of the organization.',
+  fields: {
+    organization: slug('The organization that owns the group.'),
+    groupId: wholeNumber(1, "The group's id. The group may be created later; the asset counts from then on."),
+    asset: asset('The grouped asset.'),
+    updatedAt: instant('Since when it has been in this group.'),
+  },
+  example: {
+    organization: 'acme',
+    groupId: 1,
+    asset: { type: 'URL', content: 'metamask-login.example' },
+    updatedAt: '2026-03-01T13:00:00.000Z',
+  },
+});
+
+export const assetUngrouped = upstreamEvent('AssetUngrouped', {
+  description: 'An asset was removed from its group; it is now in no group of the organization.',
+  fields: {
+    organization: slug('The organization that owned the group.'),
+    asset: asset('The asset removed.'),
+    updatedAt: instant('Since when it has been in no group.'),
+  },
+  example: {
+    organization: 'acme',
+    asset: { type: 'TWITTER', content: 'https://x.com/metamask_airdrop' },
+    updatedAt: '2026-03-01T13:05:00.000Z',
+  },
+});
+
+export const assetGroupCreated = ownEvent('AssetGroupCreated', {
+  organization: slug('The organization that owns the group.'),
+  groupId: wholeNumber(1, 'Unique within the organization, never reused.'),
+  name: text(255, 'Unique within the organization at any time.'),
+  createdAt: instant('When it was created.'),
+});
+export type AssetGroupCreated = Declared<typeof assetGroupCreated>;
+
+export const assetGroupRenamed = ownEvent('AssetGroupRenamed', {
+  organization: slug('The organization that owns the group.'),
+  groupId: wholeNumber(1, "The group's id."),
+  name: text(255, 'Its new name.'),
+  updatedAt: instant('When it was renamed.'),
+});
+export type AssetGroupRenamed = Declared<typeof assetGroupRenamed>;
+
+export const assetGroupDeleted = ownEvent('AssetGroupDeleted', {
+  organization: slug('The organization that owned the group.'),
+  groupId: wholeNumber(1, "The group's id."),
+  deletedAt: instant('When it was deleted.'),
+});
+export type AssetGroupDeleted = Declared<typeof assetGroupDeleted>;
+
+/**
+ * A group was not created because its name was taken. Recorded only if the client sent an `Idempotency-Key`, so that
+ * the same request gets the same answer.
+ */
+export const assetGroupRefused = ownEvent('AssetGroupRefused', {
+  organization: slug('The organization that would have owned the group.'),
+  name: text(255, 'The name that was taken.'),
+  createdAt: instant('When it was refused.'),
+});
+export type AssetGroupRefused = Declared<typeof assetGroupRefused>;
+
+/** The trace of a client's `Idempotency-Key` in the metadata of the event that answered it: two SHA-256 in hex. */
+export interface IdempotentRequest {
+  readonly idempotencyKeyHash: string;
+  readonly bodyHash: string;
+}
+
+/** How long a first answer to an `Idempotency-Key` is repeated. ms */
+export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
+
+const SHA_256 = /^[0-9a-f]{64}$/;
+
+/** Reads it from an event's metadata; undefined if the client sent no key. */
+export const idempotentRequestOf = (metadata: unknown): IdempotentRequest | undefined => {
+  const { idempotencyKeyHash, bodyHash } = (metadata ?? {}) as Record<string, unknown>;
+  return typeof idempotencyKeyHash === 'string' &&
+    typeof bodyHash === 'string' &&
+    SHA_256.test(idempotencyKeyHash) &&
+    SHA_256.test(bodyHash)
+    ? { idempotencyKeyHash, bodyHash }
+    : undefined;
+};

@@ -1,0 +1,40 @@
+import { type Declared, upstreamEvent } from '../declaring/declaration.js';
+import { asset, id, instant, oneOf } from '../declaring/fields.js';
+import { brandReviews } from '../declaring/list-fields.js';
+
+export const ASSET_STATUSES = ['UNKNOWN', 'ALLOWED', 'BLOCKED'] as const;
+export type AssetStatus = (typeof ASSET_STATUSES)[number];
+
+export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
+  description: "An entry of an asset's status history. The newest one that is not deleted is the asset's status.",
+  fields: {
+    changeId: id('Identifies the entry across organizations.'),
+    asset: asset('The asset that has the status.'),
+    status: oneOf(ASSET_STATUSES, 'The status that the asset check returns; UNKNOWN counts as none.'),
+    brandReviews: brandReviews('The brands the entry concerns. Of a BLOCKED entry, each counts it as one threat.'),
+    createdAt: instant('Since when the asset has had this status; it is counted at this instant.'),
+  },
+  example: {
+    changeId: 'change-90210',
+    asset: { type: 'URL', content: 'metamask-login.example' },
+    status: 'BLOCKED',
+    brandReviews: [{ organization: 'acme', brand: 'metamask' }],
+    createdAt: '2026-03-01T12:01:00.000Z',
+  },
+});
+export type AssetStatusChanged = Declared<typeof assetStatusChanged>;
+
+export const assetStatusChangeDeleted = upstreamEvent('AssetStatusChangeDeleted', {
+  description: "An entry of an asset's status history was deleted permanently: nothing restores it.",
+  fields: {
+    changeId: id('The entry, as `AssetStatusChanged` names it; it may not have been reported yet.'),
+    asset: asset('The asset of the entry.'),
+    deletedAt: instant('When it was deleted.'),
+  },
+  example: {
+    changeId: 'change-90187',
+    asset: { type: 'TWITTER', content: 'https://x.com/metamask_airdrop' },
+    deletedAt: '2026-03-02T08:15:00.000Z',
+  },
+});
+export type AssetStatusChangeDeleted = Declared<typeof assetStatusChangeDeleted>;

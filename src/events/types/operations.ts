@@ -1,0 +1,16 @@
+import { ownEvent } from '../declaring/declaration.js';
+import { id, instant, text } from '../declaring/fields.js';
+
+/** The first event of every log. Checkpoints are valid only for the log with this id. */
+export const logOpened = ownEvent('LogOpened', {
+  logId: id("The log's id."),
+  createdAt: instant('When it was opened.'),
+});
+
+/** An operator's decision not to apply a parked event, so that a rebuild does not park it again. */
+export const parkedEventDropped = ownEvent('ParkedEventDropped', {
+  projection: id('The projection that parked it.'),
+  eventId: id('The parked event.'),
+  reason: text(1_000, 'Why it was dropped.'),
+  createdAt: instant('When it was dropped.'),
+});

@@ -1,0 +1,31 @@
+import { upstreamEvent } from '../declaring/declaration.js';
+import { id, instant, slug } from '../declaring/fields.js';
+import { orEmpty, slugs } from '../declaring/list-fields.js';
+
+export const reportFiled = upstreamEvent('ReportFiled', {
+  description: 'A report was filed, or changed since: its full state.',
+  fields: {
+    organization: slug('The organization that filed the report.'),
+    reportId: id('Identifies the report within the organization.'),
+    brands: orEmpty(slugs('The brands it is about; duplicates count once.')),
+    createdAt: instant('When the report was filed; it is counted at this instant.'),
+    updatedAt: instant('Since when it has been in this state.'),
+  },
+  example: {
+    organization: 'acme',
+    reportId: 'report-2041',
+    brands: ['metamask', 'uniswap'],
+    createdAt: '2026-03-01T09:30:00.000Z',
+    updatedAt: '2026-03-01T09:30:00.000Z',
+  },
+});
+
+export const reportDeleted = upstreamEvent('ReportDeleted', {
+  description: 'A report was deleted and no longer counts. A later `ReportFiled` restores it.',
+  fields: {
+    organization: slug('The organization that filed the report.'),
+    reportId: id('The report, as `ReportFiled` names it; it may not have been reported yet.'),
+    deletedAt: instant('When it was deleted.'),
+  },
+  example: { organization: 'acme', reportId: 'report-1987', deletedAt: '2026-03-02T08:00:00.000Z' },
+});

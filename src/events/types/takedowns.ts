@@ -1,0 +1,55 @@
+import { upstreamEvent } from '../declaring/declaration.js';
+import { asset, id, instant, optional, slug, upperCaseName } from '../declaring/fields.js';
+
+const STATUSES = [
+  'TODO',
+  'IN_PROGRESS',
+  'COMPLETED',
+  'CANCELED',
+  'PENDING_RETRACTION',
+  'RETRACTION_SENT',
+  'RETRACTED',
+] as const;
+
+/** The takedown's full state; counting does not depend on which of the two events carried it. */
+const fields = {
+  organization: slug('The organization that filed the takedown.'),
+  takedownId: id('Identifies the takedown within the organization.'),
+  brand: optional(slug('The brand it was filed for.')),
+  asset: asset('The asset to take down.'),
+  status: upperCaseName(STATUSES, 'COMPLETED counts as completed; every status counts as filed.'),
+  createdAt: instant('When the takedown was filed; the organization counts it at this instant.'),
+  updatedAt: instant('Since when it has been in this state; the brand counts it at this instant.'),
+};
+
+const example = {
+  organization: 'acme',
+  takedownId: 'takedown-310',
+  brand: 'metamask',
+  asset: { type: 'URL', content: 'metamask-login.example' },
+  status: 'TODO',
+  createdAt: '2026-03-01T12:10:00.000Z',
+  updatedAt: '2026-03-01T12:10:00.000Z',
+};
+
+export const takedownFiled = upstreamEvent('TakedownFiled', {
+  description: 'A takedown was filed: its full state.',
+  fields,
+  example,
+});
+
+export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
+  description: 'The status of a takedown changed: its full state, as in `TakedownFiled`.',
+  fields,
+  example: { ...example, status: 'COMPLETED', updatedAt: '2026-03-04T16:45:00.000Z' },
+});
+
+export const takedownDeleted = upstreamEvent('TakedownDeleted', {
+  description: 'A takedown was deleted and no longer counts. A later state of it restores it.',
+  fields: {
+    organization: slug('The organization that filed the takedown.'),
+    takedownId: id('The takedown, as `TakedownFiled` names it; it may not have been reported yet.'),
+    deletedAt: instant('When it was deleted.'),
+  },
+  example: { organization: 'acme', takedownId: 'takedown-287', deletedAt: '2026-03-02T08:10:00.000Z' },
+});

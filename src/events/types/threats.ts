@@ -1,0 +1,37 @@
+import { upstreamEvent } from '../declaring/declaration.js';
+import { asset, id, instant, slug, upperCaseName } from '../declaring/fields.js';
+
+const STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED'] as const;
+
+export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
+  description: 'A threat was found, or its status changed: its full state.',
+  fields: {
+    organization: slug('The organization that the threat targets.'),
+    threatId: id('Identifies the threat within the organization.'),
+    asset: asset('The threatening asset.'),
+    status: upperCaseName(
+      STATUSES,
+      'APPROVED, AUTO_APPROVED and BLOCKED count as threats, WATCHLISTED as watchlisted.',
+    ),
+    createdAt: instant('When the threat was found; it is counted at this instant.'),
+    updatedAt: instant('Since when it has been in this state.'),
+  },
+  example: {
+    organization: 'acme',
+    threatId: 'threat-5512',
+    asset: { type: 'URL', content: 'metamask-login.example' },
+    status: 'APPROVED',
+    createdAt: '2026-03-01T11:58:00.000Z',
+    updatedAt: '2026-03-01T12:00:00.000Z',
+  },
+});
+
+export const threatDeleted = upstreamEvent('ThreatDeleted', {
+  description: 'A threat was deleted and no longer counts. A later `ThreatStatusChanged` restores it.',
+  fields: {
+    organization: slug('The organization that the threat targets.'),
+    threatId: id('The threat, as `ThreatStatusChanged` names it; it may not have been reported yet.'),
+    deletedAt: instant('When it was deleted.'),
+  },
+  example: { organization: 'acme', threatId: 'threat-5498', deletedAt: '2026-03-02T08:05:00.000Z' },
+});

@@ -1,0 +1,46 @@
+import { Unavailable } from '../errors.js';
+
+interface Waiting {
+  readonly reject: (error: unknown) => void;
+}
+
+/** One queue per organization: its batches run one after another, concurrently with other organizations'. */
+export class OrganizationQueues<One extends Waiting> {
+  /** Organizations with a batch under way, and what waits behind it. */
+  private readonly waiting = new Map<string, One[]>();
+
+  /**
+   * @param takeBatch removes the next batch from a non-empty queue
+   * @param processBatch settles each item of a batch; if it throws, unsettled items fail with the error
+   */
+  constructor(
+    private readonly takeBatch: (queue: One[]) => readonly One[],
+    private readonly processBatch: (organization: string, batch: readonly One[]) => Promise<void>,
+  ) {}
+
+  behind(organization: string): readonly One[] {
+    return this.waiting.get(organization) ?? [];
+  }
+
+  add(organization: string, one: One): void {
+    const queue = this.waiting.get(organization);
+    if (queue !== undefined) return void queue.push(one);
+    const begun = [one];
+    this.waiting.set(organization, begun);
+    void this.work(organization, begun);
+  }
+
+  private async work(organization: string, queue: One[]): Promise<void> {
+    while (queue.length > 0) {
+      const batch = this.takeBatch(queue);
+      try {
+        await this.processBatch(organization, batch);
+      } catch (error) {
+        // If a dependency is unavailable, the items behind the batch have waited long enough too.
+        const failed = error instanceof Unavailable ? [...batch, ...queue.splice(0)] : batch;
+        for (const { reject } of failed) reject(error);
+      }
+    }
+    this.waiting.delete(organization);
+  }
+}

@@ -1,0 +1,62 @@
+import { applyDecorators, type Type } from '@nestjs/common';
+import {
+  ApiExtraModels,
+  ApiHeader,
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiResponse,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import { ErrorBody } from '../errors/error-body.dto.js';
+
+/** The header `X-As-Of`. */
+export const AS_OF = {
+  description: 'Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is in the answer.',
+  required: true,
+  schema: { type: 'string', format: 'date-time' },
+} as const;
+
+const HEADERS = {
+  'X-As-Of': AS_OF,
+  ETag: {
+    description:
+      'Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged.',
+    required: true,
+    schema: { type: 'string' },
+  },
+} as const;
+
+/**
+ * Documents the answers of a route that answers as of one moment.
+ * @param type the class of a JSON answer; undefined if there is none
+ * @param others media types besides JSON, each with an example
+ * @param unknown what a 404 says that there is none of; null: there is none to ask for
+ */
+export const ApiCounted = (
+  type: Type | undefined,
+  others: Readonly<Record<string, string>> = {},
+  unknown: string | null = 'brand',
+): MethodDecorator =>
+  applyDecorators(
+    ...(type === undefined ? [] : [ApiExtraModels(type)]),
+    ApiHeader({
+      name: 'If-None-Match',
+      required: false,
+      description: 'One or more `ETag`s of answers the client has, or `*`.',
+      schema: { type: 'string' },
+    }),
+    ApiOkResponse({
+      description: 'Everything is of one snapshot.',
+      headers: HEADERS,
+      content: {
+        ...(type !== undefined && { 'application/json': { schema: { $ref: getSchemaPath(type) } } }),
+        ...Object.fromEntries(
+          Object.entries(others).map(([name, example]) => [name, { schema: { type: 'string' as const }, example }]),
+        ),
+      },
+    }),
+    ApiResponse({ status: 304, description: 'The content is unchanged.', headers: HEADERS }),
+    ...(unknown === null
+      ? []
+      : [ApiNotFoundResponse({ description: `The organization has no such ${unknown}.`, type: ErrorBody })]),
+  );

@@ -1,0 +1,91 @@
+import { Invalid } from '../errors.js';
+import {
+  EARLIEST,
+  type CivilTime,
+  instantOf,
+  LATEST,
+  millisecondsOf,
+  MS_PER_DAY,
+  offsetOf,
+} from '../events/instant.js';
+
+/** Inclusive at both ends, in ms. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+  /** Dates that were not given: `from` is the earliest instant, and without either `to` is the latest. */
+  readonly open?: 'start' | 'both';
+}
+
+export const INVALID_DATE = 'Invalid date format, use ISO 8601 format';
+
+const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
+// A blank is a plus sign that was not escaped in the query.
+const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:[Zz]|([+\- ])(\d\d):(\d\d))?$/;
+
+const MIDNIGHT = { hour: 0, minute: 0, second: 0, millisecond: 0 };
+
+const civilDate = (m: RegExpExecArray): Pick<CivilTime, 'year' | 'month' | 'day'> => ({
+  year: Number(m[1]),
+  month: Number(m[2]),
+  day: Number(m[3]),
+});
+
+const within = (instant: number | undefined): number | undefined =>
+  instant !== undefined && instant >= EARLIEST && instant <= LATEST ? instant : undefined;
+
+/**
+ * The first and last millisecond that an ISO 8601 string names: of the day for a date, of the instant for a date-time.
+ * Undefined if it is neither.
+ */
+const readSpan = (text: string): Range | undefined => {
+  const date = DATE.exec(text);
+  if (date) {
+    const from = within(instantOf({ ...civilDate(date), ...MIDNIGHT }));
+    return from === undefined ? undefined : { from, to: from + MS_PER_DAY - 1 };
+  }
+  const m = DATE_TIME.exec(text);
+  if (!m) return undefined;
+  const offset = offsetOf(m[8], m[9], m[10]);
+  const local = instantOf({
+    ...civilDate(m),
+    hour: Number(m[4]),
+    minute: Number(m[5]),
+    second: Number(m[6] ?? 0),
+    millisecond: millisecondsOf(m[7]),
+  });
+  if (offset === undefined || local === undefined) return undefined;
+  const instant = within(local - offset * 60_000);
+  return instant === undefined ? undefined : { from: instant, to: instant };
+};
+
+const readDate = (name: string, value: unknown): Range | undefined => {
+  if (value === undefined) return undefined;
+  const span = typeof value === 'string' ? readSpan(value) : undefined;
+  if (!span) throw new Invalid(INVALID_DATE, [`${name}: ${INVALID_DATE}`]);
+  return span;
+};
+
+/** A range as requested. */
+export interface AskedRange extends Omit<Range, 'to'> {
+  /** Absent: now, at the time of the query. */
+  readonly to?: number;
+}
+
+/**
+ * Reads a request's range. Neither date: everything, including records dated in the future. No start: from the
+ * beginning. A start without an end: until now.
+ * @throws Invalid for an invalid date, or a start after the end
+ */
+export const readRange = (startDate: unknown, endDate: unknown): AskedRange => {
+  const start = readDate('startDate', startDate);
+  const end = readDate('endDate', endDate);
+  if (start && !end) return { from: start.from };
+  if (!end) return { from: EARLIEST, to: LATEST, open: 'both' };
+  if (!start) return { from: EARLIEST, to: end.to, open: 'start' };
+  if (start.from > end.to) throw new Invalid('startDate must not be after endDate');
+  return { from: start.from, to: end.to };
+};
+
+/** @param now ms */
+export const rangeAt = (range: AskedRange, now: number): Range => ({ ...range, to: range.to ?? now });

@@ -1,0 +1,70 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { EventLog } from '../../event-log/event-log.js';
+import { TimeSlices } from '../../flow/time-slices.js';
+import type { Origin } from '../../http/access/origin.js';
+import { arrayJson } from '../../json/array-json.js';
+import { columnsOf } from '../../postgres/columns.js';
+import { RequestTurns } from '../../read-models/request-turns.js';
+import { READ_RECORD_STATES } from '../record-states-sql.js';
+import type { ReadingEvents } from '../receive/content-mode.js';
+import { decide, type Decision, requireSome, type SentEvents } from '../receive/decide-events.js';
+import type { RecordedEvents } from '../receive/record-events.js';
+import { triedEvents, wouldCount } from './would-count.js';
+
+/** Tries events: what `RecordEvents` would answer now, and what each event would count as. Nothing is stored. */
+export class TryEvents extends Query<string> implements SentEvents {
+  constructor(
+    readonly events: ReadingEvents,
+    readonly latest: number,
+    readonly organization: string | undefined,
+    readonly origin: Origin = {},
+  ) {
+    super();
+  }
+}
+
+const TIME_LIMIT_MS = 2_500;
+
+@QueryHandler(TryEvents)
+export class TryEventsHandler implements IQueryHandler<TryEvents> {
+  constructor(
+    private readonly log: EventLog,
+    private readonly pool: Pool,
+    private readonly turns: RequestTurns,
+    private readonly slices: TimeSlices,
+  ) {}
+
+  /**
+   * @returns the answer as JSON, which may be megabytes
+   * @throws Invalid if every event would be rejected
+   * @throws TooManyRequests if too many requests of the organization are waiting
+   * @throws Unavailable if the log or the database cannot be reached
+   */
+  async execute(query: TryEvents): Promise<string> {
+    const owner = query.organization ?? query.origin.keyId ?? '';
+    const decision = await this.slices.run(owner, decide(query));
+    requireSome(decision);
+    return this.turns.runInTurn(owner, undefined, () => this.try(owner, decision));
+  }
+
+  private async try(owner: string, { entries, repeated, rejected, warnings }: Decision): Promise<string> {
+    const found = await this.log.find(entries.map(({ stream, event: { id } }) => ({ stream, id })));
+    const fresh = entries.filter((_, n) => found[n] === undefined);
+    const answer: RecordedEvents = {
+      accepted: fresh.length,
+      duplicates: repeated.length + entries.length - fresh.length,
+      rejected,
+      ...(warnings.length > 0 && { warnings }),
+    };
+    const tried = await this.slices.run(owner, triedEvents(fresh));
+    const records = columnsOf(
+      tried.map(({ record }) => record),
+      ...(['organization', 'kind', 'id'] as const),
+    );
+    const counted = await READ_RECORD_STATES.run(this.pool, records, TIME_LIMIT_MS);
+    const events = await this.slices.run(owner, wouldCount(tried, counted));
+    const json = await this.slices.run(owner, arrayJson(events));
+    return `${JSON.stringify(answer).slice(0, -1)},"events":${json}}`;
+  }
+}

@@ -1,0 +1,88 @@
+import { type Fact, factsOf } from '../../events/facts.js';
+import { parseEvent, type UpstreamEvent } from '../../events/event.js';
+import { isLater, recordOf, type RecordState } from '../../events/record.js';
+import type { Work } from '../../flow/time-slices.js';
+import { type CountedFact, countedFact } from '../counted-facts.js';
+import type { Entry } from '../receive/decide-events.js';
+
+/** What an event that would be accepted would change. */
+export interface WouldCount {
+  /** Its index in the request, from 0. */
+  readonly index: number;
+  readonly id: string;
+  /** The metrics that would gain one. */
+  readonly wouldCount: readonly CountedFact[];
+  /** The metrics that would lose one, because the record counts otherwise now; absent if none would. */
+  readonly wouldNoLongerCount?: readonly CountedFact[];
+  /** The record has a later state already, so that the event would change nothing; absent otherwise. */
+  readonly superseded?: true;
+}
+
+/** What is known of a record: its newest state, and what it counts as. */
+export interface KnownState {
+  readonly version: number;
+  readonly eventId: string;
+  readonly facts: readonly Fact[];
+}
+
+const keyOf = ({ organization, kind, id }: Omit<RecordState, 'version' | 'kind'> & { readonly kind: string }): string =>
+  `${organization}\n${kind}\n${id}`;
+
+/** An event that would be stored, and the state that it would give its record. */
+export interface TriedEvent {
+  readonly index: number;
+  readonly id: string;
+  readonly record: RecordState;
+  readonly state: KnownState;
+}
+
+/** Reads what the entries of a request would make of their records. */
+export function* triedEvents(entries: readonly Entry[]): Work<TriedEvent[]> {
+  const tried: TriedEvent[] = [];
+  for (const { index, event: stored } of entries) {
+    yield;
+    const { id } = stored.metadata as { id: string };
+    // It was parsed before it became an entry.
+    const event = parseEvent(stored.type as UpstreamEvent['type'], stored.data).event!;
+    const record = recordOf(event);
+    tried.push({ index, id, record, state: { version: record.version, eventId: stored.id, facts: factsOf(event) } });
+  }
+  return tried;
+}
+
+/** A record's state as the read models have it. */
+export interface CountedState extends KnownState {
+  readonly organization: string;
+  readonly kind: string;
+  readonly id: string;
+}
+
+const without = (facts: readonly CountedFact[], others: readonly CountedFact[]): CountedFact[] => {
+  const known = new Set(others.map((fact) => JSON.stringify(fact)));
+  return facts.filter((fact) => !known.has(JSON.stringify(fact)));
+};
+
+/** Says what events would count as if they were stored and counted now, one after another. */
+export function* wouldCount(tried: readonly TriedEvent[], counted: readonly CountedState[]): Work<WouldCount[]> {
+  const known = new Map<string, KnownState>(counted.map((state) => [keyOf(state), state]));
+  const answers: WouldCount[] = [];
+  for (const { index, id, record, state } of tried) {
+    yield;
+    const key = keyOf(record);
+    const before = known.get(key);
+    if (before && !isLater(state, before)) {
+      answers.push({ index, id, wouldCount: [], superseded: true });
+      continue;
+    }
+    known.set(key, state);
+    const [gains, losses] = [state.facts.map(countedFact), before?.facts.map(countedFact) ?? []];
+    const lost = without(losses, gains);
+    answers.push({
+      index,
+      id,
+      wouldCount: without(gains, losses),
+      ...(lost.length > 0 && { wouldNoLongerCount: lost }),
+    });
+  }
+  return answers;
+}

@@ -1,0 +1,102 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
+import { Invalid } from '../../errors.js';
+import { type CloudEvent, readCloudEvent, unreadable } from './cloud-event.js';
+import { firstCharacter, parserOf, sliceJson } from '../../json/slices.js';
+import { EVENTS_OF_A_BATCH, MAX_BODY } from './event-limits.js';
+
+export const STRUCTURED = 'application/cloudevents+json';
+export const BATCH = 'application/cloudevents-batch+json';
+export const BINARY = 'application/json';
+
+const ATTRIBUTE_HEADER = 'ce-';
+const READ_ATTRIBUTES = ['specversion', 'id', 'source', 'type', 'time'] as const;
+const PRINTABLE_ASCII = /^[\t\x20-\x7e]*$/;
+
+/** The media type in lower case; undefined if a parameter declares a charset other than UTF-8. */
+const mediaTypeOf = (contentType: string): string | undefined => {
+  const [mediaType = '', ...parameters] = contentType.toLowerCase().split(';');
+  const isUtf8Charset = (parameter: string): boolean => {
+    const [name = '', value = ''] = parameter.split('=');
+    return name.trim() !== 'charset' || /^"?utf-?8"?$/.test(value.trim());
+  };
+  return parameters.every(isUtf8Charset) ? mediaType.trim() : undefined;
+};
+
+/** Decodes a header's value: removes double quotes (sent by older SDKs), then percent-decodes once. */
+const decodeHeader = (value: string): string | undefined => {
+  const quoted = /^"((?:[^"\\]|\\.)*)"$/.exec(value);
+  const plain = quoted ? quoted[1]!.replace(/\\(.)/g, '$1') : value;
+  if (!PRINTABLE_ASCII.test(plain)) return undefined;
+  try {
+    return decodeURIComponent(plain);
+  } catch {
+    return undefined;
+  }
+};
+
+const readBinary = (headers: NodeJS.Dict<string[]>, json: unknown, latest: number): CloudEvent => {
+  const attributes: Record<string, unknown> = { data: json };
+  const issues: string[] = [];
+  // Unused headers cannot make an event invalid, such as a subject in raw UTF-8. Content-Type describes the data.
+  for (const name of READ_ATTRIBUTES) {
+    const header = `${ATTRIBUTE_HEADER}${name}`;
+    const values = headers[header];
+    if (values === undefined) continue;
+    const value = values.length === 1 ? decodeHeader(values[0]!) : undefined;
+    attributes[name] = value ?? '';
+    if (values.length > 1) issues.push(`${header} is present ${values.length} times`);
+    else if (value === undefined) issues.push(`${header} must be percent-encoded UTF-8`);
+  }
+  const event = readCloudEvent(attributes, latest, true);
+  return issues.length > 0 ? { ...event, issues: [...issues, ...event.issues] } : event;
+};
+
+export interface EventsRequest {
+  readonly headers: IncomingHttpHeaders;
+  /** Every header with all its values, as Node's `IncomingMessage.headersDistinct`. */
+  readonly headersDistinct: NodeJS.Dict<string[]>;
+  readonly body: Buffer;
+}
+
+/** Events parsed lazily; undefined where parsing may pause. */
+export type ReadingEvents = Iterable<CloudEvent | undefined>;
+
+function* readBody(mediaType: string, { headersDistinct, body }: EventsRequest, latest: number): ReadingEvents {
+  const parse = parserOf(body);
+  const isBatch = mediaType === BATCH;
+  const first = firstCharacter(body);
+  if (first === '') throw new Invalid('The body is not JSON: it is empty');
+  if (isBatch && first !== '[') throw new Invalid(`${BATCH} is for a list of events; send one event as ${STRUCTURED}`);
+  if (mediaType === STRUCTURED && first === '[')
+    throw new Invalid(`${STRUCTURED} is for one event; send a list as ${BATCH}`);
+  if (mediaType === STRUCTURED && first !== '{') throw new Invalid('The body must be one event, a JSON object');
+  for (const slice of yield* sliceJson(body, isBatch ? EVENTS_OF_A_BATCH : undefined)) {
+    if (slice.excess !== undefined) {
+      yield unreadable(slice.excess);
+      continue;
+    }
+    const { json, suspicious } = parse(slice);
+    yield mediaType === BINARY ? readBinary(headersDistinct, json, latest) : readCloudEvent(json, latest, suspicious);
+  }
+}
+
+/**
+ * A request's events in any of the three modes of the CloudEvents HTTP binding, in order, each with its issues. The
+ * body is parsed lazily, so that only one event is in memory at a time.
+ * @param latest later times are rejected, in ms
+ * @throws UnsupportedMediaTypeException, PayloadTooLargeException or Invalid if the body cannot be parsed as events;
+ *   while iterating, Invalid or PayloadTooLargeException, and then no event counts
+ */
+export const readEvents = (request: EventsRequest, latest: number): ReadingEvents => {
+  const { headers, headersDistinct, body } = request;
+  const mediaType = mediaTypeOf(headers['content-type'] ?? '');
+  if (mediaType !== STRUCTURED && mediaType !== BATCH && mediaType !== BINARY)
+    throw new UnsupportedMediaTypeException(`Send ${BATCH}, ${STRUCTURED}, or ${BINARY} with ce- headers, in UTF-8`);
+  if (body.length > MAX_BODY) throw new PayloadTooLargeException(`A request may have at most ${MAX_BODY} bytes`);
+  if (mediaType === BINARY && !Object.keys(headersDistinct).some((name) => name.startsWith(ATTRIBUTE_HEADER)))
+    throw new Invalid(
+      `${BINARY} without ce- headers is not an event: send ${STRUCTURED} or ${BATCH}, or add the headers`,
+    );
+  return readBody(mediaType, request, latest);
+};

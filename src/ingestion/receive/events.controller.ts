@@ -1,0 +1,101 @@
+import { Controller, Headers, HttpCode, Options, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { ApiExcludeEndpoint, ApiOkResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '../../runtime/config.js';
+import { Invalid, TooManyRequests } from '../../errors.js';
+import { formatInstant } from '../../events/instant.js';
+import { Access } from '../../http/access/access.js';
+import { type Caller, CurrentCaller } from '../../http/access/caller.js';
+import { JSON_TYPE } from '../../http/answers/send-counted.js';
+import { originOf } from '../../http/access/origin.js';
+import { IngestBackpressure } from '../backpressure.js';
+import { readEvents } from './content-mode.js';
+import { TryEvents } from '../dry-run/try-events.js';
+import { RecordedEventsDto, SendEventsRequest } from './events.dto.js';
+import { ApiSendEvents, COUNTED_AS_OF } from '../reference/events.reference.js';
+import { latestFrom, MAX_BODY } from './event-limits.js';
+import { type RecordedEvents, RecordEvents } from './record-events.js';
+
+/** Echoed in a header. */
+const ORIGIN = /^[\x21-\x7e]{1,255}$/;
+
+@ApiTags('Events')
+@Controller('v2/events')
+export class EventsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+    private readonly pace: IngestBackpressure,
+    private readonly config: Config,
+  ) {}
+
+  @Post()
+  @HttpCode(200)
+  @Access({ scope: 'ingest', organization: false, bodyLimit: MAX_BODY, rawBody: true })
+  @ApiSendEvents()
+  @ApiOkResponse({
+    type: RecordedEventsDto,
+    description: 'Acknowledged events are on disk, except with `dryRun`; rejected ones have their issues.',
+    headers: COUNTED_AS_OF,
+  })
+  async sendEvents(
+    @Req() request: FastifyRequest,
+    @Query() { dryRun }: SendEventsRequest,
+    @CurrentCaller() caller: Caller,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<RecordedEvents | string> {
+    // Read while the events are stored.
+    const counted = this.pace.countedAsOf();
+    const sayCounted = async (): Promise<void> => {
+      const asOf = await counted;
+      if (asOf !== undefined) void reply.header('x-counted-as-of', formatInstant(asOf));
+    };
+    try {
+      const answer = await this.take(request, caller, dryRun === 'true', reply);
+      await sayCounted();
+      return answer;
+    } catch (error) {
+      if (error instanceof Invalid || error instanceof TooManyRequests) await sayCounted();
+      throw error;
+    }
+  }
+
+  /**
+   * The handshake with which a sender asks for permission to deliver. It needs a key like the delivery itself, so any
+   * origin is allowed.
+   */
+  @Options()
+  @HttpCode(200)
+  @Access({ scope: 'ingest', organization: false })
+  @ApiExcludeEndpoint()
+  handshake(
+    @Headers('webhook-request-origin') origin: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): void {
+    if (origin === undefined || !ORIGIN.test(origin))
+      throw new Invalid('WebHook-Request-Origin must name the sender, such as upstream.example');
+    const { rateLimitPerMinute } = this.config;
+    void reply.headers({
+      allow: 'OPTIONS, POST',
+      'webhook-allowed-origin': origin,
+      'webhook-allowed-rate': rateLimitPerMinute === 0 ? '*' : String(rateLimitPerMinute),
+    });
+  }
+
+  private take(
+    request: FastifyRequest,
+    { organization }: Caller,
+    isDryRun: boolean,
+    reply: FastifyReply,
+  ): Promise<RecordedEvents | string> {
+    const latest = latestFrom(organization);
+    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+    const { headers, raw } = request;
+    const events = readEvents({ headers, headersDistinct: raw.headersDistinct, body }, latest);
+    const origin = originOf(request);
+    if (!isDryRun) return this.commands.execute(new RecordEvents(events, latest, organization, body.length, origin));
+    void reply.type(JSON_TYPE);
+    return this.queries.execute(new TryEvents(events, latest, organization, origin));
+  }
+}

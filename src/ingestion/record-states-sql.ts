@@ -1,0 +1,66 @@
+import type { Fact } from '../events/facts.js';
+import { json, nullable, statement } from '../postgres/statement.js';
+
+/** The newest counted state of the record of `i`, whichever table has it. */
+const STATE = `
+      select r.version, r.event_id, r.counts from read.records r
+        where r.organization = i.organization and r.kind = i.kind and r.id = i.id
+      union all
+      select b.version, b.event_id, '[]' from read.brands b
+        where i.kind = 'brand' and b.organization = i.organization and b.brand = i.id
+      union all
+      select f.version, f.event_id, '[]' from read.feature_flags f
+        where i.kind = 'featureFlag' and f.organization = i.organization and f.flag = i.id
+      union all
+      select g.version, g.event_id, '[]' from read.grouped_assets g
+        where i.kind = 'groupedAsset' and g.organization = i.organization and g.asset = i.id
+      limit 1`;
+
+/** The newest counted state of each of these records; records that have none are left out. */
+export const READ_RECORD_STATES = statement(
+  'ingestion-record-states',
+  { organization: 'text[]', kind: 'text[]', id: 'text[]' },
+  {
+    organization: 'text',
+    kind: 'text',
+    id: 'text',
+    version: 'bigint',
+    eventId: 'uuid',
+    /** What the record counts as in this state. */
+    facts: json<readonly Fact[]>(),
+  },
+  `
+    select i.organization, i.kind, i.id, r.version, r.event_id as "eventId", r.counts as facts
+    from unnest($1::text[], $2::text[], $3::text[]) i (organization, kind, id) cross join lateral (${STATE}
+    ) r`,
+);
+
+/** Of each event: its record's newest counted state, how far its projection is, and a projection that has parked it. */
+export const READ_EVENT_STATES = statement(
+  'ingestion-event-states',
+  { eventId: 'uuid[]', organization: 'text[]', kind: 'text[]', id: 'text[]', projection: 'text[]' },
+  {
+    ordinal: 'bigint',
+    version: nullable('bigint'),
+    recordEventId: nullable('uuid'),
+    facts: nullable(json<readonly Fact[]>()),
+    countedUpTo: nullable('bigint'),
+    parkedBy: nullable('text'),
+    parkedAt: nullable('bigint'),
+    /** Null: it is for the operator. */
+    parkedReason: nullable('text'),
+  },
+  `
+    select i.ordinal, r.version, r.event_id as "recordEventId", r.counts as facts, c.position as "countedUpTo",
+      p.projection as "parkedBy", p.parked_at as "parkedAt",
+      case when p.unreadable then left(p.reason, 2000) end as "parkedReason"
+    from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[])
+      with ordinality i (event_id, organization, kind, id, projection, ordinal)
+      left join lateral (${STATE}
+      ) r on true
+      left join lateral (select c.position from read.checkpoints c where c.projection = i.projection limit 1) c on true
+      left join lateral (
+        select p.projection, p.parked_at, p.reason, p.unreadable from read.parked_events p
+          where p.event_id = i.event_id limit 1
+      ) p on true`,
+);

@@ -1,0 +1,106 @@
+import { EXAMPLES, eventSchemas } from '../../events/cloud-event-schema.js';
+import type { UpstreamDeclaration } from '../../events/declaring/declaration.js';
+import { UPSTREAM } from '../../events/event.js';
+import { FEED_MESSAGES, FEED_SOURCE, feedSchemas } from '../../events/feed-schema.js';
+import { BATCH, BINARY, STRUCTURED } from '../receive/content-mode.js';
+import { HOW_TO_SEND } from './how-to-send.js';
+
+const DESCRIPTION = `The events that feed the service: CloudEvents 1.0 over HTTP. A message is one event in structured mode
+(\`${STRUCTURED}\`). A list of them may be sent as \`${BATCH}\`, or one in binary mode: \`data\` as
+\`${BINARY}\`, the attributes in \`ce-\` headers. \`GET /openapi.json\` has the request and its answers.
+
+${HOW_TO_SEND}`;
+
+const messages = Object.fromEntries(
+  UPSTREAM.map(({ type, description }: UpstreamDeclaration) => [
+    type,
+    {
+      name: type,
+      title: type,
+      summary: description,
+      contentType: STRUCTURED,
+      payload: { $ref: `#/components/schemas/${type}Event` },
+      examples: EXAMPLES.filter((event) => event.type === type).map((payload) => ({ name: type, payload })),
+    },
+  ]),
+);
+
+const feedMessages = Object.fromEntries(
+  FEED_MESSAGES.map((name) => [
+    name,
+    {
+      name,
+      title: name,
+      summary: feedSchemas()[name]!['description'],
+      contentType: STRUCTURED,
+      payload: { $ref: `#/components/schemas/${name}` },
+    },
+  ]),
+);
+
+/** `$ref`s to the messages under `base`. */
+const refs = (base: string): [type: string, ref: { $ref: string }][] =>
+  Object.keys(messages).map((type) => [type, { $ref: `${base}/${type}` }]);
+
+/** The events as AsyncAPI 3.0, from the receiver's point of view. */
+export const asyncApi = (): object => ({
+  // Not 3.1: the project's own generators do not read it.
+  asyncapi: '3.0.0',
+  info: {
+    title: 'Threat protection: events',
+    version: '2.0.0',
+    description: DESCRIPTION,
+    contact: { name: 'The operator of this service' },
+    license: { name: 'Proprietary' },
+    tags: [{ name: 'Events', description: 'What happened upstream.' }],
+  },
+  defaultContentType: STRUCTURED,
+  servers: {
+    service: {
+      host: '{host}',
+      protocol: 'https',
+      description: 'Wherever the operator runs it; over plain HTTP if no proxy ends TLS.',
+      variables: { host: { default: '127.0.0.1:3000', description: 'Name or address, and port.' } },
+    },
+  },
+  channels: {
+    events: {
+      address: '/v2/events',
+      description: 'Everything that upstream reports.',
+      messages: Object.fromEntries(refs('#/components/messages')),
+    },
+    feed: {
+      address: FEED_SOURCE,
+      description: 'The records of an organization as they change.',
+      messages: Object.fromEntries(FEED_MESSAGES.map((name) => [name, { $ref: `#/components/messages/${name}` }])),
+    },
+  },
+  operations: {
+    getFeed: {
+      action: 'send',
+      channel: { $ref: '#/channels/feed' },
+      summary: 'Read what changed in the records of an organization.',
+      description: 'HTTP Feeds: a batch of CloudEvents after `lastEventId`, each record once, as its newest state.',
+      security: [{ $ref: '#/components/securitySchemes/readKey' }],
+      bindings: { http: { method: 'GET', bindingVersion: '0.3.0' } },
+      messages: FEED_MESSAGES.map((name) => ({ $ref: `#/channels/feed/messages/${name}` })),
+    },
+    sendEvents: {
+      action: 'receive',
+      channel: { $ref: '#/channels/events' },
+      summary: 'Report what happened upstream.',
+      description: 'Answered means on disk. Send again whatever is not answered: nothing counts twice.',
+      security: [{ $ref: '#/components/securitySchemes/key' }],
+      bindings: { http: { method: 'POST', bindingVersion: '0.3.0' } },
+      messages: refs('#/channels/events/messages').map(([, ref]) => ref),
+    },
+  },
+  components: {
+    messages: { ...messages, ...feedMessages },
+    schemas: { ...eventSchemas(), ...feedSchemas() },
+    securitySchemes: {
+      key: { type: 'httpApiKey', name: 'X-API-KEY', in: 'header', description: 'A key of scope `ingest`.' },
+      readKey: { type: 'httpApiKey', name: 'X-API-KEY', in: 'header', description: 'A key of scope `read`.' },
+    },
+  },
+});

@@ -1,0 +1,65 @@
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { NotFound } from '../../errors.js';
+import { bundledSchema, schemaDocuments } from '../../events/cloud-event-schema.js';
+import { feedDocuments } from '../../events/feed-schema.js';
+import { schemaPath } from '../../events/declaring/json-schema.js';
+import { keepAnswer, onceMade, sendKept } from '../../http/reference/kept-answer.js';
+import { asyncApi } from './async-api.js';
+
+const DOCUMENTS = schemaDocuments();
+
+const FEED = feedDocuments();
+const BUNDLED = 'CloudEvent.bundled';
+
+/** The event types, each with the schema that `dataschema` may name. */
+const listing = () => ({
+  cloudEvent: schemaPath('CloudEvent'),
+  bundled: schemaPath(BUNDLED),
+  types: [...DOCUMENTS]
+    .filter(([name]) => name !== 'CloudEvent')
+    .map(([type, { description, $id }]) => ({ type, description, dataschema: $id })),
+  feed: [...FEED].map(([name, { description }]) => ({ name, description, schema: schemaPath(name) })),
+});
+
+const kept = (type: string, content: () => object) => onceMade(() => keepAnswer(type, JSON.stringify(content())));
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const SCHEMA_TYPE = 'application/schema+json';
+
+/** What a producer needs to write events; public and served from memory. */
+@ApiExcludeController()
+@Controller()
+export class ReferenceController {
+  private readonly list = kept(JSON_TYPE, listing);
+  private readonly asyncApi = kept(JSON_TYPE, asyncApi);
+  private readonly schemas = new Map(
+    [...DOCUMENTS, ...FEED, [BUNDLED, bundledSchema()] as const].map(([name, schema]) => [
+      `${name}.json`,
+      kept(SCHEMA_TYPE, () => schema),
+    ]),
+  );
+
+  @Get('schemas')
+  async listSchemas(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    sendKept(await this.list(), request, reply);
+  }
+
+  /** @throws NotFound */
+  @Get('schemas/:file')
+  async getSchema(
+    @Param('file') file: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const schema = this.schemas.get(file);
+    if (schema === undefined) throw new NotFound('Unknown schema; GET /schemas lists all');
+    sendKept(await schema(), request, reply);
+  }
+
+  @Get('asyncapi.json')
+  async getAsyncApi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    sendKept(await this.asyncApi(), request, reply);
+  }
+}

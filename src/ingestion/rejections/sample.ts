@@ -1,0 +1,30 @@
+import type { RejectedSample } from '../../read-models/rejected-events.js';
+import type { Refusal } from './refusals.js';
+
+/** UTF-16 units of the data sent. */
+const MAX_DATA = 2_048;
+const MAX_ATTRIBUTE = 256;
+const MAX_ISSUES = 10;
+const MAX_ITEMS = 20;
+const MAX_STRING = 512;
+
+/** JSON of data of any size at a bounded cost: the excess is cut off. */
+const cutJson = (data: unknown): string | null => {
+  let left = MAX_DATA;
+  const json = JSON.stringify(data, (_name, value: unknown) => {
+    if (left <= 0) return undefined;
+    left -= typeof value === 'string' ? Math.min(value.length, MAX_STRING) + 2 : 4;
+    if (Array.isArray(value)) return value.slice(0, MAX_ITEMS) as unknown[];
+    return typeof value === 'string' ? value.slice(0, MAX_STRING) : value;
+  }) as string | undefined;
+  return json === undefined ? null : Buffer.from(json.slice(0, MAX_DATA)).subarray(0, MAX_DATA).toString();
+};
+
+/** The stored sample of a rejected event. */
+export const sampleOf = ({ event, issues }: Pick<Refusal, 'event' | 'issues'>): RejectedSample => ({
+  id: event.id?.slice(0, MAX_ATTRIBUTE) ?? null,
+  source: event.source.slice(0, MAX_ATTRIBUTE),
+  type: event.type.slice(0, MAX_ATTRIBUTE),
+  issues: issues.slice(0, MAX_ISSUES).map((issue) => issue.slice(0, MAX_STRING)),
+  data: cutJson(event.data),
+});

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import { eventIdOf, issueOfId } from '../../events/event-id.js';
+import { isUpstreamType, parseEvent, UPSTREAM, type UpstreamEvent } from '../../events/event.js';
+import { recordOf, type RecordState } from '../../events/record.js';
+import { streamOf } from '../../events/streams.js';
+import { permissionIssue } from '../receive/permission.js';
+
+/** An event that was sent, as it is looked for. */
+export interface NamedEvent {
+  readonly stream: string;
+  /** Under which the log has it. */
+  readonly id: string;
+  readonly record: Omit<RecordState, 'version'>;
+}
+
+type Type = UpstreamEvent['type'];
+
+/** The fields of its data that say which record an event is about. */
+const IDENTITY: Readonly<Record<Type, readonly string[]>> = {
+  ReportFiled: ['organization', 'reportId'],
+  ReportDeleted: ['organization', 'reportId'],
+  ThreatStatusChanged: ['organization', 'threatId'],
+  ThreatDeleted: ['organization', 'threatId'],
+  TakedownFiled: ['organization', 'takedownId'],
+  TakedownStatusChanged: ['organization', 'takedownId'],
+  TakedownDeleted: ['organization', 'takedownId'],
+  AssetStatusChanged: ['changeId', 'asset'],
+  AssetStatusChangeDeleted: ['changeId', 'asset'],
+  BrandRegistered: ['organization', 'brand'],
+  BrandRemoved: ['organization', 'brand'],
+  FeatureFlagChanged: ['organization', 'flag'],
+  AssetGrouped: ['organization', 'asset'],
+  AssetUngrouped: ['organization', 'asset'],
+};
+const EXAMPLES: ReadonlyMap<string, object> = new Map(UPSTREAM.map(({ type, example }) => [type, example]));
+
+/** The event of a record: what does not say which record it is comes from the type's example. */
+const eventAbout = (type: Type, given: Record<string, unknown>) =>
+  parseEvent(type, {
+    ...EXAMPLES.get(type),
+    ...Object.fromEntries(IDENTITY[type].map((name) => [name, given[name]])),
+  });
+
+/** What no log has, looked for in place of another organization's event: so the two cannot be told apart by time either. */
+const nobodys = (): NamedEvent => {
+  const id = randomUUID();
+  return { stream: `threat-nobody:${id}`, id, record: { organization: '', kind: 'threat', id } };
+};
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Reads which event is meant by `{ source, id, type, data }` or `{ source, id, type, record }`.
+ * @param organization the key's; events about other organizations' records are looked for where none is
+ * @returns the event, or everything that is wrong with the item
+ */
+export const readNamedEvent = (item: unknown, organization: string | undefined): NamedEvent | readonly string[] => {
+  if (!isObject(item)) return ['must be an object with source, id, type and data or record'];
+  const { source, id, type, data, record } = item;
+  const issues: string[] = [];
+  const textOf = (name: string, value: unknown): string => {
+    const issue = typeof value === 'string' ? issueOfId(value) : 'is required, a string';
+    if (issue !== undefined) issues.push(`${name} ${issue}`);
+    return String(value);
+  };
+  const [sourceText, idText] = [textOf('source', source), textOf('id', id)];
+  if (typeof type !== 'string' || !isUpstreamType(type)) issues.push('type must be a type of GET /schemas');
+  const about = data ?? record;
+  if (!isObject(about)) issues.push('data, or a record with the fields of data that name it, is required');
+  if (!isObject(about) || typeof type !== 'string' || !isUpstreamType(type)) return issues;
+  const { event, issues: wrong = [] } = eventAbout(type, about);
+  const place = data === undefined || data === null ? 'record.' : 'data.';
+  issues.push(...wrong.map((issue) => issue.replace(/^data\./, place)));
+  if (event === undefined || issues.length > 0) return issues;
+  if (organization !== undefined && permissionIssue(event, organization) !== undefined) return nobodys();
+  const stream = streamOf(event);
+  return { stream, id: eventIdOf(sourceText, idText, type, stream), record: recordOf(event) };
+};

@@ -1,0 +1,54 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { Invalid } from '../../errors.js';
+import { dayOf, formatDay } from '../../events/instant.js';
+import { type Caller, ownerOf } from '../../http/access/caller.js';
+import { DailyQuota } from '../../quotas/daily-quota.js';
+import { KEPT_DAYS } from '../../read-models/event-usage.js';
+import { RequestTurns } from '../../read-models/request-turns.js';
+import { readDay } from '../utc-day.js';
+import { READ_EVENT_USAGE } from './statements.js';
+import type { EventUsageDto } from './usage.dto.js';
+
+/** What became of the events of a key's organization, or of a key that has none, day by day. */
+export class GetEventUsage extends Query<EventUsageDto> {
+  constructor(
+    readonly caller: Caller,
+    /** UTC days, as sent. */
+    readonly from: string | undefined,
+    readonly to: string | undefined,
+  ) {
+    super();
+  }
+}
+
+const TIME_LIMIT_MS = 2_500;
+
+@QueryHandler(GetEventUsage)
+export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
+  constructor(
+    private readonly pool: Pool,
+    private readonly turns: RequestTurns,
+    private readonly quota: DailyQuota,
+  ) {}
+
+  /**
+   * @throws Invalid for a day that is none, or a range that ends before it begins
+   * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if the database is
+   */
+  execute({ caller, from: asked, to: end }: GetEventUsage): Promise<EventUsageDto> {
+    const today = dayOf(Date.now());
+    const to = Math.min(today, end === undefined ? today : readDay('to', end));
+    const from = Math.max(today - KEPT_DAYS + 1, asked === undefined ? -Infinity : readDay('from', asked));
+    if (asked !== undefined && readDay('from', asked) > to) throw new Invalid('from must not be after to, or today');
+    const owner = ownerOf(caller);
+    return this.turns.runInTurn(owner, JSON.stringify(['usage', from, to]), async () => {
+      const rows = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);
+      const quota = caller.organization === undefined ? undefined : await this.quota.today(caller.organization);
+      return {
+        usage: rows.map(({ day, ...row }) => ({ day: formatDay(day), ...row })),
+        ...(quota && { quota }),
+      };
+    });
+  }
+}

@@ -1,0 +1,12 @@
+import { statement, textOf } from '../../postgres/statement.js';
+import type { Outcome } from '../../read-models/event-usage.js';
+
+/** What became of an owner's events on these days, in order. */
+export const READ_EVENT_USAGE = statement(
+  'event-usage-of',
+  { owner: 'text', from: 'integer', to: 'integer' },
+  { day: 'integer', type: 'text', outcome: textOf<Outcome>(), events: 'bigint' },
+  `
+    select day, type, outcome, events from read.event_usage
+    where owner = $1 and day between $2 and $3 order by day, type, outcome`,
+);

@@ -1,0 +1,82 @@
+import { json, nullable, statement } from '../../postgres/statement.js';
+import { MEASURE } from '../../events/measure.js';
+import { COUNTED_RANGE, countValues, OTHER_MEASURES } from '../totals/count-sql.js';
+import type { Totals } from '../totals/metrics.dto.js';
+import type { Range } from '../../http/range.js';
+import { NAMED_TYPES, toTotals } from '../totals/totals.js';
+
+const OWNED = 'organization = $1 and brand = $2';
+/** All types without a total of their own count as ''. */
+const KIND = `case when type in (${NAMED_TYPES.map((type) => `'${type}'`).join(', ')}) then type else '' end`;
+
+/** The totals of a range by measure and kind. @param first the number of the first of its six parameters */
+const sums = (first: number): string => {
+  const between = (at: string, type: string, pair: number): string =>
+    `${at} between $${first + pair}::${type} and $${first + pair + 1}::${type}`;
+  return `
+      (select json_agg(json_build_array(measure, kind, n)) from (
+        select measure, kind, sum(n)::bigint as n from (
+          select measure, '' as kind, n from read.days
+          where ${OWNED} and measure in (${OTHER_MEASURES.join(', ')}) and ${between('day', 'int', 0)}
+          union all
+          select ${MEASURE.threat}, ${KIND}, n from read.type_days where ${OWNED} and ${between('day', 'int', 0)}
+          union all
+          select measure, ${KIND}, 1 from read.facts where ${OWNED} and ${between('at', 'bigint', 2)}
+          union all
+          select measure, ${KIND}, 1 from read.facts where ${OWNED} and ${between('at', 'bigint', 4)}
+        ) parts group by measure, kind
+      ) sums)`;
+};
+
+type Sums = readonly (readonly [measure: number, kind: string, n: number])[];
+
+/**
+ * Counts two ranges in one statement, so that both are of one snapshot. $1 to $8 as in `COUNT`; $9 to $14 are the last
+ * six of them for the earlier range.
+ */
+export const COMPARISON = statement(
+  'metrics-comparison',
+  {
+    ...COUNTED_RANGE,
+    earlierFirstDay: 'integer',
+    earlierLastDay: 'integer',
+    earlierFrom: 'bigint',
+    earlierFirstDayTo: 'bigint',
+    earlierLastDayFrom: 'bigint',
+    earlierTo: 'bigint',
+  },
+  {
+    /** Everything acknowledged before this instant (ms) is counted. */
+    asOf: nullable('bigint'),
+    current: nullable(json<Sums>()),
+    earlier: nullable(json<Sums>()),
+  },
+  `
+    select
+      (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
+      ${sums(3)} as current,
+      ${sums(9)} as earlier`,
+);
+
+export const comparisonValues = (organization: string, brand: string, current: Range, before: Range) => {
+  const earlier = countValues(organization, brand, before);
+  return {
+    ...countValues(organization, brand, current),
+    earlierFirstDay: earlier.firstDay,
+    earlierLastDay: earlier.lastDay,
+    earlierFrom: earlier.from,
+    earlierFirstDayTo: earlier.firstDayTo,
+    earlierLastDayFrom: earlier.lastDayFrom,
+    earlierTo: earlier.to,
+  };
+};
+
+export const totalsOf = (counted: Sums | null): Totals => {
+  const sum = (isMeant: (measure: number, kind: string) => boolean): number =>
+    (counted ?? []).reduce((total, [measure, kind, n]) => (isMeant(measure, kind) ? total + n : total), 0);
+  return toTotals(
+    (asked) => sum((measure) => measure === asked),
+    (type) => sum((measure, kind) => measure === MEASURE.threat && kind === type),
+    sum((measure) => measure === MEASURE.threat),
+  );
+};

@@ -1,0 +1,92 @@
+import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { IsDefined, IsIn, IsOptional, IsString } from 'class-validator';
+import { EARLIER, type Earlier } from './earlier-range.js';
+import { MetricsRequest, Totals } from '../totals/metrics.dto.js';
+import { INVALID_DATE } from '../../http/range.js';
+import { Window } from '../timeline/timeline.dto.js';
+
+export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
+  /**
+   * The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
+   * @example '2026-01-01'
+   */
+  @IsDefined({ message: 'startDate is required' })
+  @IsString({ message: INVALID_DATE })
+  startDate!: string;
+
+  /**
+   * What to compare with: the window of equal length just before (`previous`), or the same dates a year earlier
+   * (`year`; 29 February becomes the 28th, up to its end if the window began before).
+   * @example 'previous'
+   */
+  @IsOptional()
+  @IsIn(EARLIER, { message: `with must be one of ${EARLIER.join(', ')}` })
+  @ApiProperty({ enum: EARLIER, default: 'previous', required: false })
+  with?: Earlier;
+}
+
+export class ComparedMetrics {
+  window!: Window;
+  metrics!: Totals;
+}
+
+/** Each metric of the window divided by the earlier one; null if that is 0. */
+export class Ratios implements Record<keyof Totals, number | null> {
+  /** @example 1.25 */
+  reports!: number | null;
+  /** @example 0.8 */
+  newThreats!: number | null;
+  /** @example 1.1 */
+  threatsWatchlisted!: number | null;
+  /** @example 1 */
+  takedownsFiled!: number | null;
+  /** @example 0.5 */
+  takedownsCompleted!: number | null;
+  /** @example 0.75 */
+  domainThreats!: number | null;
+  /** @example 2 */
+  twitterThreats!: number | null;
+  /** @example 1.5 */
+  telegramThreats!: number | null;
+  /** @example 0 */
+  otherThreats!: number | null;
+}
+
+/** Unlike a count, it may be negative. */
+const ApiDifference = (): PropertyDecorator => ApiProperty({ type: 'integer', format: 'int64', example: -3 });
+
+/** Each metric of the window minus the earlier one. */
+export class Differences implements Record<keyof Totals, number> {
+  @ApiDifference()
+  reports!: number;
+  @ApiDifference()
+  newThreats!: number;
+  @ApiDifference()
+  threatsWatchlisted!: number;
+  @ApiDifference()
+  takedownsFiled!: number;
+  @ApiDifference()
+  takedownsCompleted!: number;
+  @ApiDifference()
+  domainThreats!: number;
+  @ApiDifference()
+  twitterThreats!: number;
+  @ApiDifference()
+  telegramThreats!: number;
+  @ApiDifference()
+  otherThreats!: number;
+}
+
+export class Comparison {
+  /** @example 'previous' */
+  @ApiProperty({ enum: EARLIER })
+  with!: Earlier;
+  /** The requested window. */
+  current!: ComparedMetrics;
+  /** The window it is compared with. */
+  earlier!: ComparedMetrics;
+  /** Each metric of the window minus the earlier one. */
+  difference!: Differences;
+  /** Each metric of the window divided by the earlier one; null if that is 0. */
+  ratio!: Ratios;
+}

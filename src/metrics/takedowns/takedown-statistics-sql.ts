@@ -1,0 +1,93 @@
+import type { Pool } from 'pg';
+import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
+import { MEASURE } from '../../events/measure.js';
+import { OUTCOME } from '../../read-models/takedown-outcome.js';
+import { COUNTED_RANGE, countValues, MAX_TYPES, TOO_MANY } from '../totals/count-sql.js';
+import type { Range } from '../../http/range.js';
+
+/** Percentiles; 1 is the longest. `percentile_disc`: each figure is an actual duration. */
+const SHARES = 'array[0.5, 0.9, 0.99, 1]';
+
+const { takedownFiled, takedownCompleted } = MEASURE;
+const { completed, canceled, retracted } = OUTCOME;
+
+/** As `SHARES`, in ms; null if there is none. */
+export type Times = readonly [median: number, p90: number, p99: number, longest: number] | null;
+
+const COLUMNS = {
+  /** Everything acknowledged before this instant (ms) is counted. */
+  asOf: nullable('bigint'),
+  /** Filed and completed; null: none. */
+  measures: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
+  /** Canceled and retracted; null: none. */
+  withdrawn: nullable(json<readonly (readonly [outcome: number, n: number])[]>()),
+  /** Per type, and for all types: null. */
+  times: json<readonly (readonly [type: string | null, n: number, times: Times])[] | typeof TOO_MANY>(),
+};
+
+/**
+ * Counts takedowns by outcome and says how long they took, in one statement and so of one snapshot. Filed and completed
+ * ones come from the metrics' tables, whose projection moves in the same transaction. Withdrawn ones are few, and each
+ * duration is read. One that was completed before it was created has none.
+ *
+ * $1 to $8 as in `COUNT`: $5 and $8 are the whole range.
+ * @param owned selects the takedowns
+ * @param dated the column by which an outcome falls into the range
+ */
+const statistics = (name: string, owned: string, dated: string) => {
+  const facts = (first: string, last: string): string => `
+          select measure, 1 from read.facts
+          where organization = $1 and brand = $2 and measure in (${takedownFiled}, ${takedownCompleted})
+            and at between ${first}::bigint and ${last}::bigint`;
+  return statement(
+    name,
+    COUNTED_RANGE,
+    COLUMNS,
+    `
+    select
+      (select min(as_of) from read.checkpoints where projection in ('metrics', 'takedowns')) as "asOf",
+      (select json_agg(json_build_array(measure, n)) from (
+        select measure, sum(n)::bigint as n from (
+          select measure, n from read.days
+          where organization = $1 and brand = $2 and measure in (${takedownFiled}, ${takedownCompleted})
+            and day between $3::int and $4::int
+          union all ${facts('$5', '$6')}
+          union all ${facts('$7', '$8')}
+        ) parts group by measure
+      ) measures) as measures,
+      (select json_agg(json_build_array(outcome, n)) from (
+        select outcome, count(*) as n from read.takedowns
+        where ${owned} and outcome in (${canceled}, ${retracted}) and ${dated} between $5::bigint and $8::bigint
+        group by outcome
+      ) outcomes) as withdrawn,
+      (select case
+          when count(*) > ${MAX_TYPES} + 1 then '"${TOO_MANY}"' else json_agg(json_build_array(type, n, times))
+        end
+      from (
+        select type, count(*) as n, percentile_disc(${SHARES}) within group (order by took) filter (where took >= 0) as times
+        from read.takedowns
+        where ${owned} and outcome = ${completed} and updated_at between $5::bigint and $8::bigint
+        group by grouping sets ((type), ()) limit ${MAX_TYPES} + 2
+      ) types) as times`,
+  );
+};
+
+// $2 is '' here; it is used only because PostgreSQL must infer its type.
+export const OF_ORGANIZATION = statistics('takedown-statistics', `organization = $1 and $2 = ''`, 'created_at');
+export const OF_BRAND = statistics(
+  'takedown-statistics-of-brand',
+  `organization = $1 and brand = $2 and brand <> '' and outcome is not null`,
+  'updated_at',
+);
+
+/** One row. */
+export type CountedTakedowns = RowOf<typeof OF_ORGANIZATION>;
+
+/** Planned for these values, it reads types and times in index order. */
+export const countTakedowns = (
+  pool: Pool,
+  organization: string,
+  brand: string | undefined,
+  range: Range,
+): Promise<CountedTakedowns[]> =>
+  (brand === undefined ? OF_ORGANIZATION : OF_BRAND).plan(pool, countValues(organization, brand ?? '', range));

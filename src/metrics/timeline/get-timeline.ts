@@ -1,0 +1,40 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { TimeSlices } from '../../flow/time-slices.js';
+import type { AsOf } from '../../http/answers/send-counted.js';
+import { MetricsQueries } from '../metrics-queries.js';
+import type { AskedRange } from '../../http/range.js';
+import { countTimeline, type Interval } from './timeline-sql.js';
+import type { Timeline } from './timeline.dto.js';
+import { toTimeline } from './timeline.js';
+
+export class GetTimeline extends Query<AsOf<Timeline>> {
+  constructor(
+    readonly organization: string,
+    readonly range: AskedRange,
+    readonly brand: string | undefined,
+    readonly interval: Interval,
+  ) {
+    super();
+  }
+}
+
+@QueryHandler(GetTimeline)
+export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
+  constructor(
+    private readonly queries: MetricsQueries,
+    private readonly slices: TimeSlices,
+  ) {}
+
+  /**
+   * @throws as `MetricsQueries.run`
+   * @throws Invalid if there are too many points, Unprocessable if they have too many types
+   */
+  execute(query: GetTimeline): Promise<AsOf<Timeline>> {
+    const { organization, brand, interval } = query;
+    return this.queries.run(query, async (count, range, now) => {
+      const counted = await count((pool) => countTimeline(pool, organization, brand ?? '', range, interval, now));
+      const timeline = await this.slices.run(organization, toTimeline(counted, range, interval, now));
+      return { answer: timeline, asOf: counted.asOf ?? 0, clock: [now] };
+    });
+  }
+}

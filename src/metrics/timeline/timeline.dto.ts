@@ -1,0 +1,59 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IsIn, IsOptional } from 'class-validator';
+import { MetricsRequest } from '../totals/metrics.dto.js';
+import { type Interval, INTERVALS } from './timeline-sql.js';
+
+export class TimelineRequest extends MetricsRequest {
+  /**
+   * The length of a point: a UTC day, an ISO week (from Monday), a calendar month, quarter or year.
+   * @example 'week'
+   */
+  @IsOptional()
+  @IsIn(INTERVALS, { message: `interval must be one of ${INTERVALS.join(', ')}` })
+  @ApiProperty({ enum: INTERVALS, default: 'day', required: false })
+  interval?: Interval;
+}
+
+export class Window {
+  /** Its first instant. @example '2026-01-01T00:00:00.000Z' */
+  startDate!: string;
+  /** Its last instant, inclusive. @example '2026-01-31T23:59:59.999Z' */
+  endDate!: string;
+}
+
+export class TimelinePoint {
+  /** The first instant of the interval, or of the window if that is later. @example '2026-01-05T00:00:00.000Z' */
+  start!: string;
+  /** The last instant of the interval, or of the window if that is earlier. @example '2026-01-11T23:59:59.999Z' */
+  end!: string;
+  /** Reports filed. @example 57 */
+  reports!: number;
+  /** Threats blocked; always the sum of `byType`. @example 1204 */
+  newThreats!: number;
+  /** Threats on the watchlist; always 0 for a brand. @example 31 */
+  threatsWatchlisted!: number;
+  /** Takedown requests filed. @example 112 */
+  takedownsFiled!: number;
+  /** Takedown requests completed. @example 98 */
+  takedownsCompleted!: number;
+  /** Threats blocked by asset type; types without any are omitted. */
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    example: { URL: 1100, TWITTER: 104 },
+  })
+  byType!: Record<string, number>;
+}
+
+export class Timeline {
+  /**
+   * The window counted. Without a `startDate` it begins with the interval of the first record; with neither date it
+   * ends now, or with the last record if that is later.
+   */
+  window!: Window;
+  /** @example 'week' */
+  @ApiProperty({ enum: INTERVALS })
+  interval!: Interval;
+  /** Every interval of the window in order, including empty ones. */
+  points!: TimelinePoint[];
+}

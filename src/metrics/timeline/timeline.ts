@@ -1,0 +1,92 @@
+import type { Work } from '../../flow/time-slices.js';
+import { Invalid, Unprocessable } from '../../errors.js';
+import { formatInstant, MS_PER_DAY } from '../../events/instant.js';
+import { MEASURE } from '../../events/measure.js';
+import { type FactCounts, TOO_MANY } from '../totals/count-sql.js';
+import type { Range } from '../../http/range.js';
+import { type CountedTimeline, type Interval, MAX_CELLS, MAX_POINTS } from './timeline-sql.js';
+import type { Timeline } from './timeline.dto.js';
+
+type Point = Timeline['points'][number];
+
+const FIELDS: Readonly<Record<number, 'reports' | 'threatsWatchlisted' | 'takedownsFiled' | 'takedownsCompleted'>> = {
+  [MEASURE.report]: 'reports',
+  [MEASURE.threatWatchlisted]: 'threatsWatchlisted',
+  [MEASURE.takedownFiled]: 'takedownsFiled',
+  [MEASURE.takedownCompleted]: 'takedownsCompleted',
+};
+
+const pointsOf = (starts: readonly number[], { from, to }: Range): Point[] =>
+  starts.map((day, index) => {
+    const next = starts[index + 1];
+    return {
+      start: formatInstant(index === 0 ? Math.max(from, day * MS_PER_DAY) : day * MS_PER_DAY),
+      end: formatInstant(next === undefined ? to : next * MS_PER_DAY - 1),
+      reports: 0,
+      newThreats: 0,
+      threatsWatchlisted: 0,
+      takedownsFiled: 0,
+      takedownsCompleted: 0,
+      byType: {},
+    };
+  });
+
+/** The window in the answer: a missing start or end is taken from what was counted. */
+const windowOf = ({ starts, lastAt }: CountedTimeline, range: Range, now: number): Range => ({
+  from: range.open === undefined || starts === null ? range.from : starts[0]! * MS_PER_DAY,
+  to: range.open === 'both' ? Math.max(now, lastAt ?? now) : range.to,
+});
+
+/** Parses a PostgreSQL array of numbers. */
+const numbers = (array: string): number[] => JSON.parse(`[${array.slice(1, -1)}]`) as number[];
+
+const byKey = ([a]: readonly [string, ...unknown[]], [b]: readonly [string, ...unknown[]]): number =>
+  a < b ? -1 : a === b ? 0 : 1;
+
+const isThreat = ([measure]: FactCounts[number]): boolean => measure === MEASURE.threat;
+
+/**
+ * Assembles a timeline. Types of a point are sorted by name, so that equal answers are equal texts.
+ * @param now ms
+ * @throws Invalid if there are too many points, Unprocessable if they have too many types
+ */
+export function* toTimeline(counted: CountedTimeline, range: Range, interval: Interval, now: number): Work<Timeline> {
+  const starts = range.from > range.to ? [] : (counted.starts ?? []);
+  if (starts.length > MAX_POINTS)
+    throw new Invalid(`A timeline has at most ${MAX_POINTS} points; request a longer interval or a shorter range`);
+  const { types, firstFacts, lastFacts } = counted;
+  if (types === TOO_MANY || firstFacts === TOO_MANY || lastFacts === TOO_MANY)
+    throw new Unprocessable(
+      `A timeline holds at most ${MAX_CELLS} counts by type; request a longer interval or a shorter range`,
+    );
+  const window = windowOf(counted, range, now);
+  const points = pointsOf(starts, window);
+  const edges = [
+    ...(firstFacts ?? []).map((fact) => [1, fact] as const),
+    ...(lastFacts ?? []).map((fact) => [points.length, fact] as const),
+  ];
+  const threats = [
+    ...(types ?? []),
+    ...edges.flatMap(([place, fact]) => (isThreat(fact) ? [[fact[1], `{${place}}`, `{${fact[2]}}`] as const] : [])),
+  ].sort(byKey);
+  yield;
+  for (const [type, places, counts] of threats) {
+    const ns = numbers(counts);
+    for (const [index, place] of numbers(places).entries()) {
+      const point = points[place - 1]!;
+      point.byType[type] = (point.byType[type] ?? 0) + ns[index]!;
+      point.newThreats += ns[index]!;
+    }
+    yield;
+  }
+  for (const [measure, places, counts] of counted.measures ?? []) {
+    const ns = numbers(counts);
+    for (const [index, place] of numbers(places).entries()) points[place - 1]![FIELDS[measure]!] += ns[index]!;
+  }
+  for (const [place, fact] of edges) if (!isThreat(fact)) points[place - 1]![FIELDS[fact[0]]!] += fact[2];
+  return {
+    window: { startDate: formatInstant(window.from), endDate: formatInstant(window.to) },
+    interval,
+    points,
+  };
+}

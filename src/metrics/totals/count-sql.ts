@@ -1,0 +1,106 @@
+import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
+import { dayOf, MS_PER_DAY } from '../../events/instant.js';
+import { MEASURE } from '../../events/measure.js';
+import type { Range } from '../../http/range.js';
+
+export const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure !== MEASURE.threat);
+
+/**
+ * An answer is built in one turn of the event loop, which other requests must not wait for long. 30,000 days are 82
+ * years.
+ */
+export const MAX_DAYS = 30_000;
+export const MAX_TYPES = 10_000;
+
+export const TOO_MANY = 'too many';
+
+/** Rows as JSON, or `"too many"` if an answer cannot hold them, so that they are neither sent nor parsed. */
+const bounded = (row: string, most: number): string =>
+  `case when count(*) > ${most} then '"${TOO_MANY}"'::json else json_agg(json_build_array(${row})) end`;
+
+/** The facts of a partial day, by measure and type, up to `most` of them. */
+export const factsBetween = (first: string, last: string, most: number): string => `
+      (select ${bounded('measure, type, n', most)} from (
+        select measure, type, count(*) as n from read.facts
+        where organization = $1 and brand = $2 and at between ${first}::bigint and ${last}::bigint
+        group by measure, type limit ${most + 1}
+      ) facts)`;
+
+export type FactCounts = readonly (readonly [measure: number, type: string, n: number])[];
+
+/** A range as parameters: pairs of a first and a last. */
+export const COUNTED_RANGE = {
+  organization: 'text',
+  brand: 'text',
+  firstDay: 'integer',
+  lastDay: 'integer',
+  from: 'bigint',
+  firstDayTo: 'bigint',
+  lastDayFrom: 'bigint',
+  to: 'bigint',
+} as const;
+
+/**
+ * Counts a range in one statement, so that every number is of one snapshot. Whole days come from `days` and `type_days`
+ * (threats by type), partial days at the edges of the range from `facts`; `get-metrics.ts` adds the parts up. One day
+ * more than an answer holds tells it that there are too many.
+ *
+ * $1 organization, $2 brand, then pairs of a first and a last: $3 whole days, $5 and $7 the instants (ms) outside whole
+ * days.
+ */
+export const COUNT = statement(
+  'metrics-count',
+  COUNTED_RANGE,
+  {
+    /** Everything acknowledged before this instant (ms) is counted. */
+    asOf: nullable('bigint'),
+    /** Whole days, without threats. */
+    totals: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
+    /** Whole days with threats, ascending, and their counts. */
+    days: nullable(json<readonly number[]>()),
+    counts: nullable(json<readonly number[]>()),
+    /** Threats of whole days. */
+    types: nullable(json<readonly (readonly [type: string, n: number])[] | typeof TOO_MANY>()),
+    /** Counts of the first day, if the range begins within it (it may end within it too). */
+    firstFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
+    /** Counts of the last day, if the range ends within it. */
+    lastFacts: nullable(json<FactCounts | typeof TOO_MANY>()),
+  },
+  `
+    select
+      (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
+      (select json_agg(json_build_array(measure, n)) from (
+        select measure, sum(n)::bigint as n from read.days
+        where organization = $1 and brand = $2 and measure in (${OTHER_MEASURES.join(', ')})
+          and day between $3::int and $4::int
+        group by measure
+      ) totals) as totals,
+      days, counts,
+      (select ${bounded('type, n', MAX_TYPES)} from (
+        select type, sum(n)::bigint as n from read.type_days
+        where organization = $1 and brand = $2 and day between $3::int and $4::int
+        group by type limit ${MAX_TYPES + 1}
+      ) types) as types,${factsBetween('$5', '$6', MAX_TYPES)} as "firstFacts",
+      ${factsBetween('$7', '$8', MAX_TYPES)} as "lastFacts"
+    from (
+      select json_agg(day) as days, json_agg(n) as counts from (
+        select day, n from read.days
+        where organization = $1 and brand = $2 and measure = ${MEASURE.threat} and day between $3::int and $4::int
+        order by day limit ${MAX_DAYS + 1}
+      ) threats
+    ) by_day`,
+);
+
+/** One row; null: nothing in that part. */
+export type Counted = RowOf<typeof COUNT>;
+
+/** An empty span begins after its end. */
+export const countValues = (organization: string, brand: string, { from, to }: Range) => {
+  const [firstDay, lastDay] = [Math.ceil(from / MS_PER_DAY), Math.floor((to + 1) / MS_PER_DAY) - 1];
+  const firstDayTo = Math.min(to, firstDay * MS_PER_DAY - 1);
+  const lastDayFrom = Math.max((lastDay + 1) * MS_PER_DAY, firstDayTo + 1);
+  return { organization, brand, firstDay, lastDay, from, firstDayTo, lastDayFrom, to };
+};
+
+/** The days of `firstFacts` and `lastFacts`. */
+export const edgeDays = ({ from, to }: Range): readonly [first: number, last: number] => [dayOf(from), dayOf(to)];

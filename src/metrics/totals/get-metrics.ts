@@ -1,0 +1,90 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Unprocessable } from '../../errors.js';
+import { formatDay } from '../../events/instant.js';
+import { MEASURE } from '../../events/measure.js';
+import { COUNT, type Counted, countValues, edgeDays, MAX_DAYS, MAX_TYPES, TOO_MANY } from './count-sql.js';
+import type { Metrics } from './metrics.dto.js';
+import type { AsOf } from '../../http/answers/send-counted.js';
+import { MetricsQueries } from '../metrics-queries.js';
+import type { AskedRange, Range } from '../../http/range.js';
+import { toTotals } from './totals.js';
+
+export class GetMetrics extends Query<AsOf<Metrics>> {
+  constructor(
+    readonly organization: string,
+    readonly range: AskedRange,
+    readonly brand: string | undefined,
+  ) {
+    super();
+  }
+}
+
+const byCountThenName = ([a, m]: readonly [string, number], [b, n]: readonly [string, number]): number =>
+  n - m || (a < b ? -1 : 1);
+
+const add = <Key>(sums: Map<Key, number>, key: Key, n: number): void => {
+  sums.set(key, (sums.get(key) ?? 0) + n);
+};
+
+/**
+ * Adds up the parts. Days stay in order: the first partial day, whole days, the last partial day.
+ * @throws Unprocessable if an answer cannot hold them
+ */
+const toMetrics = (counted: Counted, range: Range): Metrics => {
+  const { firstFacts, lastFacts } = counted;
+  if (
+    (counted.days?.length ?? 0) > MAX_DAYS ||
+    counted.types === TOO_MANY ||
+    firstFacts === TOO_MANY ||
+    lastFacts === TOO_MANY
+  )
+    throw new Unprocessable(
+      `An answer holds at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; request a shorter range`,
+    );
+  const totals = new Map(counted.totals);
+  const types = new Map(counted.types);
+  const days = new Map<number, number>();
+  const addFacts = (facts: typeof firstFacts, day: number): void => {
+    for (const [measure, type, n] of facts ?? []) {
+      if (measure !== MEASURE.threat) {
+        add(totals, measure, n);
+        continue;
+      }
+      add(types, type, n);
+      add(days, day, n);
+    }
+  };
+  const [firstDay, lastDay] = edgeDays(range);
+  addFacts(firstFacts, firstDay);
+  counted.days?.forEach((day, index) => days.set(day, counted.counts![index]!));
+  addFacts(lastFacts, lastDay);
+
+  const blockedByType = [...types].sort(byCountThenName).map(([type, count]) => ({ type, count }));
+  const newThreats = blockedByType.reduce((sum, { count }) => sum + count, 0);
+  return {
+    metrics: toTotals(
+      (measure) => totals.get(measure) ?? 0,
+      (type) => types.get(type) ?? 0,
+      newThreats,
+    ),
+    blockedByType,
+    blockedByDay: [...days].map(([day, count]) => ({ date: formatDay(day), count })),
+  };
+};
+
+@QueryHandler(GetMetrics)
+export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
+  constructor(private readonly queries: MetricsQueries) {}
+
+  /**
+   * @throws as `MetricsQueries.run`
+   * @throws Unprocessable if the range has more days or asset types than an answer holds
+   */
+  execute(query: GetMetrics): Promise<AsOf<Metrics>> {
+    const { organization, brand } = query;
+    return this.queries.run(query, async (count, range) => {
+      const counted = await count((pool) => COUNT.run(pool, countValues(organization, brand ?? '', range)));
+      return { answer: toMetrics(counted, range), asOf: counted.asOf ?? 0 };
+    });
+  }
+}

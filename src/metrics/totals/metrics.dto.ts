@@ -1,0 +1,76 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IsNotEmpty, IsOptional, IsString } from 'class-validator';
+import { INVALID_DATE } from '../../http/range.js';
+
+export class MetricsRequest {
+  /**
+   * Restricts the metrics to one of the organization's brands; requires the feature flag `brands-metrics`.
+   * @example 'acme-wallet'
+   */
+  @IsOptional()
+  @IsString({ message: 'brandSlug must be given once' })
+  @IsNotEmpty({ message: 'brandSlug must not be empty' })
+  brandSlug?: string;
+
+  /**
+   * The first instant counted: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
+   * Default: the beginning of time.
+   * @example '2026-01-01T00:00:00.000Z'
+   */
+  @IsOptional()
+  @IsString({ message: INVALID_DATE })
+  startDate?: string;
+
+  /**
+   * The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
+   * Default: now if a start is given; otherwise everything is counted.
+   * @example '2026-01-31'
+   */
+  @IsOptional()
+  @IsString({ message: INVALID_DATE })
+  endDate?: string;
+}
+
+export class Totals {
+  /** Reports filed. @example 57 */
+  reports!: number;
+  /** Threats blocked; always the sum of the four by type, of `blockedByType` and of `blockedByDay`. @example 1204 */
+  newThreats!: number;
+  /** Threats on the watchlist; always 0 for a brand. @example 31 */
+  threatsWatchlisted!: number;
+  /** Takedown requests filed. @example 112 */
+  takedownsFiled!: number;
+  /** Takedown requests completed. @example 98 */
+  takedownsCompleted!: number;
+  /** Blocked threats of type URL or PAGE. @example 1100 */
+  domainThreats!: number;
+  /** Blocked threats of type TWITTER. @example 60 */
+  twitterThreats!: number;
+  /** Blocked threats of type TELEGRAM. @example 40 */
+  telegramThreats!: number;
+  /** Blocked threats of all other types. @example 4 */
+  otherThreats!: number;
+}
+
+export class BlockedOfType {
+  /** The asset type. @example 'URL' */
+  type!: string;
+  /** Threats blocked. @example 1090 */
+  count!: number;
+}
+
+export class BlockedOnDay {
+  /** The UTC day. @example '2026-01-31' */
+  @ApiProperty({ type: String, format: 'date' })
+  date!: string;
+  /** Threats blocked. @example 12 */
+  count!: number;
+}
+
+export class Metrics {
+  metrics!: Totals;
+  /** One item per type with a blocked threat, highest count first, then by name. */
+  blockedByType!: BlockedOfType[];
+  /** One item per day with a blocked threat, in order. */
+  blockedByDay!: BlockedOnDay[];
+}

@@ -1,0 +1,123 @@
+import type { QueryConfig, QueryResult } from 'pg';
+
+/** PostgreSQL's types by the names it gives them, and how the pool's connections read them (`pool.ts`). */
+interface Scalars {
+  text: string;
+  uuid: string;
+  boolean: boolean;
+  smallint: number;
+  integer: number;
+  bigint: number;
+  json: unknown;
+  interval: string;
+}
+type Scalar = keyof Scalars;
+type PgType = Scalar | `${Scalar}[]`;
+
+/** A declared type: of PostgreSQL, and what is known of its values beyond that. */
+interface Declared<Value> {
+  readonly type: PgType;
+  readonly isNullable: boolean;
+  /** Never set; carries the type of the values. */
+  readonly value?: Value;
+}
+type Declaration = PgType | Declared<unknown>;
+
+type Read<D> =
+  D extends Declared<infer Value>
+    ? Value
+    : D extends Scalar
+      ? Scalars[D]
+      : D extends `${infer Element extends Scalar}[]`
+        ? Scalars[Element][]
+        : never;
+
+/** An array may be sent as PostgreSQL's text of one. */
+type Sent<D> = D extends 'bigint'
+  ? number | bigint | string
+  : D extends 'bigint[]'
+    ? readonly (number | bigint | string | null | undefined)[] | string
+    : D extends `${infer Element extends Scalar}[]`
+      ? readonly (Scalars[Element] | null | undefined)[] | string
+      : Read<D>;
+
+export const nullable = <D extends Declaration>(declaration: D): Declared<Read<D> | null> => ({
+  type: typeof declaration === 'string' ? declaration : declaration.type,
+  isNullable: true,
+});
+
+/** A column whose JSON has this shape, which PostgreSQL does not know of. */
+export const json = <Shape>(): Declared<Shape> => ({ type: 'json', isNullable: false });
+
+/** A column of these texts only. */
+export const textOf = <Text extends string>(): Declared<Text> => ({ type: 'text', isNullable: false });
+
+type Declarations = Readonly<Record<string, Declaration>>;
+type RowBy<Columns extends Declarations> = { readonly [Name in keyof Columns]: Read<Columns[Name]> };
+type ValuesBy<Parameters extends Declarations> = { readonly [Name in keyof Parameters]: Sent<Parameters[Name]> };
+
+interface Connection {
+  query(config: QueryConfig): Promise<QueryResult>;
+}
+
+const texts = new Map<string, string>();
+/** Every named statement of this process. */
+export const namedStatements: ReadonlyMap<string, string> = texts;
+
+/** @throws if another statement has the name: a connection would prepare only one of them */
+export const nameStatement = (name: string, text: string): void => {
+  const other = texts.get(name);
+  if (other !== undefined && other !== text) throw new Error(`Two statements are named "${name}"`);
+  texts.set(name, text);
+};
+
+/** A statement written as SQL. `test/read-models/raw-statements.spec.ts` compares each with the migrated schema. */
+export class Statement<Parameters extends Declarations = Declarations, Columns extends Declarations = Declarations> {
+  constructor(
+    readonly name: string,
+    /** By name; the first is `$1`. */
+    readonly parameters: Parameters,
+    /** Of its rows, in order. */
+    readonly columns: Columns,
+    readonly text: string,
+  ) {
+    nameStatement(name, text);
+  }
+
+  /**
+   * For the `query` of a pool or connection, which prepares it once under its name.
+   * @param timeLimitMs overrides the pool's limit
+   */
+  query(values: ValuesBy<Parameters>, timeLimitMs?: number): QueryConfig {
+    const config = { name: this.name, text: this.text, values: this.valuesOf(values) };
+    const limited = { ...config, query_timeout: timeLimitMs };
+    return timeLimitMs === undefined ? config : limited;
+  }
+
+  /** @throws the database's error */
+  async run(connection: Connection, values: ValuesBy<Parameters>, timeLimitMs?: number): Promise<RowBy<Columns>[]> {
+    return (await connection.query(this.query(values, timeLimitMs))).rows as RowBy<Columns>[];
+  }
+
+  /**
+   * As `run`, but not prepared under its name: planned for these values each time.
+   * @throws the database's error
+   */
+  async plan(connection: Connection, values: ValuesBy<Parameters>): Promise<RowBy<Columns>[]> {
+    return (await connection.query({ text: this.text, values: this.valuesOf(values) })).rows as RowBy<Columns>[];
+  }
+
+  private valuesOf(values: ValuesBy<Parameters>): unknown[] {
+    return Object.keys(this.parameters).map((name) => values[name]);
+  }
+}
+
+export const statement = <const Parameters extends Declarations, const Columns extends Declarations>(
+  name: string,
+  parameters: Parameters,
+  columns: Columns,
+  text: string,
+): Statement<Parameters, Columns> => new Statement(name, parameters, columns, text);
+
+/** The rows of a statement. */
+export type RowOf<S> = S extends Statement<infer _, infer Columns> ? RowBy<Columns> : never;

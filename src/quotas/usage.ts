@@ -1,0 +1,47 @@
+import type { Pool } from 'pg';
+import { columnsOf } from '../postgres/columns.js';
+import { createReadModels } from '../read-models/kysely.js';
+import { ADD_INGEST_USAGE } from '../read-models/statements.js';
+
+/**
+ * What organizations have stored on a UTC day with their own ingest keys and by changing groups. It cannot be counted
+ * from the log, which knows neither keys nor the bytes of a request: if the schema is dropped, the day's quotas begin
+ * again.
+ */
+export interface IngestUsage {
+  readonly organization: string;
+  readonly events: number;
+  readonly bytes: number;
+}
+
+/** An instance whose clock is a little behind may still count yesterday. */
+const KEPT_DAYS = 2;
+
+/**
+ * Adds the amounts since the last call, zero included.
+ * @param day days since 1970
+ * @returns the day's sums of these organizations over all instances
+ */
+export const addIngestUsage = (pool: Pool, day: number, used: readonly IngestUsage[]): Promise<IngestUsage[]> => {
+  return ADD_INGEST_USAGE.run(pool, { day, ...columnsOf(used, 'organization', 'events', 'bytes') });
+};
+
+/** @param day days since 1970; what is older than the day before is dropped */
+export const forgetIngestUsage = async (pool: Pool, day: number): Promise<void> => {
+  await createReadModels(pool)
+    .deleteFrom('ingest_usage')
+    .where('day', '<=', day - KEPT_DAYS)
+    .execute();
+};
+
+/** The day's sums, of one organization or of all that sent something, the most bytes first. */
+export const readIngestUsage = (pool: Pool, day: number, organization?: string): Promise<IngestUsage[]> => {
+  const ofDay = createReadModels(pool)
+    .selectFrom('ingest_usage')
+    .select(['organization', 'events', 'bytes'])
+    .where('day', '=', day);
+  return (organization === undefined ? ofDay : ofDay.where('organization', '=', organization))
+    .orderBy('bytes', 'desc')
+    .orderBy('organization')
+    .execute();
+};

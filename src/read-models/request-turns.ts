@@ -1,0 +1,13 @@
+import { Injectable } from '@nestjs/common';
+import { OrganizationTurns } from '../flow/organization-turns.js';
+
+/**
+ * The turns of every query on the connections that all requests share (`Pool`), so that no organization holds them all.
+ * Metrics have a pool and turns of their own; the commands of an organization run one batch after another.
+ */
+@Injectable()
+export class RequestTurns extends OrganizationTurns {
+  constructor() {
+    super({ name: 'requests', running: 2, waiting: 32, patience: 1_000, rest: 500 });
+  }
+}

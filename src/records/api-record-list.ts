@@ -1,0 +1,61 @@
+import { applyDecorators, type Type } from '@nestjs/common';
+import { ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiUnprocessableEntityResponse } from '@nestjs/swagger';
+import { ErrorBody } from '../http/errors/error-body.dto.js';
+import { ApiCounted, AS_OF } from '../http/answers/api-counted.js';
+import type { ListedKind } from '../read-models/listed-kind.js';
+import { MAX_ROWS } from './export-records.js';
+import { headerOf, lineOf } from './records-csv.js';
+
+const EXAMPLE = {
+  id: 'record-1',
+  position: 0,
+  createdAt: Date.parse('2026-03-01T12:00:00.000Z'),
+  updatedAt: Date.parse('2026-03-01T12:00:00.000Z'),
+  status: 'BLOCKED',
+  type: 'URL',
+  content: 'metamask-login.example',
+  brands: ['acme-wallet'],
+};
+const MOST = MAX_ROWS.toLocaleString('en');
+
+/** Threats carry no brand. */
+const brandOf = (kind: ListedKind): string | null => (kind === 'threat' ? null : 'brand');
+
+const ApiTooMany = (): MethodDecorator =>
+  ApiUnprocessableEntityResponse({ description: `The table would have more than ${MOST} rows.`, type: ErrorBody });
+
+/**
+ * Documents a list of records.
+ * @param description what of it the metrics count
+ */
+export const ApiRecordList = (kind: ListedKind, page: Type, description: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({
+      summary: `The organization’s ${kind}s, newest first, page by page`,
+      description:
+        `${description} While others write, what does not change is on exactly one page, and nothing is on two; what ` +
+        `changes in the meantime may be missing. With \`Accept: text/csv\` the answer is the table of \`${kind}s.csv\`.`,
+    }),
+    ApiCounted(page, {}, brandOf(kind)),
+    ApiTooMany(),
+  );
+
+/** Documents the table of a list. */
+export const ApiRecordTable = (kind: ListedKind): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({
+      summary: `The organization’s ${kind}s, newest first, as a table`,
+      description:
+        `RFC 4180, the whole selection from one moment, at most ${MOST} rows, and one table at a time for each ` +
+        'organization. A table that breaks off loses its connection; it never ends as if it were whole.',
+    }),
+    ApiOkResponse({
+      description: 'Everything is of one snapshot.',
+      headers: { 'X-As-Of': AS_OF },
+      content: { 'text/csv': { schema: { type: 'string' }, example: headerOf(kind) + lineOf(kind, EXAMPLE) } },
+    }),
+    ...(brandOf(kind) === null
+      ? []
+      : [ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })]),
+    ApiTooMany(),
+  );

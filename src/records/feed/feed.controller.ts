@@ -1,0 +1,66 @@
+import { Controller, Get, Query, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { formatInstant } from '../../events/instant.js';
+import { Access } from '../../http/access/access.js';
+import { Organization } from '../../http/access/caller.js';
+import { ErrorBody } from '../../http/errors/error-body.dto.js';
+import { LISTED_KIND, type ListedKind } from '../../read-models/listed-kind.js';
+import { FeedRequest, MAX_ELEMENTS } from './feed.dto.js';
+import { ReadFeed } from './read-feed.js';
+
+const MEDIA_TYPE = 'application/cloudevents-batch+json';
+
+const kindsIn = (types: string | undefined): number[] => {
+  const names = types === undefined ? Object.keys(LISTED_KIND) : types.split(',');
+  return [...new Set(names.map((name) => LISTED_KIND[name as ListedKind]))].sort((a, b) => a - b);
+};
+
+@ApiTags('Records')
+@Controller('v2/organization')
+export class FeedController {
+  constructor(private readonly queries: QueryBus) {}
+
+  @Get('feed')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'The records as they change: a full copy, and then every change',
+    description:
+      'HTTP Feeds (aggregated, compacted): CloudEvents in the order in which changes were stored. Each record comes ' +
+      'once, as its newest state, where its last change stands, or with `method: DELETE` where it is deleted or no ' +
+      'longer concerns the organization. A reader that keeps the `id` of the last element it has worked on with its ' +
+      'copy, and sends it as `lastEventId`, never misses a change and never takes an older state over a newer one. A ' +
+      'state that was overtaken before it was read may be left out. Nothing expires.',
+  })
+  @ApiOkResponse({
+    description: 'The next elements; none if there is nothing new.',
+    headers: {
+      'X-As-Of': {
+        description:
+          'Together with all answers before, everything that `POST /v2/events` acknowledged before this instant ' +
+          '(ISO 8601, UTC) is in this answer; if it has as many elements as it may, up to its last one.',
+        required: true,
+        schema: { type: 'string', format: 'date-time' },
+      },
+    },
+    content: { [MEDIA_TYPE]: { schema: { $ref: '#/components/schemas/Feed' } } },
+  })
+  @ApiResponse({
+    status: 410,
+    description: 'The `lastEventId` is of another log, or of before a restore. Start again without it.',
+    type: ErrorBody,
+  })
+  async getFeed(
+    @Organization() organization: string,
+    @Query() { lastEventId, timeout = '0', types, limit = String(MAX_ELEMENTS) }: FeedRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string> {
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    const query = new ReadFeed(organization, kindsIn(types), Number(limit), lastEventId, Number(timeout), left.signal);
+    const { answer, asOf } = await this.queries.execute(query);
+    void reply.header('x-as-of', formatInstant(asOf)).type(MEDIA_TYPE);
+    return answer;
+  }
+}

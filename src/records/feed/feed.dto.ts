@@ -1,0 +1,44 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { IsNotEmpty, IsOptional, IsString, Matches } from 'class-validator';
+import { LISTED_KIND, type ListedKind } from '../../read-models/listed-kind.js';
+
+export const MAX_ELEMENTS = 1_000;
+const KINDS = Object.keys(LISTED_KIND) as ListedKind[];
+const ID = 'lastEventId must be the id of an element of this feed';
+const NAMES = KINDS.join('|');
+
+export class FeedRequest {
+  /** The `id` of the last element that was worked on; absent: everything there is, from the beginning. */
+  @IsOptional()
+  @IsString({ message: ID })
+  @IsNotEmpty({ message: ID })
+  lastEventId?: string;
+
+  /**
+   * How long to wait for an element if there is none, 0 to 25,000 milliseconds. Default: 0.
+   * @example 20000
+   */
+  @IsOptional()
+  @Matches(/^(?:\d{1,4}|1\d{4}|2[0-4]\d{3}|25000)$/, { message: 'timeout must be 0 to 25000 milliseconds' })
+  @ApiProperty({ type: 'integer', minimum: 0, maximum: 25_000, default: 0, required: false })
+  timeout?: string;
+
+  /**
+   * Only these, separated by commas. A reader that keeps a copy names the same ones each time.
+   * @example 'threat,takedown'
+   */
+  @IsOptional()
+  @Matches(new RegExp(`^(?:${NAMES})(?:,(?:${NAMES}))*$`), {
+    message: `types must be one or several of ${KINDS.join(', ')}, separated by commas`,
+  })
+  types?: string;
+
+  /**
+   * Elements at most, 1 to 1,000. Default: 1,000. An answer also ends at 4 MiB.
+   * @example 1000
+   */
+  @IsOptional()
+  @Matches(/^(?:[1-9]\d{0,2}|1000)$/, { message: `limit must be a whole number from 1 to ${MAX_ELEMENTS}` })
+  @ApiProperty({ type: 'integer', minimum: 1, maximum: MAX_ELEMENTS, default: MAX_ELEMENTS, required: false })
+  limit?: string;
+}

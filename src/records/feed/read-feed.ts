@@ -1,0 +1,100 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { EventLog } from '../../event-log/event-log.js';
+import { TimeSlices, type Work } from '../../flow/time-slices.js';
+import { type AsOf } from '../../http/answers/send-counted.js';
+import { RecordQueries } from '../record-queries.js';
+import { elementJson } from './element.js';
+import { eventMark, FeedIds, type Place, requireSame } from './feed-id.js';
+import { FeedWatch } from './feed-watch.js';
+import { type Placed, placed } from './placed.js';
+import { type FeedRow, NEXT_ELEMENTS } from './statements.js';
+
+/** What changed in an organization's records, as the JSON of a batch of CloudEvents. */
+export class ReadFeed extends Query<AsOf<string>> {
+  constructor(
+    readonly organization: string,
+    /** As in `record-kind.ts`, ascending. */
+    readonly kinds: readonly number[],
+    readonly limit: number,
+    /** The id of the last element that was worked on; absent: from the beginning. */
+    readonly lastEventId: string | undefined,
+    /** How long to wait for an element if there is none. ms */
+    readonly timeout: number,
+    /** Aborts when the client has left. */
+    readonly signal: AbortSignal,
+  ) {
+    super();
+  }
+}
+
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const BEGINNING: Place = { position: -1, event: '', parked: 0 };
+
+interface Answer {
+  readonly text: string;
+  /** Elements in it. */
+  readonly count: number;
+}
+
+/** As many elements as an answer may hold; at least one. */
+function* batchJson(ids: FeedIds, elements: readonly Placed[]): Work<Answer> {
+  const texts: string[] = [];
+  let bytes = 2;
+  for (const [index, id] of ids.write(elements).entries()) {
+    const text = elementJson(id, elements[index]!.row);
+    bytes += Buffer.byteLength(text) + 1;
+    if (bytes > MAX_ANSWER_BYTES && texts.length > 0) break;
+    texts.push(text);
+    yield;
+  }
+  return { text: `[${texts.join(',')}]`, count: texts.length };
+}
+
+@QueryHandler(ReadFeed)
+export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
+  constructor(
+    private readonly queries: RecordQueries,
+    private readonly log: EventLog,
+    private readonly watch: FeedWatch,
+    private readonly slices: TimeSlices,
+  ) {}
+
+  /**
+   * @throws Invalid if `lastEventId` is no id, Gone if it is of another log or of before a restore
+   * @throws as `RecordQueries.run` and `FeedWatch.wait`
+   */
+  async execute({ organization, kinds, limit, lastEventId, timeout, signal }: ReadFeed): Promise<AsOf<string>> {
+    const until = performance.now() + timeout;
+    const ids = new FeedIds(await this.log.id());
+    const last = lastEventId === undefined ? BEGINNING : ids.read(lastEventId);
+    for (;;) {
+      const question = `feed ${kinds.join()} ${limit} ${lastEventId}`;
+      const rows = await this.queries.runFeed(organization, question, async (send) => {
+        const next = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
+        const [found, event] = await Promise.all([
+          send<FeedRow>(next),
+          // Each time: the log may have been restored while this request was waiting.
+          last === BEGINNING ? undefined : this.log.eventAt(BigInt(last.position)),
+        ]);
+        requireSame(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
+        return found;
+      });
+      const { asOf, upTo, parkedBefore, found } = rows[0]!;
+      requireSame(parkedBefore === last.parked);
+      const elements = placed(rows);
+      if (elements.length > 0) {
+        const { text, count } = await this.slices.run(organization, batchJson(ids, elements));
+        const { row } = elements[count - 1]!;
+        const isEnd = count === found && count < limit;
+        // What follows may be as old as the last element.
+        return { answer: text, asOf: isEnd ? (asOf ?? 0) : Math.min(asOf ?? 0, row.storedAt) };
+      }
+      const left = until - performance.now();
+      const after = Math.max(last.position, upTo ?? -1);
+      const wanted = { organization, kinds, after, asOf: asOf ?? 0 };
+      const { hasNews, asOf: seen } =
+        left > 0 ? await this.watch.wait(wanted, left, signal) : { hasNews: false, asOf: wanted.asOf };
+      if (!hasNews) return { answer: '[]', asOf: seen };
+    }
+  }
+}

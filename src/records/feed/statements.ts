@@ -1,0 +1,146 @@
+import { json, nullable, statement } from '../../postgres/statement.js';
+
+/** Bytes of contents and brands in an answer, as they are stored. */
+const MAX_BYTES = 2_500_000;
+/** Parked events that are told apart within an answer; beyond, it ends earlier. */
+export const MAX_PARKED = 1_000;
+
+const ITEM = 'position, kind, id, event_id, stored_at, created_at, updated_at, status, type, content, brands';
+/** Bytes that a record takes; of brands nearly, because their text would have to be made. */
+const SIZE = `coalesce(octet_length(content), 0) + coalesce(pg_column_size(brands), 0)`;
+const PARKED = `select bit_xor(uuid_hash(event_id)) from read.parked_events where projection = 'records'`;
+
+export interface ElementRow {
+  readonly position: number;
+  /** As in `record-kind.ts`. */
+  readonly kind: number;
+  readonly id: string;
+  readonly eventId: string;
+  /** ms */
+  readonly storedAt: number;
+  /** ms; null: deleted. */
+  readonly createdAt: number | null;
+  /** ms */
+  readonly updatedAt: number | null;
+  readonly status: string | null;
+  readonly type: string | null;
+  readonly content: string | null;
+  readonly brands: readonly string[] | null;
+}
+
+/** In the first row; null in the others. */
+interface MomentRow {
+  /** Everything acknowledged before this instant (ms) is shown. */
+  readonly asOf: number | null;
+  /** The log's position that the rows have reached. */
+  readonly upTo: number | null;
+  /** Stands for the parked events at or before the position asked for; at or before the first element's. */
+  readonly parkedBefore: number;
+  readonly parkedAtFirst: number;
+  /** Position and hash of those after the position asked for. */
+  readonly parked: readonly (readonly [position: number, hash: number])[] | null;
+  /** Elements there were, up to the limit, before the answer was cut to its bytes. */
+  readonly found: number;
+}
+
+/** One row without a position: there is nothing. */
+export type FeedRow = MomentRow & (ElementRow | { readonly position: null });
+
+const COLUMNS = {
+  asOf: nullable('bigint'),
+  upTo: nullable('bigint'),
+  parkedBefore: nullable('integer'),
+  parkedAtFirst: nullable('integer'),
+  parked: nullable(json<NonNullable<MomentRow['parked']>>()),
+  found: nullable('bigint'),
+  position: nullable('bigint'),
+  kind: nullable('smallint'),
+  id: nullable('text'),
+  eventId: nullable('uuid'),
+  storedAt: nullable('bigint'),
+  createdAt: nullable('bigint'),
+  updatedAt: nullable('bigint'),
+  status: nullable('text'),
+  type: nullable('text'),
+  content: nullable('text'),
+  brands: nullable('text[]'),
+} as const;
+
+/** What is of the answer as a whole is in its first row alone: a thousand copies take longer to read than the rows. */
+const onFirst = (value: string): string =>
+  `case when p.position is not distinct from (select position from first) then ${value} end`;
+
+/**
+ * The next elements of an organization's feed, in one snapshot: a slice of an index for each kind, merged.
+ * @param kinds as in `record-kind.ts`, ascending
+ */
+const nextOf = (kinds: readonly number[]) => {
+  const branches = kinds.map(
+    (kind) =>
+      `select ${ITEM} from read.listed_records where organization = $1 and kind = ${kind} and position > $2::bigint order by position`,
+  );
+  return statement(
+    `feed-next-${kinds.join('-')}`,
+    { organization: 'text', after: 'bigint', limit: 'integer' },
+    COLUMNS,
+    `
+    with next as materialized (
+      select *, ${SIZE} as size
+      from (select * from (${branches.map((branch) => `(${branch})`).join(' union all ')}) each order by position limit $3::int) next
+    ), page as materialized (
+      select * from (
+        select *, sum(size) over (order by position rows unbounded preceding) as bytes from next
+      ) sized
+      where bytes <= ${MAX_BYTES} or bytes = size
+    ), first as materialized (select min(position) as position from page)
+    select
+      ${onFirst(`(select as_of from read.checkpoints where projection = 'records')`)} as "asOf",
+      ${onFirst(`(select position from read.checkpoints where projection = 'records')`)} as "upTo",
+      ${onFirst(`coalesce((${PARKED} and position <= $2), 0)`)} as "parkedBefore",
+      ${onFirst(`coalesce((${PARKED} and position <= (select position from first)), 0)`)} as "parkedAtFirst",
+      ${onFirst(`(
+        select json_agg(json_build_array(position, hash) order by position) from (
+          select position, uuid_hash(event_id) as hash from read.parked_events
+          where projection = 'records' and position > $2 order by position limit ${MAX_PARKED}
+        ) after
+      )`)} as parked,
+      ${onFirst('(select count(*) from next)')} as found,
+      p.position, p.kind, p.id, p.event_id as "eventId", p.stored_at as "storedAt",
+      p.created_at as "createdAt", p.updated_at as "updatedAt", p.status, p.type, p.content, p.brands
+    from (values (1)) one (row) left join page p on true
+    order by p.position`,
+  );
+};
+
+/** By the kinds, ascending and joined by dashes: every choice of them. */
+export const NEXT_ELEMENTS: Readonly<Record<string, ReturnType<typeof nextOf>>> = Object.fromEntries(
+  Array.from({ length: 15 }, (_, index) => [1, 2, 3, 4].filter((kind) => ((index + 1) >> (kind - 1)) & 1)).map(
+    (kinds) => [kinds.join('-'), nextOf(kinds)],
+  ),
+);
+
+/** Which of those who wait have something to read; they are numbered from 1. */
+export const WHO_HAS_NEWS = statement(
+  'feed-who-has-news',
+  {
+    organizations: 'text[]',
+    /** Of each, joined by commas. */
+    kinds: 'text[]',
+    /** The position after which each waits. */
+    after: 'bigint[]',
+    least: 'bigint',
+  },
+  { asOf: 'bigint', upTo: 'bigint', news: 'integer[]' },
+  `
+    select c.as_of as "asOf", c.position as "upTo",
+      case when c.position > $4::bigint then array(
+        select w.ordinal::int from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality
+          w (organization, kinds, after, ordinal)
+        where exists (
+          select from read.listed_records r
+          where r.organization = w.organization and r.kind = any(string_to_array(w.kinds, ',')::smallint[])
+            and r.position > w.after
+        )
+      ) else '{}' end as news
+    from read.checkpoints c where c.projection = 'records'`,
+);

@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import { Unavailable } from '../errors.js';
+import { EventLog } from '../event-log/event-log.js';
+import { asUnavailable } from '../postgres/transient-errors.js';
+import { WatchPool } from '../read-models/pools.js';
+import { READ_FILL } from './statements.js';
+
+/** The migration that makes the tables. */
+const MIGRATION = '0013-records';
+const RETRY_AFTER_SECONDS = 5;
+const SHARED_FOR_MS = 500;
+
+/**
+ * After an upgrade the tables are filled while the service runs. Until they hold everything that the log held when they
+ * were made, a list would look complete and not be.
+ */
+@Injectable()
+export class FirstFill {
+  private isDone = false;
+  private looking: { readonly progress: Promise<string | undefined>; readonly until: number } | undefined;
+
+  constructor(
+    private readonly pool: WatchPool,
+    private readonly log: EventLog,
+  ) {}
+
+  /** @throws Unavailable, with the progress, until the tables have been filled for the first time */
+  async done(): Promise<void> {
+    if (this.isDone) return;
+    const now = performance.now();
+    // However many ask, the database is asked twice a second.
+    if (this.looking === undefined || now > this.looking.until)
+      this.looking = { progress: this.look(), until: now + SHARED_FOR_MS };
+    const progress = await this.looking.progress;
+    if (progress !== undefined)
+      throw new Unavailable(`The lists are being filled for the first time: ${progress}`, RETRY_AFTER_SECONDS);
+  }
+
+  private async look(): Promise<string | undefined> {
+    try {
+      const head = Number(await this.log.forFollowers.head());
+      const [row] = await READ_FILL.run(this.pool, { migration: MIGRATION });
+      const { asOf, position, madeAt } = row!;
+      this.isDone = asOf !== null && asOf >= madeAt;
+      if (this.isDone) return undefined;
+      return `${Math.min(99, Math.floor((100 * Math.max(0, position ?? 0)) / Math.max(1, head)))} % of the log is read`;
+    } catch (error) {
+      this.looking = undefined;
+      throw asUnavailable(error);
+    }
+  }
+}

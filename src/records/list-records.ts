@@ -1,0 +1,82 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { EventLog } from '../event-log/event-log.js';
+import { checkBrand } from '../http/access/check-brand.js';
+import { rangeAt } from '../http/range.js';
+import type { AsOf } from '../http/answers/send-counted.js';
+import { Cursors } from './cursor.js';
+import { RecordQueries, type Send } from './record-queries.js';
+import type { AskedSelection, Selection } from './selection.js';
+import { isSifted, type ItemRow, lastExamined, type ListedRow, listPage, type PageRequest } from './statements.js';
+
+/** A page of a list. */
+export interface Page {
+  readonly rows: readonly ItemRow[];
+  /** Absent: this is the last page. */
+  readonly nextCursor: string | undefined;
+}
+
+/** A page of records, newest first. */
+export class ListRecords extends Query<AsOf<Page>> {
+  constructor(
+    readonly selection: AskedSelection,
+    readonly limit: number,
+    /** From the page before. */
+    readonly cursor: string | undefined,
+  ) {
+    super();
+  }
+}
+
+/** A page's rows, and the key it ended with if there are more. */
+interface ReadPage {
+  readonly rows: readonly (ItemRow & { readonly newest: number })[];
+  readonly end: readonly [newest: number, id: string] | undefined;
+  /** ms */
+  readonly asOf: number;
+  readonly upTo: number;
+}
+
+const foundIn = (rows: readonly ListedRow[]) => rows.filter((row) => row.id !== null);
+
+/** Reads a page. It ends at its limit, at the bytes an answer may have, or after so many keys that are not shown. */
+export const readPage = async (selection: Selection, page: PageRequest, send: Send): Promise<ReadPage> => {
+  const { limit } = page;
+  const listed = await send<ListedRow>(listPage(selection, { ...page, limit: limit + 1 }));
+  const rows = foundIn(listed).slice(0, limit);
+  const found = foundIn(listed)[0]?.found ?? 0;
+  const moment = { asOf: listed[0]!.asOf ?? 0, upTo: page.upTo ?? listed[0]!.upTo ?? 0 };
+  const last = rows.at(-1);
+  if (last && found > rows.length) return { rows, end: [last.newest, last.id], ...moment };
+  if (!isSifted(selection, page)) return { rows, end: undefined, ...moment };
+  const [key] = await send<{ newest: number; id: string }>(lastExamined(selection, page));
+  return { rows, end: key && [key.newest, key.id], ...moment };
+};
+
+@QueryHandler(ListRecords)
+export class ListRecordsHandler implements IQueryHandler<ListRecords> {
+  constructor(
+    private readonly queries: RecordQueries,
+    private readonly log: EventLog,
+  ) {}
+
+  /**
+   * @throws as `RecordQueries.run`
+   * @throws Invalid if the cursor is of another selection
+   * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
+   */
+  async execute({ selection: asked, limit, cursor }: ListRecords): Promise<AsOf<Page>> {
+    const { organization, brand } = asked;
+    const cursors = new Cursors(await this.log.id());
+    const place = cursor === undefined ? undefined : cursors.read(asked, cursor);
+    const question = JSON.stringify([asked, limit, cursor]);
+    return this.queries.run(organization, question, async (send) => {
+      if (brand !== undefined) await checkBrand(this.queries.pool, organization, brand);
+      const range = place ? { from: asked.range.from, to: place.to } : rangeAt(asked.range, Date.now());
+      const selection = { ...asked, range };
+      const page = { after: place?.after ?? ([-range.to, ''] as const), upTo: place?.upTo ?? null, limit };
+      const { rows, end, asOf, upTo } = await readPage(selection, page, send);
+      const nextCursor = end && cursors.write(asked, { to: range.to, upTo, after: end });
+      return { answer: { rows, nextCursor }, asOf };
+    });
+  }
+}

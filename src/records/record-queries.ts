@@ -1,0 +1,71 @@
+import { Injectable } from '@nestjs/common';
+import type { QueryConfig, QueryResultRow } from 'pg';
+import { Unavailable } from '../errors.js';
+import { OrganizationTurns } from '../flow/organization-turns.js';
+import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
+import { RecordsPool } from '../read-models/pools.js';
+import { FirstFill } from './first-fill.js';
+
+/** Sends a statement. */
+export type Send = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row[]>;
+
+/** Runs the queries of lists and feed of all organizations, within the limits of each. */
+@Injectable()
+export class RecordQueries {
+  private readonly turns = new OrganizationTurns({
+    name: 'queries of records',
+    running: 2,
+    waiting: 32,
+    patience: 1_000,
+    rest: 0,
+  });
+
+  private readonly feedTurns = new OrganizationTurns({
+    name: 'requests of the feed',
+    running: 2,
+    waiting: 96,
+    patience: 4_000,
+    rest: 0,
+  });
+
+  constructor(
+    readonly pool: RecordsPool,
+    private readonly fill: FirstFill,
+  ) {}
+
+  /** As `run`, in turns of their own: many requests of an organization that wait for the feed are woken at once. */
+  runFeed<Answer>(organization: string, question: string, answer: (send: Send) => Promise<Answer>): Promise<Answer> {
+    return this.runIn(this.feedTurns, organization, question, answer);
+  }
+
+  /**
+   * Waits for the organization's turn, then calls `answer`.
+   * @param question equal ones share an answer
+   * @throws Unavailable if the database is unavailable, the tables are not filled yet, or the query takes too long
+   * @throws TooManyRequests if too many of the organization's queries are waiting
+   */
+  run<Answer>(organization: string, question: string, answer: (send: Send) => Promise<Answer>): Promise<Answer> {
+    return this.runIn(this.turns, organization, question, answer);
+  }
+
+  private async runIn<Answer>(
+    turns: OrganizationTurns,
+    organization: string,
+    question: string,
+    answer: (send: Send) => Promise<Answer>,
+  ): Promise<Answer> {
+    await this.fill.done();
+    return turns.runInTurn(organization, question, async () => {
+      try {
+        return await answer(async <Row extends QueryResultRow>(statement: QueryConfig) => {
+          const { rows } = await this.pool.query(statement);
+          return rows as Row[];
+        });
+      } catch (error) {
+        if (isTimeLimit(error))
+          throw new Unavailable('This selection takes too long to read; narrow it, or try again', 1, { cause: error });
+        throw asUnavailable(error);
+      }
+    });
+  }
+}

@@ -1,0 +1,215 @@
+import type { Readable } from 'node:stream';
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { TimeSlices, type Work } from '../flow/time-slices.js';
+import { Access } from '../http/access/access.js';
+import { Organization } from '../http/access/caller.js';
+import { preferredType } from '../http/accept.js';
+import { ApiCounted } from '../http/answers/api-counted.js';
+import { JSON_TYPE, sendCounted } from '../http/answers/send-counted.js';
+import type { ListedKind } from '../read-models/listed-kind.js';
+import { ApiRecordList } from './api-record-list.js';
+import { GetRecord } from './get-record.js';
+import { itemOf } from './item.js';
+import { ListRecords, type Page } from './list-records.js';
+import {
+  DEFAULT_LIMIT,
+  RecordsRequest,
+  ReportItem,
+  ReportPage,
+  TakedownItem,
+  TakedownPage,
+  ThreatItem,
+  ThreatPage,
+  VerdictItem,
+  VerdictPage,
+} from './records.dto.js';
+import { readSelection } from './selection.js';
+import { sendTable } from './tables.controller.js';
+
+type Answer = Promise<string | Readable | undefined>;
+
+/** The items as JSON, one at a time. */
+function* itemsJson(kind: ListedKind, { rows }: Page): Work<string> {
+  const items: string[] = [];
+  for (const row of rows) {
+    items.push(JSON.stringify(itemOf(kind, row)));
+    yield;
+  }
+  return `[${items.join(',')}]`;
+}
+
+@ApiTags('Records')
+@Controller('v2/organization')
+export class RecordsController {
+  constructor(
+    private readonly queries: QueryBus,
+    private readonly slices: TimeSlices,
+  ) {}
+
+  @Get('reports')
+  @Access({ scope: 'read' })
+  @ApiRecordList('report', ReportPage, 'The reports that the metrics count as `reports`.')
+  listReports(
+    @Organization() organization: string,
+    @Query() query: RecordsRequest,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Answer {
+    return this.list('report', organization, query, request, reply);
+  }
+
+  @Get('threats')
+  @Access({ scope: 'read' })
+  @ApiRecordList(
+    'threat',
+    ThreatPage,
+    'The metrics count those of status BLOCKED, APPROVED and AUTO_APPROVED as `newThreats`, WATCHLISTED as ' +
+      '`threatsWatchlisted`.',
+  )
+  listThreats(
+    @Organization() organization: string,
+    @Query() query: RecordsRequest,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Answer {
+    return this.list('threat', organization, query, request, reply);
+  }
+
+  @Get('takedowns')
+  @Access({ scope: 'read' })
+  @ApiRecordList(
+    'takedown',
+    TakedownPage,
+    'The metrics count all as `takedownsFiled`, COMPLETED as `takedownsCompleted`. With a `brandSlug` they are listed ' +
+      'by `updatedAt`, as the metrics of a brand count them.',
+  )
+  listTakedowns(
+    @Organization() organization: string,
+    @Query() query: RecordsRequest,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Answer {
+    return this.list('takedown', organization, query, request, reply);
+  }
+
+  @Get('verdicts')
+  @Access({ scope: 'read' })
+  @ApiRecordList(
+    'verdict',
+    VerdictPage,
+    'Entries of the asset status history that concern a brand of the organization. The metrics of a brand count ' +
+      'those of status BLOCKED as `newThreats`.',
+  )
+  listVerdicts(
+    @Organization() organization: string,
+    @Query() query: RecordsRequest,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Answer {
+    return this.list('verdict', organization, query, request, reply);
+  }
+
+  @Get('reports/:id')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'One report',
+    description: 'A report as upstream’s newest state of it says.',
+  })
+  @ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: 'report-1' })
+  @ApiCounted(ReportItem, {}, 'report')
+  getReport(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Answer {
+    return this.get('report', organization, id, request, reply);
+  }
+
+  @Get('threats/:id')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'One threat',
+    description: 'A threat as upstream’s newest state of it says.',
+  })
+  @ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: 'threat-1' })
+  @ApiCounted(ThreatItem, {}, 'threat')
+  getThreat(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Answer {
+    return this.get('threat', organization, id, request, reply);
+  }
+
+  @Get('takedowns/:id')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'One takedown',
+    description:
+      'A takedown as upstream’s newest state of it says. One whose id is `statistics` cannot be asked for here, because that address is of the statistics. Lists, ' +
+      'tables and the feed have it.',
+  })
+  @ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: 'takedown-1' })
+  @ApiCounted(TakedownItem, {}, 'takedown')
+  getTakedown(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Answer {
+    return this.get('takedown', organization, id, request, reply);
+  }
+
+  @Get('verdicts/:id')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'One verdict',
+    description: 'A verdict with the organization’s own brands alone, whoever else it concerns.',
+  })
+  @ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: 'change-1' })
+  @ApiCounted(VerdictItem, {}, 'verdict')
+  getVerdict(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Answer {
+    return this.get('verdict', organization, id, request, reply);
+  }
+
+  private async list(
+    kind: ListedKind,
+    organization: string,
+    { limit, cursor, ...parameters }: RecordsRequest,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Answer {
+    const selection = readSelection(kind, organization, parameters);
+    void reply.header('vary', 'X-API-KEY, Accept');
+    if (preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
+      return sendTable(this.queries, selection, reply);
+    const query = new ListRecords(selection, limit === undefined ? DEFAULT_LIMIT : Number(limit), cursor);
+    const { answer, asOf } = await this.queries.execute(query);
+    const items = await this.slices.run(organization, itemsJson(kind, answer));
+    const next = answer.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(answer.nextCursor)}`;
+    // A cursor says what time it was; it is not what the page holds.
+    const content = `${items}${next === '' ? '' : ','}`;
+    return sendCounted({ type: JSON_TYPE, text: `{"items":${items}${next}}`, content, asOf }, request, reply);
+  }
+
+  private async get(
+    kind: ListedKind,
+    organization: string,
+    id: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<string | undefined> {
+    const { answer, asOf } = await this.queries.execute(new GetRecord(organization, kind, id));
+    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(itemOf(kind, answer)), asOf }, request, reply);
+  }
+}

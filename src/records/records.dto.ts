@@ -1,0 +1,151 @@
+import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
+import type { Asset } from '../assets/asset.js';
+import { IsNotEmpty, IsOptional, IsString, Matches } from 'class-validator';
+import { INVALID_DATE } from '../http/range.js';
+
+export const MAX_LIMIT = 1_000;
+export const DEFAULT_LIMIT = 100;
+const CURSOR = 'cursor must be the nextCursor of the page before, with the same parameters besides limit';
+
+/** What a list is of. */
+export class SelectionRequest {
+  /**
+   * The first instant of the range: an ISO 8601 date (its first millisecond, UTC) or date-time (UTC without an offset).
+   * Default: the beginning of time.
+   * @example '2026-01-01T00:00:00.000Z'
+   */
+  @IsOptional()
+  @IsString({ message: INVALID_DATE })
+  startDate?: string;
+
+  /**
+   * The last instant of the range: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
+   * Default: now, as of the first page, if a start is given; otherwise everything is listed.
+   * @example '2026-01-31'
+   */
+  @IsOptional()
+  @IsString({ message: INVALID_DATE })
+  endDate?: string;
+
+  /**
+   * Restricts the list to one of the organization's brands; requires the feature flag `brands-metrics`. Not of threats,
+   * which carry no brand.
+   * @example 'acme-wallet'
+   */
+  @IsOptional()
+  @IsString({ message: 'brandSlug must be given once' })
+  @IsNotEmpty({ message: 'brandSlug must not be empty' })
+  brandSlug?: string;
+
+  /**
+   * One or several statuses, separated by commas. Not of reports.
+   * @example 'BLOCKED,APPROVED'
+   */
+  @IsOptional()
+  @IsString({ message: 'status must be given once' })
+  status?: string;
+
+  /**
+   * One or several asset types, separated by commas. Not of reports.
+   * @example 'URL,TWITTER'
+   */
+  @IsOptional()
+  @IsString({ message: 'assetType must be given once' })
+  assetType?: string;
+
+  /**
+   * One asset, read as the asset check reads it: records whose asset has the same type and normalised key. Not of
+   * reports.
+   * @example 'hxxps://evil[.]example'
+   */
+  @IsOptional()
+  @IsString({ message: 'content must be given once' })
+  content?: string;
+}
+
+export class RecordsRequest extends SelectionRequest {
+  /**
+   * Records per page, 1 to 1,000. Default: 100. A page may be shorter.
+   * @example 100
+   */
+  @IsOptional()
+  @Matches(/^(?:[1-9]\d{0,2}|1000)$/, { message: `limit must be a whole number from 1 to ${MAX_LIMIT}` })
+  @ApiProperty({ type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, required: false })
+  limit?: string;
+
+  /** The `nextCursor` of the page before, with the same parameters besides `limit`; absent for the first page. */
+  @IsOptional()
+  @IsString({ message: CURSOR })
+  @IsNotEmpty({ message: CURSOR })
+  cursor?: string;
+}
+
+/** The schemas of items in the reference are those of `feed-schema.ts`. */
+export class TakedownItem {
+  /** @example 'takedown-310' */
+  id!: string;
+  @ApiProperty({ type: Object })
+  asset!: Asset;
+  /** @example 'COMPLETED' */
+  status!: string;
+  /** The brand it was filed for, if any. @example 'acme-wallet' */
+  brand?: string;
+  /** @example '2026-03-01T12:10:00.000Z' */
+  @ApiProperty({ type: String, format: 'date-time' })
+  createdAt!: string;
+  /** @example '2026-03-04T16:45:00.000Z' */
+  @ApiProperty({ type: String, format: 'date-time' })
+  updatedAt!: string;
+}
+
+export class ThreatItem extends OmitType(TakedownItem, ['brand', 'id']) {
+  /** @example 'threat-5512' */
+  id!: string;
+}
+
+export class ReportItem extends PickType(TakedownItem, ['createdAt', 'updatedAt']) {
+  /** @example 'report-2041' */
+  id!: string;
+  /** The brands it names. @example ['acme-wallet'] */
+  brands!: string[];
+}
+
+export class VerdictItem extends PickType(TakedownItem, ['asset', 'createdAt']) {
+  /** @example 'change-90210' */
+  id!: string;
+  /** @example 'BLOCKED' */
+  @ApiProperty({ enum: ['UNKNOWN', 'ALLOWED', 'BLOCKED'] })
+  status!: string;
+  /** The organization's own brands that it concerns, sorted. @example ['acme-wallet'] */
+  brands!: string[];
+}
+
+export type RecordItem = ReportItem | ThreatItem | TakedownItem | VerdictItem;
+
+class RecordPage {
+  /**
+   * The cursor of the next page; absent on the last. It does not expire, and works on every instance.
+   * @example 'q83vASNFZ4mrze8BlM0uK2hS9dXf1YbQ7pT3wZkVnE4rGyLtUoJmCiAxHsDv5N6'
+   */
+  nextCursor?: string;
+}
+
+export class ReportPage extends RecordPage {
+  /** Newest first; at one instant by id. */
+  items!: ReportItem[];
+}
+
+export class ThreatPage extends RecordPage {
+  /** Newest first; at one instant by id. */
+  items!: ThreatItem[];
+}
+
+export class TakedownPage extends RecordPage {
+  /** Newest first; at one instant by id. */
+  items!: TakedownItem[];
+}
+
+export class VerdictPage extends RecordPage {
+  /** Newest first; at one instant by id. */
+  items!: VerdictItem[];
+}

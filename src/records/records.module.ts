@@ -1,0 +1,30 @@
+import { Module } from '@nestjs/common';
+import { EventLogModule } from '../event-log/event-log.module.js';
+import { OpsModule } from '../http/ops/ops.module.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
+import { ExportRecordsHandler } from './export-records.js';
+import { FeedWatch } from './feed/feed-watch.js';
+import { FeedController } from './feed/feed.controller.js';
+import { ReadFeedHandler } from './feed/read-feed.js';
+import { FirstFill } from './first-fill.js';
+import { GetRecordHandler } from './get-record.js';
+import { ListRecordsHandler } from './list-records.js';
+import { RecordQueries } from './record-queries.js';
+import { RecordsController } from './records.controller.js';
+import { TablesController } from './tables.controller.js';
+
+@Module({
+  imports: [ReadModelsModule, EventLogModule, OpsModule],
+  controllers: [RecordsController, TablesController, FeedController],
+  providers: [
+    FirstFill,
+    RecordQueries,
+    ListRecordsHandler,
+    GetRecordHandler,
+    ExportRecordsHandler,
+    FeedWatch,
+    ReadFeedHandler,
+  ],
+  exports: [FirstFill],
+})
+export class RecordsModule {}

@@ -1,0 +1,96 @@
+import { contentIssue } from '../assets/content-issue.js';
+import { assetKey, hashOfKey } from '../assets/asset-key.js';
+import { parseContent } from '../assets/parse-content.js';
+import { Invalid } from '../errors.js';
+import { isUpperCaseName } from '../events/declaring/fields.js';
+import { type AskedRange, type Range, readRange } from '../http/range.js';
+import { LISTED_KIND, type ListedKind } from '../read-models/listed-kind.js';
+
+/** The asset that records are about, as the check reads it. */
+export interface AskedAsset {
+  readonly type: string;
+  /** Of its key. */
+  readonly hash: string;
+}
+
+/** What a list is of. */
+interface Criteria {
+  readonly organization: string;
+  /** As in `record-kind.ts`. */
+  readonly kind: number;
+  /** Absent: of the organization as a whole. */
+  readonly brand: string | undefined;
+  /** Any of these, sorted. Absent: all. */
+  readonly statuses: readonly string[] | undefined;
+  readonly types: readonly string[] | undefined;
+  readonly asset: AskedAsset | undefined;
+}
+
+export interface AskedSelection extends Criteria {
+  readonly range: AskedRange;
+}
+
+export interface Selection extends Criteria {
+  readonly range: Range;
+}
+
+/** As sent. */
+export interface Parameters {
+  readonly startDate?: string;
+  readonly endDate?: string;
+  readonly brandSlug?: string;
+  readonly status?: string;
+  readonly assetType?: string;
+  readonly content?: string;
+}
+
+/** Values of one parameter, and combinations of two. */
+const MAX_VALUES = 50;
+const MAX_COMBINATIONS = 200;
+
+const namesIn = (parameter: string, text: string | undefined): readonly string[] | undefined => {
+  if (text === undefined) return undefined;
+  const names = [...new Set(text.split(','))].sort();
+  if (!names.every(isUpperCaseName))
+    throw new Invalid(`${parameter} must be one or several upper-case names, separated by commas`);
+  if (names.length > MAX_VALUES) throw new Invalid(`${parameter} must be at most ${MAX_VALUES} names`);
+  return names;
+};
+
+const assetIn = (content: string | undefined): AskedAsset | undefined => {
+  if (content === undefined) return undefined;
+  const issue = contentIssue(content);
+  if (issue !== undefined) throw new Invalid(issue);
+  const { reading, code, internal } = { reading: undefined, internal: undefined, ...parseContent(content) };
+  if (code === 'parse-error') throw new Invalid('Content could not be read as an asset');
+  if (internal !== undefined)
+    return { type: internal.type, hash: hashOfKey(assetKey({ type: internal.type, content: internal.name })) };
+  const { type, keys } = reading!;
+  return { type, hash: hashOfKey(keys.find((key) => key.startsWith(`${type}:`))!) };
+};
+
+/** Parameters that a kind does not have, and why. */
+const FOREIGN: Readonly<Record<ListedKind, readonly (readonly [name: keyof Parameters, why: string])[]>> = {
+  report: [
+    ['status', 'Reports have no status'],
+    ['assetType', 'Reports are about no asset'],
+    ['content', 'Reports are about no asset'],
+  ],
+  threat: [['brandSlug', 'Threats carry no brand']],
+  takedown: [],
+  verdict: [],
+};
+
+/** @throws Invalid */
+export const readSelection = (kind: ListedKind, organization: string, parameters: Parameters): AskedSelection => {
+  for (const [name, why] of FOREIGN[kind])
+    if (parameters[name] !== undefined) throw new Invalid(`${why}: omit ${name}`);
+  const { startDate, endDate, brandSlug: brand, status, assetType, content } = parameters;
+  const range = readRange(startDate, endDate);
+  const statuses = namesIn('status', status);
+  const types = namesIn('assetType', assetType);
+  if ((statuses?.length ?? 1) * (types?.length ?? 1) > MAX_COMBINATIONS)
+    throw new Invalid(`status and assetType must make at most ${MAX_COMBINATIONS} combinations`);
+  const asset = assetIn(content);
+  return { organization, kind: LISTED_KIND[kind], range, brand, statuses, types, asset };
+};

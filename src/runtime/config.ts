@@ -1,0 +1,155 @@
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+
+/** The exit code of a process that a wrong setting has stopped (`EX_CONFIG` of sysexits.h): another start will not help. */
+export const EXIT_CONFIG = 78;
+
+/** A setting that cannot be used. The message names the variable, what it holds and what it may hold. */
+export class ConfigError extends Error {}
+
+const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
+const LOG_FORMATS = ['pretty', 'json'] as const;
+const SWITCH = ['on', 'off'] as const;
+
+const oneOf = <T extends string>(name: string, value: string, allowed: readonly T[]): T => {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found === undefined) throw new ConfigError(`${name} is "${value}"; it may be ${allowed.join(', ')}`);
+  return found;
+};
+
+const MAX_LIMIT = 999_999_999;
+const MAX_A_DAY = 999_999_999_999_999;
+const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
+
+const wholeNumber = (name: string, value: string, max: number): number => {
+  if (!/^\d{1,15}$/.test(value) || Number(value) > max)
+    throw new ConfigError(`${name} is "${value}"; it must be a whole number from 0 to ${max}`);
+  return Number(value);
+};
+
+const url = (name: string, value: string, schemes: readonly string[]): string => {
+  const scheme = /^([a-z+]+):\/\/./.exec(value)?.[1];
+  // The value may hold a password, so it is never repeated.
+  if (!scheme || !schemes.includes(scheme))
+    throw new ConfigError(`${name} must begin with ${schemes.map((allowed) => `${allowed}://`).join(' or ')}`);
+  return value;
+};
+
+const network = (name: string, address: string): string => {
+  const [, ip = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(address) ?? [];
+  const version = isIP(ip);
+  if (version === 0 || Number(prefix) > (version === 4 ? 32 : 128))
+    throw new ConfigError(`${name} holds "${address}"; it may hold addresses and networks (10.0.0.0/8)`);
+  return address;
+};
+
+/** @throws ConfigError naming the variable */
+const settingsOf = (env: NodeJS.ProcessEnv) => {
+  const names = new Set<string>();
+  const read = (name: string): string | undefined => {
+    names.add(name);
+    return env[name]?.trim() || undefined;
+  };
+  const number = (name: string, otherwise: string, max: number): number =>
+    wholeNumber(name, read(name) ?? otherwise, max);
+  const choice = <T extends string>(name: string, otherwise: T, allowed: readonly T[]): T =>
+    oneOf(name, read(name) ?? otherwise, allowed);
+  const address = (name: string, schemes: readonly string[]): string | undefined => {
+    const value = read(name);
+    return value && url(name, value, schemes);
+  };
+  const networks = (name: string): readonly string[] =>
+    (read(name) ?? '')
+      .split(',')
+      .map((address) => address.trim())
+      .filter((address) => address !== '')
+      .map((address) => network(name, address));
+  const sourcesFile = read('SOURCES_FILE');
+  const webhookMasterKeyFile = read('WEBHOOK_MASTER_KEY_FILE');
+  const hasOpsPort = read('OPS_PORT') !== undefined;
+  if (!hasOpsPort && read('OPS_HOST') !== undefined)
+    throw new ConfigError('OPS_HOST is set, but OPS_PORT is not; a second listener needs a port');
+  return {
+    host: read('HOST') ?? '127.0.0.1',
+    /** 0 takes a free port. */
+    port: number('PORT', '3000', 65_535),
+    /** Where operators have a listener of their own. */
+    opsHost: read('OPS_HOST') ?? '127.0.0.1',
+    /** Absent: what is for operators is given on `port` too. 0 takes a free port. */
+    opsPort: hasOpsPort ? number('OPS_PORT', '', 65_535) : undefined,
+    /** Absent: an embedded PostgreSQL in `dataDir`. */
+    databaseUrl: address('DATABASE_URL', ['postgres', 'postgresql']),
+    /** Absolute. */
+    dataDir: resolve(read('DATA_DIR') ?? '.data'),
+    /** Absent: the log is in PostgreSQL. Always with the scheme `esdb`. */
+    eventStoreUrl: address('EVENTSTORE_URL', EVENT_STORE)?.replace(/^kurrentdb/, 'esdb'),
+    /** Absolute. Absent: the sources file that ships with the service. */
+    sourcesFile: sourcesFile && resolve(sourcesFile),
+    logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS),
+    logFormat: choice('LOG_FORMAT', process.stdout.isTTY ? 'pretty' : 'json', LOG_FORMATS),
+    /** Whether each request is a line of JSON on standard output. */
+    accessLog: choice('ACCESS_LOG', 'on', SWITCH) === 'on',
+    /** Requests per key and minute; 0 means no limit. */
+    rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', '6000', MAX_LIMIT),
+    /** Events that one organization's own ingest keys and changes of groups and members may store in a UTC day; 0 means no limit. */
+    ingestEventsPerDay: number('INGEST_EVENTS_PER_DAY', '10000000', MAX_A_DAY),
+    /** Bytes of bodies that one organization's own ingest keys may send in a UTC day; 0 means no limit. */
+    ingestBytesPerDay: number('INGEST_BYTES_PER_DAY', '21474836480', MAX_A_DAY),
+    /** Requests without a good key per client address and minute; 0 means no limit. */
+    unauthenticatedPerMinute: number('UNAUTHENTICATED_PER_MINUTE', '600', MAX_LIMIT),
+    /** Connections open at once per client address; 0 means no limit. Not applied behind `trustProxy`. */
+    maxConnectionsPerAddress: number('MAX_CONNECTIONS_PER_ADDRESS', '256', MAX_LIMIT),
+    /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
+    trustProxy: networks('TRUST_PROXY'),
+    /** Absolute. Absent: in `dataDir` with the embedded PostgreSQL; otherwise there are no webhooks. */
+    webhookMasterKeyFile: webhookMasterKeyFile && resolve(webhookMasterKeyFile),
+    /** Addresses or networks that webhooks may reach although they are not public, and by `http` too. */
+    webhookAllow: networks('WEBHOOK_ALLOW'),
+    /** A forward proxy that every delivery goes through, and which decides where it may go. */
+    webhookProxy: address('WEBHOOK_PROXY', ['http', 'https']),
+    /** The key that `replay` sends events with. Absent: one that is issued for it. */
+    replayKey: read('TP_KEY'),
+    /** A variable of the environment that the sources file names; undefined where it is absent or empty. */
+    variable: read,
+    /** What the settings were read from, for processes that get the same ones. */
+    env,
+    /** The variables that were read, those that the sources file names included once it was read. */
+    names,
+  };
+};
+
+/** Everything the environment decides, read and checked once. A class so that it is its own injection token. */
+// oxlint-disable-next-line no-unsafe-declaration-merging -- nothing is ever constructed from it
+export interface Config extends Readonly<ReturnType<typeof settingsOf>> {}
+export abstract class Config {}
+
+/**
+ * Reads the settings from an environment; an empty variable counts as absent.
+ * @throws ConfigError naming the variable
+ */
+export const readConfig = (environment = process.env): Config => Object.freeze(settingsOf({ ...environment }));
+
+/** LOG_FORMAT where the settings may be wrong: then as the default is. */
+export const logFormatOf = ({ LOG_FORMAT } = process.env): Config['logFormat'] =>
+  LOG_FORMAT === 'json' || (LOG_FORMAT !== 'pretty' && !process.stdout.isTTY) ? 'json' : 'pretty';
+
+/** What a process of the service may need besides its settings: to find programs, folders, time zone and Node's own. */
+const SYSTEM =
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TZ|LANG|LC_\w+|TMPDIR|TEMP|TMP|PG\w+|NODE_\w+|SSL_CERT_(?:FILE|DIR)|(?:HTTPS?|NO)_PROXY|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i;
+
+/** The environment for a process with these settings, some of them decided since: what it needs, not all of the operator's. */
+export const environmentOf = (
+  { env, names }: Config,
+  {
+    port,
+    opsPort,
+    databaseUrl,
+    webhookMasterKeyFile,
+  }: Partial<Pick<Config, 'port' | 'opsPort' | 'databaseUrl' | 'webhookMasterKeyFile'>>,
+): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(Object.entries(env).filter(([name]) => names.has(name) || SYSTEM.test(name))),
+  ...(port !== undefined && { PORT: String(port) }),
+  ...(opsPort !== undefined && { OPS_PORT: String(opsPort) }),
+  ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
+  ...(webhookMasterKeyFile !== undefined && { WEBHOOK_MASTER_KEY_FILE: webhookMasterKeyFile }),
+});

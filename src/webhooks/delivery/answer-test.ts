@@ -1,0 +1,52 @@
+import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
+import { formatInstant } from '../../events/instant.js';
+import type { RowOf } from '../../postgres/statement.js';
+import { ANSWER_TEST, READ_ENDPOINT, type TAKE_TESTS } from '../../read-models/webhooks/statements.js';
+import type { DeliveryContext } from './context.js';
+import type { Endpoint } from './endpoint.js';
+import { post, type Posted } from './post.js';
+import { Connection } from './requests/send.js';
+
+type Test = RowOf<typeof TAKE_TESTS>;
+
+const contentOf = ({ id, batch }: Endpoint, testId: string, now: number) => {
+  const element = JSON.stringify({
+    specversion: '1.0',
+    id: testId,
+    source: FEED_SOURCE,
+    type: `${FEED_TYPE_PREFIX}webhook.test`,
+    subject: id,
+    time: formatInstant(now),
+    datacontenttype: 'application/json',
+    data: { webhookId: id },
+  });
+  return batch > 1
+    ? { contentType: 'application/cloudevents-batch+json', body: Buffer.from(`[${element}]`) }
+    : { contentType: 'application/cloudevents+json', body: Buffer.from(element) };
+};
+
+const resultOf = ({ webhookId, answer: { status, error, text }, took }: Posted): string =>
+  JSON.stringify({ webhookId, status, error, answer: text, took });
+
+/**
+ * Sends the `webhook.test` that the API has been asked for, whatever state the endpoint is in, and stores what came back.
+ * @throws LeaseLost, or the database's error
+ */
+export const answerTest = async (
+  context: DeliveryContext,
+  { id, organization, endpoint: name }: Test,
+): Promise<void> => {
+  const { pool, clock, way, slots, writer, deliveryLog, giveUp } = context;
+  const connection = new Connection(way);
+  const posted = await slots.run(organization, async () => {
+    const [endpoint] = await READ_ENDPOINT.run(pool, { organization, id: name });
+    if (endpoint === undefined) return undefined;
+    const sent = await post(context, endpoint, connection, contentOf(endpoint, id, clock.now()));
+    deliveryLog.add(endpoint, { ...sent, records: 0 });
+    return sent;
+  });
+  connection.end();
+  if (posted === undefined || giveUp.aborted) return;
+  await ANSWER_TEST.run(pool, { id, answeredAt: clock.now(), result: resultOf(posted) });
+  await writer.storeTest(name, { ...posted, records: 0 });
+};

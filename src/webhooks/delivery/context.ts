@@ -1,0 +1,43 @@
+import type { Pool } from 'pg';
+import type { FeedIds } from '../../records/feed/feed-id.js';
+import type { FeedWatch } from '../../records/feed/feed-watch.js';
+import type { WebhookCommands } from '../endpoints/webhook-commands.js';
+import type { MasterKeys } from '../master-keys.js';
+import type { DeliveryLog } from './delivery-log.js';
+import type { ProgressWriter } from './progress-writer.js';
+import type { Way } from './requests/send.js';
+import type { Slots } from './slots.js';
+
+/** Time as deliveries know it. Replaced in tests. */
+export interface Clock {
+  /** ms */
+  now(): number;
+  /** Resolves after this time, or as soon as `signal` aborts. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** What the deliveries of a process share while it holds the lease. */
+export interface DeliveryContext {
+  /** For what is small, and written. */
+  readonly pool: Pool;
+  /** For the feed. */
+  readonly records: Pool;
+  readonly commands: WebhookCommands;
+  readonly logId: string;
+  readonly ids: FeedIds;
+  readonly watch: Pick<FeedWatch, 'wait'>;
+  /** Undefined: this installation has none. */
+  readonly keys: MasterKeys | undefined;
+  readonly way: Way;
+  readonly slots: Slots;
+  readonly writer: ProgressWriter;
+  readonly deliveryLog: DeliveryLog;
+  readonly clock: Clock;
+  /** Aborts when nothing more is to be begun. */
+  readonly stop: AbortSignal;
+  /** Aborts when what is in flight is to be given up. */
+  readonly giveUp: AbortSignal;
+  /** Says that another process has the lease. */
+  readonly lose: () => void;
+  readonly warn: (sentence: string) => void;
+}

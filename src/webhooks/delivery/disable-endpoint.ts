@@ -1,0 +1,19 @@
+import { NotFound } from '../../errors.js';
+import type { WebhookCommands } from '../endpoints/webhook-commands.js';
+import type { Endpoint } from './endpoint.js';
+
+/**
+ * Disables an endpoint, unless its organization has decided something about it meanwhile.
+ * @throws Unavailable if the log or the database does not answer
+ */
+export const disableEndpoint = async (
+  commands: WebhookCommands,
+  { organization, id: webhookId, updatedAt }: Endpoint,
+  reason: 'gone' | 'failing',
+): Promise<void> => {
+  try {
+    await commands.execute({ type: 'Disable', organization, webhookId, reason, updatedAt }, { process: 'webhooks' });
+  } catch (error) {
+    if (!(error instanceof NotFound)) throw error;
+  }
+};

@@ -1,0 +1,109 @@
+import type { Pool } from 'pg';
+import { elementJson } from '../../records/feed/element.js';
+import type { FeedIds } from '../../records/feed/feed-id.js';
+import { type Placed, placed } from '../../records/feed/placed.js';
+import { type ElementRow, type FeedRow, NEXT_ELEMENTS } from '../../records/feed/statements.js';
+import { kindOf } from '../../records/item.js';
+import { LISTED_KIND, type ListedKind } from '../../read-models/listed-kind.js';
+import type { StoredProgress } from '../../read-models/webhooks/statements.js';
+import type { Endpoint } from './endpoint.js';
+
+/** Rows read at a time for an endpoint whose filter may leave few of them. */
+const LOOKED_AT = 100;
+/** Of a batch of several records; one alone may be larger. */
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/** A place in the feed, as `StoredProgress` has it. */
+export type Cursor = Pick<StoredProgress, 'position' | 'parked' | 'parkedFrom'>;
+
+export interface Batch {
+  readonly records: readonly { readonly type: ListedKind; readonly id: string }[];
+  readonly contentType: string;
+  readonly body: Buffer;
+  /** Where the endpoint is once it has this. */
+  readonly end: Cursor;
+}
+
+/** What follows a cursor. */
+export type Next =
+  | { readonly batch: Batch }
+  /** Nothing for this endpoint up to here; or a place before the cursor, from which there is something again. */
+  | { readonly cursor: Cursor }
+  /** Nothing at all, up to this position in the log. */
+  | { readonly upTo: number };
+
+/** How much of what follows is sent: after a refusal less of it, and after a failure the same again. */
+export interface Portion {
+  readonly size: number;
+  /** The position of the last record. */
+  readonly upTo?: number | undefined;
+}
+
+/** The kinds of records that an endpoint is told of, as in `listed-kind.ts`, ascending. */
+export const kindsOf = ({ types }: Endpoint): number[] => {
+  const names = types ?? Object.keys(LISTED_KIND);
+  return [...new Set(names.map((name) => LISTED_KIND[name as ListedKind]))].sort((a, b) => a - b);
+};
+
+/** A deletion has neither type nor status any more, and whoever keeps a copy must know of it. */
+const isFor = ({ assetTypes, statuses }: Endpoint, { createdAt, type, status }: ElementRow): boolean =>
+  createdAt === null ||
+  ((assetTypes === null || (type !== null && assetTypes.includes(type))) &&
+    (statuses === null || (status !== null && statuses.includes(status))));
+
+const batchOf = (
+  endpoint: Endpoint,
+  ids: FeedIds,
+  chosen: readonly Placed[],
+  endOf: (last: Placed) => Cursor,
+): Batch => {
+  const texts: string[] = [];
+  let bytes = 2;
+  for (const [index, id] of ids.write(chosen).entries()) {
+    const text = elementJson(id, chosen[index]!.row);
+    bytes += Buffer.byteLength(text) + 1;
+    if (bytes > MAX_BODY_BYTES && texts.length > 0) break;
+    texts.push(text);
+  }
+  const sent = chosen.slice(0, texts.length);
+  return {
+    records: sent.map(({ row: { kind, id } }) => ({ type: kindOf(kind), id })),
+    contentType: endpoint.batch > 1 ? 'application/cloudevents-batch+json' : 'application/cloudevents+json',
+    body: Buffer.from(endpoint.batch > 1 ? `[${texts.join(',')}]` : texts[0]!),
+    end: endOf(sent.at(-1)!),
+  };
+};
+
+/**
+ * Reads what an endpoint is to be sent next.
+ * @throws the database's error
+ */
+export const readNext = async (
+  pool: Pool,
+  ids: FeedIds,
+  endpoint: Endpoint,
+  from: Cursor,
+  { size, upTo = Number.POSITIVE_INFINITY }: Portion,
+): Promise<Next> => {
+  const limit = endpoint.assetTypes === null && endpoint.statuses === null ? size : LOOKED_AT;
+  const { organization } = endpoint;
+  const values = { organization, after: from.position, limit };
+  const rows = (await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values)) as FeedRow[];
+  const [first] = rows;
+  // An event that had been passed while it was parked is applied after all: what it made stands where the event is.
+  if (from.parked !== null && first!.parkedBefore !== from.parked) {
+    const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
+    return { cursor: { position, parked: null, parkedFrom: null } };
+  }
+  const elements = placed(rows);
+  if (elements.length === 0) return { upTo: Math.max(from.position, first!.upTo ?? -1) };
+  const endOf = ({ position, parked }: Placed): Cursor => {
+    const [earliest] = first!.parked?.[0] ?? [];
+    const parkedFrom = from.parkedFrom ?? (earliest !== undefined && earliest <= position ? earliest : null);
+    return { position, parked, parkedFrom: parked === 0 ? null : parkedFrom };
+  };
+  const fitting = elements.filter(({ row }) => isFor(endpoint, row));
+  const known = fitting.filter(({ position }) => position <= upTo);
+  const chosen = (known.length > 0 ? known : fitting).slice(0, size);
+  return chosen.length === 0 ? { cursor: endOf(elements.at(-1)!) } : { batch: batchOf(endpoint, ids, chosen, endOf) };
+};

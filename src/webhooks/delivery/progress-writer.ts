@@ -1,0 +1,99 @@
+import type { Pool } from 'pg';
+import { coalesce } from '../../flow/trailing-flight.js';
+import { columnsOf } from '../../postgres/columns.js';
+import { STORE_PROGRESS, type StoredProgress } from '../../read-models/webhooks/statements.js';
+import type { Answer } from './requests/answer.js';
+import type { Batch } from './next-batch.js';
+
+/** Another process has the lease: what this one knows is out of date. */
+export class LeaseLost extends Error {}
+
+/** A request and its answer. */
+export interface Attempted {
+  /** ms */
+  readonly at: number;
+  readonly webhookId: string;
+  readonly records: number;
+  readonly answer: Answer;
+  /** ms */
+  readonly took: number;
+  readonly setAside?: Batch['records'][number] | undefined;
+}
+
+const FIELDS = [
+  'endpoint',
+  'replay',
+  'logId',
+  'position',
+  'parked',
+  'parkedFrom',
+  'failingSince',
+  'tries',
+  'nextAttemptAt',
+  'refused',
+  'lastSuccessAt',
+  'lastFailure',
+  'at',
+  'webhookId',
+  'records',
+  'status',
+  'error',
+  'answer',
+  'took',
+  'setAside',
+] as const;
+type Row = { readonly endpoint: string } & Readonly<Partial<Record<(typeof FIELDS)[number], string | number | null>>>;
+
+const jsonOf = (value: object | undefined): string | undefined => value && JSON.stringify(value);
+
+/** The columns of an attempt; with `progress` of one that says how the endpoint does. */
+const attemptColumns = ({ at, webhookId, records, answer, took, setAside }: Attempted, progress?: StoredProgress) => {
+  const { status, error, text } = answer;
+  const failure = error === undefined ? undefined : { at, status, error, answer: text ?? '' };
+  return {
+    at,
+    webhookId,
+    records,
+    status,
+    error,
+    answer: text,
+    took,
+    setAside: jsonOf(setAside),
+    ...(progress && { lastSuccessAt: failure ? undefined : at, lastFailure: jsonOf(failure) }),
+  };
+};
+
+/** Writes what the attempts of all endpoints came to: everything that waits becomes one statement. */
+export class ProgressWriter {
+  private waiting: Row[] = [];
+
+  /** @param epoch of the lease, without which nothing is written */
+  constructor(
+    private readonly pool: Pool,
+    private readonly epoch: number,
+  ) {}
+
+  /**
+   * Resolves when it is on disk.
+   * @param attempted absent: records that are not for the endpoint were passed over
+   * @throws LeaseLost, or the database's error
+   */
+  store(endpoint: string, progress: StoredProgress, attempted?: Attempted): Promise<void> {
+    this.waiting.push({ endpoint, ...progress, ...(attempted && attemptColumns(attempted, progress)) });
+    return this.flush();
+  }
+
+  /** The same of a test, which moves nothing. */
+  storeTest(endpoint: string, attempted: Attempted): Promise<void> {
+    this.waiting.push({ endpoint, ...attemptColumns(attempted) });
+    return this.flush();
+  }
+
+  private readonly flush = coalesce(async (): Promise<void> => {
+    const rows = this.waiting;
+    this.waiting = [];
+    const columns = columnsOf(rows, ...FIELDS) as unknown as Omit<Parameters<typeof STORE_PROGRESS.run>[1], 'epoch'>;
+    const [row] = await STORE_PROGRESS.run(this.pool, { epoch: this.epoch, ...columns });
+    if (!row!.isHeld) throw new LeaseLost('Another process delivers');
+  });
+}

@@ -1,0 +1,29 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { Webhook } from '../../events/types/webhooks.js';
+import type { Origin } from '../../http/access/origin.js';
+import type { Settings } from './webhook.js';
+import { WebhookCommands } from './webhook-commands.js';
+
+/** Changes an endpoint; deliveries that begin after the answer follow it. */
+export class ChangeWebhook extends Command<Webhook> {
+  constructor(
+    readonly organization: string,
+    readonly webhookId: string,
+    /** What is not named stays. */
+    readonly settings: Partial<Settings>,
+    readonly state: 'ACTIVE' | 'DISABLED' | undefined,
+    readonly origin: Origin = {},
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(ChangeWebhook)
+export class ChangeWebhookHandler implements ICommandHandler<ChangeWebhook> {
+  constructor(private readonly webhooks: WebhookCommands) {}
+
+  async execute({ organization, webhookId, settings, state, origin }: ChangeWebhook): Promise<Webhook> {
+    const command = { type: 'Change', organization, webhookId, settings, state } as const;
+    return (await this.webhooks.executeSeen(command, origin)).webhook;
+  }
+}

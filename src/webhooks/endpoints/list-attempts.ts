@@ -1,0 +1,48 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { EventLog } from '../../event-log/event-log.js';
+import { formatInstant } from '../../events/instant.js';
+import { RequestTurns } from '../../read-models/request-turns.js';
+import { loadWebhooks } from './load-webhooks.js';
+import { READ_ATTEMPTS } from './statements.js';
+import { webhookNotFound } from './webhook.js';
+import type { AttemptDto } from '../webhooks.dto.js';
+
+/** The newest attempts of an endpoint, the newest first. */
+export class ListAttempts extends Query<AttemptDto[]> {
+  constructor(
+    readonly organization: string,
+    readonly webhookId: string,
+    readonly limit: number,
+  ) {
+    super();
+  }
+}
+
+const TIME_LIMIT_MS = 2_500;
+
+@QueryHandler(ListAttempts)
+export class ListAttemptsHandler implements IQueryHandler<ListAttempts> {
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+    private readonly turns: RequestTurns,
+  ) {}
+
+  /** @throws NotFound if the organization has no such endpoint */
+  execute({ organization, webhookId, limit }: ListAttempts): Promise<AttemptDto[]> {
+    return this.turns.runInTurn(organization, `attempts ${webhookId} ${limit}`, async () => {
+      const { byId } = await loadWebhooks(this.pool, this.log, organization);
+      if ((byId.get(webhookId)?.state ?? 'DELETED') === 'DELETED') throw webhookNotFound();
+      const rows = await READ_ATTEMPTS.run(this.pool, { webhookId, limit }, TIME_LIMIT_MS);
+      return rows.map(({ at, isTest, status, error, setAside, ...rest }) => ({
+        at: formatInstant(at),
+        ...rest,
+        isTest,
+        status: status ?? undefined,
+        error: error ?? undefined,
+        setAside: setAside ?? undefined,
+      }));
+    });
+  }
+}

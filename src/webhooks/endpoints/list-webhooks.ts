@@ -1,0 +1,45 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { EventLog } from '../../event-log/event-log.js';
+import { RecordsPool } from '../../read-models/pools.js';
+import { RequestTurns } from '../../read-models/request-turns.js';
+import { loadWebhooks } from './load-webhooks.js';
+import { webhookNotFound } from './webhook.js';
+import { viewsOf } from './webhook-view.js';
+import type { WebhookDto } from '../webhooks.dto.js';
+
+/** The endpoints of an organization in the order in which they were created, or the one with this id. */
+export class ListWebhooks extends Query<WebhookDto[]> {
+  constructor(
+    readonly organization: string,
+    readonly webhookId?: string,
+  ) {
+    super();
+  }
+}
+
+@QueryHandler(ListWebhooks)
+export class ListWebhooksHandler implements IQueryHandler<ListWebhooks> {
+  constructor(
+    private readonly pool: Pool,
+    private readonly records: RecordsPool,
+    private readonly log: EventLog,
+    private readonly turns: RequestTurns,
+  ) {}
+
+  /**
+   * @throws NotFound if there is none with the id
+   * @throws TooManyRequests if too many requests of the organization are waiting
+   * @throws Unavailable if the log or the database is unavailable
+   */
+  execute({ organization, webhookId }: ListWebhooks): Promise<WebhookDto[]> {
+    return this.turns.runInTurn(organization, `webhooks ${webhookId ?? ''}`, async () => {
+      const { byId } = await loadWebhooks(this.pool, this.log, organization);
+      const wanted = [...byId.values()].filter(
+        (webhook) => webhook.state !== 'DELETED' && (webhookId === undefined || webhook.webhookId === webhookId),
+      );
+      if (webhookId !== undefined && wanted.length === 0) throw webhookNotFound();
+      return viewsOf(this.records, wanted);
+    });
+  }
+}

@@ -1,0 +1,47 @@
+import type { Pool } from 'pg';
+import type { EventLog } from '../../event-log/event-log.js';
+import { readTail } from '../../event-log/stream-tail.js';
+import { webhooksStream } from '../../events/streams.js';
+import { WEBHOOK_TYPES, type Webhook } from '../../events/types/webhooks.js';
+import type { RowOf } from '../../postgres/statement.js';
+import { KNOWN_WEBHOOKS } from './statements.js';
+import { evolve, type Webhooks } from './webhook.js';
+
+export interface LoadedWebhooks extends Webhooks {
+  /** The revision of the organization's stream that this is the state of; -1 before the first event. */
+  readonly revision: bigint;
+}
+
+/** Each event has a whole endpoint: with the longest addresses and filters some 10 MB. */
+const MAX_TAIL = 1_000;
+const TIME_LIMIT_MS = 2_500;
+
+type Row = RowOf<typeof KNOWN_WEBHOOKS>;
+
+const webhookOf = ({ reached: _reached, ...row }: Row): Webhook =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? undefined])) as unknown as Webhook;
+
+/**
+ * An organization's endpoints as they are now, on every instance: the read model, updated by the stream's tail after it.
+ * @param keys hashes of `Idempotency-Key`s
+ * @throws Unavailable if the read model is too far behind
+ */
+export const loadWebhooks = async (
+  pool: Pool,
+  log: EventLog,
+  organization: string,
+  keys: readonly string[] = [],
+): Promise<LoadedWebhooks> => {
+  const rows = await KNOWN_WEBHOOKS.run(pool, { organization, keyHashes: keys }, TIME_LIMIT_MS);
+  const webhooks: Webhooks = { byId: new Map() };
+  for (const row of rows) if (row.webhookId !== null) webhooks.byId.set(row.webhookId, webhookOf(row));
+  const tail = {
+    stream: webhooksStream(organization),
+    types: WEBHOOK_TYPES,
+    after: BigInt(rows[0]!.reached ?? -1),
+    maxEvents: MAX_TAIL,
+    name: 'webhooks',
+  };
+  const revision = await readTail(log, tail, (event) => evolve(webhooks, event));
+  return { ...webhooks, revision };
+};

@@ -1,0 +1,32 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { Webhook } from '../../events/types/webhooks.js';
+import type { Origin } from '../../http/access/origin.js';
+import { StartPlaces } from './start-place.js';
+import { WebhookCommands } from './webhook-commands.js';
+
+/** Sets the cursor of an endpoint back. */
+export class ReplayWebhook extends Command<Webhook> {
+  constructor(
+    readonly organization: string,
+    readonly webhookId: string,
+    /** `beginning`, or an ISO time. */
+    readonly from: string,
+    readonly origin: Origin = {},
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(ReplayWebhook)
+export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
+  constructor(
+    private readonly webhooks: WebhookCommands,
+    private readonly places: StartPlaces,
+  ) {}
+
+  async execute({ organization, webhookId, from, origin }: ReplayWebhook): Promise<Webhook> {
+    const start = await this.places.find(from);
+    const replay = { type: 'Replay', organization, webhookId, start } as const;
+    return (await this.webhooks.execute(replay, origin)).webhook;
+  }
+}

@@ -1,0 +1,48 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Unavailable } from '../../errors.js';
+import type { Webhook } from '../../events/types/webhooks.js';
+import { Config, ConfigError } from '../../runtime/config.js';
+import { type MasterKeys, openMasterKeys } from '../master-keys.js';
+import { secretText, signingKey } from '../secret.js';
+
+const RETRY_AFTER_SECONDS = 60;
+
+/** The secrets of endpoints, as they are shown once. */
+@Injectable()
+export class Secrets {
+  private readonly logger = new Logger('webhooks');
+  private readonly keys: MasterKeys | undefined;
+
+  /** @throws ConfigError if the file of the master keys cannot be used */
+  constructor(config: Config) {
+    this.keys = openMasterKeys(config);
+  }
+
+  /**
+   * The id of the master key for new secrets.
+   * @throws Unavailable if this installation has none
+   */
+  newestKey(): string {
+    return this.read((keys) => keys.newest().id);
+  }
+
+  /** @throws Unavailable if its master key is missing */
+  show({ webhookId, generation, masterKey }: Webhook): string {
+    return this.read((keys) => {
+      const key = keys.find(masterKey);
+      if (key === undefined) throw new ConfigError(`WEBHOOK_MASTER_KEY_FILE has no key ${masterKey}`);
+      return secretText(signingKey(key, { webhookId, generation }));
+    });
+  }
+
+  private read<T>(work: (keys: MasterKeys) => T): T {
+    try {
+      if (this.keys === undefined) throw new ConfigError('WEBHOOK_MASTER_KEY_FILE is not set');
+      return work(this.keys);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      this.logger.warn(`Webhooks have no secrets: ${error.message}`);
+      throw new Unavailable('This installation has no key for the secrets of webhooks', RETRY_AFTER_SECONDS);
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import { json, nullable, statement } from '../../postgres/statement.js';
+
+/** What of an endpoint lies before its next delivery is counted up to here. */
+export const MAX_BEHIND = 10_000;
+
+/**
+ * An organization's endpoints that are not deleted, and the ones created by requests with these keys; one row without an
+ * endpoint if there is none. Each row has the revision that the model has reached.
+ */
+export const KNOWN_WEBHOOKS = statement(
+  'webhooks-known',
+  { organization: 'text', keyHashes: 'text[]' },
+  {
+    reached: nullable('bigint'),
+    organization: nullable('text'),
+    webhookId: nullable('text'),
+    url: nullable('text'),
+    types: nullable('text[]'),
+    assetTypes: nullable('text[]'),
+    statuses: nullable('text[]'),
+    batch: nullable('integer'),
+    description: nullable('text'),
+    state: nullable('text'),
+    disabledReason: nullable('text'),
+    generation: nullable('integer'),
+    masterKey: nullable('text'),
+    previousGeneration: nullable('integer'),
+    previousMasterKey: nullable('text'),
+    previousUntil: nullable('bigint'),
+    startAfter: nullable('bigint'),
+    startLog: nullable('text'),
+    replay: nullable('integer'),
+    createdAt: nullable('bigint'),
+    updatedAt: nullable('bigint'),
+    idempotencyKeyHash: nullable('text'),
+    bodyHash: nullable('text'),
+  },
+  `
+    select (select max(revision) from read.webhook_endpoints where organization = $1) as reached,
+      w.organization, w.id as "webhookId", w.url, w.types, w.asset_types as "assetTypes", w.statuses, w.batch,
+      w.description, w.state, w.disabled_reason as "disabledReason", w.secret_generation as generation,
+      w.secret_key as "masterKey", w.previous_secret_generation as "previousGeneration",
+      w.previous_secret_key as "previousMasterKey", w.previous_secret_until as "previousUntil",
+      w.start_after as "startAfter", w.start_log as "startLog", w.replay, w.created_at as "createdAt",
+      w.updated_at as "updatedAt", w.request_key_hash as "idempotencyKeyHash", w.request_body_hash as "bodyHash"
+    from (values (1)) one (row) left join lateral (
+      select * from read.webhook_endpoints where organization = $1 and state <> 'DELETED'
+      union
+      select * from read.webhook_endpoints where organization = $1 and request_key_hash = any($2::text[])
+    ) w on true
+    order by w.created_at, w.id`,
+);
+
+export interface LastFailure {
+  /** ms */
+  readonly at: number;
+  readonly status?: number;
+  readonly error: string;
+  readonly answer: string;
+}
+
+const PARTS = [1, 2, 3, 4]
+  .map(
+    (kind) => `(
+        select r.position, (r.created_at is null or (
+          (i.asset_types is null or r.type = any(i.asset_types::text[]))
+          and (i.statuses is null or r.status = any(i.statuses::text[]))
+        )) as wanted
+        from read.listed_records r
+        where ${kind} = any(i.kinds::smallint[]) and r.organization = $1 and r.kind = ${kind} and r.position > c.position
+        order by r.position limit ${MAX_BEHIND}
+      )`,
+  )
+  .join(' union all ');
+
+/**
+ * How the delivery process is doing with these endpoints, and how many records it is behind: of the next ${MAX_BEHIND}
+ * changes, those that pass the filter.
+ */
+export const READ_PROGRESS = statement(
+  'webhooks-progress',
+  {
+    organization: 'text',
+    webhookIds: 'text[]',
+    /** Lists as PostgreSQL's text of one: an `unnest` has no arrays of different lengths. */
+    kinds: 'text[]',
+    assetTypes: 'text[]',
+    statuses: 'text[]',
+    replays: 'integer[]',
+    startAfter: 'bigint[]',
+  },
+  {
+    webhookId: 'text',
+    behind: 'bigint',
+    isFailing: 'boolean',
+    nextAttemptAt: nullable('bigint'),
+    lastSuccessAt: nullable('bigint'),
+    lastFailure: nullable(json<LastFailure>()),
+  },
+  `
+    select i.id as "webhookId", b.behind, coalesce(p.failing_since is not null, false) as "isFailing",
+      p.next_attempt_at as "nextAttemptAt", p.last_success_at as "lastSuccessAt", p.last_failure as "lastFailure"
+    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::bigint[])
+      i (id, kinds, asset_types, statuses, replay, start_after)
+    left join read.webhook_progress p on p.endpoint = i.id
+    cross join lateral (
+      select case when p.replay = i.replay then p.position else i.start_after end as position
+    ) c
+    cross join lateral (
+      select count(*) filter (where wanted) as behind
+      from (select wanted from (${PARTS}) next order by position limit ${MAX_BEHIND}) counted
+    ) b`,
+);
+
+/** Whether the model has the endpoints of an organization up to a revision. */
+export const WEBHOOKS_REACHED = statement(
+  'webhooks-reached',
+  { organization: 'text' },
+  { revision: nullable('bigint') },
+  `select max(revision) as revision from read.webhook_endpoints where organization = $1`,
+);
+
+/** The end of the feed. */
+export const FEED_END = statement(
+  'webhooks-feed-end',
+  {},
+  { position: 'bigint', log: 'text' },
+  `select position, log_id as log from read.checkpoints where projection = 'records'`,
+);
+
+/** The newest attempts of an endpoint. */
+export const READ_ATTEMPTS = statement(
+  'webhooks-attempts',
+  { webhookId: 'text', limit: 'bigint' },
+  {
+    at: 'bigint',
+    isTest: 'boolean',
+    deliveryId: 'text',
+    records: 'integer',
+    status: nullable('integer'),
+    error: nullable('text'),
+    ms: 'integer',
+    setAside: nullable(json<{ readonly type: string; readonly id: string }>()),
+  },
+  `
+    select at, is_test as "isTest", webhook_id as "deliveryId", records, status, error, took as ms,
+      set_aside as "setAside"
+    from read.webhook_attempts where endpoint = $1 order by number desc limit $2`,
+);
+
+export interface TestResult {
+  readonly webhookId: string;
+  readonly status?: number;
+  /** Absent: a success. */
+  readonly error?: string;
+  readonly answer?: string;
+  /** ms */
+  readonly took: number;
+}
+
+/** The result of a test, and whether a delivery process works at all. */
+export const READ_TEST = statement(
+  'webhooks-read-test',
+  { id: 'uuid' },
+  { result: nullable(json<TestResult>()), isDelivering: 'boolean' },
+  `
+    select (select result from read.webhook_tests where id = $1) as result,
+      exists (
+        select from read.projector_leases
+        where lane = 'webhooks' and expires_at > extract(epoch from clock_timestamp()) * 1000
+      ) as "isDelivering"`,
+);

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { Unavailable } from '../../errors.js';
+import { EventLog } from '../../event-log/event-log.js';
+import { OrganizationTurns } from '../../flow/organization-turns.js';
+import { pause } from '../../flow/retry.js';
+import { ADD_WEBHOOK_TEST, DELETE_WEBHOOK_TEST } from '../../read-models/statements.js';
+import { loadWebhooks } from './load-webhooks.js';
+import { READ_TEST, type TestResult } from './statements.js';
+import { webhookNotFound } from './webhook.js';
+import type { TestResultDto } from '../webhooks.dto.js';
+
+/** Asks the delivery process, which alone has the way out, to send one `webhook.test` now. */
+export class TestWebhook extends Command<TestResultDto> {
+  constructor(
+    readonly organization: string,
+    readonly webhookId: string,
+  ) {
+    super();
+  }
+}
+
+/** An attempt takes up to 20 s. ms */
+const PATIENCE = 22_000;
+/** A dead delivery process is replaced within 5 s. ms */
+const PATIENCE_ALONE = 6_000;
+const LOOK_EVERY_MS = 100;
+/** A test that nobody has answered by then is forgotten. ms */
+const KEPT_FOR = 60_000;
+const RETRY_AFTER_SECONDS = 5;
+const TIME_LIMIT_MS = 2_500;
+const TURNS = { name: 'tests of webhooks', running: 2, waiting: 8, patience: 4_000, rest: 0 };
+
+@CommandHandler(TestWebhook)
+export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
+  private readonly turns = new OrganizationTurns(TURNS);
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+  ) {}
+
+  /**
+   * @throws NotFound if the organization has no such endpoint
+   * @throws TooManyRequests if too many tests of the organization are waiting
+   * @throws Unavailable if no delivery process answers in time
+   */
+  execute({ organization, webhookId }: TestWebhook): Promise<TestResultDto> {
+    return this.turns.runInTurn(organization, undefined, async () => {
+      const { byId } = await loadWebhooks(this.pool, this.log, organization);
+      if ((byId.get(webhookId)?.state ?? 'DELETED') === 'DELETED') throw webhookNotFound();
+      const { took, webhookId: deliveryId, ...result } = await this.ask(organization, webhookId);
+      return { deliveryId, ...result, ms: took };
+    });
+  }
+
+  private async ask(organization: string, webhookId: string): Promise<TestResult> {
+    const [id, now] = [randomUUID(), Date.now()];
+    await ADD_WEBHOOK_TEST.run(
+      this.pool,
+      { id, organization, webhookId, now, forgetBefore: now - KEPT_FOR },
+      TIME_LIMIT_MS,
+    );
+    try {
+      for (const began = performance.now(); performance.now() - began < PATIENCE; await pause(LOOK_EVERY_MS)) {
+        const [row] = await READ_TEST.run(this.pool, { id }, TIME_LIMIT_MS);
+        if (row!.result) return row!.result;
+        if (!row!.isDelivering && performance.now() - began > PATIENCE_ALONE) break;
+      }
+    } finally {
+      await DELETE_WEBHOOK_TEST.run(this.pool, { id }, TIME_LIMIT_MS).catch(() => {});
+    }
+    throw new Unavailable('The process that delivers webhooks does not answer; try again', RETRY_AFTER_SECONDS);
+  }
+}

@@ -1,0 +1,69 @@
+import type { Pool } from 'pg';
+import { formatInstant } from '../../events/instant.js';
+import type { Webhook } from '../../events/types/webhooks.js';
+import { nameArray } from '../../postgres/array-text.js';
+import type { RowOf } from '../../postgres/statement.js';
+import { LISTED_KIND } from '../../read-models/listed-kind.js';
+import { READ_PROGRESS } from './statements.js';
+import type { WebhookDto } from '../webhooks.dto.js';
+
+type Progress = Omit<RowOf<typeof READ_PROGRESS>, 'webhookId'>;
+
+const UNTRIED: Progress = { behind: 0, isFailing: false, nextAttemptAt: null, lastSuccessAt: null, lastFailure: null };
+const TIME_LIMIT_MS = 2_500;
+
+const kindsOf = ({ types }: Webhook): number[] =>
+  types === undefined ? Object.values(LISTED_KIND) : types.map((type) => LISTED_KIND[type]);
+
+const textOf = (names: readonly string[] | undefined): string | undefined => names && nameArray(names);
+
+const instant = (ms: number | null): string | undefined => (ms === null ? undefined : formatInstant(ms));
+
+const stateOf = ({ state }: Webhook, { isFailing }: Progress): WebhookDto['state'] =>
+  state === 'ACTIVE' ? (isFailing ? 'FAILING' : 'ACTIVE') : 'DISABLED';
+
+/** An endpoint as it is shown. */
+export const viewOf = (webhook: Webhook, progress = UNTRIED): WebhookDto => {
+  const { lastFailure } = progress;
+  return {
+    id: webhook.webhookId,
+    url: webhook.url,
+    types: webhook.types,
+    assetTypes: webhook.assetTypes,
+    statuses: webhook.statuses,
+    batch: webhook.batch,
+    description: webhook.description,
+    state: stateOf(webhook, progress),
+    disabledReason: webhook.disabledReason,
+    behind: progress.behind,
+    lastSuccessAt: instant(progress.lastSuccessAt),
+    lastFailure: lastFailure ? { ...lastFailure, at: formatInstant(lastFailure.at) } : undefined,
+    nextAttemptAt: webhook.state === 'ACTIVE' ? instant(progress.nextAttemptAt) : undefined,
+    previousSecretUntil:
+      webhook.previousUntil === undefined || webhook.previousUntil <= Date.now()
+        ? undefined
+        : formatInstant(webhook.previousUntil),
+    createdAt: formatInstant(webhook.createdAt),
+    updatedAt: formatInstant(webhook.updatedAt),
+  };
+};
+
+/** Endpoints of one organization with what the delivery process says of them. */
+export const viewsOf = async (pool: Pool, webhooks: readonly Webhook[]): Promise<WebhookDto[]> => {
+  if (webhooks.length === 0) return [];
+  const rows = await READ_PROGRESS.run(
+    pool,
+    {
+      organization: webhooks[0]!.organization,
+      webhookIds: webhooks.map(({ webhookId }) => webhookId),
+      kinds: webhooks.map((webhook) => `{${kindsOf(webhook).join(',')}}`),
+      assetTypes: webhooks.map(({ assetTypes }) => textOf(assetTypes)),
+      statuses: webhooks.map(({ statuses }) => textOf(statuses)),
+      replays: webhooks.map(({ replay }) => replay),
+      startAfter: webhooks.map(({ startAfter }) => startAfter),
+    },
+    TIME_LIMIT_MS,
+  );
+  const progress = new Map(rows.map(({ webhookId, ...row }) => [webhookId, row]));
+  return webhooks.map((webhook) => viewOf(webhook, progress.get(webhook.webhookId)));
+};

@@ -1,0 +1,183 @@
+import { Conflict, NotFound, Unprocessable } from '../../errors.js';
+import { IDEMPOTENCY_TTL_MS, type IdempotentRequest } from '../../events/types/asset-groups.js';
+import type { DisabledReason, Webhook, WebhookEvent } from '../../events/types/webhooks.js';
+import { MS_PER_DAY } from '../../events/instant.js';
+
+/** Endpoints of an organization, disabled ones included. */
+export const MAX_WEBHOOKS = 10;
+/** How long the secret before also signs. ms */
+export const BOTH_SIGN_FOR = MS_PER_DAY;
+
+/** What an organization decides about an endpoint. */
+export type Settings = Pick<Webhook, 'url' | 'types' | 'assetTypes' | 'statuses' | 'batch' | 'description'>;
+
+/** A place in a log. */
+export type StartPlace = Pick<Webhook, 'startAfter' | 'startLog'>;
+
+interface OfWebhook {
+  readonly organization: string;
+  readonly webhookId: string;
+}
+
+export type WebhookCommand =
+  | (OfWebhook & {
+      readonly type: 'Create';
+      readonly settings: Settings;
+      readonly start: StartPlace;
+      readonly masterKey: string;
+      /** Present if the client sent an `Idempotency-Key`. */
+      readonly request: IdempotentRequest | undefined;
+    })
+  | (OfWebhook & {
+      readonly type: 'Change';
+      readonly settings: Partial<Settings>;
+      readonly state: 'ACTIVE' | 'DISABLED' | undefined;
+    })
+  | (OfWebhook & {
+      readonly type: 'Disable';
+      readonly reason: DisabledReason;
+      /** If given, only an endpoint that has not been changed since then. ms */
+      readonly updatedAt?: number;
+    })
+  | (OfWebhook & { readonly type: 'Enable' })
+  | (OfWebhook & { readonly type: 'Rotate'; readonly masterKey: string; readonly force: boolean })
+  | (OfWebhook & { readonly type: 'Replay'; readonly start: StartPlace })
+  | (OfWebhook & { readonly type: 'Delete' });
+
+/** The endpoints of an organization. */
+export interface Webhooks {
+  /** Deleted ones only where a command names the request that created them. */
+  readonly byId: Map<string, Webhook>;
+}
+
+export interface Accepted {
+  readonly events: readonly WebhookEvent[];
+  /** As it is now. */
+  readonly webhook: Webhook;
+  /** A repeated first response to an `Idempotency-Key`. */
+  readonly replayed?: true;
+  readonly refusal?: undefined;
+}
+
+/** The outcome of a command. */
+export type Decision = Accepted | { readonly events: readonly WebhookEvent[]; readonly refusal: Error };
+
+export const webhookNotFound = (): Error => new NotFound('Webhook not found');
+
+const refuse = (refusal: Error): Decision => ({ events: [], refusal });
+
+/** Each event has the whole endpoint, so that applying one is putting it there. */
+export const evolve = ({ byId }: Webhooks, { data }: WebhookEvent): void => {
+  byId.set(data.webhookId, data);
+};
+
+/** @param now ms */
+export const decide = (webhooks: Webhooks, command: WebhookCommand, now: number): Decision => {
+  if (command.type === 'Create') return create(webhooks, command, now);
+  const current = webhooks.byId.get(command.webhookId);
+  if (current === undefined || current.state === 'DELETED') return refuse(webhookNotFound());
+  const updatedAt = Math.max(now, current.updatedAt + 1);
+  switch (command.type) {
+    case 'Change':
+      return change(current, command, updatedAt);
+    case 'Disable':
+      return command.updatedAt !== undefined && command.updatedAt !== current.updatedAt
+        ? { events: [], webhook: current }
+        : disable(current, command.reason, updatedAt);
+    case 'Enable':
+      return enable(current, updatedAt);
+    case 'Rotate':
+      return rotate(current, command, updatedAt);
+    case 'Replay':
+      return recorded('WebhookReplayed', { ...current, ...command.start, replay: current.replay + 1, updatedAt });
+    case 'Delete':
+      return recorded('WebhookDeleted', { ...current, state: 'DELETED', disabledReason: undefined, updatedAt });
+  }
+};
+
+const recorded = (type: WebhookEvent['type'], webhook: Webhook): Accepted => ({
+  events: [{ type, data: webhook }],
+  webhook,
+});
+
+type CommandOf<Type extends WebhookCommand['type']> = Extract<WebhookCommand, { readonly type: Type }>;
+
+const create = (
+  { byId }: Webhooks,
+  { organization, webhookId, settings, start, masterKey, request }: CommandOf<'Create'>,
+  now: number,
+): Decision => {
+  const all = [...byId.values()];
+  const first =
+    request &&
+    all.find(
+      ({ idempotencyKeyHash, createdAt }) =>
+        idempotencyKeyHash === request.idempotencyKeyHash && now - createdAt < IDEMPOTENCY_TTL_MS,
+    );
+  if (first)
+    return first.bodyHash === request.bodyHash
+      ? { events: [], webhook: first, replayed: true }
+      : refuse(new Unprocessable('This Idempotency-Key was used with another body'));
+  if (all.filter(({ state }) => state !== 'DELETED').length >= MAX_WEBHOOKS)
+    return refuse(new Conflict(`An organization has at most ${MAX_WEBHOOKS} webhooks; delete one first`));
+  return recorded('WebhookCreated', {
+    organization,
+    webhookId,
+    ...settings,
+    state: 'ACTIVE',
+    disabledReason: undefined,
+    generation: 1,
+    masterKey,
+    previousGeneration: undefined,
+    previousMasterKey: undefined,
+    previousUntil: undefined,
+    ...start,
+    replay: 0,
+    createdAt: now,
+    updatedAt: now,
+    idempotencyKeyHash: request?.idempotencyKeyHash,
+    bodyHash: request?.bodyHash,
+  });
+};
+
+const change = (current: Webhook, { settings, state }: CommandOf<'Change'>, updatedAt: number): Accepted => {
+  const changed = { ...current, ...settings };
+  const isChanged = Object.keys(settings).some(
+    (name) => JSON.stringify(changed[name as keyof Settings]) !== JSON.stringify(current[name as keyof Settings]),
+  );
+  const first: Accepted = isChanged
+    ? recorded('WebhookChanged', { ...changed, updatedAt })
+    : { events: [], webhook: current };
+  if (state === undefined) return first;
+  const { webhook } = first;
+  const second = state === 'ACTIVE' ? enable(webhook, updatedAt) : disable(webhook, 'requested', updatedAt);
+  return { events: [...first.events, ...second.events], webhook: second.webhook };
+};
+
+const disable = (current: Webhook, disabledReason: DisabledReason, updatedAt: number): Accepted =>
+  current.state === 'DISABLED'
+    ? { events: [], webhook: current }
+    : recorded('WebhookDisabled', { ...current, state: 'DISABLED', disabledReason, updatedAt });
+
+const enable = (current: Webhook, updatedAt: number): Accepted =>
+  current.state === 'ACTIVE'
+    ? { events: [], webhook: current }
+    : recorded('WebhookEnabled', { ...current, state: 'ACTIVE', disabledReason: undefined, updatedAt });
+
+const rotate = (current: Webhook, { masterKey, force }: CommandOf<'Rotate'>, updatedAt: number): Decision => {
+  if (!force && current.previousUntil !== undefined && updatedAt < current.previousUntil)
+    return refuse(
+      new Conflict(
+        'The secret was rotated within the last 24 hours and two secrets sign; a third one needs { "force": true }',
+      ),
+    );
+  return recorded('WebhookSecretRotated', {
+    ...current,
+    generation: current.generation + 1,
+    masterKey,
+    previousGeneration: current.generation,
+    previousMasterKey: current.masterKey,
+    previousUntil: updatedAt + BOTH_SIGN_FOR,
+    updatedAt,
+  });
+};

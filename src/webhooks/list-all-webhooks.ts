@@ -1,0 +1,52 @@
+import type { Pool } from 'pg';
+import { createReadModels } from '../read-models/kysely.js';
+
+/** An endpoint as operators see it. */
+export interface AnyWebhook {
+  readonly organization: string;
+  readonly id: string;
+  /** Without its query, which may hold a token of the organization's. */
+  readonly url: string;
+  readonly state: 'ACTIVE' | 'FAILING' | 'DISABLED';
+  readonly disabledReason: string | null;
+  /** ms */
+  readonly lastSuccessAt: number | null;
+  /** ms */
+  readonly nextAttemptAt: number | null;
+  /** The master keys that its secrets are derived from: the newest one, and the one before while that signs too. */
+  readonly masterKeys: readonly string[];
+}
+
+/**
+ * The endpoints of one organization or of all, as projected so far.
+ * @param now ms
+ */
+export const listAllWebhooks = async (pool: Pool, now: number, organization?: string): Promise<AnyWebhook[]> => {
+  const all = createReadModels(pool)
+    .selectFrom('webhook_endpoints as w')
+    .leftJoin('webhook_progress as p', 'p.endpoint', 'w.id')
+    .select(['w.organization', 'w.id', 'w.url', 'w.state', 'w.disabled_reason', 'w.secret_key'])
+    .select(['w.previous_secret_key', 'w.previous_secret_until'])
+    .select(['p.failing_since', 'p.last_success_at', 'p.next_attempt_at'])
+    .where('w.state', '<>', 'DELETED');
+  const rows = await (organization === undefined ? all : all.where('w.organization', '=', organization))
+    .orderBy('w.organization')
+    .orderBy('w.created_at')
+    .orderBy('w.id')
+    .execute();
+  return rows.map((row) => {
+    const { origin, pathname } = new URL(row.url);
+    const isFailing = row.state === 'ACTIVE' && row.failing_since !== null;
+    const previous = (row.previous_secret_until ?? 0) > now ? [row.previous_secret_key!] : [];
+    return {
+      organization: row.organization,
+      id: row.id,
+      url: origin + pathname,
+      state: isFailing ? 'FAILING' : (row.state as 'ACTIVE' | 'DISABLED'),
+      disabledReason: row.disabled_reason,
+      lastSuccessAt: row.last_success_at,
+      nextAttemptAt: row.state === 'ACTIVE' ? row.next_attempt_at : null,
+      masterKeys: [...new Set([row.secret_key, ...previous])],
+    };
+  });
+};

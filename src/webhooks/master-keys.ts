@@ -1,0 +1,106 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Config, ConfigError } from '../runtime/config.js';
+
+const KEY_BYTES = 32;
+const KEY = /^[A-Za-z0-9+/]{43}=$/;
+const MAX_KEYS = 64;
+
+/** A key that secrets of webhooks are derived from. */
+export interface MasterKey {
+  /** Made of the key, so that no file can give the name of one key to another. */
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+const masterKey = (key: Buffer): MasterKey => ({
+  id: createHash('sha256').update('id of a webhook master key\n').update(key).digest('hex').slice(0, 16),
+  key,
+});
+
+/** The file's keys, the oldest first: one a line in base64, the last one for new secrets. */
+const parseKeys = (path: string, text: string): MasterKey[] => {
+  const lines = text.split('\n').map((line) => line.trim());
+  const keys = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  // The lines are never repeated: one that is nearly a key is still a secret.
+  const wrong = lines.findIndex((line) => line !== '' && !line.startsWith('#') && !KEY.test(line));
+  if (wrong >= 0)
+    throw new ConfigError(`${path}, line ${wrong + 1}: not a key; a line is the output of "openssl rand -base64 32"`);
+  if (keys.length === 0) throw new ConfigError(`${path} has no key; add one: openssl rand -base64 32 >> ${path}`);
+  if (keys.length > MAX_KEYS) throw new ConfigError(`${path} has ${keys.length} keys; at most ${MAX_KEYS} are read`);
+  return keys.map((line) => masterKey(Buffer.from(line, 'base64')));
+};
+
+/** Where the keys are; undefined if this installation has none, because its database is somebody else's. */
+export const masterKeyFile = ({ webhookMasterKeyFile, databaseUrl, dataDir }: Config): string | undefined =>
+  webhookMasterKeyFile ?? (databaseUrl === undefined ? join(dataDir, 'webhook-master-key') : undefined);
+
+/**
+ * Makes the file with a first key, for its owner alone, unless it is there. Whole or not at all: of two processes that
+ * start at once one makes it.
+ */
+const makeMasterKeyFile = (path: string): void => {
+  const part = `${path}.${randomBytes(6).toString('hex')}`;
+  const file = openSync(part, 'wx', 0o600);
+  try {
+    writeSync(file, `${randomBytes(KEY_BYTES).toString('base64')}\n`);
+    fsyncSync(file);
+    linkSync(part, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    closeSync(file);
+    unlinkSync(part);
+  }
+};
+
+/** The keys of a file, which is read again when it is asked for one that it did not have. */
+export class MasterKeys {
+  private known: ReadonlyMap<string, MasterKey> = new Map();
+
+  constructor(private readonly path: string) {}
+
+  /**
+   * The key for new secrets, as the file has it now.
+   * @throws ConfigError if the file cannot be used
+   */
+  newest(): MasterKey {
+    return this.read().at(-1)!;
+  }
+
+  /**
+   * @returns undefined if the file has no such key
+   * @throws ConfigError if the file cannot be used
+   */
+  find(id: string): MasterKey | undefined {
+    if (!this.known.has(id)) this.read();
+    return this.known.get(id);
+  }
+
+  private read(): MasterKey[] {
+    let text: string;
+    try {
+      text = readFileSync(this.path, 'utf8');
+    } catch (error) {
+      throw new ConfigError(`WEBHOOK_MASTER_KEY_FILE cannot be read: ${(error as Error).message}`);
+    }
+    const keys = parseKeys(this.path, text);
+    this.known = new Map(keys.map((key) => [key.id, key]));
+    return keys;
+  }
+}
+
+/**
+ * The keys of this installation, made at the first start where the database is embedded.
+ * @returns undefined if the settings name no file
+ * @throws ConfigError if the file cannot be used
+ */
+export const openMasterKeys = (config: Config): MasterKeys | undefined => {
+  const path = masterKeyFile(config);
+  if (path === undefined) return undefined;
+  if (config.webhookMasterKeyFile === undefined && !existsSync(path)) makeMasterKeyFile(path);
+  const keys = new MasterKeys(path);
+  keys.newest();
+  return keys;
+};

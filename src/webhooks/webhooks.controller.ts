@@ -1,0 +1,277 @@
+import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Invalid } from '../errors.js';
+import { FEED_KINDS } from '../events/feed-schema.js';
+import { Access } from '../http/access/access.js';
+import { Organization } from '../http/access/caller.js';
+import { type Origin, RequestOrigin } from '../http/access/origin.js';
+import { ApiFailure } from '../http/errors/api-failure.js';
+import { REPLAYED } from '../http/errors/error-response.js';
+import { Config } from '../runtime/config.js';
+import { Reach, readAddress } from './address.js';
+import { ChangeWebhook } from './endpoints/change-webhook.js';
+import { CreateWebhook } from './endpoints/create-webhook.js';
+import { DeleteWebhook } from './endpoints/delete-webhook.js';
+import { ListAttempts } from './endpoints/list-attempts.js';
+import { ListWebhooks } from './endpoints/list-webhooks.js';
+import { ReplayWebhook } from './endpoints/replay-webhook.js';
+import { RotateSecret } from './endpoints/rotate-secret.js';
+import { TestWebhook } from './endpoints/test-webhook.js';
+import { MAX_WEBHOOKS, type Settings } from './endpoints/webhook.js';
+import {
+  AttemptListDto,
+  AttemptsRequest,
+  CreatedWebhookDto,
+  DeletedWebhookDto,
+  NewWebhookDto,
+  ReplayDto,
+  RotatedSecretDto,
+  RotationDto,
+  TestResultDto,
+  WebhookChangeDto,
+  WebhookDto,
+  WebhookListDto,
+} from './webhooks.dto.js';
+
+const NO_SUCH_WEBHOOK = 'The organization has no webhook with this id.';
+const WEBHOOK_ID = {
+  name: 'id',
+  description: "The webhook's id.",
+  schema: { type: 'string' },
+  example: 'wh_4a7d1ed414474e4033ac29cc',
+} as const;
+const MAX_ATTEMPTS = '100';
+
+/** As they are kept; null: all. */
+const namesOf = (names: readonly string[] | null | undefined): string[] | undefined =>
+  names ? [...new Set(names)].sort() : undefined;
+const kindsOf = (types: NewWebhookDto['types']): Settings['types'] =>
+  types ? FEED_KINDS.filter((kind) => types.includes(kind)) : undefined;
+
+@ApiTags('Webhooks')
+@Controller('v2/organization/webhooks')
+export class WebhooksController {
+  private readonly reach: Reach;
+
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+    config: Config,
+  ) {
+    this.reach = new Reach(config.webhookAllow);
+  }
+
+  @Post()
+  @HttpCode(201)
+  @Access({ scope: 'write' })
+  @ApiOperation({
+    summary: 'Create a webhook: the feed, delivered',
+    description:
+      'Each change in the feed that passes the filter is sent to `url`, in order, signed as Standard Webhooks says, and ' +
+      'again until it answers with 2xx. It begins at the present end of the feed, unless `from` says otherwise.',
+  })
+  @ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description:
+      '1 to 255 printable characters. For 24 hours the same key and body return the first answer, without its secret: ' +
+      'where that was lost, rotate it.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  })
+  @ApiCreatedResponse({
+    description: 'Created. The secret is shown this once.',
+    type: CreatedWebhookDto,
+    headers: {
+      Location: {
+        description: 'The URL of the webhook.',
+        required: true,
+        schema: { type: 'string', format: 'uri-reference' },
+        example: '/v2/organization/webhooks/wh_4a7d1ed414474e4033ac29cc',
+      },
+      'Idempotent-Replayed': {
+        description: '`true` if this repeats the first answer to the `Idempotency-Key`; otherwise absent.',
+        schema: { type: 'string', enum: ['true'] },
+      },
+    },
+  })
+  @ApiFailure(409, `The organization has ${MAX_WEBHOOKS} webhooks.`)
+  @ApiFailure(422, 'The `Idempotency-Key` was used with another body.')
+  async createWebhook(
+    @Organization() organization: string,
+    @Body() body: NewWebhookDto,
+    @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @Headers('idempotency-key') idempotencyKey?: string,
+  ): Promise<CreatedWebhookDto> {
+    const settings: Settings = {
+      url: this.urlOf(body.url),
+      types: kindsOf(body.types),
+      assetTypes: namesOf(body.assetTypes),
+      statuses: namesOf(body.statuses),
+      batch: body.batch ?? 1,
+      description: body.description ?? undefined,
+    };
+    const create = new CreateWebhook(organization, settings, body.from, idempotencyKey, origin);
+    const { webhook, secret } = await this.commands.execute(create);
+    void reply.header('location', `/v2/organization/webhooks/${webhook.id}`);
+    if (secret === undefined) void reply.headers(REPLAYED);
+    return { ...webhook, secret };
+  }
+
+  @Get()
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'List all webhooks with their state',
+    description: 'In the order in which they were created. What was answered before is in it, on every instance.',
+  })
+  @ApiOkResponse({ description: 'All webhooks of the organization.', type: WebhookListDto })
+  async listWebhooks(@Organization() organization: string): Promise<WebhookListDto> {
+    return { webhooks: await this.queries.execute(new ListWebhooks(organization)) };
+  }
+
+  @Get(':id')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'Get one webhook with its state',
+    description: 'How far its deliveries are, what failed last, and when it is tried again.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'The webhook.', type: WebhookDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  getWebhook(@Organization() organization: string, @Param('id') id: string): Promise<WebhookDto> {
+    return this.show(organization, id);
+  }
+
+  @Patch(':id')
+  @Access({ scope: 'write' })
+  @ApiOperation({
+    summary: 'Change a webhook',
+    description:
+      'What is absent stays; null removes a filter or the description. Deliveries that begin after the answer follow it. ' +
+      'The cursor stays: what a new filter lets through is sent from there on.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'Changed.', type: WebhookDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  async changeWebhook(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() body: WebhookChangeDto,
+    @RequestOrigin() origin: Origin,
+  ): Promise<WebhookDto> {
+    const { url, types, assetTypes, statuses, batch, description, state } = body;
+    const settings: Partial<Settings> = {
+      ...(url !== undefined && { url: this.urlOf(url) }),
+      ...(types !== undefined && { types: kindsOf(types) }),
+      ...(assetTypes !== undefined && { assetTypes: namesOf(assetTypes) }),
+      ...(statuses !== undefined && { statuses: namesOf(statuses) }),
+      ...(batch !== undefined && { batch }),
+      ...(description !== undefined && { description: description ?? undefined }),
+    };
+    await this.commands.execute(new ChangeWebhook(organization, id, settings, state, origin));
+    return this.show(organization, id);
+  }
+
+  @Delete(':id')
+  @Access({ scope: 'write' })
+  @ApiOperation({
+    summary: 'Delete a webhook',
+    description: 'After the answer nothing is sent but what is already on its way. No body is needed.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'Deleted.', type: DeletedWebhookDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  async deleteWebhook(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @RequestOrigin() origin: Origin,
+  ): Promise<DeletedWebhookDto> {
+    await this.commands.execute(new DeleteWebhook(organization, id, origin));
+    return { success: true, id };
+  }
+
+  @Post(':id/rotate')
+  @HttpCode(200)
+  @Access({ scope: 'write' })
+  @ApiOperation({
+    summary: 'Make a new secret for a webhook',
+    description: 'For 24 hours the new secret and the one before both sign each delivery.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'The new secret, shown this once.', type: RotatedSecretDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  @ApiFailure(409, 'It was rotated within the last 24 hours, and `force` is not `true`.')
+  rotateWebhookSecret(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() { force = false }: RotationDto,
+    @RequestOrigin() origin: Origin,
+  ): Promise<RotatedSecretDto> {
+    return this.commands.execute(new RotateSecret(organization, id, force, origin));
+  }
+
+  @Post(':id/test')
+  @HttpCode(200)
+  @Access({ scope: 'write' })
+  @ApiOperation({
+    summary: 'Send one webhook.test now',
+    description: 'Whatever its state, and beside its deliveries. Answers with what came back, within some 20 seconds.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'It was sent; without `error` it was a success.', type: TestResultDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  testWebhook(@Organization() organization: string, @Param('id') id: string): Promise<TestResultDto> {
+    return this.commands.execute(new TestWebhook(organization, id));
+  }
+
+  @Post(':id/replay')
+  @HttpCode(200)
+  @Access({ scope: 'write' })
+  @ApiOperation({
+    summary: 'Send again what was stored since an instant',
+    description: 'Sets the cursor; an instant after it leaves out what is between the two.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'The cursor is set.', type: WebhookDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  async replayWebhook(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() { from }: ReplayDto,
+    @RequestOrigin() origin: Origin,
+  ): Promise<WebhookDto> {
+    await this.commands.execute(new ReplayWebhook(organization, id, from, origin));
+    return this.show(organization, id);
+  }
+
+  @Get(':id/attempts')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'List the newest attempts of a webhook, tests included',
+    description:
+      'Each delivery with what came back. A record that was set aside is named by the attempt after which it was.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'The newest 100, or fewer.', type: AttemptListDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  async listWebhookAttempts(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Query() { limit = MAX_ATTEMPTS }: AttemptsRequest,
+  ): Promise<AttemptListDto> {
+    return { attempts: await this.queries.execute(new ListAttempts(organization, id, Number(limit))) };
+  }
+
+  private async show(organization: string, id: string): Promise<WebhookDto> {
+    const [webhook] = await this.queries.execute(new ListWebhooks(organization, id));
+    return webhook!;
+  }
+
+  private urlOf(text: unknown): string {
+    const { url, issue } = readAddress(text, this.reach);
+    if (issue !== undefined) throw new Invalid(issue, [issue]);
+    return url;
+  }
+}

@@ -1,0 +1,36 @@
+import { Module } from '@nestjs/common';
+import { EventLogModule } from '../event-log/event-log.module.js';
+import { QuotasModule } from '../quotas/quotas.module.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
+import { RecordsModule } from '../records/records.module.js';
+import { ChangeWebhookHandler } from './endpoints/change-webhook.js';
+import { CreateWebhookHandler } from './endpoints/create-webhook.js';
+import { DeleteWebhookHandler } from './endpoints/delete-webhook.js';
+import { ListAttemptsHandler } from './endpoints/list-attempts.js';
+import { ListWebhooksHandler } from './endpoints/list-webhooks.js';
+import { ReplayWebhookHandler } from './endpoints/replay-webhook.js';
+import { RotateSecretHandler } from './endpoints/rotate-secret.js';
+import { Secrets } from './endpoints/secrets.js';
+import { StartPlaces } from './endpoints/start-place.js';
+import { TestWebhookHandler } from './endpoints/test-webhook.js';
+import { WebhookCommands } from './endpoints/webhook-commands.js';
+import { WebhooksController } from './webhooks.controller.js';
+
+@Module({
+  imports: [EventLogModule, ReadModelsModule, QuotasModule, RecordsModule],
+  controllers: [WebhooksController],
+  providers: [
+    WebhookCommands,
+    Secrets,
+    StartPlaces,
+    CreateWebhookHandler,
+    ChangeWebhookHandler,
+    DeleteWebhookHandler,
+    RotateSecretHandler,
+    ReplayWebhookHandler,
+    TestWebhookHandler,
+    ListWebhooksHandler,
+    ListAttemptsHandler,
+  ],
+})
+export class WebhooksModule {}

@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import { createKey } from '../../src/api-keys/key-format.js';
+import { digestOf, KeyRing } from '../../src/api-keys/key-ring.js';
+import { Unavailable } from '../../src/errors.js';
+import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
+import { Readiness } from '../../src/http/ops/readiness.js';
+
+/** A stream of keys that can be cut off from whoever reads it. */
+class KeyStream {
+  away = false;
+  private readonly events: RecordedEvent[] = [];
+
+  append(type: string, data: object): void {
+    const revision = BigInt(this.events.length);
+    const event = { type, data, revision, position: revision, stream: 'apiKeys', id: '', metadata: {}, recordedAt: 0 };
+    this.events.push(event);
+  }
+
+  issue(keyId: string, key: string, fields: object = {}): void {
+    const data = { keyId, keyHash: digestOf(key), scopes: ['read'], createdAt: '2026-01-01T00:00:00.000Z', ...fields };
+    this.append('ApiKeyIssued', data);
+  }
+
+  revoke(keyId: string): void {
+    this.append('ApiKeyRevoked', { keyId, revokedAt: '2026-01-02T00:00:00.000Z' });
+  }
+
+  /** Followers have connections of their own. */
+  readonly forFollowers = { readStream: this.readStream.bind(this) };
+
+  private readStream(_stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
+    if (this.away) return Promise.reject(new Unavailable('The log is away'));
+    return Promise.resolve(this.events.filter(({ revision }) => revision >= from).slice(0, limit));
+  }
+}
+
+const open = (): { stream: KeyStream; ring: KeyRing; readiness: Readiness } => {
+  const stream = new KeyStream();
+  const readiness = new Readiness();
+  return { stream, readiness, ring: new KeyRing(stream as unknown as EventLog, readiness, { add: () => {} } as never) };
+};
+
+describe('The key ring', () => {
+  it('is unavailable, and not ready, before the keys are read', async () => {
+    const { stream, ring, readiness } = open();
+    const key = createKey();
+    stream.issue('a', key);
+    stream.away = true;
+    await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
+    expect(() => ring.verify(key)).toThrow(Unavailable);
+    expect((await readiness.report()).status).toBe('not-ready');
+    stream.away = false;
+    await ring.refresh();
+    expect(ring.verify(key)).toEqual({ keyId: 'a', organization: undefined, scopes: ['read'] });
+    expect((await readiness.report()).status).toBe('ready');
+  });
+
+  it('keeps accepting the keys it knows while the log is unavailable', async () => {
+    const { stream, ring } = open();
+    const key = createKey();
+    stream.issue('a', key);
+    await ring.refresh();
+    stream.away = true;
+    await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
+    expect(ring.verify(key)?.keyId).toBe('a');
+  });
+
+  it('forgets a revoked key that it had remembered', async () => {
+    const { stream, ring } = open();
+    const [key, other] = [createKey(), createKey()];
+    stream.issue('a', key);
+    stream.issue('b', other);
+    await ring.refresh();
+    expect(ring.verify(key)?.keyId).toBe('a');
+    stream.revoke('a');
+    await ring.refresh();
+    expect(ring.verify(key)).toBeUndefined();
+    expect(ring.verify(other)?.keyId).toBe('b');
+  });
+
+  it('looks at the expiry of a key each time', async () => {
+    const { stream, ring } = open();
+    const key = createKey();
+    const expiresAt = Date.now() + 300;
+    stream.issue('a', key, { expiresAt: new Date(expiresAt).toISOString() });
+    await ring.refresh();
+    expect(ring.verify(key)?.keyId).toBe('a');
+    while (Date.now() < expiresAt) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(ring.verify(key)).toBeUndefined();
+  });
+
+  it('accepts no key from an event that cannot be read', async () => {
+    const { stream, ring } = open();
+    const [key, good] = [createKey(), createKey()];
+    stream.issue('a', key, { scopes: ['everything'] });
+    stream.append('Nonsense', { keyId: 'b' });
+    stream.append('ApiKeyIssued', []);
+    stream.issue('c', good);
+    await ring.refresh();
+    expect(ring.verify(key)).toBeUndefined();
+    expect(ring.verify(good)?.keyId).toBe('c');
+  });
+
+  it('reads any number of keys', async () => {
+    const { stream, ring } = open();
+    const keys = Array.from({ length: 1_200 }, createKey);
+    keys.forEach((key, i) => stream.issue(`k${i}`, key));
+    await ring.refresh();
+    keys.forEach((key, i) => expect(ring.verify(key)?.keyId).toBe(`k${i}`));
+  });
+});

@@ -1,0 +1,126 @@
+import { createRequire } from 'node:module';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Opinion } from '../../../src/asset-check/opinion.js';
+import { Random } from '../../support/random.js';
+import { listOf } from '../asking.js';
+
+interface Config {
+  readonly blacklist: string[];
+  readonly whitelist: string[];
+  readonly fuzzylist: string[];
+  readonly tolerance: number;
+}
+
+type Detector = new (config: Config) => { check(host: string): { result: boolean; type: string } };
+
+const require = createRequire(import.meta.url);
+const PhishingDetector = require('eth-phishing-detect/src/detector.js') as Detector;
+const config = require('eth-phishing-detect/src/config.json') as Config;
+
+/** What the detector says, in our words. */
+const verdictOf = ({ result, type }: { result: boolean; type: string }): string =>
+  type === 'whitelist' ? 'ALLOWED' : result ? 'BLOCKED' : 'UNKNOWN';
+
+const mutated = (random: Random, host: string): string => {
+  const at = random.int(host.length);
+  const letter = random.pick(Array.from('abcdefghijklmnopqrstuvwxyz0123456789-'));
+  const cut = random.pick([0, 1, 1]);
+  return host.slice(0, at) + (random.chance(0.3) ? '' : letter) + host.slice(at + cut);
+};
+
+const derived = (random: Random): string => {
+  const host = random.pick(random.pick([config.blacklist, config.whitelist, config.fuzzylist]));
+  switch (random.int(6)) {
+    case 0:
+      return `www.${host}`;
+    case 1:
+      return `${random.pick(['app', 'login', 'a.b'])}.${host}`;
+    case 2:
+      return host.slice(host.indexOf('.') + 1);
+    case 3:
+      return mutated(random, random.pick(config.fuzzylist));
+    case 4:
+      return `${host.slice(0, host.lastIndexOf('.'))}.${random.pick(['com', 'io', 'xyz', 'co.uk'])}`;
+    default:
+      return mutated(random, host);
+  }
+};
+
+/**
+ * Where the detector and this service differ, and why they should. The list has two entries without a dot, which are
+ * no hosts and refused, and IP addresses, which have nothing under them; and content that is no host has no verdict.
+ */
+const NO_HOSTS = ['com12786312634', 'iclexofmarket'];
+
+const isWanted = (host: string, opinion: Opinion | string): boolean =>
+  opinion === 'parse-error' ||
+  opinion === 'internal-scheme' ||
+  NO_HOSTS.some((entry) => host === entry || host.endsWith(`.${entry}`));
+
+describe('a list in the metamask format', () => {
+  let ask: (content: string) => Opinion | string;
+  const detector = new PhishingDetector(config);
+
+  beforeAll(async () => {
+    ({ ask } = await listOf(JSON.stringify(config), 'metamask'));
+  });
+
+  const differences = (hosts: readonly string[]): { found: string[]; excepted: number; compared: number } => {
+    const found: string[] = [];
+    let excepted = 0;
+    for (const host of hosts) {
+      const expected = verdictOf(detector.check(host));
+      const opinion = ask(host);
+      const status = typeof opinion === 'string' ? opinion : opinion.status;
+      if (status === expected) continue;
+      if (isWanted(host, opinion)) excepted += 1;
+      else found.push(`${host}: ${status}, the detector says ${expected}`);
+    }
+    return { found, excepted, compared: hosts.length };
+  };
+
+  it('gives the verdicts of eth-phishing-detect on every host of its own list', () => {
+    const { found, excepted, compared } = differences([...config.blacklist, ...config.whitelist, ...config.fuzzylist]);
+    expect(compared).toBeGreaterThan(14_000);
+    expect(found).toEqual([]);
+    expect(excepted).toBe(NO_HOSTS.length);
+  });
+
+  it('gives its verdicts on 4,000 hosts derived from them', () => {
+    const random = new Random(6);
+    const hosts = Array.from({ length: 4_000 }, () => derived(random)).filter((host) => /^[a-z0-9._-]+$/.test(host));
+    const { found, excepted, compared } = differences(hosts);
+    expect(compared).toBeGreaterThan(3_600);
+    expect(found).toEqual([]);
+    // Nearly all of them are no hosts: derived to a single label, or from an IP address.
+    expect(excepted).toBeLessThan(compared / 4);
+  });
+
+  it('imitations are found as the detector finds them', () => {
+    const random = new Random(7);
+    const hosts = Array.from({ length: 1_500 }, () => mutated(random, mutated(random, random.pick(config.fuzzylist))));
+    const { found } = differences(hosts);
+    expect(found).toEqual([]);
+    expect(hosts.filter((host) => detector.check(host).type === 'fuzzy').length).toBeGreaterThan(500);
+  });
+
+  it('differs where it must: below a hosting suffix and for a public suffix that are listed', async () => {
+    const hostile: Config = {
+      blacklist: ['github.io', 'co.uk', 'com', 'evil.example'],
+      whitelist: ['pages.dev', 'net'],
+      fuzzylist: [],
+      tolerance: 2,
+    };
+    const theirs = new PhishingDetector(hostile);
+    const { ask: ours } = await listOf(JSON.stringify(hostile), 'metamask');
+    const compare = (host: string): [string, string] => [verdictOf(theirs.check(host)), (ours(host) as Opinion).status];
+    expect(compare('someone.github.io')).toEqual(['BLOCKED', 'UNKNOWN']);
+    expect(compare('someone.pages.dev')).toEqual(['ALLOWED', 'UNKNOWN']);
+    expect(compare('shop.co.uk')).toEqual(['BLOCKED', 'UNKNOWN']);
+    expect(compare('shop.com')).toEqual(['BLOCKED', 'UNKNOWN']);
+    expect(compare('shop.net')).toEqual(['ALLOWED', 'UNKNOWN']);
+    expect(compare('github.io')).toEqual(['BLOCKED', 'BLOCKED']);
+    expect(compare('pages.dev')).toEqual(['ALLOWED', 'ALLOWED']);
+    expect(compare('a.evil.example')).toEqual(['BLOCKED', 'BLOCKED']);
+  });
+});

@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { ALLOWED, BLOCKED, HostTableBuilder } from '../../../src/asset-check/lists/host-table.js';
+import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
+import { Random } from '../../support/random.js';
+
+const hashes = new SuffixHashes();
+
+describe('the table of entries', () => {
+  it('finds exactly what was added, as a set of texts does', async () => {
+    const random = new Random(1);
+    const label = (): string => random.int(60).toString(36) + (random.chance(0.5) ? 'x' : '');
+    const host = (): string => Array.from({ length: 2 + random.int(3) }, label).join('.');
+    const entries = Array.from({ length: 20_000 }, host);
+    const builder = new HostTableBuilder();
+    for (const entry of entries) builder.add(entry, BLOCKED);
+    const table = await builder.build();
+    const set = new Set(entries);
+    expect(table.size).toBe(set.size);
+    let hits = 0;
+    const wrong: string[] = [];
+    for (const asked of [...entries, ...Array.from({ length: 20_000 }, host)]) {
+      hashes.read(asked, true);
+      for (let index = 0; index < hashes.count; index += 1) {
+        const start = hashes.starts[index]!;
+        const isListed = set.has(asked.slice(start));
+        if (isListed) hits += 1;
+        const found = table.find(asked, start, hashes.hashes[index]!);
+        if (found !== (isListed ? BLOCKED : 0)) wrong.push(`${asked.slice(start)}: ${found}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(hits).toBeGreaterThan(20_000);
+  });
+
+  it('compares letter by letter what has the same hash', async () => {
+    const builder = new HostTableBuilder();
+    builder.add('evil.example', BLOCKED);
+    const table = await builder.build();
+    hashes.read('evil.example', true);
+    const hash = hashes.hashes[hashes.count - 1]!;
+    expect(table.find('evil.example', 0, hash)).toBe(BLOCKED);
+    expect(table.find('evil.exampla', 0, hash)).toBe(0);
+    expect(table.find('evil.exampl', 0, hash)).toBe(0);
+  });
+
+  it('keeps both flags of what was added twice', async () => {
+    const builder = new HostTableBuilder();
+    builder.add('same.example', BLOCKED);
+    builder.add('same.example', ALLOWED);
+    const table = await builder.build();
+    hashes.read('same.example', true);
+    expect(table.find('same.example', 0, hashes.hashes[hashes.count - 1]!)).toBe(BLOCKED | ALLOWED);
+    expect(table.size).toBe(1);
+  });
+
+  it('takes about a dozen bytes an entry beside its text', async () => {
+    const builder = new HostTableBuilder();
+    const entries = Array.from({ length: 50_000 }, (_, index) => `site-number-${index}.example`);
+    for (const entry of entries) builder.add(entry, BLOCKED);
+    const table = await builder.build();
+    expect((table.bytes - entries.join('').length) / table.size).toBeLessThan(13);
+  });
+
+  it('knows the suffixes of a host down to two labels, and none of an address', () => {
+    const suffixes = (text: string, withParents: boolean): string[] => {
+      hashes.read(text, withParents);
+      return Array.from({ length: hashes.count }, (_, index) => text.slice(hashes.starts[index]));
+    };
+    expect(suffixes('a.b.evil.example', true)).toEqual(['evil.example', 'b.evil.example', 'a.b.evil.example']);
+    expect(suffixes('evil.example', true)).toEqual(['evil.example']);
+    expect(suffixes('8.8.8.8', false)).toEqual(['8.8.8.8']);
+    expect(suffixes(`${'a.'.repeat(126)}a`, true)).toHaveLength(126);
+  });
+});

@@ -1,0 +1,480 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
+import { parseList } from '../../../src/asset-check/lists/parse-list.js';
+import { ListSource } from '../../../src/asset-check/lists/list-source.js';
+import type { ListSettings } from '../../../src/asset-check/sources/sources-file.js';
+import { readSourcesStatus } from '../../../src/asset-check/sources/sources-status.js';
+import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
+import { parseContent } from '../../../src/assets/parse-content.js';
+import { eventually } from '../../support/eventually.js';
+import { brief } from '../asking.js';
+import { answers, type Behaviour, ListServer, sends } from './list-server.js';
+
+const suffixes = new HostingSuffixes();
+const hashes = new SuffixHashes();
+const never = new AbortController().signal;
+/** Node 20 leaves it to the collector of garbage. */
+const CAN_GIVE_BACK = 'transfer' in ArrayBuffer.prototype;
+
+describe('a list that is fetched', () => {
+  let folder: string;
+  let server: ListServer;
+  let url: string;
+  let news: string[];
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'lists-'));
+    server = new ListServer();
+    url = await server.start();
+    news = [];
+  });
+
+  afterEach(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  const list = (settings: Partial<ListSettings> = {}): ListSource =>
+    new ListSource(
+      {
+        id: 'list',
+        kind: 'list',
+        mode: 'ENABLED',
+        format: 'plain',
+        verdict: 'BLOCKED',
+        ...(settings.file === undefined ? { url: `${url}/list` } : {}),
+        refreshSeconds: 300,
+        timeoutMs: 400,
+        maxBytes: 100_000,
+        ...settings,
+      },
+      suffixes,
+      folder,
+      (sentence) => news.push(sentence),
+    );
+
+  const ask = (source: ListSource, content: string): string => {
+    const { reading } = parseContent(content);
+    hashes.read(reading!.host!, reading!.isDnsName);
+    return brief(source.ask(reading!, hashes));
+  };
+
+  const entries = (count: number): string => Array.from({ length: count }, (_, n) => `site-${n}.example`).join('\n');
+
+  /** Every way in which a list goes wrong, and what is said of it. */
+  const FAULTS: readonly (readonly [name: string, behaviour: Behaviour, said: RegExp])[] = [
+    ['hangs', () => undefined, /did not arrive completely within 400 ms/],
+    [
+      'hangs in the middle of its body',
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/plain' });
+        response.write('half.example\n');
+      },
+      /did not arrive completely within 400 ms/,
+    ],
+    [
+      'drips',
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/plain' });
+        const drip = setInterval(() => response.write('a'), 50);
+        response.on('close', () => clearInterval(drip));
+      },
+      /did not arrive completely within 400 ms/,
+    ],
+    ['says that it is too large', answers(200, { 'content-length': '104857600' }), /larger than 100000 bytes/],
+    ['is too large without saying so', sends(entries(20_000)), /larger than 100000 bytes/],
+    [
+      'never ends',
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/plain' });
+        const pour = (): void => {
+          while (!response.destroyed && response.write('x.example\n'.repeat(1_000)));
+        };
+        response.on('drain', pour);
+        pour();
+      },
+      /larger than 100000 bytes/,
+    ],
+    [
+      'redirects in a circle',
+      (request, response) => answers(302, { location: request.url! })(request, response),
+      /private/,
+    ],
+    ['redirects to a private address', answers(301, { location: 'http://169.254.169.254/latest' }), /private address/],
+    ['redirects to loopback by name', answers(301, { location: 'http://localhost:1/x' }), /private address/],
+    ['redirects to a file', answers(302, { location: 'file:///etc/passwd' }), /not HTTP/],
+    ['redirects to nowhere', answers(302), /without a Location/],
+    ['redirects to an invalid URL', answers(302, { location: 'http://[' }), /not a valid URL/],
+    ['fails', answers(500), /answered 500/],
+    ['is gone', answers(404), /answered 404/],
+    ['is empty', sends(''), /no usable entries/],
+    ['holds nothing that is a host', sends('com\n*\nlocalhost\n'), /no usable entries/],
+    ['is a web page', sends('<html>site-1.example</html>', { 'content-type': 'text/html' }), /content type text\/html/],
+    ['is a picture', sends('x.example', { 'content-type': 'image/png' }), /content type image\/png/],
+    ['is a web page without saying so', sends('<!doctype html>\nx.example'), /web page/],
+    ['is compressed although that was not requested', sends('x', { 'content-encoding': 'gzip' }), /encoded as gzip/],
+    ['is absurdly smaller', sends(entries(9)), /shrunk from 100 entries to 9/],
+    [
+      'breaks off',
+      (_, response) => {
+        response.writeHead(200, { 'content-length': '50000', 'content-type': 'text/plain' });
+        response.write(entries(100));
+        setTimeout(() => response.destroy(), 20);
+      },
+      /aborted/,
+    ],
+    ['closes at once', (request) => request.socket.destroy(), /hang up|ECONNRESET/],
+    ['is not HTTP', (request) => request.socket.end('x.example\n'), /Parse Error/],
+  ];
+
+  it.each(FAULTS.map(([name, behaviour, said]) => ({ name, behaviour, said })))(
+    'that $name leaves the last good one in use, says so, and recovers',
+    async ({ behaviour, said }) => {
+      server.behave = sends(entries(100));
+      const source = list();
+      await source.refresh(never);
+      expect(source.state).toMatchObject({ entries: 100, refused: 0 });
+      server.behave = behaviour;
+      const started = Date.now();
+      await source.refresh(never);
+      expect(Date.now() - started).toBeLessThan(5_000);
+      expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
+      expect(source.state.entries).toBe(100);
+      expect(source.state.lastError).toMatch(said);
+      expect(news.at(-1)).toContain('List list was not refreshed');
+      server.behave = sends(entries(101));
+      await source.refresh(never);
+      expect(source.state).toMatchObject({ entries: 101 });
+      expect(source.state).not.toHaveProperty('lastError');
+      expect(news.at(-1)).toBe('List list is current again: 101 entries');
+    },
+  );
+
+  it.each(FAULTS.filter(([name]) => name !== 'is absurdly smaller').map(([name, behaviour]) => ({ name, behaviour })))(
+    'that $name from the first is a source that failed',
+    async ({ behaviour }) => {
+      server.behave = behaviour;
+      const source = list();
+      await source.refresh(never);
+      expect(ask(source, 'site-7.example')).toBe('source-error');
+    },
+  );
+
+  it('is asked for only if it changed', async () => {
+    server.behave = sends(entries(10), { etag: '"v1"', 'last-modified': 'Tue, 03 Feb 2026 00:00:00 GMT' });
+    const source = list();
+    await source.refresh(never);
+    server.behave = answers(304);
+    await source.refresh(never);
+    expect(server.requests.at(-1)!.headers).toMatchObject({
+      'if-none-match': '"v1"',
+      'if-modified-since': 'Tue, 03 Feb 2026 00:00:00 GMT',
+    });
+    expect(source.state).toMatchObject({ entries: 10, validators: { etag: '"v1"' } });
+    await source.refresh(never);
+    expect(server.requests.at(-1)!.headers).toMatchObject({ 'if-none-match': '"v1"' });
+    expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
+  });
+
+  it('is kept on disk, so that the next start has it before any network', async () => {
+    server.behave = sends(entries(10), { etag: '"v1"' });
+    await list().refresh(never);
+    server.behave = answers(500);
+    const next = list();
+    await next.load();
+    expect(ask(next, 'site-7.example')).toBe('BLOCKED site-7.example');
+    await next.refresh(never);
+    expect(server.requests.at(-1)!.headers).toMatchObject({ 'if-none-match': '"v1"' });
+    expect(ask(next, 'site-7.example')).toBe('BLOCKED site-7.example');
+    // A list of the same name from elsewhere, or read otherwise, is another list.
+    for (const other of [list({ url: `${url}/other` }), list({ verdict: 'ALLOWED' }), list({ format: 'hosts' })]) {
+      await other.load();
+      expect(ask(other, 'site-7.example')).toBe('source-error');
+    }
+  });
+
+  it('is not taken from a copy that is broken', async () => {
+    server.behave = sends(entries(10));
+    await list().refresh(never);
+    for (const broken of ['', '<html>', '\u0000\u0001']) {
+      await writeFile(join(folder, 'lists', 'list.list'), broken);
+      const source = list();
+      await source.load();
+      expect(ask(source, 'site-7.example')).toBe('source-error');
+    }
+    for (const broken of ['', 'null', '{"origin":7}', '{']) {
+      await writeFile(join(folder, 'lists', 'list.json'), broken);
+      const source = list();
+      await source.load();
+      expect(ask(source, 'site-7.example')).toBe('source-error');
+    }
+  });
+
+  it('knows since when it has each entry, over refreshes, refusals and a restart', async () => {
+    const clock = jest.spyOn(Date, 'now');
+    const hour = 3_600_000;
+    const noon = Date.parse('2026-03-01T12:00:00Z');
+    const refreshAt = async (source: ListSource, at: number, behaviour: Behaviour): Promise<void> => {
+      clock.mockReturnValue(at);
+      server.behave = behaviour;
+      await source.refresh(never);
+    };
+    try {
+      const source = list();
+      expect(await source.seenSince('site-1.example')).toBeUndefined();
+      await refreshAt(source, noon, sends(entries(100), { etag: '"1"' }));
+      await refreshAt(source, noon + hour, sends('<html>', { 'content-type': 'text/html' }));
+      await refreshAt(source, noon + 2 * hour, sends(`${entries(50)}\nhttp://New.Example/`));
+      const restarted = list();
+      await restarted.load();
+      await refreshAt(restarted, noon + 3 * hour, answers(304));
+      for (const each of [source, restarted]) {
+        expect(await each.seenSince('site-1.example')).toEqual({ since: noon, watchedSince: noon });
+        expect(await each.seenSince('http://New.Example/')).toEqual({ since: noon + 2 * hour, watchedSince: noon });
+        expect(await each.seenSince('site-99.example')).toEqual({ watchedSince: noon });
+        expect(await each.seenSince(undefined)).toEqual({ watchedSince: noon });
+      }
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it('of before its first sights were kept has those of when it was fetched', async () => {
+    const source = list();
+    server.behave = sends(entries(100), { etag: '"1"' });
+    await source.refresh(never);
+    await rm(join(folder, 'lists', 'list.seen'));
+    const restarted = list();
+    await restarted.load();
+    server.behave = answers(304);
+    await restarted.refresh(never);
+    const since = Math.floor(source.state.fetchedAt! / 1_000) * 1_000;
+    expect(await restarted.seenSince('site-1.example')).toEqual({ since, watchedSince: since });
+  });
+
+  it('is used all the same if its first sights cannot be kept, which is said', async () => {
+    await mkdir(join(folder, 'lists', 'list.seen'), { recursive: true });
+    const source = list();
+    server.behave = sends(entries(100));
+    await source.refresh(never);
+    expect(ask(source, 'site-1.example')).toBe('BLOCKED site-1.example');
+    expect(await source.seenSince('site-1.example')).toBeUndefined();
+    expect(news).toEqual([expect.stringMatching(/^First-seen times of list list could not be saved: /)]);
+  });
+
+  it('is written to disk as it comes, and nothing of a refused one stays there', async () => {
+    const source = list();
+    server.behave = sends(entries(100));
+    await source.refresh(never);
+    const kept = join(folder, 'lists');
+    server.behave = (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      response.write('half.example\n');
+    };
+    const refused = source.refresh(never);
+    await eventually('the first half is on disk', async () => {
+      const part = (await readdir(kept)).find((name) => name.endsWith('.part'));
+      return part !== undefined && (await readFile(join(kept, part), 'utf8')) === 'half.example\n';
+    });
+    await refused;
+    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
+    // This one is refused when all of it has come.
+    server.behave = sends(entries(5));
+    await source.refresh(never);
+    expect(source.state.lastError).toMatch(/shrunk/);
+    expect((await readdir(kept)).sort()).toEqual(['list.json', 'list.list', 'list.seen']);
+    expect(await readFile(join(kept, 'list.list'), 'utf8')).toBe(entries(100));
+  });
+
+  (CAN_GIVE_BACK ? it : it.skip)('gives the memory of the one it replaces back at once', async () => {
+    server.behave = sends(entries(10));
+    const source = list();
+    await source.refresh(never);
+    const { table } = source['content']!;
+    expect(table.bytes).toBeGreaterThan(0);
+    await source.refresh(never);
+    expect(table.bytes).toBe(0);
+    expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
+  });
+
+  it('works without a disk', async () => {
+    server.behave = sends(entries(10));
+    await writeFile(join(folder, 'lists'), 'a file where the folder should be');
+    const source = list();
+    await source.refresh(never);
+    expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
+    expect(news.at(-1)).toMatch(/could not be saved/);
+  });
+
+  it('of a file is read again when the file changes', async () => {
+    const file = join(folder, 'house.txt');
+    await writeFile(file, 'one.example');
+    const source = list({ file });
+    await source.refresh(never);
+    expect(ask(source, 'one.example')).toBe('BLOCKED one.example');
+    await writeFile(file, 'two.example');
+    await utimes(file, new Date(), new Date(Date.now() + 5_000));
+    await source.refresh(never);
+    expect(ask(source, 'two.example')).toBe('BLOCKED two.example');
+    expect(ask(source, 'one.example')).toBe('not-found');
+    await rm(file);
+    await source.refresh(never);
+    expect(ask(source, 'two.example')).toBe('BLOCKED two.example');
+    expect(source.state.lastError).toMatch(/ENOENT/);
+    await writeFile(file, 'x.example\n'.repeat(20_000));
+    await source.refresh(never);
+    expect(source.state.lastError).toMatch(/larger than/);
+  });
+
+  it('is reported by the operator’s command, which runs elsewhere', async () => {
+    server.behave = sends(`${entries(10)}\ncom\nordinary.example/login`);
+    const source = list();
+    await source.refresh(never);
+    server.behave = answers(503);
+    await source.refresh(never);
+    const sourcesFile = join(folder, 'sources.json');
+    const settings = { id: 'list', kind: 'list', format: 'plain', url: `${url}/list` };
+    const unread = { ...settings, id: 'unread', mode: 'DISABLED' };
+    await writeFile(sourcesFile, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, settings, unread] }));
+    const status = await readSourcesStatus(
+      { sourcesFile, dataDir: folder, variable: () => undefined },
+      source.state.checkedAt! + 60_000,
+    );
+    expect(status).toEqual([
+      {
+        id: 'list',
+        mode: 'ENABLED',
+        from: `${url}/list`,
+        entries: 10,
+        refused: 2,
+        unusedPages: { count: 1, examples: ['ordinary.example/login'] },
+        ageSeconds: 60,
+        lastError: 'It answered 503',
+        lastErrorAt: expect.any(Number),
+      },
+      { id: 'unread', mode: 'DISABLED', from: `${url}/list`, entries: 0, refused: 0 },
+    ]);
+  });
+
+  it('of an address with secrets shows and keeps none of them', async () => {
+    server.behave = sends(entries(10));
+    const secret = `${url.replace('://', '://user:hunter2@')}/list?token=s3cret#part`;
+    const source = list({ url: secret });
+    await source.refresh(never);
+    expect(source.state.entries).toBe(10);
+    server.behave = answers(401);
+    await source.refresh(never);
+    const sourcesFile = join(folder, 'sources.json');
+    const settings = { id: 'list', kind: 'list', format: 'plain', url: secret };
+    await writeFile(sourcesFile, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, settings] }));
+    const status = await readSourcesStatus({ sourcesFile, dataDir: folder, variable: () => undefined });
+    expect(status).toMatchObject([{ from: `${url}/list` }]);
+    const kept = join(folder, 'lists');
+    const texts = await Promise.all((await readdir(kept)).map((name) => readFile(join(kept, name), 'utf8')));
+    expect(JSON.stringify([status, news, source.state, texts])).not.toMatch(/user|hunter2|token|s3cret|#part/);
+    // The same address has its copy, and another query of the same server is another list.
+    const [same, other] = [list({ url: secret }), list({ url: secret.replace('s3cret', 'other') })];
+    await same.load();
+    expect(ask(same, 'site-7.example')).toBe('BLOCKED site-7.example');
+    await other.load();
+    expect(ask(other, 'site-7.example')).toBe('source-error');
+  });
+
+  (process.platform === 'win32' ? it.skip : it)('is kept where nobody else can read it', async () => {
+    server.behave = sends(entries(10));
+    await list().refresh(never);
+    const modeOf = async (...path: string[]): Promise<number> => (await stat(join(folder, ...path))).mode & 0o777;
+    expect([await modeOf('lists'), await modeOf('lists', 'list.json'), await modeOf('lists', 'list.list')]).toEqual([
+      0o700, 0o600, 0o600,
+    ]);
+  });
+
+  it('leaves no half-written file behind', async () => {
+    server.behave = sends(entries(10));
+    const [one, other] = [list(), list()];
+    await Promise.all([one.refresh(never), other.refresh(never), one.refresh(never)]);
+    expect(JSON.parse(await readFile(join(folder, 'lists', 'list.json'), 'utf8'))).toMatchObject({ entries: 10 });
+    expect((await readFile(join(folder, 'lists', 'list.list'), 'utf8')).split('\n')).toHaveLength(10);
+  });
+
+  it.each(['plain', 'json'] as const)(
+    'of 200,000 entries in the format %s lets requests pass meanwhile',
+    async (format) => {
+      const text = format === 'plain' ? entries(200_000) : JSON.stringify(entries(200_000).split('\n'));
+      const bytes = Buffer.from(text);
+      let passed = 0;
+      const pass = (): void => {
+        passed += 1;
+        waiting = setImmediate(pass);
+      };
+      let waiting = setImmediate(pass);
+      const { table } = await parseList({ chunks: [bytes], size: bytes.length }, format, 'BLOCKED', suffixes);
+      clearImmediate(waiting);
+      expect(table.size).toBe(200_000);
+      expect(passed).toBeGreaterThan(20);
+    },
+  );
+});
+
+describe('where a list redirects', () => {
+  const targets = [
+    '127.0.0.1',
+    '127.1',
+    '2130706433',
+    '0x7f000001',
+    '0177.0.0.1',
+    '0.0.0.0',
+    '[::1]',
+    '[::]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '10.0.0.1',
+    '172.16.5.4',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.100.100.200',
+    '[fd00:ec2::254]',
+    '[fe80::1]',
+    '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]',
+    'localhost',
+    'LOCALHOST.',
+    '%E2%91%A0%E2%91%A1%E2%91%A6.0.0.1',
+  ];
+
+  it.each(targets)('no connection is made to %s', async (target) => {
+    const folder = await mkdtemp(join(tmpdir(), 'redirects-'));
+    const [lists, secret] = [new ListServer(), new ListServer()];
+    const [from, to] = [await lists.start(), await secret.start()];
+    try {
+      lists.behave = answers(302, { location: `http://${target}:${new URL(to).port}/secret` });
+      secret.behave = sends('secret.example');
+      const source = new ListSource(
+        {
+          id: 'list',
+          kind: 'list',
+          mode: 'ENABLED',
+          format: 'plain',
+          verdict: 'BLOCKED',
+          url: from,
+          refreshSeconds: 300,
+          timeoutMs: 2_000,
+          maxBytes: 1_000,
+        },
+        suffixes,
+        folder,
+        () => undefined,
+      );
+      await source.refresh(never);
+      // A machine may not know the name with the dot at all.
+      expect(source.state.lastError).toMatch(/private address|ENOTFOUND localhost\./);
+      expect(secret.connections).toBe(0);
+    } finally {
+      await Promise.all([lists.stop(), secret.stop()]);
+      await rm(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,330 @@
+import { describe, expect, it } from '@jest/globals';
+import { FAILED } from '../../../src/asset-check/opinion.js';
+import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
+import { type Format, ListRefused } from '../../../src/asset-check/lists/parse-list.js';
+import { matchList } from '../../../src/asset-check/lists/match-list.js';
+import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
+import { parseContent } from '../../../src/assets/parse-content.js';
+import { brief, listOf } from '../asking.js';
+
+const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
+const PLAIN = `
+# A comment, and a blank line
+
+evil.example
+  Shouting.EXAMPLE.   # with a comment
+https://with-scheme.example/
+münchen.example
+deep.sub.nested.example
+github.io
+blogs.example
+8.8.8.8
+[2606:4700::1111]
+${EVM}
+15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5
+x.com
+# refused from here on
+com
+co.uk
+org.im
+localhost
+127.0.0.1
+192.168.1.1
+*.wild.example
+||adblock.example^
+evil.example/path
+user@evil.example
+no host
+single
+javascript:alert(1)
+${'a'.repeat(64)}.example
+${'x'.repeat(5_000)}.example
+`;
+
+const CASES: readonly (readonly [content: string, opinion: string])[] = [
+  ['evil.example', 'BLOCKED evil.example'],
+  ['https://EVIL.example./x?y#z', 'BLOCKED evil.example'],
+  ['a.evil.example', 'BLOCKED evil.example parent-domain'],
+  ['a.b.c.evil.example', 'BLOCKED evil.example parent-domain'],
+  ['notevil.example', 'not-found'],
+  ['evil.example.com', 'not-found'],
+  ['example', 'parse-error'],
+  ['shouting.example', 'BLOCKED Shouting.EXAMPLE.'],
+  ['with-scheme.example', 'BLOCKED https://with-scheme.example/'],
+  ['xn--mnchen-3ya.example', 'BLOCKED münchen.example'],
+  ['www.münchen.example', 'BLOCKED münchen.example parent-domain'],
+  ['deep.sub.nested.example', 'BLOCKED deep.sub.nested.example'],
+  ['x.deep.sub.nested.example', 'BLOCKED deep.sub.nested.example parent-domain'],
+  ['sub.nested.example', 'not-found'],
+  ['nested.example', 'not-found'],
+  ['github.io', 'BLOCKED github.io'],
+  ['someone.github.io', 'github.io hosting-domain'],
+  ['a.someone.github.io/path', 'github.io hosting-domain'],
+  ['blogs.example', 'BLOCKED blogs.example'],
+  ['someone.blogs.example', 'blogs.example hosting-domain'],
+  ['8.8.8.8', 'BLOCKED 8.8.8.8'],
+  ['http://134744072/', 'BLOCKED 8.8.8.8'],
+  ['8.8.4.4', 'not-found'],
+  ['[2606:4700:0::1111]', 'BLOCKED [2606:4700::1111]'],
+  [EVM.toUpperCase(), `BLOCKED ${EVM}`],
+  ['0x0000000000000000000000000000000000000001', 'not-found'],
+  ['5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY', 'BLOCKED 15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5'],
+  ['x.com', 'BLOCKED x.com'],
+  ['x.com/Someone', 'x.com hosting-domain'],
+  ['https://t.me/someone', 'unsupported-type'],
+  ['@someone', 'unsupported-type'],
+  ['someone@evil.example', 'BLOCKED evil.example parent-domain'],
+  ['someone@a.evil.example', 'BLOCKED evil.example parent-domain'],
+  ['someone@notevil.example', 'not-found'],
+  ['someone@github.io', 'github.io hosting-domain'],
+  ['someone@gmail.com', 'unsupported-type'],
+  ['sites.google.com/view/x', 'unsupported-type'],
+  ['ipfs://QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E', 'unsupported-type'],
+  ['anything.com', 'not-found'],
+  ['com', 'parse-error'],
+  ['co.uk', 'not-found'],
+  ['evil.co.uk', 'not-found'],
+  ['a.wild.example', 'not-found'],
+  ['adblock.example', 'not-found'],
+];
+
+describe('a plain list', () => {
+  it.each(CASES.map(([content, opinion]) => ({ content, opinion })))('says of $content: $opinion', async (one) => {
+    const { ask } = await listOf(PLAIN, 'plain', { hosting: ['blogs.example'] });
+    expect(brief(ask(one.content))).toBe(one.opinion);
+  });
+
+  it('refuses what is no host or a public suffix, one by one, and counts it', async () => {
+    const { content } = await listOf(PLAIN, 'plain');
+    expect(content.table.size).toBe(12);
+    expect(content.refused).toBe(15);
+  });
+
+  it('may be one of what is allowed', async () => {
+    const { ask } = await listOf('good.example', 'plain', { verdict: 'ALLOWED' });
+    expect(brief(ask('good.example'))).toBe('ALLOWED good.example');
+    expect(brief(ask('a.good.example'))).toBe('ALLOWED good.example parent-domain');
+  });
+
+  const PAGES = `
+evil.example
+https://sites.google.com/view/Evil/
+medium.com/@evil-news   # a publishing profile
+x.com/Evil_Support
+telegra.ph/a/b
+ordinary.example/login
+https://ordinary.example/?q=1
+ordinary.example/second
+gmail.com
+`;
+
+  it.each([
+    ['sites.google.com/view/Evil', 'BLOCKED https://sites.google.com/view/Evil/'],
+    ['https://sites.google.com/view/Evil/login?x#y', 'BLOCKED https://sites.google.com/view/Evil/ parent-domain'],
+    ['sites.google.com/view/Evil2', 'not-found'],
+    ['sites.google.com/view', 'not-found'],
+    ['sites.google.com/view/evil', 'not-found'],
+    ['telegra.ph/a/b/c/d', 'BLOCKED telegra.ph/a/b parent-domain'],
+    ['telegra.ph/a/../a/b', 'BLOCKED telegra.ph/a/b'],
+    ['medium.com/@evil-news', 'BLOCKED medium.com/@evil-news'],
+    ['https://medium.com/@Evil-News/a-post-1', 'BLOCKED medium.com/@evil-news parent-domain'],
+    ['medium.com/@evil-newspaper/a-post-1', 'not-found'],
+    ['https://twitter.com/evil_support/status/1', 'BLOCKED x.com/Evil_Support'],
+    ['@evil_support', 'BLOCKED x.com/Evil_Support'],
+    ['t.me/evil_support', 'not-found'],
+    ['ordinary.example/login', 'not-found'],
+    ['gmail.com', 'BLOCKED gmail.com'],
+    ['someone@gmail.com', 'gmail.com hosting-domain'],
+  ])('with pages says of %s: %s', async (content, opinion) => {
+    const { ask } = await listOf(PAGES, 'plain');
+    expect(brief(ask(content))).toBe(opinion);
+  });
+
+  it('counts and names the pages of hosts that are one publisher', async () => {
+    const { content } = await listOf(PAGES, 'plain');
+    expect(content.pages).toBe(4);
+    expect(content.refused).toBe(3);
+    expect(content.unusedPages).toEqual({
+      count: 3,
+      examples: ['ordinary.example/login', 'https://ordinary.example/?q=1', 'ordinary.example/second'],
+    });
+    const many = await listOf(`x.example\n${'ordinary.example/a\n'.repeat(50)}`, 'plain');
+    expect(many.content.unusedPages.count).toBe(50);
+    expect(many.content.unusedPages.examples).toHaveLength(10);
+  });
+
+  it('is the same with other line ends, without a last one and with a byte order mark', async () => {
+    for (const text of ['a.example\r\nb.example\r\n', 'a.example\nb.example', '\uFEFFa.example\nb.example\n']) {
+      const { ask, content } = await listOf(text, 'plain');
+      expect(content.table.size).toBe(2);
+      expect(brief(ask('a.example'))).toBe('BLOCKED a.example');
+    }
+  });
+
+  it('is a source that failed as long as it was never read', () => {
+    const { reading } = parseContent('evil.example');
+    expect(matchList(undefined, 'plain', reading!, new SuffixHashes(), new HostingSuffixes())).toBe(FAILED);
+  });
+});
+
+describe('the other formats', () => {
+  const HOSTS = `
+127.0.0.1 localhost
+::1 localhost ip6-localhost
+0.0.0.0 evil.example www.evil2.example # two
+0.0.0.0\tTABBED.example
+not-an-address.example
+`;
+  const cases: readonly (readonly [Format, string, string, string])[] = [
+    ['hosts', HOSTS, 'evil.example', 'BLOCKED evil.example'],
+    ['hosts', HOSTS, 'a.www.evil2.example', 'BLOCKED www.evil2.example parent-domain'],
+    ['hosts', HOSTS, 'evil2.example', 'not-found'],
+    ['hosts', HOSTS, 'tabbed.example', 'BLOCKED TABBED.example'],
+    ['hosts', HOSTS, 'not-an-address.example', 'not-found'],
+    ['hosts', HOSTS, EVM, 'unsupported-type'],
+    ['json', `["evil.example", 5, null, {"a": 1}, ["x.example"], "${EVM}"]\n`, 'evil.example', 'BLOCKED evil.example'],
+    ['json', `["evil.example", 5, null, {"a": 1}, ["x.example"], "${EVM}"]\n`, 'x.example', 'not-found'],
+    ['json', `["evil.example", "${EVM}"]`, EVM, `BLOCKED ${EVM}`],
+    [
+      'polkadot',
+      '{"allow":["good.example","github.io"],"deny":["evil.example"]}',
+      'evil.example',
+      'BLOCKED evil.example',
+    ],
+    [
+      'polkadot',
+      '{"allow":["good.example","github.io"],"deny":["evil.example"]}',
+      'good.example',
+      'ALLOWED good.example',
+    ],
+    ['polkadot', '{"allow":["github.io"],"deny":["evil.github.io"]}', 'evil.github.io', 'BLOCKED evil.github.io'],
+    ['polkadot', '{"allow":["github.io"],"deny":["x.github.io"]}', 'evil.github.io', 'github.io hosting-domain'],
+    [
+      'polkadot',
+      '{"allow":["a.evil.example"],"deny":["evil.example"]}',
+      'b.a.evil.example',
+      'ALLOWED a.evil.example parent-domain',
+    ],
+    [
+      'polkadot',
+      '{"allow":["evil.example"],"deny":["a.evil.example"]}',
+      'b.a.evil.example',
+      'BLOCKED a.evil.example parent-domain',
+    ],
+    ['polkadot', '{"allow":["same.example"],"deny":["same.example"]}', 'same.example', 'ALLOWED same.example'],
+    ['polkadot', '{"deny":["evil.example"]}', EVM, 'unsupported-type'],
+    [
+      'metamask',
+      '{"whitelist":["good.example"],"blacklist":["a.good.example"]}',
+      'a.good.example',
+      'ALLOWED good.example parent-domain',
+    ],
+    ['metamask', '{"allowlist":["good.example"],"blocklist":["evil.example"]}', 'evil.example', 'BLOCKED evil.example'],
+    ['metamask', '{"blocklist":["x.example"],"fuzzylist":["metamask.io"]}', 'metemask.io', 'BLOCKED metamask.io'],
+    ['metamask', '{"blocklist":["x.example"],"fuzzylist":["metamask.io"],"tolerance":0}', 'metemask.io', 'not-found'],
+    ['metamask', '{"blocklist":["x.example"],"fuzzylist":["metamask.io"],"tolerance":1}', 'metemisk.io', 'not-found'],
+    ['metamask', '{"blocklist":["github.io"]}', 'someone.github.io', 'github.io hosting-domain'],
+    [
+      'metamask',
+      '{"blocklist":["x.example"],"version":2,"more":{"blocklist":["y.example"]}}',
+      'y.example',
+      'not-found',
+    ],
+  ];
+
+  it.each(cases.map(([format, text, content, opinion]) => ({ format, text, content, opinion })))(
+    '$format $text says of $content: $opinion',
+    async ({ format, text, content, opinion }) => {
+      const { ask } = await listOf(text, format);
+      expect(brief(ask(content))).toBe(opinion);
+    },
+  );
+
+  it.each([
+    ['plain', ''],
+    ['plain', '# nothing but words\n\n'],
+    ['plain', 'com\nlocalhost\n*\n'],
+    ['plain', '<!DOCTYPE html><html><body>evil.example</body></html>'],
+    ['hosts', '\n<html>\n0.0.0.0 evil.example'],
+    ['json', '[]'],
+    ['json', '{}'],
+    ['json', '{"0":"evil.example"}'],
+    ['json', '["evil.example"'],
+    ['json', '["evil.example",]'],
+    ['json', '["evil.example"] trailing'],
+    ['json', '"evil.example"'],
+    ['json', 'null'],
+    ['json', ''],
+    ['json', '[7, null, {}]'],
+    ['metamask', '["evil.example"]'],
+    ['metamask', '{"whitelist":["good.example"]}'],
+    ['metamask', '{"blacklist":"evil.example"}'],
+    ['metamask', '{"blacklist":{"0":"evil.example"}}'],
+    ['metamask', '{"blacklist":["evil.example"],"tolerance":50}'],
+    ['metamask', '{"blacklist":["evil.example"],"tolerance":"2"}'],
+    ['metamask', '{"blacklist":["evil.example"],"fuzzylist":"metamask.io"}'],
+    ['metamask', `{"blacklist":["evil.example"],"fuzzylist":[${'"metamask.io",'.repeat(1_000)}"x.example"]}`],
+    ['polkadot', '{"allow":["good.example"]}'],
+    ['polkadot', '{"deny":7}'],
+    ['polkadot', '{"__proto__":["evil.example"]}'],
+    ['polkadot', `{"deny":${'['.repeat(10_000)}`],
+  ] as const)('refuse as a whole what is no list: %s %s', async (format, text) => {
+    await expect(listOf(text, format)).rejects.toBeInstanceOf(ListRefused);
+  });
+});
+
+describe('accounts and profiles in a list', () => {
+  const [evil, good] = [`0x${'1'.repeat(40)}`, `0x${'2'.repeat(40)}`];
+
+  it('block a payment whose recipient or contract is listed', async () => {
+    const { ask } = await listOf(`${evil}\n`, 'plain');
+    expect(brief(ask(`ethereum:${good}/transfer?address=${evil}`))).toBe(`BLOCKED ${evil}`);
+    expect(brief(ask(`ethereum:${evil}/transfer?address=${good}`))).toBe(`BLOCKED ${evil}`);
+    expect(brief(ask(`eip155:1:${evil}`))).toBe(`BLOCKED ${evil}`);
+    expect(brief(ask(`ethereum:${good}/transfer?address=${good}`))).toBe('not-found');
+  });
+
+  it('are the same profile by its own host and by its link', async () => {
+    const { ask } = await listOf('evil.t.me\nhttps://medium.com/@evil\n', 'plain');
+    for (const content of ['evil.t.me', 'https://t.me/Evil', 'tg://resolve?domain=evil'])
+      expect(brief(ask(content))).toBe('BLOCKED evil.t.me');
+    expect(brief(ask('evil.medium.com'))).toBe('BLOCKED https://medium.com/@evil');
+    expect(brief(ask('evil.medium.com/a-post'))).toBe('BLOCKED https://medium.com/@evil parent-domain');
+    expect(brief(ask('other.t.me'))).toBe('not-found');
+  });
+});
+
+describe('a list of others as an attacker', () => {
+  it('cannot allow or block the world, make a script of an entry or leave its type', async () => {
+    const entries = [
+      '*',
+      '*.*',
+      '*.com',
+      'com',
+      'co.uk',
+      '.',
+      '',
+      '<script>alert(1)</script>',
+      'javascript:alert(1)',
+      '__proto__',
+      'constructor',
+      'x'.repeat(100_000),
+      `${'a.'.repeat(5_000)}example`,
+      '\u0000.example',
+      7,
+      null,
+      true,
+      { host: 'evil.example' },
+      ['evil.example'],
+      '10.0.0.1',
+      '127.0.0.1',
+      'localhost',
+      'fine.example',
+    ];
+    const { content, ask } = await listOf(JSON.stringify(entries), 'json', { verdict: 'ALLOWED' });
+    expect(content.table.size).toBe(1);
+    expect(content.refused).toBe(entries.length - 1);
+    expect(brief(ask('anything.com'))).toBe('not-found');
+    expect(brief(ask('fine.example'))).toBe('ALLOWED fine.example');
+  });
+});

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Opinion } from '../../../src/asset-check/opinion.js';
+import { shippedSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
+import { brief, listOf } from '../asking.js';
+
+const SITES = new URL('../../../src/demo/data/phishing-sites.csv', import.meta.url);
+const ADDRESSES = new URL('../../../src/demo/data/phishing-addresses.csv', import.meta.url);
+
+/** The sites that are listed after every change of the shipped data. */
+const listedSites = (): string[] => {
+  const listed = new Set<string>();
+  for (const line of readFileSync(SITES, 'utf8').split('\n').slice(1)) {
+    const [, change, site] = /^[^,]*,([^,]*),(.*)$/.exec(line.replace(/\r$/, '')) ?? [];
+    if (change === 'listed') listed.add(site!);
+    else if (site !== undefined) listed.delete(site);
+  }
+  return [...listed];
+};
+
+/** Listed, but not as hosts: two profiles, and a suffix under which a registry sells names. */
+const NO_HOSTS = ['https://twitter.com/AcalaNetworks', 'https://x.com/AcalaNetworks', 'org.im'];
+
+describe('the shipped polkadot data as a list', () => {
+  const deny = listedSites();
+  const allow = shippedSuffixes();
+  let ask: (content: string) => Opinion | string;
+  let refused: number;
+
+  beforeAll(async () => {
+    const { ask: asked, content } = await listOf(JSON.stringify({ allow, deny }), 'polkadot');
+    ask = asked;
+    ({ refused } = content);
+  });
+
+  it('blocks each listed host, however the data writes it', () => {
+    expect(deny.length).toBeGreaterThan(54_000);
+    const missed = deny.filter((site) => {
+      const opinion = ask(site);
+      return typeof opinion === 'string' || opinion.status !== 'BLOCKED';
+    });
+    expect(missed.sort()).toEqual(NO_HOSTS);
+    // The wildcard of the allow list names no host.
+    expect(refused).toBe(NO_HOSTS.length + 1);
+  });
+
+  it('blocks no hosting suffix, and nothing under one that is not listed itself', () => {
+    for (const suffix of allow.filter((text) => !text.startsWith('*.'))) {
+      expect(brief(ask(suffix))).toBe(`ALLOWED ${suffix}`);
+      expect(brief(ask(`nobody-listed-this.${suffix}`))).toBe(`${suffix} hosting-domain`);
+    }
+  });
+
+  it('takes the addresses of the data in a plain list, the same account under another network’s prefix included', async () => {
+    const addresses = readFileSync(ADDRESSES, 'utf8')
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(',').at(-1)!)
+      .filter((address) => address !== '');
+    const { ask: askAddresses, content } = await listOf(addresses.join('\n'), 'plain');
+    expect(content.refused).toBe(0);
+    for (const address of addresses) expect(askAddresses(address)).toMatchObject({ status: 'BLOCKED' });
+  });
+});

@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Breaker } from '../../../src/asset-check/lookups/breaker.js';
+import { LookupSource, type Outcome } from '../../../src/asset-check/lookups/lookup-source.js';
+import { parseContent } from '../../../src/assets/parse-content.js';
+import { brief } from '../asking.js';
+import { answers, ListServer, sends } from '../lists/list-server.js';
+
+const json = (value: unknown): ReturnType<typeof sends> =>
+  sends(JSON.stringify(value), { 'content-type': 'application/json' });
+
+describe('a source that is asked over HTTP', () => {
+  let server: ListServer;
+  let url: string;
+  let source: LookupSource;
+
+  const lookUp = (timeoutMs = 5_000, onOutcome?: (outcome: Outcome) => void): LookupSource =>
+    new LookupSource(
+      {
+        id: 'partner',
+        kind: 'http',
+        mode: 'ENABLED',
+        url: `${url}/v2/asset/check`,
+        headers: { 'x-api-key': 'secret' },
+        timeoutMs,
+      },
+      onOutcome,
+    );
+
+  const ask = async (content: string, budget = 10_000, of = source): Promise<string> =>
+    brief(await of.ask(content, parseContent(content).reading!, performance.now() + budget));
+
+  beforeEach(async () => {
+    server = new ListServer();
+    url = await server.start();
+    source = lookUp();
+  });
+
+  afterEach(() => server.stop());
+
+  it('is sent the content and its headers, and its status and reason are read', async () => {
+    let body = '';
+    server.behave = (request, response) => {
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.on('end', () => json({ status: 'BLOCKED', reason: 'parent-domain', more: 1 })(request, response));
+    };
+    expect(await ask('https://a.evil.example/x')).toBe('BLOCKED parent-domain');
+    expect(JSON.parse(body)).toEqual({ content: 'https://a.evil.example/x' });
+    expect(server.requests).toMatchObject([
+      { path: '/v2/asset/check', headers: { 'x-api-key': 'secret', 'content-type': 'application/json' } },
+    ]);
+  });
+
+  it('says what became of each content, and whether its breaker is open', async () => {
+    const outcomes: Outcome[] = [];
+    const watched = lookUp(1_500, (outcome) => outcomes.push(outcome));
+    server.behave = json({ status: 'BLOCKED' });
+    await Promise.all([ask('a.example', 10_000, watched), ask('a.example', 10_000, watched)]);
+    await ask('a.example', 10_000, watched);
+    expect(outcomes.splice(0).sort()).toEqual(['BLOCKED', 'remembered', 'shared']);
+    expect(watched.isCircuitOpen).toBe(false);
+    server.behave = () => {};
+    await ask('b.example', 10_000, watched);
+    server.behave = json({});
+    for (const name of ['c', 'd', 'e', 'f', 'g']) await ask(`${name}.example`, 10_000, watched);
+    expect(outcomes).toEqual(['timeout', 'error', 'error', 'error', 'error', 'skipped']);
+    expect(watched.isCircuitOpen).toBe(true);
+  });
+
+  it.each([
+    [{ status: 'BLOCKED' }, 'BLOCKED'],
+    [{ status: 'BLOCKED', reason: null }, 'BLOCKED'],
+    [{ status: 'BLOCKED', reason: 'external-source' }, 'BLOCKED'],
+    [{ status: 'ALLOWED', reason: 'parent-domain' }, 'ALLOWED parent-domain'],
+    [{ status: 'UNKNOWN' }, 'not-found'],
+    [{ status: 'UNKNOWN', reason: 'not-found' }, 'not-found'],
+    [{ status: 'UNKNOWN', reason: 'unsupported-type' }, 'unsupported-type'],
+    [{ status: 'UNKNOWN', reason: 'hosting-domain' }, 'hosting-domain'],
+    [{ status: 'UNKNOWN', reason: 'timeout' }, 'timeout'],
+    [{ status: 'UNKNOWN', reason: 'source-error' }, 'source-error'],
+    [{ status: 'blocked' }, 'source-error'],
+    [{ status: 'BLOCKED', reason: 'because' }, 'BLOCKED'],
+    [{ status: 'UNKNOWN', reason: 'because' }, 'not-found'],
+    [{ status: 'ALLOWED', reason: 'timeout' }, 'ALLOWED'],
+    [{ status: 'BLOCKED', reason: 7 }, 'BLOCKED'],
+    [{}, 'source-error'],
+    [[], 'source-error'],
+    [null, 'source-error'],
+    ['BLOCKED', 'source-error'],
+  ])('that answers %j says %s', async (answer, opinion) => {
+    server.behave = json(answer);
+    expect(await ask('evil.example')).toBe(opinion);
+  });
+
+  it.each([
+    ['fails', answers(500, {}, '{"status":"BLOCKED"}')],
+    ['wants another key', answers(401)],
+    ['redirects', (request: never, response: never) => answers(307, { location: `${url}/other` })(request, response)],
+    ['sends no JSON', sends('BLOCKED')],
+    ['sends half of its JSON', sends('{"status":"BLO')],
+    ['sends too much', sends(`{"status":"BLOCKED","x":"${'x'.repeat(100_000)}"}`)],
+    ['closes at once', (request: { socket: { destroy(): void } }) => request.socket.destroy()],
+  ] as const)('that %s has failed', async (_, behaviour) => {
+    server.behave = behaviour as ListServer['behave'];
+    expect(await ask('evil.example')).toBe('source-error');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('has the time that it was given, or what is left of the budget', async () => {
+    server.behave = () => undefined;
+    const started = performance.now();
+    expect(await ask('evil.example', 10_000, lookUp(200))).toBe('timeout');
+    expect(await ask('evil2.example', 50, lookUp(60_000))).toBe('timeout');
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+
+  it('is asked once for one asset, however it is written and however many ask at once', async () => {
+    server.behave = json({ status: 'BLOCKED' });
+    const contents = ['evil.example', 'https://EVIL.example/', 'evil.example.', 'hxxp://evil[.]example'];
+    expect(await Promise.all(contents.map((content) => ask(content)))).toEqual(contents.map(() => 'BLOCKED'));
+    expect(await ask('evil.example')).toBe('BLOCKED');
+    expect(server.requests).toHaveLength(1);
+    // A page is another asset than its host, for somebody else at least.
+    expect(await ask('evil.example/page')).toBe('BLOCKED');
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('is asked again for what it failed to answer', async () => {
+    server.behave = answers(500);
+    expect(await ask('evil.example')).toBe('source-error');
+    server.behave = json({ status: 'BLOCKED' });
+    expect(await ask('evil.example')).toBe('BLOCKED');
+  });
+
+  it('is asked on and on while it answers with a reason that is unknown', async () => {
+    server.behave = json({ status: 'BLOCKED', reason: 'phishing-kit' });
+    for (let n = 0; n < 12; n += 1) expect(await ask(`evil-${n}.example`)).toBe('BLOCKED');
+    expect(server.requests).toHaveLength(12);
+  });
+
+  it('is left alone after five failures', async () => {
+    server.behave = answers(500);
+    for (let n = 0; n < 12; n += 1) expect(await ask(`evil-${n}.example`)).toBe('source-error');
+    expect(server.requests).toHaveLength(5);
+  });
+
+  it('is not asked by more than fifty at once, and nobody waits beyond the budget', async () => {
+    let open = 0;
+    let most = 0;
+    server.behave = (request, response) => {
+      open += 1;
+      most = Math.max(most, open);
+      setTimeout(() => {
+        open -= 1;
+        json({ status: 'UNKNOWN' })(request, response);
+      }, 60);
+    };
+    const patient = lookUp(5_000);
+    const all = Array.from({ length: 120 }, (_, n) => ask(`site-${n}.example`, 10_000, patient));
+    expect(new Set(await Promise.all(all))).toEqual(new Set(['not-found']));
+    expect(most).toBeLessThanOrEqual(50);
+    const hurried = lookUp(5_000);
+    const some = await Promise.all(Array.from({ length: 120 }, (_, n) => ask(`other-${n}.example`, 90, hurried)));
+    expect(some).toContain('timeout');
+  });
+});
+
+describe('the breaker', () => {
+  it('opens after five failures in a row, lets one try after a while, and closes when that succeeds', () => {
+    let now = 0;
+    const breaker = new Breaker(() => now);
+    const fail = (): void => {
+      expect(breaker.allows()).toBe(true);
+      breaker.report(false);
+    };
+    for (let n = 0; n < 4; n += 1) fail();
+    expect(breaker.allows()).toBe(true);
+    breaker.report(true);
+    for (let n = 0; n < 5; n += 1) fail();
+    expect(breaker.allows()).toBe(false);
+    now += 9_999;
+    expect(breaker.allows()).toBe(false);
+    now += 1;
+    expect(breaker.allows()).toBe(true);
+    expect(breaker.allows()).toBe(false);
+    breaker.report(false);
+    expect(breaker.allows()).toBe(false);
+    now += 10_000;
+    expect(breaker.allows()).toBe(true);
+    breaker.report(true);
+    expect([breaker.allows(), breaker.allows()]).toEqual([true, true]);
+  });
+});

@@ -1,0 +1,65 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { startApp, type TestApp } from '../../support/app.js';
+import { eventually } from '../../support/eventually.js';
+
+const SENTENCE = "No list could be read; verdicts come from this service's own statuses alone.";
+
+describe('Lists that were never read', () => {
+  let folder: string;
+  let app: TestApp | undefined;
+  const warnings: string[] = [];
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'lists-never-read-'));
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line) => void warnings.push(String(line)));
+  });
+
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    warnings.length = 0;
+    await app?.close();
+    app = undefined;
+    await rm(folder, { recursive: true });
+  });
+
+  const startWith = async (...lists: object[]): Promise<TestApp> => {
+    const sources = [{ id: 'own', kind: 'own' }, ...lists];
+    await writeFile(join(folder, 'sources.json'), JSON.stringify({ sources }));
+    await writeFile(join(folder, 'list.txt'), 'evil.example\n');
+    app = await startApp({ env: { DATA_DIR: folder, SOURCES_FILE: join(folder, 'sources.json') } });
+    return app;
+  };
+  /** Nothing listens there. */
+  const unreachable = { id: 'far', kind: 'list', format: 'plain', url: 'http://127.0.0.1:9/list.txt' };
+  const readable = (): object => ({ id: 'near', kind: 'list', format: 'plain', file: join(folder, 'list.txt') });
+
+  const lists = async ({ url }: TestApp): Promise<unknown> => {
+    const { parts } = (await (await fetch(`${url}/health/ready`)).json()) as { parts: Record<string, unknown> };
+    return parts['lists'];
+  };
+
+  it('degrade the service, which says what its verdicts come from', async () => {
+    const service = await startWith(unreachable);
+    expect(await lists(service)).toMatchObject({ state: 'degraded' });
+    expect(await (await fetch(`${service.url}/metrics`)).text()).toContain('asset_check_list_entries{source="far"} 0');
+    await eventually('it says so', () => warnings.includes(SENTENCE));
+  });
+
+  it('degrade it too beside one that was read, without the sentence', async () => {
+    const service = await startWith(unreachable, readable());
+    await eventually('the first has failed', () => warnings.some((line) => line.startsWith('List far')));
+    expect(await lists(service)).toMatchObject({ state: 'degraded', detail: { near: { entries: 1 } } });
+    expect(warnings).not.toContain(SENTENCE);
+  });
+
+  it('are none if each was read, or there is none', async () => {
+    expect(await lists(await startWith(readable()))).toMatchObject({ state: 'ok' });
+    await app!.close();
+    expect(await lists(await startWith())).toMatchObject({ state: 'ok' });
+    expect(warnings).toEqual([]);
+  });
+});

@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GroupSlices } from '../../../src/asset-groups/groups/group-slice.js';
+import {
+  ListAssetGroups,
+  ListAssetGroupsHandler,
+  MAX_WHOLE,
+} from '../../../src/asset-groups/groups/list-asset-groups.js';
+import { Unavailable } from '../../../src/errors.js';
+import { assetGroupsStream } from '../../../src/events/streams.js';
+import { TimeSlices } from '../../../src/flow/time-slices.js';
+import { RequestTurns } from '../../../src/read-models/request-turns.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { MemoryLog } from '../memory-log.js';
+
+interface Group {
+  readonly id: number;
+  readonly name: string;
+  readonly assetCount: number;
+}
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(async () => {
+  await database.drop();
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+const newOrganization = (): string => `org-${randomUUID().slice(0, 8)}`;
+
+/** Projects groups 1 to `count` of an organization, as of the stream's revision 0; each third has assets. */
+const project = async (organization: string, count: number, name: string): Promise<void> => {
+  const values = [organization, count];
+  await database.pool.query(`insert into read.asset_group_streams values ($1, 0, $2, 0)`, values);
+  await database.pool.query(
+    `insert into read.asset_groups select $1, n, n || $3, 0 from generate_series(1, $2::int) n`,
+    [...values, name],
+  );
+  await database.pool.query(
+    `insert into read.asset_group_counts select $1, n, n from generate_series(3, $2::int, 3) n`,
+    values,
+  );
+};
+const projected = (count: number, name: string): Group[] =>
+  Array.from({ length: count }, (_, n) => ({
+    id: n + 1,
+    name: `${n + 1}${name}`,
+    assetCount: (n + 1) % 3 ? 0 : n + 1,
+  }));
+
+/** What is in the stream after revision 0. */
+const logOf = async (
+  organization: string,
+  ...events: readonly (readonly [type: string, groupId: number, name?: string])[]
+): Promise<MemoryLog> => {
+  const log = new MemoryLog();
+  const at = '2026-03-01T00:00:00Z';
+  const append = (type: string, data: object): Promise<unknown> =>
+    log.append(assetGroupsStream(organization), 'any', [{ id: randomUUID(), type, data, metadata: {} }]);
+  await append('AssetGroupRefused', { organization, name: 'any', createdAt: at });
+  for (const [type, groupId, name] of events)
+    await append(type, { organization, groupId, name, createdAt: at, updatedAt: at, deletedAt: at });
+  return log;
+};
+
+const newList = (log: MemoryLog) => {
+  const slices = new GroupSlices(database.pool, log, new TimeSlices());
+  const handler = new ListAssetGroupsHandler(new RequestTurns(), slices);
+  return { slices, list: (organization: string) => handler.execute(new ListAssetGroups(organization)) };
+};
+
+const groupsIn = async (list: string | Readable): Promise<Group[]> => {
+  const parsed = JSON.parse(typeof list === 'string' ? list : await text(list)) as { groups: Group[] };
+  return parsed.groups;
+};
+
+const LONG = '\u{1f600}'.repeat(250);
+const LONG_COUNT = 3_000;
+
+describe.each([
+  ['of ordinary names, in one piece', 20, '. group', 'string'],
+  ['of more bytes than a whole answer, in slices', LONG_COUNT, LONG, 'object'],
+  ['of names that are longer as JSON, in slices', LONG_COUNT, '\u0001'.repeat(200), 'object'],
+])('A list %s', (_, count, name, type) => {
+  it('has all groups in order of id, with their counts', async () => {
+    const organization = newOrganization();
+    await project(organization, count, name);
+    const list = await newList(await logOf(organization)).list(organization);
+    expect(typeof list).toBe(type);
+    expect(await groupsIn(list)).toEqual(projected(count, name));
+  });
+
+  it('follows what was created, renamed and deleted after the rows', async () => {
+    const organization = newOrganization();
+    await project(organization, count, name);
+    // Counted before the group is in the rows.
+    await database.pool.query(`insert into read.asset_group_counts values ($1, $2, 7)`, [organization, count + 2]);
+    const log = await logOf(
+      organization,
+      ['AssetGroupRenamed', 3, 'Renamed'],
+      ['AssetGroupDeleted', 1],
+      ['AssetGroupCreated', count + 1, 'Created'],
+      ['AssetGroupCreated', count + 2, 'Filled'],
+      ['AssetGroupCreated', count + 3, 'Gone'],
+      ['AssetGroupDeleted', count + 3],
+      ['AssetGroupDeleted', count],
+    );
+    expect(await groupsIn(await newList(log).list(organization))).toEqual([
+      ...projected(count, name)
+        .slice(1, -1)
+        .map((group) => (group.id === 3 ? { ...group, name: 'Renamed' } : group)),
+      { id: count + 1, name: 'Created', assetCount: 0 },
+      { id: count + 2, name: 'Filled', assetCount: 7 },
+    ]);
+  });
+});
+
+describe('A list whose rows were all deleted since', () => {
+  it('is empty, however long', async () => {
+    const organization = newOrganization();
+    await project(organization, LONG_COUNT, LONG);
+    const log = await logOf(
+      organization,
+      ...Array.from({ length: LONG_COUNT }, (_, n) => ['AssetGroupDeleted', n + 1] as const),
+    );
+    expect(await groupsIn(await newList(log).list(organization))).toEqual([]);
+  });
+
+  it('is empty before the first group', async () => {
+    const organization = newOrganization();
+    expect(await newList(new MemoryLog()).list(organization)).toBe('{"groups":[]}');
+  });
+});
+
+describe('A long list', () => {
+  const open = async (): Promise<{ slices: GroupSlices; list: () => Promise<Readable> }> => {
+    const organization = newOrganization();
+    await project(organization, LONG_COUNT, LONG);
+    const { slices, list } = newList(await logOf(organization));
+    return { slices, list: () => list(organization) as Promise<Readable> };
+  };
+
+  it('is read as its client takes it: nothing of it is held but a slice', async () => {
+    const { slices, list } = await open();
+    const read = jest.spyOn(slices, 'read');
+    const stream = await list();
+    await sleep(300);
+    // One to see that it is long, one that the stream holds, one on its way.
+    expect(read.mock.calls.length).toBeLessThanOrEqual(3);
+    let most = 0;
+    for await (const piece of stream) most = Math.max(most, (piece as Buffer).length);
+    expect(most).toBeLessThanOrEqual(128 * 1_024);
+    expect(read.mock.calls.length).toBeGreaterThan((LONG_COUNT * 1_000) / (128 * 1_024));
+    expect(MAX_WHOLE).toBeLessThan(LONG_COUNT * 1_000);
+  });
+
+  it('waits for the one before it of its organization, and for no other’s', async () => {
+    const [{ list }, other] = [await open(), await open()];
+    const first = await list();
+    let hasBegun = false;
+    const second = list().then((stream) => {
+      hasBegun = true;
+      return stream;
+    });
+    expect(await groupsIn(await other.list())).toHaveLength(LONG_COUNT);
+    await sleep(100);
+    expect(hasBegun).toBe(false);
+    // Its client leaves.
+    first.destroy();
+    expect(await groupsIn(await second)).toHaveLength(LONG_COUNT);
+  });
+
+  it('outlasts a short outage, and is cut off by a long one rather than ended as if it were whole', async () => {
+    const { slices, list } = await open();
+    const stream = await list();
+    jest.spyOn(slices, 'read').mockRejectedValueOnce(new Unavailable('The database did not answer'));
+    expect(await groupsIn(stream)).toHaveLength(LONG_COUNT);
+    jest.restoreAllMocks();
+    const cut = await list();
+    const now = performance.now();
+    const failing = jest.spyOn(slices, 'read').mockRejectedValue(new Unavailable('The database did not answer'));
+    jest.spyOn(performance, 'now').mockImplementation(() => now + 60_000 * failing.mock.calls.length);
+    await expect(text(cut)).rejects.toThrow('The database did not answer');
+  });
+});

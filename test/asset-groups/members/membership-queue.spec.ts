@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { readContent } from '../../../src/asset-groups/members/membership.js';
+import { MembershipQueue } from '../../../src/asset-groups/members/membership-queue.js';
+import { TooManyRequests, Unavailable } from '../../../src/errors.js';
+
+describe('Changes of membership that wait for one another', () => {
+  /** How many events were stored at once. */
+  let stored: number[];
+  let open: (error?: Error) => void;
+  let queue: MembershipQueue;
+  beforeEach(() => {
+    stored = [];
+    const gate = new Promise<void>((resolve, reject) => {
+      open = (error) => (error ? reject(error) : resolve());
+    });
+    const dependencies = [
+      { appendAll: async (entries: readonly unknown[]) => void stored.push(entries.length) },
+      { query: async () => ({ rows: [] }) },
+      { find: async (_: string, ids: number[]) => ids.map((id) => ({ id })) },
+      { run: () => gate },
+      { take: async () => {} },
+    ];
+    queue = new MembershipQueue(...(dependencies as unknown as ConstructorParameters<typeof MembershipQueue>));
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  const add = (groupId: number, ...contents: string[]) =>
+    queue.execute({ action: 'add', organization: 'acme', groupId, contents: contents.map(readContent) });
+
+  it('are decided and stored together, in order', async () => {
+    const first = add(1, 'a.example');
+    const others = [add(1, 'b.example'), add(2, 'b.example', 'c.example'), add(2, 'c.example')];
+    open();
+    expect(await first).toMatchObject([{ result: 'added' }]);
+    expect(await Promise.all(others)).toMatchObject([
+      [{ result: 'added' }],
+      [{ result: 'moved', movedFrom: 1 }, { result: 'added' }],
+      [{ result: 'unchanged' }],
+    ]);
+    expect(stored).toEqual([1, 3]);
+  });
+
+  it('are refused if they have waited for too long', async () => {
+    const now = performance.now();
+    const [first, second] = [add(1, 'a.example'), add(1, 'b.example')];
+    jest.spyOn(performance, 'now').mockReturnValue(now + 10_000);
+    const third = add(1, 'c.example');
+    open();
+    expect(await first).toMatchObject([{ result: 'added' }]);
+    await expect(second).rejects.toThrow(TooManyRequests);
+    expect(await third).toMatchObject([{ result: 'added' }]);
+  });
+
+  it('fail together if what they wait for is away', async () => {
+    const waiting = [add(1, 'a.example'), add(1, 'b.example')];
+    open(new Unavailable('The projector is away'));
+    for (const outcome of await Promise.allSettled(waiting))
+      expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(Unavailable);
+    expect(stored).toEqual([]);
+  });
+});

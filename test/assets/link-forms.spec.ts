@@ -1,0 +1,31 @@
+import { describe, expect, it } from '@jest/globals';
+import { assetKey } from '../../src/assets/asset-key.js';
+import { parseContent } from '../../src/assets/parse-content.js';
+import { IMPERSONAL, linkForms } from './link-forms.js';
+
+const FORMS = linkForms();
+
+describe('links that platforms hand out', () => {
+  it.each(FORMS)('$form is $reading', ({ form, reading }) => {
+    const { type, name } = parseContent(form).reading ?? { type: 'URL', name: '' };
+    if (reading === undefined)
+      expect({ type, isImpersonal: IMPERSONAL.has(type) }).toEqual({ type, isImpersonal: true });
+    else expect(`${type} ${name}`).toBe(reading);
+  });
+
+  it.each(FORMS.filter(({ reading }) => reading !== undefined))(
+    '$form has the same key when reported as when checked',
+    ({ form, reading }) => {
+      const [type = '', name = ''] = reading!.split(' ');
+      const key = assetKey({ type, content: form });
+      expect(parseContent(form).reading!.keys).toContain(key);
+      expect(key).toBe(assetKey({ type, content: name }));
+    },
+  );
+
+  it('are more than two hundred of profiles and more than sixty of none', () => {
+    const known = FORMS.filter(({ reading }) => reading !== undefined);
+    expect(known.length).toBeGreaterThan(200);
+    expect(FORMS.length - known.length).toBeGreaterThan(60);
+  });
+});

@@ -1,0 +1,649 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { assetHash, assetKey } from '../../src/assets/asset-key.js';
+import { parseContent } from '../../src/assets/parse-content.js';
+import { linkForms } from './link-forms.js';
+
+/** What is read: `TYPE name`, or the code. */
+const readingOf = (content: string): string => {
+  const { reading, code } = parseContent(content);
+  return reading === undefined ? code : `${reading.type} ${reading.name}`;
+};
+
+/** The first example of the CashAddr specification. */
+const CASH = 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a';
+const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
+/** Alice's public key. */
+const ALICE = '0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d';
+const CID = 'bafybeie5nqv6kd3qnfjupgvz34woh3oksc3iau6abmyajn7qvtf47pxkue';
+const CID_0 = 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E';
+const TON = '0:ed1691307050047117b998b561d8de82d31fbf84910ced6eb5fc92e7485ef8a7';
+
+const CASES: Record<string, readonly (readonly [content: string, reading: string])[]> = {
+  'hosts and URLs': [
+    ['evil.example', 'URL evil.example'],
+    ['EVIL.example', 'URL evil.example'],
+    ['evil.example.', 'URL evil.example'],
+    ['Evil.Example.', 'URL evil.example'],
+    ['  evil.example\n', 'URL evil.example'],
+    ['\tevil.example ', 'URL evil.example'],
+    ['http://evil.example', 'URL evil.example'],
+    ['https://evil.example', 'URL evil.example'],
+    ['HTTPS://EVIL.EXAMPLE', 'URL evil.example'],
+    ['ftp://evil.example/', 'URL evil.example'],
+    ['ws://evil.example/', 'URL evil.example'],
+    ['wss://evil.example/', 'URL evil.example'],
+    ['//evil.example', 'URL evil.example'],
+    ['https:evil.example', 'URL evil.example'],
+    ['https:/evil.example', 'URL evil.example'],
+    ['https:////evil.example', 'URL evil.example'],
+    ['https:\\\\evil.example\\x', 'URL evil.example'],
+    ['evil.example/', 'URL evil.example'],
+    ['evil.example/path', 'URL evil.example'],
+    ['evil.example/path/', 'URL evil.example'],
+    ['evil.example?q=1', 'URL evil.example'],
+    ['evil.example#fragment', 'URL evil.example'],
+    ['evil.example/?q=a@b', 'URL evil.example'],
+    ['evil.example/@someone', 'URL evil.example'],
+    ['https://evil.example/a b', 'URL evil.example'],
+    ['https://evil.example/%', 'URL evil.example'],
+    ['https://evil.example/%00', 'URL evil.example'],
+    ['evil.example:8080', 'URL evil.example'],
+    ['evil.example:443/x', 'URL evil.example'],
+    ['evil.example:', 'URL evil.example'],
+    ['user@evil.example/', 'URL evil.example'],
+    ['user:secret@evil.example', 'URL evil.example'],
+    ['https://user@evil.example', 'URL evil.example'],
+    ['https://user:secret@evil.example:8443/x?y#z', 'URL evil.example'],
+    ['https://good.example@evil.example/', 'URL evil.example'],
+    ['https://good.example%40x@evil.example/', 'URL evil.example'],
+    ['https://good.example\\@evil.example/', 'URL good.example'],
+    ['www.evil.example', 'URL www.evil.example'],
+    ['a.b.c.d.e.evil.example', 'URL a.b.c.d.e.evil.example'],
+    ['_dmarc.evil.example', 'URL _dmarc.evil.example'],
+    ['ev_il.example', 'URL ev_il.example'],
+    ['ab--cd.example', 'URL ab--cd.example'],
+    ['1evil.example', 'URL 1evil.example'],
+    ['0x.example', 'URL 0x.example'],
+    ['1.2.3.4.example', 'URL 1.2.3.4.example'],
+    ['evil.co.uk', 'URL evil.co.uk'],
+    ['someone.github.io', 'URL someone.github.io'],
+    ['github.io', 'URL github.io'],
+    ['vitalik.eth', 'URL vitalik.eth'],
+    ['expyuzz4wqqyqhjn.onion', 'URL expyuzz4wqqyqhjn.onion'],
+    [`${'a'.repeat(63)}.example`, `URL ${'a'.repeat(63)}.example`],
+    ['%65vil.example', 'URL evil.example'],
+    ['evil%2Eexample', 'URL evil.example'],
+    ['ev\u00ADil.example', 'URL evil.example'],
+    ['evil\u3002example', 'URL evil.example'],
+    ['evil\uFF0Eexample', 'URL evil.example'],
+    ['evil\uFF61example', 'URL evil.example'],
+    ['\uFF45\uFF56\uFF49\uFF4C.example', 'URL evil.example'],
+  ],
+  'forms that browsers open': [
+    ['https://ev\til.exa\r\nmple/', 'URL evil.example'],
+    ['ht\ntps:\t//evil.example', 'URL evil.example'],
+    ['\u0000\u001f https://evil.example \u0001', 'URL evil.example'],
+    ['evil.example\u0000', 'URL evil.example'],
+    ['\uFEFFhttps://evil.example', 'URL evil.example'],
+    ['https://evil\uFEFF.exam\uFEFFple', 'URL evil.example'],
+    [`https://e${'\u00AD'.repeat(3_000)}vil.example`, 'URL evil.example'],
+    ['https://"<a b>|^`{}"@evil.example/', 'URL evil.example'],
+    ['https://a@b@c@evil.example/', 'URL evil.example'],
+    [`https://${'x'.repeat(3_000)}@evil.example/`, 'URL evil.example'],
+    [`https://${'é'.repeat(3_000)}@evil.example/`, 'URL evil.example'],
+    ['https:0x0000000000000000000000000000000008080808', 'URL 8.8.8.8'],
+    ['https://[::ffff:8.8.8.8]/', 'URL 8.8.8.8'],
+    ['*.evil.example', 'URL *.evil.example'],
+    ['https://*.evil.example/', 'URL *.evil.example'],
+    ['-evil.example', 'URL -evil.example'],
+    ['https://-.evil.example/', 'URL -.evil.example'],
+    ['https://ev!il.example', 'URL ev!il.example'],
+    ['https://a..evil.example', 'URL a..evil.example'],
+    [`https://${'a'.repeat(64)}.example`, `URL ${'a'.repeat(64)}.example`],
+    [`https://${'a.'.repeat(200)}example`, `URL ${'a.'.repeat(200)}example`],
+    ['https://evil(.)example', 'URL evil.example'],
+    ['https://x.com/good/../evil', 'TWITTER evil'],
+    ['https://x.com/ev\til ', 'TWITTER evil'],
+    [`https://${'例子'.repeat(600)}.example`, `URL ${'例子'.repeat(600)}.example`],
+    [`https://${'例子'.repeat(600)}。Mu\u0308nchen.example:80/x`, `URL ${'例子'.repeat(600)}.xn--mnchen-3ya.example`],
+  ],
+  'names in Unicode': [
+    ['münchen.example', 'URL xn--mnchen-3ya.example'],
+    ['MÜNCHEN.example', 'URL xn--mnchen-3ya.example'],
+    ['mu\u0308nchen.example', 'URL xn--mnchen-3ya.example'],
+    ['xn--mnchen-3ya.example', 'URL xn--mnchen-3ya.example'],
+    ['XN--MNCHEN-3YA.example', 'URL xn--mnchen-3ya.example'],
+    ['https://m%C3%BCnchen.example/', 'URL xn--mnchen-3ya.example'],
+    ['faß.example', 'URL xn--fa-hia.example'],
+    ['фоо.example', 'URL xn--n1aaq.example'],
+    ['例え.テスト', 'URL xn--r8jz45g.xn--zckzah'],
+    ['мета\u043Cask.example', 'URL xn--ask-5cdy5bc0c.example'],
+    ['☃.example', 'URL xn--n3h.example'],
+    ['💩.example', 'URL xn--ls8h.example'],
+    ['xn--a.example', 'URL xn--a.example'],
+    ['https://XN--A.example:80/x', 'URL xn--a.example'],
+    ['user@sub.xn--a.Example./', 'URL sub.xn--a.example'],
+    ['xn--a.example:99999', 'parse-error'],
+    ['xn--.example', 'URL xn--.example'],
+    ['\u200D.example', 'parse-error'],
+  ],
+  'defanged text': [
+    ['hxxp://evil.example', 'URL evil.example'],
+    ['hxxps://evil[.]example', 'URL evil.example'],
+    ['hXXps://evil[.]example/x', 'URL evil.example'],
+    ['HXXPS://EVIL[.]EXAMPLE', 'URL evil.example'],
+    ['h**ps://evil.example', 'URL evil.example'],
+    ['evil[.]example', 'URL evil.example'],
+    ['evil(.)example', 'URL evil.example'],
+    ['evil{.}example', 'URL evil.example'],
+    ['evil[dot]example', 'URL evil.example'],
+    ['evil[DOT]example', 'URL evil.example'],
+    ['evil(dot)example', 'URL evil.example'],
+    ['a[.]evil[.]example', 'URL a.evil.example'],
+    ['evil[.example', 'URL evil.example'],
+    ['evil.]example', 'URL evil.example'],
+    ['hxxps[:]//evil[.]example', 'URL evil.example'],
+    ['hxxps[://]evil[.]example', 'URL evil.example'],
+    ['https[:]//evil.example[/]x', 'URL evil.example'],
+    ['someone[@]evil[.]example', 'EMAIL someone@evil.example'],
+    ['someone[at]evil[dot]example', 'EMAIL someone@evil.example'],
+    ['8[.]8[.]8[.]8', 'URL 8.8.8.8'],
+    ['hxxps://x[.]com/Evil', 'TWITTER evil'],
+  ],
+  'IP addresses': [
+    ['8.8.8.8', 'URL 8.8.8.8'],
+    ['8.8.8.8.', 'URL 8.8.8.8'],
+    ['8.8.8.8:53', 'URL 8.8.8.8'],
+    ['http://8.8.8.8/', 'URL 8.8.8.8'],
+    ['http://134744072/', 'URL 8.8.8.8'],
+    ['134744072', 'URL 8.8.8.8'],
+    ['http://0x8080808/', 'URL 8.8.8.8'],
+    ['0x08.0x08.0x08.0x08', 'URL 8.8.8.8'],
+    ['010.010.010.010', 'URL 8.8.8.8'],
+    ['8.526344', 'URL 8.8.8.8'],
+    ['8.8.2056', 'URL 8.8.8.8'],
+    ['８.８.８.８', 'URL 8.8.8.8'],
+    ['203.0.113.7', 'URL 203.0.113.7'],
+    ['2606:4700:4700::1111', 'URL [2606:4700:4700::1111]'],
+    ['[2606:4700:4700::1111]', 'URL [2606:4700:4700::1111]'],
+    ['http://[2606:4700:4700:0:0:0:0:1111]:80/', 'URL [2606:4700:4700::1111]'],
+    ['[2606:4700:4700::1111]:443', 'URL [2606:4700:4700::1111]'],
+    ['2001:DB8::1', 'URL [2001:db8::1]'],
+    ['[::ffff:8.8.8.8]', 'URL 8.8.8.8'],
+    ['http://[0:0:0:0:0:FFFF:808:808]:80/', 'URL 8.8.8.8'],
+    ['256.256.256.256', 'parse-error'],
+    ['1.2.3.4.5', 'parse-error'],
+    ['http://4294967296/', 'parse-error'],
+    ['[2606:4700', 'parse-error'],
+    ['[fe80::1%25eth0]', 'internal-scheme'],
+  ],
+  'the browser’s, the machine’s and private addresses': [
+    ['chrome://settings', 'internal-scheme'],
+    ['CHROME://settings', 'internal-scheme'],
+    ['chrome-extension://nkbihfbeogaeaoehlefnkodbefgpgknn/home.html', 'internal-scheme'],
+    ['moz-extension://x/y', 'internal-scheme'],
+    ['edge://flags', 'internal-scheme'],
+    ['brave://wallet', 'internal-scheme'],
+    ['opera://about', 'internal-scheme'],
+    ['about:blank', 'internal-scheme'],
+    ['about:config', 'internal-scheme'],
+    ['file:///etc/passwd', 'internal-scheme'],
+    ['file://server/share', 'internal-scheme'],
+    ['data:text/html,<script>', 'internal-scheme'],
+    ['javascript:alert(1)', 'internal-scheme'],
+    ['JavaScript:alert(1)', 'internal-scheme'],
+    ['vbscript:x', 'internal-scheme'],
+    ['blob:https://evil.example/uuid', 'internal-scheme'],
+    ['view-source:https://evil.example', 'internal-scheme'],
+    ['devtools://devtools', 'internal-scheme'],
+    ['localhost', 'internal-scheme'],
+    ['LOCALHOST:3000/x', 'internal-scheme'],
+    ['http://localhost', 'internal-scheme'],
+    ['app.localhost', 'internal-scheme'],
+    ['localhost.localdomain', 'internal-scheme'],
+    ['printer.local', 'internal-scheme'],
+    ['metadata.google.internal', 'internal-scheme'],
+    ['router.home.arpa', 'internal-scheme'],
+    ['http://router/', 'internal-scheme'],
+    ['127.0.0.1', 'internal-scheme'],
+    ['http://127.0.0.1:8080/x', 'internal-scheme'],
+    ['127.1', 'internal-scheme'],
+    ['2130706433', 'internal-scheme'],
+    ['0x7f000001', 'internal-scheme'],
+    ['fe80::1%eth0', 'internal-scheme'],
+    ['http://[fe80::1%25eth0]:8080/x', 'internal-scheme'],
+    ['0177.0.0.1', 'internal-scheme'],
+    ['0.0.0.0', 'internal-scheme'],
+    ['0', 'internal-scheme'],
+    ['10.1.2.3', 'internal-scheme'],
+    ['172.16.0.1', 'internal-scheme'],
+    ['172.31.255.255', 'internal-scheme'],
+    ['172.32.0.1', 'URL 172.32.0.1'],
+    ['192.168.1.1', 'internal-scheme'],
+    ['169.254.169.254', 'internal-scheme'],
+    ['100.64.0.1', 'internal-scheme'],
+    ['224.0.0.1', 'internal-scheme'],
+    ['255.255.255.255', 'internal-scheme'],
+    ['[::1]', 'internal-scheme'],
+    ['::1', 'internal-scheme'],
+    ['[::]', 'internal-scheme'],
+    ['[fe80::1]', 'internal-scheme'],
+    ['[fd00::1]', 'internal-scheme'],
+    ['[::ffff:127.0.0.1]', 'internal-scheme'],
+    ['[::ffff:a00:1]', 'internal-scheme'],
+    ['[64:ff9b::7f00:1]', 'internal-scheme'],
+    ['[2002:7f00:1::]', 'internal-scheme'],
+  ],
+  'wallet addresses': [
+    [EVM, `ADDRESS ${EVM}`],
+    [EVM.toUpperCase(), `ADDRESS ${EVM}`],
+    ['0xABCDEFabcdef0123456789abcdefABCDEF012345', `ADDRESS ${EVM}`],
+    [` ${EVM} `, `ADDRESS ${EVM}`],
+    [`ethereum:${EVM}`, `ADDRESS ${EVM}`],
+    [`ethereum:${EVM}@1?value=1`, `ADDRESS ${EVM}`],
+    [`ethereum:pay-${EVM}`, `ADDRESS ${EVM}`],
+    [`eip155:1:${EVM}`, `ADDRESS ${EVM}`],
+    [`eip155:137:${EVM.toUpperCase().replace('0X', '0x')}`, `ADDRESS ${EVM}`],
+    [`eth:${EVM}`, `ADDRESS ${EVM}`],
+    [`arb1:${EVM}`, `ADDRESS ${EVM}`],
+    [CASH, `ADDRESS ${CASH}`],
+    [CASH.toUpperCase(), `ADDRESS ${CASH}`],
+    [CASH.slice('bitcoincash:'.length), `ADDRESS ${CASH}`],
+    [CASH.replace('6a', '6q'), 'parse-error'],
+    [CASH.replace('bitcoincash', 'ecash'), 'parse-error'],
+    ['1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa', 'ADDRESS 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
+    ['3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy', 'ADDRESS 3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy'],
+    ['bitcoin:1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa?amount=1', 'ADDRESS 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
+    ['1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb', 'parse-error'],
+    ['1a1zp1ep5qgefi2dmptftl5slmv7divfna', 'parse-error'],
+    ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', 'ADDRESS bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'],
+    ['BC1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KV8F3T4', 'ADDRESS bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'],
+    ['bc1Qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', 'parse-error'],
+    ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5', 'parse-error'],
+    [
+      'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0',
+      'ADDRESS bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0',
+    ],
+    ['LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1', 'ADDRESS LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1'],
+    ['DH5yaieqoZN36fDVciNyRueRGvGLR3mr7L', 'ADDRESS DH5yaieqoZN36fDVciNyRueRGvGLR3mr7L'],
+    ['TJRabPrwbZy45sbavfcjinPJC18kjpRTv8', 'ADDRESS TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'],
+    ['TJRabPrwbZy45sbavfcjinPJC18kjpRTv9', 'parse-error'],
+    ['So11111111111111111111111111111111111111112', 'ADDRESS So11111111111111111111111111111111111111112'],
+    ['11111111111111111111111111111111', 'ADDRESS 11111111111111111111111111111111'],
+    [
+      'solana:EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v?amount=1',
+      'ADDRESS EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+    ],
+    ['15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5', `ADDRESS ${ALICE}`],
+    ['5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY', `ADDRESS ${ALICE}`],
+    ['HNZata7iMYWmk5RvZRTiAsSDhV8366zq2YGb3tLH5Upf74F', `ADDRESS ${ALICE}`],
+    [ALICE, `ADDRESS ${ALICE}`],
+    ['5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQZ', 'parse-error'],
+    ['EQDtFpEwcFAEcRe5mLVh2N6C0x-_hJEM7W61_JLnSF74p4q2', `ADDRESS ${TON}`],
+    ['UQDtFpEwcFAEcRe5mLVh2N6C0x-_hJEM7W61_JLnSF74p9dz', `ADDRESS ${TON}`],
+    ['EQDtFpEwcFAEcRe5mLVh2N6C0x+/hJEM7W61/JLnSF74p4q2', `ADDRESS ${TON}`],
+    [TON, `ADDRESS ${TON}`],
+    [TON.toUpperCase(), `ADDRESS ${TON}`],
+    ['rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', 'ADDRESS rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'],
+    [
+      'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ',
+      'ADDRESS GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ',
+    ],
+    ['GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGA', 'parse-error'],
+    ['tz1VSUr8wwNhLAzempoch5d6hLRiTh8Cjcjb', 'ADDRESS tz1VSUr8wwNhLAzempoch5d6hLRiTh8Cjcjb'],
+    ['cosmos1hsk6jryyqjfhp5dhc55tc9jtckygx0eph6dd02', 'ADDRESS cosmos1hsk6jryyqjfhp5dhc55tc9jtckygx0eph6dd02'],
+    ['0x1234', 'internal-scheme'],
+    [EVM.slice(0, -1), 'parse-error'],
+    [`${EVM}0`, 'parse-error'],
+  ],
+  'profile links and handles': [
+    ['@Evil', 'TWITTER evil'],
+    ['@evil_support1', 'TWITTER evil_support1'],
+    ['@This_is_longer_than_fifteen', 'TELEGRAM this_is_longer_than_fifteen'],
+    ['@this_is_longer_than_thirty_two_characters', 'parse-error'],
+    ['@1_is_longer_than_fifteen', 'parse-error'],
+    ['@', 'parse-error'],
+    ['@user@mastodon.example', 'parse-error'],
+    ['@Evil.bsky.social', 'BLUESKY evil.bsky.social'],
+    ['x.com/Evil', 'TWITTER evil'],
+    ['https://x.com/Evil', 'TWITTER evil'],
+    ['https://x.com/@Evil', 'TWITTER evil'],
+    ['https://www.x.com/Evil/', 'TWITTER evil'],
+    ['https://twitter.com/EVIL?lang=de', 'TWITTER evil'],
+    ['https://mobile.twitter.com/evil', 'TWITTER evil'],
+    ['https://x.com/evil/status/1234567890', 'TWITTER evil'],
+    ['twitter://user?screen_name=Evil', 'TWITTER evil'],
+    ['https://x.com/', 'URL x.com'],
+    ['x.com', 'URL x.com'],
+    ['https://x.com/search?q=evil', 'PAGE x.com/search'],
+    ['https://x.com/i/flow/login', 'PAGE x.com/i/flow/login'],
+    ['t.me/Evil', 'TELEGRAM evil'],
+    ['https://t.me/Evil/123', 'TELEGRAM evil'],
+    ['Evil.t.me', 'TELEGRAM evil'],
+    ['https://evil.t.me/123', 'TELEGRAM evil'],
+    ['a.evil.t.me', 'URL a.evil.t.me'],
+    ['https://t.me/s/Evil', 'TELEGRAM evil'],
+    ['https://telegram.me/evil', 'TELEGRAM evil'],
+    ['tg://resolve?domain=Evil', 'TELEGRAM evil'],
+    ['https://t.me/+AbCdEfGh', 'TELEGRAM +AbCdEfGh'],
+    ['https://t.me/joinchat/AbCdEfGh', 'TELEGRAM +AbCdEfGh'],
+    ['tg://join?invite=AbCdEfGh', 'TELEGRAM +AbCdEfGh'],
+    ['https://t.me/share/url?url=x', 'PAGE t.me/share/url'],
+    ['https://discord.gg/AbCdEf', 'DISCORD AbCdEf'],
+    ['https://discord.com/invite/AbCdEf', 'DISCORD AbCdEf'],
+    ['https://discordapp.com/invite/AbCdEf', 'DISCORD AbCdEf'],
+    ['https://discord.com/users/123456789012345678', 'DISCORD_USER 123456789012345678'],
+    ['https://facebook.com/Evil.Page', 'FACEBOOK evil.page'],
+    ['https://m.facebook.com/profile.php?id=100001', 'FACEBOOK 100001'],
+    ['https://www.facebook.com/groups/Evil', 'FACEBOOK groups/evil'],
+    ['https://instagram.com/Evil/', 'INSTAGRAM evil'],
+    ['https://www.instagram.com/p/AbC/', 'PAGE www.instagram.com/p/AbC'],
+    ['https://www.linkedin.com/in/Evil-Person/', 'LINKEDIN in/evil-person'],
+    ['https://linkedin.com/company/evil', 'LINKEDIN company/evil'],
+    ['https://youtube.com/@Evil', 'YOUTUBE @evil'],
+    ['https://www.youtube.com/channel/UCabcdefghijklmnopqrstuv', 'YOUTUBE channel/UCabcdefghijklmnopqrstuv'],
+    ['https://www.youtube.com/watch?v=x', 'PAGE www.youtube.com/watch'],
+    ['https://reddit.com/u/Evil', 'REDDIT u/evil'],
+    ['https://www.reddit.com/user/Evil/', 'REDDIT u/evil'],
+    ['https://old.reddit.com/r/Evil/comments/1', 'REDDIT r/evil'],
+    ['https://tiktok.com/@Evil', 'TIKTOK evil'],
+    ['https://www.tiktok.com/@evil/video/1', 'TIKTOK evil'],
+    ['https://threads.net/@Evil', 'THREADS evil'],
+    ['https://medium.com/@Evil', 'MEDIUM evil'],
+    ['https://medium.com/@evil/post-1', 'PAGE medium.com/@evil/post-1'],
+    ['https://github.com/Evil', 'GITHUB evil'],
+    ['https://github.com/Evil/Drainer.git', 'GITHUB evil/drainer'],
+    ['https://bsky.app/profile/Evil.bsky.social', 'BLUESKY evil.bsky.social'],
+    ['https://warpcast.com/Evil', 'FARCASTER evil'],
+    ['https://wa.me/15551234567', 'WHATSAPP 15551234567'],
+    ['https://api.whatsapp.com/send?phone=+1-555-123-4567', 'WHATSAPP 15551234567'],
+    ['https://chat.whatsapp.com/AbCdEf', 'WHATSAPP AbCdEf'],
+    ['https://opensea.io/collection/Evil', 'OPENSEA collection/evil'],
+    ['https://play.google.com/store/apps/details?id=com.Evil.app', 'GOOGLE_APP_STORE com.Evil.app'],
+    ['https://apps.apple.com/us/app/evil/id1234567890', 'APPLE_APP_STORE 1234567890'],
+    [
+      'https://chromewebstore.google.com/detail/evil/nkbihfbeogaeaoehlefnkodbefgpgknn',
+      'CHROME_WEB_STORE nkbihfbeogaeaoehlefnkodbefgpgknn',
+    ],
+    ['https://sites.google.com/view/Evil', 'PAGE sites.google.com/view/Evil'],
+    ['https://sites.google.com/view/Evil/?authuser=0#top', 'PAGE sites.google.com/view/Evil'],
+    ['https://sites.google.com/', 'URL sites.google.com'],
+    ['https://telegra.ph/Evil-01-01', 'PAGE telegra.ph/Evil-01-01'],
+  ],
+  'e-mail and content on IPFS': [
+    ['someone@evil.example', 'EMAIL someone@evil.example'],
+    ['Some.One+tag@EVIL.example', 'EMAIL some.one+tag@evil.example'],
+    ['mailto:someone@evil.example', 'EMAIL someone@evil.example'],
+    ['MAILTO:someone@evil.example?subject=hi', 'EMAIL someone@evil.example'],
+    ['someone@münchen.example', 'EMAIL someone@xn--mnchen-3ya.example'],
+    ['a b@evil.example', 'parse-error'],
+    [CID_0, `IPFS ${CID}`],
+    [CID, `IPFS ${CID}`],
+    [CID.toUpperCase(), `IPFS ${CID}`],
+    [`ipfs://${CID_0}`, `IPFS ${CID}`],
+    [`ipfs://${CID}/index.html`, `IPFS ${CID}`],
+    [`ipfs:${CID_0}`, `IPFS ${CID}`],
+    [`https://ipfs.io/ipfs/${CID_0}`, `IPFS ${CID}`],
+    [`https://ipfs.io/ipfs/${CID_0}/index.html?x=1`, `IPFS ${CID}`],
+    [`https://${CID}.ipfs.dweb.link/`, `URL ${CID}.ipfs.dweb.link`],
+    [`${CID_0.slice(0, -1)}0`, 'parse-error'],
+  ],
+  'what is no asset': [
+    ['', 'parse-error'],
+    ['   ', 'parse-error'],
+    ['\n\t', 'parse-error'],
+    ['hello', 'parse-error'],
+    ['hello world', 'parse-error'],
+    ['see evil.example now', 'parse-error'],
+    ['evil.example other.example', 'parse-error'],
+    ['evil .example', 'parse-error'],
+    ['evil..example', 'parse-error'],
+    ['.evil.example', 'parse-error'],
+    ['.', 'parse-error'],
+    ['..', 'parse-error'],
+    ['/', 'parse-error'],
+    ['//', 'parse-error'],
+    ['http://', 'parse-error'],
+    ['https:///', 'parse-error'],
+    ['?', 'parse-error'],
+    ['#', 'parse-error'],
+    ['com', 'parse-error'],
+    ['evil.example:99999', 'parse-error'],
+    ['evil.example:port', 'parse-error'],
+    ['<script>alert(1)</script>', 'parse-error'],
+    ['ev!il.example', 'parse-error'],
+    ['ev|il.example', 'parse-error'],
+    ['ev^il.example', 'parse-error'],
+    ['evil.exam ple', 'parse-error'],
+    ['ev\u0000il.example', 'parse-error'],
+    ['\uD800.example', 'parse-error'],
+    [`${'a'.repeat(64)}.example`, 'parse-error'],
+    [`${'a.'.repeat(124)}example`, 'parse-error'],
+    ['a.'.repeat(2_000), 'parse-error'],
+    ['tel:+15551234567', 'parse-error'],
+    ['__proto__', 'parse-error'],
+    ['constructor', 'parse-error'],
+  ],
+};
+
+describe('reading content', () => {
+  it('has more than three hundred cases', () => {
+    expect(Object.values(CASES).flat().length).toBeGreaterThan(300);
+  });
+
+  for (const [kind, cases] of Object.entries(CASES))
+    describe(kind, () => {
+      it.each(cases.map(([content, reading]) => ({ content, reading })))('$content is $reading', (one) => {
+        expect(readingOf(one.content)).toBe(one.reading);
+      });
+    });
+
+  it('tells a page on any host from its host, so that a page that is listed is found', () => {
+    expect(parseContent('https://evil.example/a/../b/%7Euser/?x#y').reading?.keys).toEqual([
+      'PAGE:evil.example/b/~user',
+      'URL:evil.example',
+    ]);
+    expect(parseContent(`https://gateway.example/ipfs/${CID_0}`).reading?.keys).toEqual([
+      `PAGE:gateway.example/ipfs/${CID_0}`,
+      `IPFS:${CID}`,
+      'URL:gateway.example',
+    ]);
+  });
+
+  it('takes the first CID of an IPFS link, the host before the path, and nothing deeper', () => {
+    const OTHER = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi';
+    const cidsOf = (content: string): string[] =>
+      parseContent(content).reading!.keys.flatMap((key) =>
+        key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : [],
+      );
+    for (const [content, cids] of [
+      [`https://ipfs.io/ipfs/${CID}/ipfs/${OTHER}/index.html`, [CID]],
+      [`https://gw.example/ipfs/${CID}/ipfs/${OTHER}`, [CID]],
+      [`https://gw.example//ipfs//${CID}`, [CID]],
+      [`https://gw.example/ipns/${CID}/x`, [CID]],
+      [`https://gw.example/x/ipfs/${OTHER}`, []],
+      [`https://gw.example/ipfs/x/ipfs/${OTHER}`, []],
+      [`https://gw.example/?/ipfs/${OTHER}`, []],
+      [`https://${CID}.w3s.link/ipfs/${OTHER}`, [CID]],
+      [`https://${CID}.ipfs.dweb.link/ipfs/${OTHER}`, [CID]],
+      [`https://${OTHER}.ipfs.dweb.link@gw.example/ipfs/${CID}`, [CID]],
+      [`ipfs://${CID}/ipfs/${OTHER}`, [CID]],
+    ] as const) {
+      expect({ content, cids: cidsOf(content) }).toEqual({ content, cids });
+      const key = assetKey({ type: 'IPFS', content });
+      expect({ content, key }).toEqual({ content, key: `IPFS:${cids[0] ?? content}` });
+    }
+    expect(assetKey({ type: 'IPFS', content: `ipfs://name.eth/ipfs/${OTHER}` })).toBe(
+      `IPFS:ipfs://name.eth/ipfs/${OTHER}`,
+    );
+  });
+
+  it('reads the same host whatever the case, scheme, user, port, path, final dot or Unicode form', () => {
+    const label = fc
+      .array(fc.constantFrom(...Array.from('abcxyz019-äöüфжñ例')), { minLength: 1, maxLength: 12 })
+      .map((characters) => characters.join(''))
+      .filter((text) => !text.startsWith('-') && !text.endsWith('-') && !text.includes('--'));
+    const host = fc
+      .array(label, { minLength: 1, maxLength: 4 })
+      .map((labels) => `${labels.join('.')}.example`)
+      .filter((text) => URL.canParse(`http://${text}`));
+    const written = fc.record({
+      scheme: fc.constantFrom('', 'http://', 'https://', 'HTTPS://', 'ftp://', '//', 'hxxps://', 'https:\\\\'),
+      user: fc.constantFrom('', 'user@', 'user:secret@', 'good.example:x@'),
+      port: fc.constantFrom('', ':80', ':8443', ':'),
+      rest: fc.constantFrom('', '/', '/path', '/a/b?q=1#f', '?x', '#x', '/%2e%2e/x', '/a@b'),
+      dot: fc.constantFrom('', '.', '。'),
+      form: fc.constantFrom<'asis' | 'upper' | 'punycode' | 'decomposed' | 'full' | 'defanged' | 'percent'>(
+        'asis',
+        'upper',
+        'punycode',
+        'decomposed',
+        'full',
+        'defanged',
+        'percent',
+      ),
+    });
+    const forms = {
+      asis: (text: string) => text,
+      upper: (text: string) => text.toUpperCase(),
+      punycode: (text: string) => new URL(`http://${text}`).hostname,
+      decomposed: (text: string) => text.normalize('NFD'),
+      full: (text: string) => text.replace(/[a-z]/g, (c) => String.fromCharCode(c.charCodeAt(0) + 0xfee0)),
+      defanged: (text: string) => text.replaceAll('.', '[.]'),
+      percent: (text: string) => encodeURIComponent(text),
+    };
+    fc.assert(
+      fc.property(host, written, (plain, { scheme, user, port, rest, dot, form }) => {
+        const content = `${scheme}${user}${forms[form](plain)}${dot}${port}${rest}`;
+        // "user@host" alone is an e-mail address.
+        fc.pre(!(user === 'user@' && scheme === '' && port === '' && !rest.startsWith('/')));
+        const { reading } = parseContent(content);
+        expect({ content, host: reading?.host, type: reading?.type }).toEqual({
+          content,
+          host: new URL(`http://${plain}`).hostname,
+          type: 'URL',
+        });
+        expect(assetKey({ type: 'URL', content })).toBe(`URL:${new URL(`http://${plain}`).hostname}`);
+      }),
+      { numRuns: 1_500, seed: 6 },
+    );
+  });
+
+  it('agrees with the URL parser of the platform on every host that it takes without asking it', () => {
+    const host = fc.stringMatching(/^[a-z0-9_-]{1,8}(\.[a-z0-9_-]{1,8}){1,3}$/);
+    fc.assert(
+      fc.property(host, (text) => {
+        const { reading } = parseContent(text);
+        if (reading === undefined) return;
+        expect(reading.host).toBe(new URL(`http://${text}`).hostname);
+      }),
+      { numRuns: 1_500, seed: 7 },
+    );
+  });
+
+  it('never throws, whatever was sent', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.emailAddress(), fc.ipV6()), (content) => {
+        parseContent(content);
+        for (const type of ['URL', 'PAGE', 'ADDRESS', 'EMAIL', 'IPFS', 'TWITTER', 'YOUTUBE', 'REDDIT', 'NEW'])
+          expect(assetKey({ type, content }).startsWith(`${type === 'PAGE' ? '' : type}`)).toBe(true);
+      }),
+      { numRuns: 500, seed: 8 },
+    );
+  });
+});
+
+describe('the key of an asset', () => {
+  const SAME: readonly (readonly [type: string, contents: readonly string[]])[] = [
+    ['URL', ['evil.example', 'https://Evil.example/x', 'hxxps://evil[.]example.:80?q', 'u:p@EVIL.example']],
+    [
+      'PAGE',
+      ['medium.com/@Evil', 'https://Medium.com/@Evil/?x#y', 'https://medium.com/a/../@Evil', 'medium.com/%40Evil'],
+    ],
+    ['ADDRESS', [EVM, EVM.toUpperCase(), ` ethereum:${EVM}`, `eip155:1:${EVM}`, `base:${EVM}`]],
+    ['ADDRESS', [CASH, CASH.toUpperCase(), CASH.slice('bitcoincash:'.length)]],
+    [
+      'ADDRESS',
+      ['15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5', '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY'],
+    ],
+    ['TWITTER', ['evil', '@Evil', 'x.com/evil', 'https://twitter.com/EVIL/status/1', 'hxxps://x[.]com/evil']],
+    ['TELEGRAM', ['evil', '@Evil', 't.me/evil', 'tg://resolve?domain=Evil', 'https://telegram.me/evil/5', 'Evil.t.me']],
+    ['TELEGRAM', ['+AbCdEfGh', 'https://t.me/+AbCdEfGh', 't.me/joinchat/AbCdEfGh']],
+    ['YOUTUBE', ['@Evil', 'evil', 'https://youtube.com/@EVIL']],
+    ['REDDIT', ['u/evil', '/u/Evil', 'user/evil', 'https://reddit.com/user/evil']],
+    ['WHATSAPP', ['+1 555 123-4567', 'https://wa.me/15551234567']],
+    ['EMAIL', ['A@Evil.example', 'mailto:a@evil.example', 'a[at]evil[.]example']],
+    ['IPFS', [CID_0, CID, `ipfs://${CID_0}/x`, `https://ipfs.io/ipfs/${CID_0}`, `https://${CID}.ipfs.dweb.link/x`]],
+    ['APPLE_APP_STORE', ['1234567890', 'id1234567890', 'https://apps.apple.com/app/x/id1234567890']],
+    ['NEW_KIND', ['As it is', '  As it is ']],
+  ];
+
+  it.each(SAME.map(([type, contents]) => ({ type, contents })))('is one for $type $contents', ({ type, contents }) => {
+    expect(new Set(contents.map((content) => assetKey({ type, content }))).size).toBe(1);
+    expect(new Set(contents.map((content) => assetHash({ type, content }))).size).toBe(1);
+  });
+
+  it('is another for another asset', () => {
+    const different = [
+      { type: 'URL', content: 'evil.example' },
+      { type: 'URL', content: 'www.evil.example' },
+      { type: 'PAGE', content: 'evil.example/a' },
+      { type: 'PAGE', content: 'evil.example/A' },
+      { type: 'TWITTER', content: 'evil' },
+      { type: 'TELEGRAM', content: 'evil' },
+      { type: 'TELEGRAM', content: '+AbCdEfGh' },
+      { type: 'TELEGRAM', content: '+abcdefgh' },
+      { type: 'GITHUB', content: 'evil' },
+      { type: 'GITHUB', content: 'https://github.com/evil/drainer' },
+      { type: 'ADDRESS', content: 'So11111111111111111111111111111111111111112' },
+      { type: 'ADDRESS', content: 'so11111111111111111111111111111111111111112' },
+      { type: 'NEW_KIND', content: 'evil' },
+      { type: 'NEW_KIND', content: 'Evil' },
+    ];
+    expect(new Set(different.map(assetKey)).size).toBe(different.length);
+    expect(new Set(different.map(assetHash)).size).toBe(different.length);
+  });
+
+  it('makes a page without a path its host, and a profile of a type what a check of its link asks for', () => {
+    expect(assetKey({ type: 'PAGE', content: 'https://evil.example/' })).toBe('URL:evil.example');
+    for (const [type, content] of [
+      ['TWITTER', 'https://x.com/Evil'],
+      ['TELEGRAM', 't.me/+AbCdEfGh'],
+      ['GITHUB', 'https://github.com/Evil/Drainer'],
+      ['PAGE', 'https://sites.google.com/view/Evil'],
+      ['ADDRESS', EVM],
+      ['EMAIL', 'a@evil.example'],
+      ['URL', '[2606:4700::1]'],
+    ] as const)
+      expect(parseContent(content).reading!.keys).toContain(assetKey({ type, content }));
+  });
+
+  it('of what could be read before stays what it was, since streams are named by it', () => {
+    const pinned = JSON.parse(readFileSync(join(import.meta.dirname, 'pinned-keys.json'), 'utf8')) as string[][];
+    expect(pinned.length).toBeGreaterThan(500);
+    const changed = pinned.filter(([type, content, key]) => assetKey({ type: type!, content: content! }) !== key);
+    expect(changed).toEqual([]);
+  });
+
+  it('of a key is that key, so that a stored key can be read again', () => {
+    const keys = [
+      ...(JSON.parse(readFileSync(join(import.meta.dirname, 'pinned-keys.json'), 'utf8')) as string[][]).map(
+        ([, , key]) => key!,
+      ),
+      ...linkForms().flatMap(({ form }) => parseContent(form).reading?.keys ?? []),
+    ];
+    expect(keys.length).toBeGreaterThan(900);
+    const again = keys.map((key) => {
+      const colon = key.indexOf(':');
+      return assetKey({ type: key.slice(0, colon), content: key.slice(colon + 1) });
+    });
+    expect(again).toEqual(keys);
+  });
+
+  it('is hashed to 32 hexadecimal digits', () => {
+    expect(assetHash({ type: 'URL', content: 'evil.example' })).toBe('efa91fa60f4bafe1d052138cda7d3aa6');
+  });
+});

@@ -1,0 +1,83 @@
+import { networkInterfaces } from 'node:os';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import ipaddr from 'ipaddr.js';
+import { SPECIAL_PURPOSE } from './special-purpose-addresses.js';
+
+const interfaces = jest.fn(networkInterfaces);
+jest.unstable_mockModule('node:os', () => ({ networkInterfaces: interfaces }));
+const { isReachableAddress } = await import('../../src/assets/reachable-address.js');
+
+afterEach(() => void interfaces.mockReset().mockReturnValue({}));
+
+/** The first, the last and one in the middle of a block. */
+const samplesOf = (block: string): string[] => {
+  const [address, length] = ipaddr.parseCIDR(block);
+  const first = address.toByteArray();
+  const filled = (bit: (index: number) => number): string =>
+    ipaddr
+      .fromByteArray(
+        first.map((byte, at) => {
+          let value = byte;
+          for (let index = Math.max(0, length - at * 8); index < 8; index += 1)
+            value |= bit(at * 8 + index) << (7 - index);
+          return value;
+        }),
+      )
+      .toString();
+  return [filled(() => 0), filled(() => 1), filled((index) => index % 2)];
+};
+
+/** IPv4 in each IPv6 form that leads there. */
+const formsOf = (address: string): string[] => {
+  const [a, b, c, d] = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'));
+  return [`::ffff:${a}${b}:${c}${d}`, `64:ff9b::${a}${b}:${c}${d}`, `2002:${a}${b}:${c}${d}::1`];
+};
+
+describe('An address that a list may lead to', () => {
+  it.each(SPECIAL_PURPOSE.filter(([block, , reachable]) => reachable !== true && !/^(?:::ffff|2002)/.test(block)))(
+    'is none of %s (%s)',
+    (block) => {
+      for (const address of samplesOf(block)) {
+        expect([address, isReachableAddress(address)]).toEqual([address, false]);
+        if (!ipaddr.IPv4.isValid(address)) continue;
+        for (const form of formsOf(address)) expect([form, isReachableAddress(form)]).toEqual([form, false]);
+      }
+    },
+  );
+
+  it.each([
+    '224.0.0.1',
+    '239.255.255.255',
+    'ff02::1',
+    'ff0e::1',
+    'fec0::1',
+    '4000::1',
+    '1fff::1',
+    'e000::1',
+    '::7f00:1',
+  ])('is not %s: multicast, or given to nobody', (address) => {
+    expect(isReachableAddress(address)).toBe(false);
+  });
+
+  it.each(['64:ff9b:1::808:808', '2001:0:808:808::f7f7:f7f7', 'fe80::1%eth0', '', 'localhost', '127.0.0.1 '])(
+    'is not %j',
+    (address) => {
+      expect(isReachableAddress(address)).toBe(false);
+    },
+  );
+
+  it('is one of the public Internet, also inside an IPv6 address', () => {
+    for (const address of ['8.8.8.8', '1.1.1.1', '100.63.255.255', '100.128.0.0', '172.32.0.1', '223.255.255.255'])
+      for (const form of [address, ...formsOf(address)]) expect([form, isReachableAddress(form)]).toEqual([form, true]);
+    for (const address of ['2606:4700::1111', '2001:200::1', '2a00:1450:4001::1', '2003::1'])
+      expect([address, isReachableAddress(address)]).toEqual([address, true]);
+  });
+
+  it('is none of this machine, however it is written', () => {
+    const own = (address: string) => ({ address }) as NonNullable<ReturnType<typeof networkInterfaces>[string]>[number];
+    interfaces.mockReturnValue({ eth0: [own('8.8.4.4'), own('2606:4700:0:0::64')], eth1: undefined });
+    for (const address of ['8.8.4.4', ...formsOf('8.8.4.4'), '2606:4700::64'])
+      expect([address, isReachableAddress(address)]).toEqual([address, false]);
+    expect(isReachableAddress('8.8.8.8')).toBe(true);
+  });
+});

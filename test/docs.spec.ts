@@ -1,0 +1,43 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const root = join(import.meta.dirname, '..');
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name.replaceAll('\\', '/')}`),
+];
+
+/** A file or folder of the repository as prose names it; a room may be a file. Capitals stand for any name. */
+const PATH = /`((?:src|projections|test|docs|bench|docker|build|\.ci)\/[\w./-]+)`/g;
+const LINK = /\]\(([^)#]+)(?:#[^)]*)?\)/g;
+
+const pathsIn = (text: string): string[] =>
+  [...text.matchAll(PATH)].map(([, path]) => path!).filter((path) => !/\/[A-Z]+\//.test(path));
+const linksIn = (page: string, text: string): string[] =>
+  [...text.matchAll(LINK)]
+    .map(([, link]) => link!)
+    .flatMap((link) => (/^\w+:/.test(link) ? [] : join(dirname(page), link)));
+const isThere = (path: string): boolean => [path, `${path}.ts`].some((name) => existsSync(join(root, name)));
+
+describe('The pages', () => {
+  it.each(PAGES)('%s names and links to nothing that is not there', (page) => {
+    const text = readFileSync(join(root, page), 'utf8');
+    expect([...pathsIn(text), ...linksIn(page, text)].filter((path) => !isThere(path))).toEqual([]);
+  });
+
+  it('are searched for what they name and link to', () => {
+    expect(pathsIn('in `src/gone.ts`, `src/ROOM/x.ts` and `test/docs.spec.ts`')).toEqual([
+      'src/gone.ts',
+      'test/docs.spec.ts',
+    ]);
+    expect(linksIn('docs/a.md', '[a](b.md#c), [d](https://e.example), [f](../README.md)')).toEqual([
+      'docs/b.md',
+      'README.md',
+    ]);
+  });
+});

@@ -1,0 +1,151 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { copyLog, type CopyProgress } from '../../src/event-log/copy-log.js';
+import { Conflict, Invalid } from '../../src/errors.js';
+import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
+import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
+import { createPool } from '../../src/postgres/pool.js';
+import { EventStoreDouble } from '../support/eventstore-double/server.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const EVENTS = 130;
+const PAGE = 50;
+const STREAMS = 12;
+
+const someEvent = (n: number) => ({
+  id: randomUUID(),
+  type: 'ThreatStatusChanged',
+  data: { z: n, a: { y: [1, { x: null }], b: 'ä' } },
+  metadata: { source: 'urn:test', n },
+});
+/** What of an event a copy keeps. */
+const kept = ({ stream, revision, id, type, data, metadata }: RecordedEvent) => ({
+  stream,
+  revision,
+  id,
+  type,
+  data,
+  metadata,
+});
+
+describe('log copy', () => {
+  let database: TestDatabase;
+  let source: EventLog;
+  let double: EventStoreDouble;
+  let target: EventLog;
+  beforeEach(async () => {
+    database = await createDatabase({ migrated: false });
+    source = await createPostgresLog(createPool(database.url, () => {}));
+    double = await EventStoreDouble.start();
+    target = await createEventStoreDbLog(double.url);
+    await source.appendAll(
+      Array.from({ length: EVENTS }, (_, n) => ({ stream: `threat-a:${n % STREAMS}`, event: someEvent(n) })),
+    );
+    await source.append('operations', 0n, [{ ...someEvent(0), type: 'ParkedEventDropped' }]);
+  });
+  afterEach(async () => {
+    await target.close();
+    await double.stop();
+    await source.close();
+    await database.drop();
+  });
+  const contents = async (log: EventLog) => (await log.readAll(BEGINNING, EVENTS + 10)).slice(1).map(kept);
+
+  it('brings everything over in order, and says that it is all there', async () => {
+    const progress: CopyProgress[] = [];
+    expect(await copyLog(source, target, (soFar) => progress.push(soFar), PAGE)).toEqual({
+      events: EVENTS + 1,
+      copied: EVENTS + 1,
+    });
+    expect(await contents(target)).toEqual(await contents(source));
+    expect(progress.map(({ phase }) => phase)).toEqual([
+      ...Array.from({ length: 3 }, () => 'copying'),
+      ...Array.from({ length: 2 }, () => 'verifying'),
+    ]);
+    expect(progress.filter(({ phase }) => phase === 'copying').at(-1)).toMatchObject({ events: EVENTS + 1, part: 1 });
+    expect(progress.at(-1)).toMatchObject({ events: EVENTS + 1, part: 1 });
+  });
+
+  it('leaves the copy an id of its own, since positions in it are others', async () => {
+    const before = await target.id();
+    await copyLog(source, target);
+    expect(await target.id()).toBe(before);
+    expect(before).not.toBe(await source.id());
+  });
+
+  it('continues where it was stopped, and may be repeated', async () => {
+    const stopped = new Error('stopped');
+    let pages = 0;
+    const first = copyLog(
+      source,
+      target,
+      () => {
+        if (++pages === 2) throw stopped;
+      },
+      PAGE,
+    );
+    await expect(first).rejects.toBe(stopped);
+    double.store.forgetRecentWrites();
+    const { copied } = await copyLog(source, target, undefined, PAGE);
+    expect(copied).toBe(EVENTS + 1 - (2 * PAGE - 1));
+    const appends = double.calls.append;
+    expect(await copyLog(source, target, undefined, PAGE)).toEqual({ events: EVENTS + 1, copied: 0 });
+    expect(double.calls.append - appends).toBeLessThan(2 * PAGE);
+    expect(await contents(target)).toEqual(await contents(source));
+  });
+
+  it('survives a target that breaks the connection', async () => {
+    let pages = 0;
+    await copyLog(
+      source,
+      target,
+      () => {
+        if (++pages < 3) setTimeout(() => double.drop(), 3);
+      },
+      PAGE,
+    );
+    const byId = (events: Awaited<ReturnType<typeof contents>>) => events.sort((a, b) => (a.id < b.id ? -1 : 1));
+    expect(byId(await contents(target))).toEqual(byId(await contents(source)));
+  }, 60_000);
+
+  it('refuses a target that holds other events in a stream of the log', async () => {
+    await target.append('threat-a:3', 'no-stream', [someEvent(0)]);
+    const refusal = copyLog(source, target);
+    await expect(refusal).rejects.toBeInstanceOf(Conflict);
+    await expect(refusal).rejects.toThrow(/Stream threat-a:3 of the target is at \d+/);
+  });
+
+  it('finds that the target holds more, or something else', async () => {
+    await target.append('threat-b:1', 'no-stream', [someEvent(0)]);
+    await expect(copyLog(source, target)).rejects.toThrow(`has ${EVENTS + 2} events and the source ${EVENTS + 1}`);
+    await source.append('threat-b:2', 'no-stream', [someEvent(0)]);
+    await expect(copyLog(source, target)).rejects.toBeInstanceOf(Conflict);
+  });
+
+  it('does not copy a log into itself', async () => {
+    await expect(copyLog(target, target)).rejects.toBeInstanceOf(Invalid);
+  });
+
+  it('copies from one EventStoreDB to another', async () => {
+    await copyLog(source, target);
+    const third = await createEventStoreDbLog(`${double.url}&streamPrefix=copy.`);
+    expect(await copyLog(target, third)).toEqual({ events: EVENTS + 1, copied: EVENTS + 1 });
+    expect(await contents(third)).toEqual(await contents(source));
+    await third.close();
+  });
+
+  it('is wrong usage if the address is, which is named as the option it is', async () => {
+    const call = spawn(process.execPath, ['dist/src/cli.js', 'log', 'copy', '--to', 'http://127.0.0.1:2113'], {
+      env: { ...process.env, DATABASE_URL: database.url, EVENTSTORE_URL: '' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [said, [code]] = await Promise.all([text(call.stderr), once(call, 'exit')]);
+    expect(said).toMatch(/--to .*esdb/);
+    expect(said).not.toContain('EVENTSTORE_URL');
+    expect(code).toBe(2);
+  });
+});

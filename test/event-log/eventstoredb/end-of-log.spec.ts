@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { EndOfLog } from '../../../src/event-log/eventstoredb/end-of-log.js';
+
+describe('The instant up to which everything has been handed over', () => {
+  let end: EndOfLog;
+  beforeEach(() => {
+    jest.useFakeTimers();
+    end = new EndOfLog(0n);
+  });
+  afterEach(() => void jest.useRealTimers());
+
+  /** Asks where the log ends, of the node of a connection; everything up to there has been handed over. */
+  const ask = (connections: number, tookMs = 1): { readonly asked: number; readonly asOf: number } => {
+    const asked = { at: Date.now(), now: performance.now(), connections };
+    jest.advanceTimersByTime(tookMs);
+    end.observe(7n, asked);
+    return { asked: asked.at, asOf: end.deliveredUntil(7n) };
+  };
+
+  it('is when the end was asked for, once that has been handed over', () => {
+    const asked = { at: Date.now(), now: performance.now(), connections: 1 };
+    end.observe(7n, asked);
+    expect(end.deliveredUntil(6n)).toBe(0);
+    expect(end.deliveredUntil(7n)).toBe(asked.at);
+  });
+
+  for (const [what, connections, pauseMs] of [
+    ['another node', 2, 100],
+    ['a node that was silent', 1, 2_500],
+  ] as const)
+    it(`stays where it is until ${what} has led for a while: one that was frozen takes itself for the leader`, () => {
+      const { asOf } = ask(1);
+      jest.advanceTimersByTime(pauseMs);
+      for (let waited = 0; waited < 4_900; waited += 700) {
+        expect(ask(connections).asOf).toBe(asOf);
+        jest.advanceTimersByTime(699);
+      }
+      jest.advanceTimersByTime(700);
+      const later = ask(connections);
+      expect(later.asOf).toBe(later.asked);
+    });
+});

@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readConfig } from '../../src/runtime/config.js';
+import { openEventLog } from '../../src/event-log/open-event-log.js';
+import { ORGANIZATIONS } from '../projections/histories.js';
+import { replayed } from '../projections/naive-records.js';
+import { Random } from '../support/random.js';
+import type { Fault, Outcome } from './fault.js';
+import { checkVerify, counted, wholeLog } from './rig/check.js';
+import { CopyKeeper, type Kind, KINDS } from './rig/copy-keeper.js';
+import { type LogKind, openGround } from './rig/ground.js';
+import { issueKeys, keysKnown } from './rig/keys.js';
+import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { call, type Environment, Process } from './rig/processes.js';
+import type { Scene } from './rig/scene.js';
+import { Service } from './rig/service.js';
+
+interface Dose {
+  readonly events: number;
+  /** In turn: the projector is killed, the records are rebuilt. */
+  readonly rounds: number;
+}
+
+const BATCH = 10;
+/** Types of the events that lists and feed are made of. */
+const IS_RECORD = /^(?:Report|Threat|Takedown|AssetStatus)/;
+
+/** Shuffled within a window, and two in five once more. */
+const delivered = (random: Random, size: number) => {
+  const events = [...upstream(random, size)];
+  return random.shuffled([...events, ...events.filter(() => random.chance(0.4))], 500);
+};
+
+/** It gives up while nobody projects, as after a kill; the operator calls again. */
+const rebuildRecords = async (scene: Scene, env: Environment): Promise<readonly string[]> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const { code, output } = await call(scene, env, ['projections', 'rebuild', 'records']);
+    if (code === 0) return [];
+    if (attempt === 5 || !output.includes('behind the rebuilt tables'))
+      return [`projections rebuild ended with ${code}: ${output}`];
+  }
+};
+
+const keepCopies = async (
+  scene: Scene,
+  kind: LogKind,
+  { events, rounds }: Dose,
+  preload?: string,
+): Promise<Outcome> => {
+  const env = await openGround(scene, kind);
+  const instances = [
+    (await Service.start(scene, { env, preload, projectors: 0 })).service,
+    (await Service.start(scene, { env, preload, projectors: 0 })).service,
+  ];
+  const urls = instances.map((instance) => () => instance.url);
+  const startProjector = (): Process => Process.start(scene, 'projections/main', env, { preload });
+  let projector = startProjector();
+  const log = await openEventLog(readConfig(env));
+  scene.later(() => log.close());
+  const keys = await issueKeys(log);
+  for (const url of urls) await keysKnown(url(), keys);
+
+  const history = new History(scene);
+  const sender = new Sender(urls[0]!, keys.ingest, history, 2);
+  const delivering = sender.deliver(inBatches([...brandsAndFlags(), ...delivered(scene.random, events)], BATCH));
+  const reading = (organization: string, kinds: readonly Kind[], n: number) =>
+    new CopyKeeper({ organization, key: keys.read[organization]!, kinds }, urls, new Random(scene.seed + n));
+  const readers = [
+    ...ORGANIZATIONS.map((organization, n) => reading(organization, KINDS, n)),
+    reading(ORGANIZATIONS[0]!, ['takedown', 'verdict'], ORGANIZATIONS.length),
+  ];
+  const stop = new AbortController();
+  const following = readers.map((reader) => reader.follow(stop.signal));
+
+  const findings: string[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    scene.tell(`round ${round + 1} of ${rounds}, ${history.acknowledged.length} acknowledged`);
+    await sleep(scene.random.int(400));
+    if (round % 2 === 0) {
+      await projector.kill();
+      projector = startProjector();
+      continue;
+    }
+    findings.push(...(await rebuildRecords(scene, env)));
+  }
+  await delivering;
+  sender.close();
+  await counted(instances[0]!.url, 600_000);
+  stop.abort();
+  await Promise.all(following);
+  for (const reader of readers) {
+    await reader.catchUp();
+    findings.push(...reader.findings.slice(0, 3), ...(await reader.compare()));
+  }
+  const stored = await wholeLog(log);
+  const due = replayed(stored.filter(({ type }) => IS_RECORD.test(type))).filter(({ item }) => item !== undefined);
+  for (const [n, organization] of ORGANIZATIONS.entries()) {
+    const wanted = new Map(
+      due.filter((seen) => seen.organization === organization).map((seen) => [`${seen.kind} ${seen.id}`, seen.item]),
+    );
+    const copy = readers[n]!.items();
+    for (const key of new Set([...wanted.keys(), ...copy.keys()]))
+      if (JSON.stringify(copy.get(key)) !== JSON.stringify(wanted.get(key)))
+        findings.push(
+          `${organization}’s ${key} is ${JSON.stringify(copy.get(key))}, a replay says ${JSON.stringify(wanted.get(key))}`,
+        );
+  }
+  findings.push(...history.wrong);
+  if (preload === undefined) findings.push(...(await checkVerify(scene, env)));
+  await Promise.all([projector, ...instances.flatMap(({ processes }) => processes)].map((process) => process.stop()));
+  const kills = readers.reduce((sum, reader) => sum + reader.kills, 0);
+  return {
+    dose: `${history.acknowledged.length} events, many twice and out of order; ${rounds} kills of the projector and rebuilds`,
+    seen: `${readers.length} readers killed ${kills} times; of ${due.length} records 0 differ between copy, list and replay`,
+    findings,
+  };
+};
+
+/** Loaded into the service: one of its statements says something else. */
+const saying = (name: string, what: string, instead: string): string =>
+  `data:text/javascript,${encodeURIComponent(`
+    import { createRequire } from 'node:module';
+    const { Client } = createRequire(${JSON.stringify(`${process.cwd()}/package.json`)})('pg');
+    const { query } = Client.prototype;
+    Client.prototype.query = function (config, ...rest) {
+      if (!config?.name?.startsWith(${JSON.stringify(name)})) return query.call(this, config, ...rest);
+      const text = config.text.replaceAll(${JSON.stringify(what)}, ${JSON.stringify(instead)});
+      if (text === config.text) throw new Error('The statement ' + config.name + ' has changed');
+      return query.call(this, { ...config, text }, ...rest);
+    };
+  `)}`;
+
+const UNGUARDED: Dose = { events: 1_500, rounds: 0 };
+
+export const copyOnPostgres: Fault<Dose> = {
+  name: 'F30',
+  what: 'copies kept by the feed while readers and projector are killed and the records rebuilt, the log in PostgreSQL',
+  doses: { short: { events: 3_000, rounds: 2 }, full: { events: 150_000, rounds: 40 } },
+  run: (scene, dose) => keepCopies(scene, 'PostgreSQL', dose),
+  guard: 'the feed is in the order of the log’s positions',
+  without: (scene) =>
+    keepCopies(scene, 'PostgreSQL', UNGUARDED, saying('feed-next', 'order by position limit', 'order by id limit')),
+};
+
+export const copyOnEventStore: Fault<Dose> = {
+  name: 'F31',
+  what: 'the same, the log in EventStoreDB',
+  doses: copyOnPostgres.doses,
+  run: (scene, dose) => keepCopies(scene, 'EventStoreDB', dose),
+  guard: 'a record that changes moves to where the change stands',
+  without: (scene) =>
+    keepCopies(
+      scene,
+      'EventStoreDB',
+      UNGUARDED,
+      saying('records-store', 'event_id = excluded.event_id, position = excluded.position,', ''),
+    ),
+};

@@ -1,0 +1,4 @@
+import { killedDeliveries } from './webhooks-killed.js';
+import { stands } from './stands.js';
+
+await stands(killedDeliveries);

@@ -1,0 +1,186 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { delivered, history } from '../projections/histories.js';
+import { naiveCount, newestStates } from '../projections/naive-count.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { Answer } from '../support/call.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
+import { Random } from '../support/random.js';
+import { cloudEvent, eventId, sent, type Sent, SOURCE, stored } from '../support/upstream.js';
+
+const AT = '2026-03-01T12:00:00.000Z';
+const LATER = '2026-03-02T12:00:00.000Z';
+
+let app: TestApp;
+let projecting: Projecting;
+const keys: Record<'acme' | 'globex' | 'upstream' | 'other', string> = {} as never;
+beforeAll(async () => {
+  app = await startApp();
+  for (const organization of ['acme', 'globex'] as const)
+    keys[organization] = await app.issueKey({ organization, scopes: ['ingest'] });
+  for (const name of ['upstream', 'other'] as const) keys[name] = await app.issueKey({ scopes: ['ingest'] });
+  projecting = startProjecting(app.log, app.pool);
+});
+afterEach(() => void jest.restoreAllMocks());
+afterAll(async () => {
+  await projecting.stop();
+  await app.close();
+});
+
+const send = (key: string, events: readonly Sent[]): Promise<Answer> =>
+  app.call('/v2/events', {
+    key,
+    json: events.map(cloudEvent),
+    headers: { 'content-type': 'application/cloudevents-batch+json' },
+  });
+const ask = (key: string, events: readonly unknown[]): Promise<Answer> =>
+  app.call('/v2/events/status', { key, json: { events } });
+const named = ({ id, type, data }: Sent): object => ({ source: SOURCE, id, type, data });
+const statuses = async (key: string, events: readonly Sent[]): Promise<Answer['body'][]> => {
+  const { status, body } = await ask(key, events.map(named));
+  expect([status, body.events?.length]).toEqual([200, events.length]);
+  return body.events;
+};
+
+const threat = (threatId: string, data: object = {}, organization = 'acme'): Sent =>
+  sent('ThreatStatusChanged', {
+    organization,
+    threatId,
+    asset: { type: 'URL', content: 'phishing.example' },
+    status: 'APPROVED',
+    createdAt: AT,
+    updatedAt: AT,
+    ...data,
+  });
+
+describe('The status of events', () => {
+  it('is that of a model, after duplicates and disorder', async () => {
+    const random = new Random(7);
+    const events = history(random, 600, 0);
+    const arriving = delivered(random, events);
+    while (arriving.length > 0) await send(keys.upstream, arriving.splice(0, 1 + random.int(200)));
+    await projecting.reached();
+    const newest = new Set(newestStates(events).map(({ data }) => data));
+    const counted = new Map<string, object[]>();
+    for (let from = 0; from < events.length; from += 100) {
+      const some = events.slice(from, from + 100);
+      for (const [n, answer] of (await statuses(keys.upstream, some)).entries()) {
+        const event = some[n]!;
+        const id = eventId(event);
+        expect(['counted', 'superseded']).toContain(answer.status);
+        if (!event.type.endsWith('Deleted'))
+          expect([id, answer.status === 'counted']).toEqual([id, newest.has(event.data)]);
+        if (answer.status === 'counted') counted.set(id, answer.countedAs);
+      }
+    }
+    for (const organization of ['acme', 'acme-2', 'b']) {
+      const { metrics } = naiveCount(newestStates(events), {
+        organization,
+        brand: undefined,
+        from: 0,
+        to: Number.MAX_SAFE_INTEGER,
+      });
+      const said = [...counted.values()].flat() as { organization: string; brand?: string; measure: string }[];
+      for (const measure of [
+        'reports',
+        'newThreats',
+        'threatsWatchlisted',
+        'takedownsFiled',
+        'takedownsCompleted',
+      ] as const)
+        expect([
+          organization,
+          measure,
+          said.filter((each) => each.organization === organization && each.measure === measure && !each.brand).length,
+        ]).toEqual([organization, measure, metrics[measure]]);
+    }
+  }, 60_000);
+
+  it('tells unknown, stored, counted, superseded and parked apart', async () => {
+    const [first, second] = [threat('s-1'), threat('s-1', { status: 'WATCHLISTED', updatedAt: LATER })];
+    const deleted = sent('ThreatDeleted', { organization: 'acme', threatId: 's-2', deletedAt: LATER });
+    await send(keys.acme, [first, second, threat('s-2'), deleted]);
+    await projecting.reached();
+    await projecting.stop();
+    const late = threat('s-3');
+    await send(keys.acme, [late]);
+    const parked = threat('s-4');
+    const { stream, event } = stored(parked);
+    await app.log.append(stream, 'any', [{ ...event, data: { organization: 'acme', threatId: 's-4' } }]);
+    const before = await statuses(keys.acme, [first, second, deleted, late, threat('s-5')]);
+    const storedAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
+    const fact = { organization: 'acme', measure: 'threatsWatchlisted', day: '2026-03-01' };
+    expect(before).toEqual([
+      { status: 'superseded', storedAt, supersededBy: { at: LATER, deleted: false } },
+      { status: 'counted', storedAt, countedAs: [fact] },
+      { status: 'counted', storedAt, countedAs: [] },
+      { status: 'stored', storedAt },
+      { status: 'unknown' },
+    ]);
+    projecting = startProjecting(app.log, app.pool);
+    await projecting.reached();
+    expect((await statuses(keys.acme, [late, parked])).map(({ status }) => status)).toEqual(['counted', 'parked']);
+    expect((await statuses(keys.acme, [parked]))[0].parked).toEqual({
+      projection: 'metrics',
+      since: storedAt,
+      reason: expect.stringContaining('data.asset'),
+    });
+  });
+
+  it('is asked for by the fields that name the record alone, of every kind of record', async () => {
+    const state = { updatedAt: AT };
+    const events = [
+      threat('n-1', {}, 'globex'),
+      sent('BrandRegistered', { organization: 'globex', brand: 'shoes', ...state }),
+      sent('FeatureFlagChanged', { organization: 'globex', flag: 'f', enabled: true, ...state }),
+      sent('AssetGrouped', {
+        organization: 'globex',
+        groupId: 1,
+        asset: { type: 'URL', content: 'x.example' },
+        ...state,
+      }),
+    ];
+    await send(keys.upstream, events);
+    await projecting.reached();
+    const records = ['threatId', 'brand', 'flag', 'asset'].map((name, n) => {
+      const { id, type, data } = events[n]!;
+      return { source: SOURCE, id, type, record: { organization: 'globex', [name]: data[name] } };
+    });
+    const { body } = await ask(keys.upstream, records);
+    expect(body.events.map(({ status }: { status: string }) => status)).toEqual(Array(4).fill('counted'));
+  });
+
+  it('is unknown to others, who are answered without a look at what is not theirs', async () => {
+    const event = threat('o-1');
+    await send(keys.upstream, [event]);
+    await projecting.reached();
+    const find = jest.spyOn(app.log, 'find');
+    expect(await statuses(keys.globex, [event])).toEqual([{ status: 'unknown' }]);
+    expect(find.mock.calls[0]![0].map(({ id }) => id)).not.toContain(eventId(event));
+    expect(await statuses(keys.other, [event])).toEqual([{ status: 'unknown' }]);
+    for (const key of [keys.acme, keys.upstream]) expect((await statuses(key, [event]))[0].status).toBe('counted');
+  });
+
+  it('costs one statement on the log and one on the read models, however many are asked for', async () => {
+    const events = Array.from({ length: 100 }, (_, n) => threat(`c-${n}`));
+    await send(keys.acme, events);
+    const query = jest.spyOn(app.pool, 'query');
+    const find = jest.spyOn(app.log, 'find');
+    expect(await statuses(keys.acme, events)).toHaveLength(100);
+    expect([query.mock.calls.length, find.mock.calls.length]).toEqual([1, 1]);
+  });
+
+  it.each([
+    ['no events', {}],
+    ['none', { events: [] }],
+    ['101', { events: Array(101).fill(named(threat('x'))) }],
+    ['no object', { events: [7] }],
+    ['a type that is none', { events: [{ ...named(threat('x')), type: 'Odd' }] }],
+    ['no record', { events: [{ source: SOURCE, id: 'x', type: 'ThreatDeleted' }] }],
+    [
+      'a record without its id',
+      { events: [{ source: SOURCE, id: 'x', type: 'ThreatDeleted', record: { organization: 'acme' } }] },
+    ],
+  ])('is not asked for with %s', async (_, json) => {
+    expect((await app.call('/v2/events/status', { key: keys.acme, json })).status).toBe(400);
+  });
+});

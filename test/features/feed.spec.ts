@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { listParked, retryParked } from '../../projections/engine/parked.js';
+import { records } from '../../projections/records/projection.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { Answer } from '../support/call.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
+import { sent, type Sent, stored } from '../support/upstream.js';
+
+let app: TestApp;
+let projecting: Projecting;
+let acme: string;
+
+const T = '2026-03-01T00:00:00.000Z';
+const MAX_BYTES = 4 * 1024 * 1024;
+
+const threat = (threatId: string, content = `${threatId}.example`): Sent =>
+  sent('ThreatStatusChanged', {
+    organization: 'acme',
+    threatId,
+    asset: { type: 'URL', content },
+    status: 'BLOCKED',
+    createdAt: T,
+    updatedAt: T,
+  });
+const report = async (...events: readonly Sent[]): Promise<void> => {
+  await app.log.appendAll(events.map(stored));
+  await projecting.reached();
+};
+const feed = (last?: string, query = ''): Promise<Answer> =>
+  app.call(`/v2/organization/feed?${last === undefined ? '' : `lastEventId=${last}`}${query}`, { key: acme });
+const subjects = ({ body }: Answer): string[] => body.map(({ subject }: { subject: string }) => subject);
+/** Those after the large ones, of which an answer holds few. */
+const newest = async (): Promise<{ id: string; subject: string }[]> => {
+  const all = [];
+  for (let last: string | undefined; ; last = all.at(-1).id) {
+    const { body } = await feed(last);
+    if (body.length === 0) return all;
+    all.push(...body);
+  }
+};
+const gone = { status: 410, body: { code: 'GONE', message: 'Start again without lastEventId' } };
+
+beforeAll(async () => {
+  app = await startApp();
+  acme = await app.issueKey({ organization: 'acme' });
+  projecting = startProjecting(app.log, app.pool);
+});
+afterAll(async () => {
+  await projecting.stop();
+  await app.close();
+});
+
+describe('the feed', () => {
+  it('ends an answer before 4 MiB, says nothing of what it left out, and continues there', async () => {
+    // Each byte of them is six in JSON.
+    const large = Array.from({ length: 400 }, (_, n) => threat(`large-${n}`, '\u0001'.repeat(4_000)));
+    await report(...large);
+    const seen: string[] = [];
+    let answers = 0;
+    for (let last: string | undefined; ; answers += 1) {
+      const answer = await feed(last);
+      const bytes = Buffer.byteLength(JSON.stringify(answer.body));
+      if (answer.body.length === 0) break;
+      expect(bytes).toBeLessThanOrEqual(MAX_BYTES);
+      const { id, time } = answer.body.at(-1);
+      const isWhole = seen.push(...subjects(answer)) === large.length;
+      if (!isWhole) expect(bytes).toBeGreaterThan(0.9 * MAX_BYTES);
+      if (!isWhole) expect(answer.headers.get('x-as-of')! <= time).toBe(true);
+      last = id;
+    }
+    expect(seen).toEqual(large.map(({ data }) => data['threatId']));
+    expect(answers).toBe(3);
+  });
+
+  it('starts again for a reader that has passed an event which could not be applied, once it is', async () => {
+    await app.pool.query(`alter table read.listed_records add constraint no_poison check (id <> 'poison')`);
+    const [{ id: before }] = (await feed(undefined, '&limit=1')).body;
+    await report(threat('good-1'), threat('poison'), threat('good-2'));
+    expect(projecting.troubles.join()).toContain('no_poison');
+    const [first, second] = (await newest()).slice(-2);
+    expect([first!.subject, second!.subject]).toEqual(['good-1', 'good-2']);
+    expect(subjects(await feed(first!.id))).toEqual(['good-2']);
+    await app.pool.query('alter table read.listed_records drop constraint no_poison');
+    const parked = (await listParked(app.pool)).find(({ projection }) => projection === 'records')!;
+    expect(await retryParked(app.pool, records, parked)).toBeUndefined();
+    // It stands between the two: who is before it will see it, who is past it would not.
+    expect(subjects(await feed(first!.id))).toEqual(['poison', 'good-2']);
+    expect(await feed(second!.id)).toMatchObject(gone);
+    expect((await feed(before)).status).toBe(200);
+  });
+
+  it('starts again for a reader that has read what a restore took away', async () => {
+    await report(threat('kept'), threat('lost-1'), threat('lost-2'));
+    const [kept, lost, last] = (await newest()).slice(-3);
+    const waiting = feed(last!.id, '&timeout=20000');
+    await projecting.stop();
+    const { rows } = await app.pool.query<{ position: number }>(
+      `delete from log.events where data->>'threatId' like 'lost-%' returning position`,
+    );
+    await app.pool.query(
+      `truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()};
+       truncate read.records, read.facts, read.days, read.type_days`,
+    );
+    projecting = startProjecting(app.log, app.pool);
+    await projecting.reached();
+    // Behind the end of the log, and where the log has something else by now.
+    expect(await feed(last!.id)).toMatchObject(gone);
+    await report(threat('other-1'), threat('other-2'), threat('other-3'));
+    expect((await app.log.eventAt(BigInt(rows[0]!.position)))?.data).toMatchObject({ threatId: 'other-1' });
+    for (const each of [lost, last]) expect(await feed(each!.id)).toMatchObject(gone);
+    expect(subjects(await feed(kept!.id))).toEqual(['other-1', 'other-2', 'other-3']);
+    const woken = await waiting;
+    expect([woken.status, woken.status === 200 ? subjects(woken) : []]).toEqual([410, []]);
+  });
+});

@@ -1,0 +1,246 @@
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { FeedWatch } from '../../src/records/feed/feed-watch.js';
+import { FeedIds } from '../../src/records/feed/feed-id.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { Answer } from '../support/call.js';
+import { eventually } from '../support/eventually.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
+import { sent, type Sent, stored } from '../support/upstream.js';
+
+let app: TestApp;
+let projecting: Projecting;
+let acme: string;
+let other: string;
+
+const T = '2026-03-01T00:00:00.000Z';
+const LATER = '2026-03-02T00:00:00.000Z';
+const asset = (content: string, type = 'URL') => ({ type, content });
+const threat = (organization: string, threatId: string, status: string, content: string, updatedAt = T): Sent =>
+  sent('ThreatStatusChanged', { organization, threatId, asset: asset(content), status, createdAt: T, updatedAt });
+const verdict = (changeId: string, createdAt: string, ...reviews: readonly [string, string][]): Sent =>
+  sent('AssetStatusChanged', {
+    changeId,
+    asset: asset('evil.example'),
+    status: 'BLOCKED',
+    brandReviews: reviews.map(([organization, brand]) => ({ organization, brand })),
+    createdAt,
+  });
+
+const report = async (...events: readonly Sent[]): Promise<void> => {
+  await app.log.appendAll(events.map(stored));
+  await projecting.reached();
+};
+
+const get = (path: string, key = acme, headers: Record<string, string> = {}): Promise<Answer> =>
+  app.call(`/v2/organization/${path}`, { key, headers });
+
+const ids = (body: readonly { subject: string; method?: string }[]): string[] =>
+  body.map(({ subject, method }) => (method === undefined ? subject : `-${subject}`));
+
+beforeAll(async () => {
+  app = await startApp();
+  acme = await app.issueKey({ organization: 'acme' });
+  other = await app.issueKey({ organization: 'other' });
+  projecting = startProjecting(app.log, app.pool);
+  await report(
+    threat('acme', 't-1', 'BLOCKED', 'one.example'),
+    threat('acme', 't-2', 'WATCHLISTED', '=cmd|calc'),
+    threat('acme', 't-3', 'BLOCKED', 'three.example'),
+    sent('ThreatDeleted', { organization: 'acme', threatId: 't-3', deletedAt: LATER }),
+    threat('other', 't-1', 'BLOCKED', 'theirs.example'),
+    sent('ReportFiled', { organization: 'acme', reportId: 'r-1', brands: ['wallet'], createdAt: T, updatedAt: T }),
+    sent('TakedownFiled', {
+      organization: 'acme',
+      takedownId: 'k-1',
+      brand: 'wallet',
+      asset: asset('one.example'),
+      status: 'COMPLETED',
+      createdAt: T,
+      updatedAt: LATER,
+    }),
+    verdict('c-1', T, ['acme', 'wallet'], ['other', 'secret']),
+    sent('FeatureFlagChanged', { organization: 'acme', flag: 'brands-metrics', enabled: true, updatedAt: T }),
+    sent('BrandRegistered', { organization: 'acme', brand: 'wallet', updatedAt: T }),
+  );
+});
+afterAll(async () => {
+  await projecting.stop();
+  await app.close();
+});
+
+const T1 = { id: 't-1', asset: asset('one.example'), status: 'BLOCKED', createdAt: T, updatedAt: T };
+
+describe('the lists', () => {
+  it('show the organization’s own records as upstream’s newest state says', async () => {
+    expect((await get('threats')).body.items.map(({ id }: { id: string }) => id)).toEqual(['t-1', 't-2']);
+    expect((await get('threats?status=BLOCKED')).body).toEqual({ items: [T1] });
+    expect((await get('reports')).body.items).toEqual([{ id: 'r-1', brands: ['wallet'], createdAt: T, updatedAt: T }]);
+    const takedown = { ...T1, id: 'k-1', status: 'COMPLETED', brand: 'wallet', updatedAt: LATER };
+    expect((await get('takedowns?brandSlug=wallet&startDate=2026-03-02')).body.items).toEqual([takedown]);
+    expect((await get('takedowns?startDate=2026-03-02')).body.items).toEqual([]);
+    const seen = { id: 'c-1', asset: asset('evil.example'), status: 'BLOCKED', brands: ['wallet'], createdAt: T };
+    expect((await get('verdicts?content=hxxps://evil[.]example/x')).body).toEqual({ items: [seen] });
+    expect((await get('verdicts/c-1')).body).toEqual(seen);
+    expect((await get('threats', other)).body.items).toHaveLength(1);
+  });
+
+  it('have a takedown that is called as the statistics are, whose address is of those', async () => {
+    const named = { organization: 'other', takedownId: 'statistics', asset: asset('one.example'), status: 'TODO' };
+    await report(sent('TakedownFiled', { ...named, createdAt: T, updatedAt: T }));
+    const [{ id }] = (await get('takedowns', other)).body.items;
+    expect(id).toBe('statistics');
+    expect((await get('takedowns/statistics', other)).body).toMatchObject({ filed: 1 });
+    expect(ids((await get('feed?types=takedown', other)).body)).toEqual(['statistics']);
+    expect((await get('takedowns.csv', other)).body).toContain('\r\nstatistics,');
+  });
+
+  it('carry X-As-Of and an ETag, and answer 304 if unchanged', async () => {
+    const { headers } = await get('threats?startDate=2026-01-01&limit=1');
+    expect(Date.now() - Date.parse(headers.get('x-as-of')!)).toBeLessThan(60_000);
+    const again = await get('threats?startDate=2026-01-01&limit=1', acme, { 'if-none-match': headers.get('etag')! });
+    expect(again.status).toBe(304);
+  });
+
+  it.each([
+    ['reports/r-9', 'Report not found'],
+    ['threats/t-3', 'Threat not found'],
+    ['threats/%00', 'Threat not found'],
+    ['takedowns/k-9', 'Takedown not found'],
+    ['verdicts/c-9', 'Verdict not found'],
+    ['reports?brandSlug=nobody', 'Brand not found'],
+  ])('say that there is no %s', async (path, message) => {
+    expect(await get(path)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND', message } });
+  });
+
+  it.each([
+    'threats?brandSlug=wallet',
+    'reports?status=BLOCKED',
+    'reports?assetType=URL',
+    'reports?content=one.example',
+    'threats?status=blocked',
+    'threats?status=',
+    'threats?status=BLOCKED,',
+    'threats?status=BLOCKED&status=PENDING',
+    'threats?assetType=a b',
+    'threats?content=',
+    'threats?content=%C2%AF_(%E3%83%84)_/%C2%AF',
+    'threats?limit=0',
+    'threats?limit=1001',
+    'threats?cursor=x',
+    'threats?startDate=2026-02-30',
+    'threats?startDate=2026-02-02&endDate=2026-02-01',
+    'feed?types=brand',
+    'feed?timeout=25001',
+    'feed?limit=0',
+    'feed?lastEventId=x',
+    'feed?lastEventId=',
+  ])('refuse %s', async (path) => {
+    expect(await get(path)).toMatchObject({ status: 400, body: { code: 'BAD_REQUEST' } });
+  });
+
+  it('hide brands from an organization without the flag', async () => {
+    expect((await get('verdicts?brandSlug=secret', other)).status).toBe(403);
+  });
+
+  it('are available as CSV, in which no cell is a formula', async () => {
+    const { headers, body } = await get('threats', acme, { accept: 'text/csv' });
+    expect(body).toBe(
+      'id,asset.type,asset.content,status,createdAt,updatedAt\r\n' +
+        `t-1,URL,one.example,BLOCKED,${T},${T}\r\n` +
+        `t-2,URL,'=cmd|calc,WATCHLISTED,${T},${T}\r\n`,
+    );
+    expect(headers.get('content-type')).toContain('text/csv');
+    expect(headers.get('x-as-of')).not.toBeNull();
+    expect((await get('takedowns?brandSlug=wallet', acme, { accept: 'text/csv' })).body.split('\r\n')[1]).toBe(
+      `k-1,URL,one.example,COMPLETED,wallet,${T},${LATER}`,
+    );
+  });
+});
+
+describe('the feed', () => {
+  it('is a full copy and then every change, as CloudEvents', async () => {
+    const { headers, body } = await get('feed');
+    expect(headers.get('content-type')).toContain('application/cloudevents-batch+json');
+    expect(ids(body)).toEqual(['t-1', 't-2', '-t-3', 'r-1', 'k-1', 'c-1']);
+    expect(body[0]).toEqual({
+      specversion: '1.0',
+      id: expect.stringMatching(/^[A-Za-z0-9._-]{1,128}$/),
+      source: '/v2/organization/feed',
+      type: 'threat-protection.threat',
+      subject: 't-1',
+      time: expect.stringMatching(/Z$/),
+      datacontenttype: 'application/json',
+      data: T1,
+    });
+    expect(ids((await get(`feed?lastEventId=${body[2].id}`)).body)).toEqual(['r-1', 'k-1', 'c-1']);
+    expect(ids((await get('feed?types=report,verdict')).body)).toEqual(['r-1', 'c-1']);
+    const paged: string[] = [];
+    for (let last = ''; ;) {
+      const page = (await get(`feed?limit=1${last}`)).body;
+      if (page.length === 0) break;
+      paged.push(...ids(page));
+      last = `&lastEventId=${page[0].id}`;
+    }
+    expect(paged).toEqual(ids(body));
+  });
+
+  it('wakes waiting requests as soon as there is something for them, and no others', async () => {
+    const last = (await get('feed')).body.at(-1).id;
+    const waiting = get(`feed?timeout=20000&lastEventId=${last}`);
+    const inVain = get(`feed?timeout=1500&types=report&lastEventId=${last}`);
+    const theirs = get('feed?timeout=1500&types=report', other);
+    await eventually('three wait', () => app.app.get(FeedWatch).size === 3);
+    const began = performance.now();
+    await report(threat('acme', 't-4', 'BLOCKED', 'four.example'));
+    expect(ids((await waiting).body)).toEqual(['t-4']);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    const [acmes, others] = await Promise.all([inVain, theirs]);
+    expect([acmes.body, others.body]).toEqual([[], []]);
+    expect(Date.parse(acmes.headers.get('x-as-of')!)).toBeGreaterThan(Date.parse(T));
+    expect(app.app.get(FeedWatch).size).toBe(0);
+  });
+
+  it('lets 64 requests of an organization wait, and forgets those whose client has left', async () => {
+    const last = (await get('feed')).body.at(-1).id;
+    const url = `${app.url}/v2/organization/feed?timeout=20000&lastEventId=${last}`;
+    const all = Array.from({ length: 64 }, () =>
+      request(url, { headers: { 'x-api-key': acme }, agent: false }).on('error', () => undefined),
+    );
+    for (const each of all) each.end();
+    await eventually('64 wait', () => app.app.get(FeedWatch).size === 64);
+    const refused = await get(`feed?timeout=20000&lastEventId=${last}`);
+    expect(refused).toMatchObject({ status: 429, body: { code: 'TOO_MANY_REQUESTS' } });
+    expect((await get(`feed?lastEventId=${last}`)).body).toEqual([]);
+    for (const each of all) each.destroy();
+    await eventually('none waits', () => app.app.get(FeedWatch).size === 0);
+  });
+
+  it('omits entries that change for others only, and reports deletions', async () => {
+    const before = (await get('feed')).body;
+    const last = before.at(-1).id;
+    const changed = verdict('c-1', T, ['acme', 'wallet'], ['other', 'secret'], ['other', 'more']);
+    await report(changed);
+    expect((await get(`feed?lastEventId=${last}`)).body).toEqual([]);
+    await report(verdict('c-1', LATER, ['other', 'more']));
+    expect(ids((await get(`feed?lastEventId=${last}`)).body)).toEqual(['-c-1']);
+    expect((await get('verdicts')).body.items).toEqual([]);
+  });
+
+  it('is gone with its log: for an id of another log, of an event that is no more, of before a parked one', async () => {
+    const [first] = (await get('feed')).body;
+    const own = new FeedIds(await app.log.id());
+    const place = own.read(first.id);
+    const gone = [
+      new FeedIds('another log').write([place])[0],
+      own.write([{ ...place, event: '00000000' }])[0],
+      own.write([{ ...place, position: place.position + 1_000_000 }])[0],
+      own.write([{ ...place, parked: 1 }])[0],
+    ];
+    for (const id of gone)
+      expect(await get(`feed?lastEventId=${id}`)).toMatchObject({
+        status: 410,
+        body: { code: 'GONE', message: 'Start again without lastEventId' },
+      });
+  });
+});

@@ -1,0 +1,37 @@
+import { describe, expect, it } from '@jest/globals';
+import { DelayedFlush } from '../../src/flow/delayed-flush.js';
+import { eventually } from '../support/eventually.js';
+
+describe('A delayed flush', () => {
+  it('runs once for all that was scheduled in the meantime', async () => {
+    let flushes = 0;
+    const flush = new DelayedFlush(1, async () => void (flushes += 1));
+    flush.schedule();
+    flush.schedule();
+    await eventually('the flush', () => flushes === 1);
+    await flush.stop();
+    expect(flushes).toBe(2);
+  });
+
+  it('is tried again after a failure, and never rejects', async () => {
+    let tries = 0;
+    const flush = new DelayedFlush(1, async () => {
+      tries += 1;
+      if (tries < 3) throw new Error('the database is unavailable');
+    });
+    await expect(flush.now()).resolves.toBeUndefined();
+    await eventually('the third try', () => tries >= 3);
+    await flush.stop();
+  });
+
+  it('runs one at a time', async () => {
+    let [running, most] = [0, 0];
+    const flush = new DelayedFlush(1, async () => {
+      most = Math.max(most, (running += 1));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      running -= 1;
+    });
+    await Promise.all([flush.now(), flush.now(), flush.now()]);
+    expect(most).toBe(1);
+  });
+});

@@ -1,0 +1,28 @@
+import { describe, expect, it } from '@jest/globals';
+import { RateLimit } from '../../src/flow/rate-limit.js';
+
+describe('The limit on requests', () => {
+  it('counts down, refuses, and starts over with the next minute', () => {
+    let now = 1_000_000;
+    const limit = new RateLimit(2, () => now);
+    expect(limit.take('a')).toEqual({ limit: 2, remaining: 1, resetSeconds: 60, exceeded: false });
+    now += 30_001;
+    expect(limit.take('a')).toEqual({ limit: 2, remaining: 0, resetSeconds: 30, exceeded: false });
+    expect(limit.take('a')).toMatchObject({ remaining: 0, exceeded: true });
+    expect(limit.take('b')).toMatchObject({ remaining: 1, exceeded: false });
+    now += 29_999;
+    expect(limit.take('a')).toEqual({ limit: 2, remaining: 1, resetSeconds: 60, exceeded: false });
+  });
+
+  it('does not wait forever if the clock was set back', () => {
+    let now = 10_000_000;
+    const limit = new RateLimit(1, () => now);
+    limit.take('a');
+    now -= 3_600_000;
+    expect(limit.take('a')?.exceeded).toBe(false);
+  });
+
+  it('is none at 0', () => {
+    expect(new RateLimit(0).take('a')).toBeUndefined();
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { Backoff, pause } from '../../src/flow/retry.js';
+
+const pauses = (backoff: Backoff, times: number): number[] => Array.from({ length: times }, () => backoff.next());
+
+describe('the pause before another attempt', () => {
+  it('doubles up to its cap, however often it failed', () => {
+    const random = jest.spyOn(Math, 'random').mockReturnValue(0);
+    const backoff = new Backoff(50, 1_000);
+    expect(pauses(backoff, 7)).toEqual([50, 100, 200, 400, 800, 1_000, 1_000]);
+    pauses(backoff, 2_000);
+    expect(backoff.next()).toBe(1_000);
+    random.mockRestore();
+  });
+
+  it('begins with the first one after a success', () => {
+    const random = jest.spyOn(Math, 'random').mockReturnValue(0);
+    const backoff = new Backoff(50, 1_000);
+    pauses(backoff, 3);
+    backoff.reset();
+    expect(pauses(backoff, 2)).toEqual([50, 100]);
+    random.mockRestore();
+  });
+
+  it('is not the same for all who failed together, and at least half of the whole', () => {
+    const all = Array.from({ length: 200 }, () => new Backoff(1_000, 1_000).next());
+    expect(new Set(all).size).toBeGreaterThan(50);
+    expect(Math.min(...all)).toBeGreaterThan(500);
+    expect(Math.max(...all)).toBeLessThanOrEqual(1_000);
+  });
+
+  it('ends at once when it is aborted, without an error', async () => {
+    const stop = new AbortController();
+    const waiting = pause(60_000, stop.signal);
+    stop.abort();
+    await waiting;
+    await pause(60_000, AbortSignal.abort());
+  });
+});

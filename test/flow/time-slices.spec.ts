@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals';
+import { finish, TimeSlices, type Work } from '../../src/flow/time-slices.js';
+
+/** Steps of a millisecond each. */
+function* busy<Result>(steps: number, result: Result): Work<Result> {
+  for (let step = 0; step < steps; step += 1) {
+    for (const end = performance.now() + 1; performance.now() < end;);
+    yield;
+  }
+  return result;
+}
+
+describe('Long work', () => {
+  it('gives way to the event loop again and again', async () => {
+    let turns = 0;
+    let isWorking = true;
+    const count = (): void => {
+      turns += 1;
+      if (isWorking) setImmediate(count);
+    };
+    setImmediate(count);
+    const results = await Promise.all(Array.from({ length: 5 }, (_, n) => new TimeSlices().run('', busy(1, n))));
+    turns = 0;
+    const slices = new TimeSlices();
+    expect(await Promise.all(Array.from({ length: 10 }, (_, n) => slices.run(`lane-${n}`, busy(20, n))))).toHaveLength(
+      10,
+    );
+    isWorking = false;
+    expect(results).toEqual([0, 1, 2, 3, 4]);
+    // 200 ms of work at about 10 ms a turn; fewer turns would be longer ones.
+    expect(turns).toBeGreaterThanOrEqual(10);
+  });
+
+  it('of one lane, however many pieces, keeps the next short work of another waiting for one round', async () => {
+    const slices = new TimeSlices();
+    const order: string[] = [];
+    const turn = new Promise<void>((resolve) => {
+      // The turn is used up, so that all of them queue.
+      for (const end = performance.now() + 5; !slices.isOver() || performance.now() < end;);
+      for (let n = 0; n < 500; n += 1) slices.begin('noisy', () => order.push('noisy'));
+      void slices.run('noisy', busy(20, undefined)).then(() => order.push('long'));
+      for (let n = 0; n < 3; n += 1) slices.begin('calm', () => order.push('calm'));
+      slices.begin('last', () => {
+        order.push('last');
+        resolve();
+      });
+    });
+    await turn;
+    expect(order).toEqual(['noisy', 'calm', 'last']);
+  });
+
+  it('that is short begins at once while nothing waits and the turn has time left', () => {
+    const slices = new TimeSlices();
+    let begun = 0;
+    slices.begin('a', () => (begun += 1));
+    expect(begun).toBe(1);
+    while (!slices.isOver());
+    slices.begin('a', () => (begun += 1));
+    expect(begun).toBe(1);
+  });
+
+  it('leaves four turns in a row to connections that keep coming, and no more', async () => {
+    const slices = new TimeSlices();
+    const turnsOf = async (keepsComing: boolean): Promise<number> => {
+      let isDone = false;
+      while (!slices.isOver());
+      slices.begin('a', () => (isDone = true));
+      let turns = 0;
+      while (!isDone) {
+        if (keepsComing) slices.accepted();
+        await new Promise(setImmediate);
+        turns += 1;
+      }
+      return turns;
+    };
+    expect([await turnsOf(true), await turnsOf(false), await turnsOf(true)]).toEqual([5, 1, 5]);
+  });
+
+  it('does not hold up short work that comes after it', async () => {
+    const slices = new TimeSlices();
+    const ended: string[] = [];
+    const run = (name: string, steps: number) => slices.run(name, busy(steps, name)).then((each) => ended.push(each));
+    await Promise.all([run('long', 50), run('short', 1)]);
+    expect(ended).toEqual(['short', 'long']);
+  });
+
+  it('fails alone', async () => {
+    const slices = new TimeSlices();
+    const failing = function* (): Work<never> {
+      yield;
+      throw new Error('broken');
+    };
+    const [failed, done] = await Promise.allSettled([slices.run('a', failing()), slices.run('a', busy(2, 'done'))]);
+    expect([failed, done]).toEqual([
+      { status: 'rejected', reason: new Error('broken') },
+      { status: 'fulfilled', value: 'done' },
+    ]);
+    expect(await slices.run('a', busy(1, 'later'))).toBe('later');
+  });
+
+  it('can be finished at once', () => {
+    expect(finish(busy(3, 'done'))).toBe('done');
+  });
+});

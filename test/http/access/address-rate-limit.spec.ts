@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startApp, type TestApp } from '../../support/app.js';
+
+const METRICS = '/v2/organization/metrics';
+const LIMIT = 20;
+
+/** Answers of some requests, counted by status. */
+const count = async (times: number, ask: () => Promise<Response>): Promise<Record<number, number>> => {
+  const counts: Record<number, number> = {};
+  for (let i = 0; i < times; i++) {
+    const { status } = await ask();
+    counts[status] = (counts[status] ?? 0) + 1;
+  }
+  return counts;
+};
+
+describe('Requests without a good key', () => {
+  let app: TestApp;
+  let good: string;
+  let proxied: TestApp;
+  beforeAll(async () => {
+    const UNAUTHENTICATED_PER_MINUTE = String(LIMIT);
+    app = await startApp({ env: { UNAUTHENTICATED_PER_MINUTE } });
+    proxied = await startApp({ env: { UNAUTHENTICATED_PER_MINUTE, TRUST_PROXY: '127.0.0.1' } });
+    good = await app.issueKey({ organization: 'acme' });
+  });
+  afterAll(() => Promise.all([app?.close(), proxied?.close()]));
+
+  it('are refused beyond the limit, whatever they ask for and whatever key they invent', async () => {
+    expect(
+      await count(LIMIT, () => fetch(app.url + METRICS, { headers: { 'x-api-key': `tp_${Math.random()}` } })),
+    ).toEqual({ 401: LIMIT });
+    for (const path of [
+      METRICS,
+      '/v2/events',
+      '/docs',
+      '/docs/start.js',
+      '/dashboard',
+      '/dashboard/1/main.js',
+      '/openapi.json',
+      '/schemas/ReportFiled.json',
+      '/nothing/here',
+    ]) {
+      const response = await fetch(app.url + path);
+      expect([path, response.status]).toEqual([path, 429]);
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(await response.json()).toMatchObject({
+        code: 'TOO_MANY_REQUESTS',
+        message: expect.stringContaining('without a valid key'),
+      });
+    }
+  });
+
+  it('leave requests with a good key from the same address alone', async () => {
+    const headers = { 'x-api-key': good };
+    expect(await count(LIMIT * 2, () => fetch(app.url + METRICS, { headers }))).toEqual({ 200: LIMIT * 2 });
+    expect(await count(3, () => fetch(`${app.url}/docs`, { headers }))).toEqual({ 200: 3 });
+    expect(await count(3, () => fetch(`${app.url}/nothing/here`, { headers }))).toEqual({ 404: 3 });
+  });
+
+  it('are answered if they ask for health or come from Prometheus', async () => {
+    for (const path of ['/health/live', '/health/ready', '/metrics'])
+      expect([path, await count(LIMIT * 2, () => fetch(app.url + path))]).toEqual([path, { 200: LIMIT * 2 }]);
+  });
+
+  it('are counted by the address that a trusted proxy says, IPv6 by its network', async () => {
+    const from = (address: string) => () =>
+      fetch(proxied.url + METRICS, { headers: { 'x-forwarded-for': `203.0.113.9, ${address}` } });
+    expect(await count(LIMIT + 2, from('192.0.2.1'))).toEqual({ 401: LIMIT, 429: 2 });
+    expect(await count(2, from('::ffff:192.0.2.1'))).toEqual({ 429: 2 });
+    expect(await count(2, from('192.0.2.2'))).toEqual({ 401: 2 });
+    let host = 0;
+    expect(await count(LIMIT + 2, () => from(`2001:db8:0:1::${(host += 1)}`)())).toEqual({ 401: LIMIT, 429: 2 });
+    expect(await count(2, from('2001:db8:0:2::1'))).toEqual({ 401: 2 });
+  });
+
+  it('are counted by the address alone if proxies write ports, and a trusted one may write its own', async () => {
+    let port = 1_000;
+    const from = (entries: (port: number) => string) => () =>
+      fetch(proxied.url + METRICS, { headers: { 'x-forwarded-for': entries((port += 1)) } });
+    expect(
+      await count(
+        LIMIT + 2,
+        from((own) => `198.51.100.1:${own}`),
+      ),
+    ).toEqual({ 401: LIMIT, 429: 2 });
+    expect(
+      await count(
+        2,
+        from(() => '198.51.100.1'),
+      ),
+    ).toEqual({ 429: 2 });
+    expect(
+      await count(
+        2,
+        from((own) => `198.51.100.2:${own}`),
+      ),
+    ).toEqual({ 401: 2 });
+    expect(
+      await count(
+        LIMIT + 2,
+        from((own) => `[2001:db8:0:3::1]:${own}`),
+      ),
+    ).toEqual({ 401: LIMIT, 429: 2 });
+    expect(
+      await count(
+        2,
+        from((own) => `[2001:db8:0:4::1]:${own}`),
+      ),
+    ).toEqual({ 401: 2 });
+    expect(
+      await count(
+        2,
+        from((own) => `198.51.100.1:${own}, 127.0.0.1:${own}`),
+      ),
+    ).toEqual({ 429: 2 });
+    expect(
+      await count(
+        2,
+        from((own) => `198.51.100.3:${own}, 127.0.0.1:${own}`),
+      ),
+    ).toEqual({ 401: 2 });
+  });
+
+  it('are not believed if they name an address themselves', async () => {
+    let host = 0;
+    const headers = () => ({ 'x-forwarded-for': `192.0.2.${(host += 1)}` });
+    expect(await count(5, () => fetch(app.url + METRICS, { headers: headers() }))).toEqual({ 429: 5 });
+  });
+});

@@ -1,0 +1,18 @@
+import { describe, expect, it } from '@jest/globals';
+import { trustedProxies } from '../../../src/http/access/trusted-proxies.js';
+
+describe('The proxies whose X-Forwarded-For is believed', () => {
+  it('are none if none are named', () => {
+    expect(trustedProxies([])).toBeUndefined();
+  });
+
+  it('are the named addresses and networks, however they are written', () => {
+    const isTrusted = trustedProxies(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '2001:db8::1'])!;
+    for (const entry of ['10.1.2.3', '10.1.2.3:80', '::ffff:10.1.2.3', '192.0.2.1', '192.0.2.1:8080', 'fd12::1'])
+      expect([entry, isTrusted(entry)]).toEqual([entry, true]);
+    for (const entry of ['[fd12::1]:443', '2001:db8:0::1', '[2001:DB8::1]:1'])
+      expect([entry, isTrusted(entry)]).toEqual([entry, true]);
+    for (const entry of ['11.0.0.1', '192.0.2.2', '2001:db8::2', '::1', '', 'proxy.example', '10.0.0', '10.1.2.3:x'])
+      expect([entry, isTrusted(entry)]).toEqual([entry, false]);
+  });
+});

@@ -1,0 +1,81 @@
+import { request } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { fastify } from 'fastify';
+import { createPacker } from '../../../src/http/answers/packed-answer.js';
+import { startApp, type TestApp } from '../../support/app.js';
+
+let app: TestApp;
+let key: string;
+beforeAll(async () => {
+  app = await startApp();
+  key = await app.issueKey({ organization: 'acme' });
+});
+afterAll(() => app?.close());
+
+interface Answer {
+  readonly encoding: string | undefined;
+  readonly vary: string | undefined;
+  readonly length: number;
+  readonly bytes: Buffer;
+}
+
+const check = (contents: readonly string[], acceptEncoding?: string): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const headers = {
+      'x-api-key': key,
+      'content-type': 'application/json',
+      ...(acceptEncoding !== undefined && { 'accept-encoding': acceptEncoding }),
+    };
+    request(`${app.url}/v2/asset/check/bulk`, { method: 'POST', headers }, (response) => {
+      const pieces: Buffer[] = [];
+      response
+        .on('data', (piece: Buffer) => pieces.push(piece))
+        .on('end', () => {
+          const { 'content-encoding': encoding, 'content-length': length, vary } = response.headers;
+          resolve({ encoding, vary, length: Number(length), bytes: Buffer.concat(pieces) });
+        });
+    })
+      .on('error', reject)
+      .end(JSON.stringify({ contents }));
+  });
+
+const MANY = Array.from({ length: 200 }, (_, n) => `${n}.example`);
+
+describe('An answer over 1 KiB', () => {
+  it('is compressed for clients that accept gzip, and for no others', async () => {
+    const plain = await check(MANY);
+    for (const accepted of ['gzip', 'br, GZIP;q=0.5', 'deflate , gzip ; q=1']) {
+      const packed = await check(MANY, accepted);
+      expect([accepted, packed.encoding, packed.length]).toEqual([accepted, 'gzip', packed.bytes.length]);
+      expect(packed.bytes.length).toBeLessThan(plain.bytes.length / 5);
+      expect(gunzipSync(packed.bytes)).toEqual(plain.bytes);
+    }
+    for (const refused of [undefined, 'br', 'gzip;q=0', 'gzip; q=0.0', 'gzipped', 'identity'])
+      expect([refused, (await check(MANY, refused)).encoding]).toEqual([refused, undefined]);
+  });
+
+  it('tells caches that it depends on Accept-Encoding', async () => {
+    for (const accepted of ['gzip', undefined]) expect((await check(MANY, accepted)).vary).toMatch(/Accept-Encoding/);
+  });
+
+  it('is sent uncompressed while two others are being compressed', async () => {
+    const instance = fastify();
+    instance.addHook('onSend', createPacker());
+    const text = JSON.stringify(MANY);
+    instance.get('/', () => text);
+    const all = Array.from({ length: 20 }, () => instance.inject({ url: '/', headers: { 'accept-encoding': 'gzip' } }));
+    const answers = await Promise.all(all);
+    for (const { headers, rawPayload } of answers)
+      expect(String(headers['content-encoding'] === 'gzip' ? gunzipSync(rawPayload) : rawPayload)).toBe(text);
+    const plain = answers.filter(({ headers }) => headers['content-encoding'] === undefined);
+    expect(plain.length).toBeGreaterThan(0);
+    expect(plain.length).toBeLessThan(19);
+  });
+});
+
+it('a smaller answer is sent uncompressed', async () => {
+  const small = await check(['a.example'], 'gzip');
+  expect(small.bytes.length).toBeLessThan(1_024);
+  expect(small.encoding).toBeUndefined();
+});

@@ -1,0 +1,89 @@
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import fastify, { type FastifyInstance } from 'fastify';
+import { ByteBudget } from '../../../src/flow/byte-budget.js';
+import type { Caller } from '../../../src/http/access/caller.js';
+import { UnreadAnswers } from '../../../src/http/answers/unread-answers.js';
+import { sendError } from '../../../src/http/errors/error-response.js';
+import { eventually } from '../../support/eventually.js';
+
+const MiB = 1024 * 1024;
+/** More than the buffers of the operating system take. */
+const LARGE = 16 * MiB;
+
+const sockets: Socket[] = [];
+const servers: FastifyInstance[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of servers.splice(0)) await server.close();
+});
+
+/** Each request is its organization's: `/acme/text`, `/acme/stream`; `/-/shared` is of nobody. */
+const serve = async () => {
+  const budget = new ByteBudget({ name: 'unread answers', each: LARGE, all: 3 * LARGE, small: 0, keptForSmall: 0 });
+  const unread = new UnreadAnswers(budget);
+  const server = fastify();
+  servers.push(server);
+  const shared = Buffer.alloc(LARGE, 'x');
+  server.decorateRequest('caller', null);
+  server.setErrorHandler((error, request, reply) => sendError(error, request, reply));
+  server.addHook('onSend', async (request, reply, payload) =>
+    unread.charge(request, reply, payload, payload === shared),
+  );
+  server.get<{ Params: { organization: string; what: string } }>('/:organization/:what', async (request) => {
+    const { organization, what } = request.params;
+    request.caller = { keyId: organization, organization, scopes: [] } satisfies Caller;
+    if (what === 'shared') return shared;
+    return what === 'text' ? 'x'.repeat(LARGE) : Readable.from(Array.from({ length: 512 }, () => Buffer.alloc(65_536)));
+  });
+  await server.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = server.server.address() as AddressInfo;
+  /** Asks, and reads the first packet only. */
+  const ask = async (...paths: string[]): Promise<{ status: string; socket: Socket }> => {
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    socket.on('error', () => {});
+    socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
+    const head = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    socket.pause();
+    return { status: head.toString('latin1').slice(9, 12), socket };
+  };
+  return { budget, ask };
+};
+
+describe('Answers that clients have not read', () => {
+  it('count for their organization until they are read, and for no other', async () => {
+    const { budget, ask } = await serve();
+    const first = await ask('/acme/text');
+    expect(budget.total).toBe(LARGE);
+    expect((await ask('/acme/text')).status).toBe('429');
+    expect((await ask('/globex/text')).status).toBe('200');
+    expect(budget.total).toBe(2 * LARGE);
+    first.socket.resume();
+    await eventually('the first is read', () => budget.total === LARGE);
+    expect((await ask('/acme/text')).status).toBe('200');
+  });
+
+  it('are bounded in total', async () => {
+    const { ask } = await serve();
+    for (const organization of ['a', 'b', 'c']) expect((await ask(`/${organization}/text`)).status).toBe('200');
+    expect((await ask('/d/text')).status).toBe('503');
+  });
+
+  it('are released when their connection ends, queued ones included', async () => {
+    const { budget, ask } = await serve();
+    const { socket } = await ask('/a/text', '/b/text', '/c/text');
+    await eventually('all three wait', () => budget.total === 3 * LARGE);
+    socket.destroy();
+    await eventually('all are released', () => budget.total === 0);
+  });
+
+  it('cost little as a stream, and nothing if all share the bytes', async () => {
+    const { budget, ask } = await serve();
+    await ask('/acme/stream');
+    expect(budget.total).toBe(128 * 1024);
+    await ask('/acme/shared');
+    expect(budget.total).toBe(128 * 1024);
+  });
+});

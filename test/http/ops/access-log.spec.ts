@@ -1,0 +1,154 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { readConfig } from '../../../src/runtime/config.js';
+import { AccessLog, AccessLogOutput } from '../../../src/http/ops/access-log.js';
+import { startApp, type TestApp } from '../../support/app.js';
+import { eventually } from '../../support/eventually.js';
+import { holdQuery } from '../held-query.js';
+
+const GROUPS = '/v2/organization/asset-groups';
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+
+let app: TestApp;
+let key: string;
+let text = '';
+const lines = (): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+const line = async (): Promise<Record<string, unknown>> => {
+  await eventually('it is logged', () => text !== '');
+  expect(lines()).toHaveLength(1);
+  return lines()[0]!;
+};
+beforeAll(async () => {
+  app = await startApp({ env: { ACCESS_LOG: 'on', RATE_LIMIT_PER_MINUTE: '50' } });
+  key = await app.issueKey({ organization: 'acme' });
+  jest.spyOn(app.app.get(AccessLogOutput), 'write').mockImplementation((more) => {
+    text += more;
+    return true;
+  });
+});
+afterAll(() => app?.close());
+beforeEach(() => void (text = ''));
+
+const raw = (words: string): ReturnType<typeof connect> => {
+  const socket = connect(Number(new URL(app.url).port), '127.0.0.1', () => socket.write(words));
+  return socket.on('error', () => {}).resume();
+};
+
+describe('The access log', () => {
+  it('has one line per request, with the owner of its key and its trace id', async () => {
+    const answer = await fetch(`${app.url}${GROUPS}/7?x-api-key=secret`, {
+      method: 'DELETE',
+      headers: { 'x-api-key': key, 'x-request-id': 'mine-1', traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` },
+    });
+    const bytes = (await answer.arrayBuffer()).byteLength;
+    const logged = await line();
+    expect(logged).toEqual({
+      level: 'info',
+      context: 'access',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      requestId: 'mine-1',
+      method: 'DELETE',
+      route: `${GROUPS}/:id`,
+      status: 404,
+      ms: expect.any(Number),
+      bytes,
+      keyId: expect.stringMatching(/^key_/),
+      organization: 'acme',
+      traceId: TRACE_ID,
+    });
+    expect(text).not.toContain('secret');
+    expect(text).not.toContain(key);
+  });
+
+  it('names the key of a request that was refused for a missing scope', async () => {
+    await fetch(`${app.url}/v2/events`, { method: 'POST', headers: { 'x-api-key': key } });
+    expect(await line()).toMatchObject({ status: 403, organization: 'acme' });
+  });
+
+  it('names nobody if the key is invalid, and no trace if the traceparent is', async () => {
+    await fetch(app.url + GROUPS, { headers: { 'x-api-key': 'tp_wrong', traceparent: `00-${TRACE_ID}-0-01"` } });
+    expect(await line()).toMatchObject({ status: 401, keyId: null, organization: null, traceId: null });
+    expect(text).not.toContain('tp_wrong');
+  });
+
+  it('includes a request that servers could read in two ways', async () => {
+    raw('GET /v2/organization/metrics HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n');
+    expect(await line()).toMatchObject({ route: 'none', method: 'GET', status: 400 });
+  });
+
+  it('includes requests for unknown routes, without the path', async () => {
+    await (await fetch(`${app.url}/what%0Aever/secret?key=secret`)).text();
+    expect(await line()).toMatchObject({ route: 'none', method: 'GET', status: 404 });
+    expect(text).not.toMatch(/secret|what/);
+  });
+
+  it.each([
+    ['cannot be read', 'GET / HTTP/1.1\r\nbad header\r\n\r\n'],
+    ['holds an escape that is none', 'GET /%ZZ HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ])('has a request that %s', async (_, words) => {
+    const socket = raw(words);
+    expect(await line()).toMatchObject({ route: 'none', status: 400 });
+    socket.destroy();
+  });
+
+  it('logs a request whose client left as 499', async () => {
+    const { asked, release } = holdQuery();
+    const socket = raw(`GET /v2/organization/metrics HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`);
+    await asked;
+    socket.destroy();
+    expect(await line()).toMatchObject({ route: '/v2/organization/metrics', status: 499, bytes: 0 });
+    release();
+  });
+
+  it('writes no line twice', async () => {
+    for (let n = 0; n < 5; n++) await (await fetch(app.url + GROUPS, { headers: { 'x-api-key': key } })).text();
+    await eventually('all are logged', () => lines().length >= 5);
+    expect(lines().map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  });
+});
+
+describe('The lines of the access log', () => {
+  const logTo = (write: (text: string) => boolean, env = {}): { log: AccessLog; registry: Registry } => {
+    const registry = new Registry();
+    return { log: new AccessLog(readConfig(env), { write }, registry), registry };
+  };
+
+  it('are written in batches, and flushed when the process stops', () => {
+    const written: string[] = [];
+    const { log } = logTo((more) => written.push(more) > 0);
+    for (let n = 0; n < 3; n++) log.addUnread(400, 'a');
+    expect(written).toEqual([]);
+    log.onApplicationShutdown();
+    expect(written.map((more) => more.split('\n').length - 1)).toEqual([3]);
+  });
+
+  it('never take more than 64 KiB of memory while they wait', () => {
+    let longest = 0;
+    const { log } = logTo((more) => (longest = Math.max(longest, more.length)) > 0);
+    for (let n = 0; n < 1_000; n++) log.addUnread(400, 'a'.repeat(128));
+    expect(longest).toBeGreaterThan(60 * 1024);
+    expect(longest).toBeLessThan(65 * 1024);
+    log.onApplicationShutdown();
+  });
+
+  it('are dropped and counted if nobody reads them', async () => {
+    const { log, registry } = logTo(() => false);
+    for (let n = 0; n < 3; n++) log.addUnread(400, 'a');
+    log.onApplicationShutdown();
+    expect(await registry.metrics()).toMatch(/^access_log_lost_lines_total 3$/m);
+  });
+
+  it('are not written if ACCESS_LOG is off', () => {
+    const written: string[] = [];
+    const { log } = logTo((more) => written.push(more) > 0, { ACCESS_LOG: 'off' });
+    log.addUnread(400, 'a');
+    log.onApplicationShutdown();
+    expect(written).toEqual([]);
+    expect(() => readConfig({ ACCESS_LOG: 'no' })).toThrow('ACCESS_LOG is "no"; it may be on, off');
+  });
+});

@@ -1,0 +1,58 @@
+import { Logger } from '@nestjs/common';
+import { describe, expect, it, jest } from '@jest/globals';
+import { Readiness } from '../../../src/http/ops/readiness.js';
+
+describe('Readiness', () => {
+  it('is the worst of its parts', async () => {
+    const readiness = new Readiness();
+    readiness.register('a', () => ({ state: 'ok' }));
+    expect((await readiness.report()).status).toBe('ready');
+    readiness.register('b', () => ({ state: 'degraded', detail: 'one event is parked' }));
+    expect(await readiness.report()).toEqual({
+      status: 'degraded',
+      parts: { a: { state: 'ok' }, b: { state: 'degraded', detail: 'one event is parked' } },
+    });
+    readiness.register('c', () => Promise.reject(new Error('no connection')));
+    expect(await readiness.report()).toMatchObject({ status: 'not-ready', parts: { c: { state: 'away' } } });
+  });
+
+  it('hides driver messages, and logs one until the part answers again', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const readiness = new Readiness();
+    let failure: Error | undefined = new Error('connect ECONNREFUSED 10.1.2.3:5432');
+    readiness.register('readModels', () => (failure ? Promise.reject(failure) : { state: 'ok' }));
+    for (let i = 0; i < 3; i++) expect(JSON.stringify(await readiness.report())).not.toMatch(/10\.1\.2\.3|ECONN/);
+    expect(warn.mock.calls).toEqual([['readModels does not answer: connect ECONNREFUSED 10.1.2.3:5432']]);
+    failure = undefined;
+    await readiness.report();
+    failure = new Error('gone again');
+    await readiness.report();
+    expect(warn).toHaveBeenCalledTimes(2);
+    warn.mockRestore();
+  });
+
+  it('does not wait forever for a part', async () => {
+    const readiness = new Readiness();
+    readiness.register('silent', () => new Promise(() => {}));
+    expect(await readiness.report()).toMatchObject({ status: 'not-ready', parts: { silent: { state: 'away' } } });
+  });
+
+  it('asks each part once for concurrent requests', async () => {
+    const readiness = new Readiness();
+    let asked = 0;
+    readiness.register('a', () => {
+      asked++;
+      return { state: 'ok' };
+    });
+    await Promise.all([readiness.report(), readiness.report(), readiness.report()]);
+    expect(asked).toBe(1);
+    await readiness.report();
+    expect(asked).toBe(2);
+  });
+
+  it('is lost while stopping', async () => {
+    const readiness = new Readiness();
+    readiness.stopping = true;
+    expect((await readiness.report()).status).toBe('stopping');
+  });
+});

@@ -1,0 +1,19 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startApp, type TestApp } from '../../support/app.js';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await startApp();
+});
+afterAll(() => app?.close());
+
+describe('A page that keeps a key', () => {
+  it.each(['/docs', '/docs/', '/docs/start.js', '/dashboard', '/dashboard/any/main.js'])(
+    'is in no frame, gives no address away and shares no window with another site: %s',
+    async (path) => {
+      const { status, headers } = await fetch(app.url + path);
+      const names = ['x-frame-options', 'referrer-policy', 'cross-origin-opener-policy'];
+      expect([status, ...names.map((name) => headers.get(name))]).toEqual([200, 'DENY', 'no-referrer', 'same-origin']);
+    },
+  );
+});

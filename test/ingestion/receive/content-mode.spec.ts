@@ -1,0 +1,526 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
+import { CloudEvent as SdkEvent, HTTP } from 'cloudevents';
+import fc from 'fast-check';
+import { Invalid } from '../../../src/errors.js';
+import type { CloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
+import { BATCH, BINARY, readEvents, STRUCTURED } from '../../../src/ingestion/receive/content-mode.js';
+import { parserOf, sliceJson } from '../../../src/json/slices.js';
+import { EVENTS_OF_A_BATCH, MAX_BODY, MAX_EVENTS } from '../../../src/ingestion/receive/event-limits.js';
+import { finish } from '../../../src/flow/time-slices.js';
+
+const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
+const GOOD = {
+  specversion: '1.0',
+  id: '1',
+  source: 'https://upstream.example/threats',
+  type: 'ThreatStatusChanged',
+  time: '2026-03-01T12:00:00.000Z',
+  data: { threatId: 't-1' },
+};
+
+const read = (contentType: string | undefined, body: string | Buffer, more: Record<string, string | string[]> = {}) => {
+  const headers: Record<string, string> = contentType === undefined ? {} : { 'content-type': contentType };
+  const headersDistinct: Record<string, string[]> = contentType === undefined ? {} : { 'content-type': [contentType] };
+  for (const [name, value] of Object.entries(more)) {
+    headers[name] = [value].flat().join(', ');
+    headersDistinct[name] = [value].flat();
+  }
+  const reading = readEvents({ headers, headersDistinct, body: Buffer.from(body as string) }, LATEST);
+  return [...reading].filter((event) => event !== undefined);
+};
+const readOne = (event: unknown): CloudEvent => read(STRUCTURED, JSON.stringify(event))[0]!;
+const issuesOf = (changes: object): readonly string[] => readOne({ ...GOOD, ...changes }).issues;
+const without = (name: string): Record<string, unknown> => ({ ...GOOD, [name]: undefined });
+
+const BINARY_HEADERS = {
+  'ce-specversion': '1.0',
+  'ce-id': '1',
+  'ce-source': 'https://upstream.example/threats',
+  'ce-type': 'ThreatStatusChanged',
+  'ce-time': '2026-03-01T12:00:00.000Z',
+};
+const readBinary = (more: Record<string, string | string[]> = {}, body = '{"threatId":"t-1"}'): CloudEvent =>
+  read(BINARY, body, { ...BINARY_HEADERS, ...more })[0]!;
+
+const EXPECTED = {
+  id: '1',
+  source: 'https://upstream.example/threats',
+  type: 'ThreatStatusChanged',
+  time: Date.parse('2026-03-01T12:00:00.000Z'),
+  data: { threatId: 't-1' },
+  issues: [],
+};
+
+describe('The endpoint reads the three modes of the CloudEvents HTTP binding', () => {
+  it('one event in structured mode', () => {
+    expect(readOne(GOOD)).toEqual(EXPECTED);
+  });
+
+  it('a list in batch mode, in order, an empty one too', () => {
+    expect(read(BATCH, JSON.stringify([GOOD, { ...GOOD, id: '2' }])).map(({ id }) => id)).toEqual(['1', '2']);
+    expect(read(BATCH, '[]')).toEqual([]);
+  });
+
+  it('one event in binary mode', () => {
+    expect(readBinary()).toEqual(EXPECTED);
+  });
+
+  it('what the CloudEvents SDK sends, structured and binary', () => {
+    const event = new SdkEvent({ ...GOOD, datacontenttype: 'application/json' });
+    for (const message of [HTTP.structured(event), HTTP.binary(event)]) {
+      const { 'content-type': contentType, ...more } = message.headers as Record<string, string>;
+      const [received] = read(contentType, message.body as string, more);
+      expect(received).toEqual(EXPECTED);
+    }
+  });
+
+  it.each([
+    `${STRUCTURED}; charset=utf-8`,
+    `${STRUCTURED};charset=UTF-8`,
+    `${STRUCTURED}; charset="utf-8"; x=y`,
+    'Application/CloudEvents+JSON',
+  ])('media type %s', (contentType) => {
+    expect(read(contentType, JSON.stringify(GOOD))).toEqual([EXPECTED]);
+  });
+
+  it.each([
+    undefined,
+    '',
+    'text/plain',
+    'application/xml',
+    'application/cloudevents',
+    'application/cloudevents+avro',
+    `${STRUCTURED}; charset=iso-8859-1`,
+    `${BATCH}; charset=utf-16`,
+  ])('and no other: media type %s is 415', (contentType) => {
+    expect(() => read(contentType, JSON.stringify(GOOD))).toThrow(UnsupportedMediaTypeException);
+  });
+
+  it('takes 1,000 events and not 1,001', () => {
+    const batch = (size: number) => JSON.stringify(Array.from({ length: size }, () => GOOD));
+    expect(read(BATCH, batch(MAX_EVENTS))).toHaveLength(1_000);
+    expect(() => read(BATCH, batch(MAX_EVENTS + 1))).toThrow(PayloadTooLargeException);
+  });
+
+  it('takes 8 MiB and not a byte more', () => {
+    const body = JSON.stringify([GOOD]);
+    expect(read(BATCH, body.padEnd(MAX_BODY))).toHaveLength(1);
+    expect(() => read(BATCH, body.padEnd(MAX_BODY + 1))).toThrow(PayloadTooLargeException);
+  });
+
+  it.each([
+    ['broken JSON', STRUCTURED, '{"specversion":"1.0",'],
+    ['nothing', STRUCTURED, ''],
+    ['a list in structured mode', STRUCTURED, JSON.stringify([GOOD])],
+    ['a number in structured mode', STRUCTURED, '1'],
+    ['null in structured mode', STRUCTURED, 'null'],
+    ['one event in batch mode', BATCH, JSON.stringify(GOOD)],
+    ['null in batch mode', BATCH, 'null'],
+    ['two values', BATCH, '[][]'],
+    ['a byte order mark', STRUCTURED, `\ufeff${JSON.stringify(GOOD)}`],
+    ['JSON without ce- headers', BINARY, JSON.stringify(GOOD)],
+  ])('finds no events in %s', (_, contentType, body) => {
+    expect(() => read(contentType, body)).toThrow(Invalid);
+  });
+
+  it('finds no events in a body that is not UTF-8', () => {
+    const body = Buffer.concat([Buffer.from('{"id":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]);
+    expect(() => read(STRUCTURED, body)).toThrow('The body is not UTF-8');
+  });
+
+  it('says where the JSON breaks without repeating what was sent', () => {
+    const broken = '{"specversion":"1.0","id":secret}';
+    expect(() => read(STRUCTURED, broken)).toThrow(/^The body is not JSON/);
+    expect(() => read(STRUCTURED, broken)).not.toThrow(/secret/);
+  });
+});
+
+describe('Nothing missing is filled in', () => {
+  it.each(['id', 'source', 'type', 'time', 'data'])('an event without %s is refused', (name) => {
+    expect(readOne(without(name)).issues).toEqual([`${name} is required`]);
+    expect(readOne({ ...without(name), [name.toUpperCase()]: 'x' }).issues).toEqual([`${name} is required`]);
+  });
+
+  it.each(['ce-id', 'ce-source', 'ce-type', 'ce-time'])('a binary event without %s is refused', (header) => {
+    const headers: Record<string, string> = { ...BINARY_HEADERS };
+    delete headers[header];
+    expect(read(BINARY, '{}', headers)[0]!.issues).toEqual([`${header.slice(3)} is required`]);
+  });
+
+  it.each([undefined, '0.3', '1', 1, 1.0, '1.0.2', null])('specversion %j is refused', (specversion) => {
+    expect(issuesOf({ specversion })).toEqual(['specversion must be "1.0"']);
+  });
+
+  it.each(['id', 'source', 'type'])('%s must be a non-empty string', (name) => {
+    for (const value of ['', 1, {}, [], true])
+      expect(issuesOf({ [name]: value })).toEqual([`${name} must be a non-empty string`]);
+  });
+
+  it('an attribute that is null is one that is not there, as the JSON format has it', () => {
+    for (const name of ['id', 'source', 'type', 'time'])
+      expect(issuesOf({ [name]: null })).toEqual([`${name} is required`]);
+    for (const name of ['datacontenttype', 'dataschema', 'subject', 'data_base64', 'traceparent'])
+      expect(issuesOf({ [name]: null })).toEqual([]);
+  });
+
+  it('every issue of an event is told at once, and its id if it has one', () => {
+    expect(readOne({ id: 'x' })).toMatchObject({
+      id: 'x',
+      issues: [
+        'specversion must be "1.0"',
+        'source is required',
+        'type is required',
+        'time is required',
+        'data is required',
+      ],
+    });
+  });
+
+  it.each([null, 1, 'x', true, [[]]])('an item that is no object (%j) is refused, the others are read', (item) => {
+    const events = read(BATCH, JSON.stringify([item, GOOD]));
+    expect(events[0]!.issues).toEqual(['the event must be a JSON object']);
+    expect(events[1]).toEqual(EXPECTED);
+  });
+});
+
+describe('The time of an event', () => {
+  it.each([
+    ['2026-03-01T12:00:00Z', '2026-03-01T12:00:00.000Z'],
+    ['2026-03-01T13:30:00.1239+01:30', '2026-03-01T12:00:00.123Z'],
+    ['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000Z'],
+    ['2026-03-02T00:00:00.000Z', '2026-03-02T00:00:00.000Z'],
+  ])('%s is taken', (time, instant) => {
+    expect(readOne({ ...GOOD, time })).toMatchObject({ time: Date.parse(instant), issues: [] });
+  });
+
+  it.each([
+    '2026-03-01',
+    '2026-03-01T12:00:00',
+    'yesterday',
+    '',
+    1_772_000_000_000,
+    '2026-02-30T00:00:00Z',
+    '1969-12-31T23:59:59.999Z',
+    '1970-01-01T00:59:59+01:00',
+    '0001-01-01T00:00:00Z',
+  ])('%j is refused', (time) => {
+    expect(issuesOf({ time })).toEqual([
+      'time must be an RFC 3339 date-time with an offset, in the years 1970 to 9999',
+    ]);
+  });
+
+  it('is not after the latest instant that is taken, to the millisecond', () => {
+    expect(issuesOf({ time: '2026-03-02T00:00:00.001Z' })).toEqual([
+      'time is too far in the future: 2026-03-02T00:00:00.001Z; for this key the latest is now 2026-03-02T00:00:00.000Z',
+    ]);
+  });
+});
+
+describe('The data of an event', () => {
+  it('may be any JSON here, null and false included', () => {
+    for (const data of [null, false, 0, '', [], {}])
+      expect(readOne({ ...GOOD, data })).toMatchObject({ data, issues: [] });
+  });
+
+  const inBase64 = (text: string, changes: object = {}): CloudEvent =>
+    readOne({ ...without('data'), data_base64: Buffer.from(text).toString('base64'), ...changes });
+
+  it('may be JSON in base64', () => {
+    expect(inBase64('{"threatId":"t-1"}')).toEqual(EXPECTED);
+    expect(inBase64(' "€" ')).toMatchObject({ data: '€', issues: [] });
+  });
+
+  it.each([
+    ['no base64', { data_base64: 'e30' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['base64 of URLs', { data_base64: '_-8=' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['a number', { data_base64: 1 }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['nothing', { data_base64: '' }, 'data_base64 must contain JSON in UTF-8'],
+    ['no JSON', { data_base64: 'e30=e30=' }, 'data_base64 must be base64 (RFC 4648, padded) of JSON'],
+    ['half of a JSON value', { data_base64: 'e3t7' }, 'data_base64 must contain JSON in UTF-8'],
+    ['no UTF-8', { data_base64: '/////w==' }, 'data_base64 must contain JSON in UTF-8'],
+    ['both', { data: {}, data_base64: 'e30=' }, 'data and data_base64 must not both be present'],
+  ])('is refused where data_base64 is %s', (_, changes, issue) => {
+    expect(readOne({ ...without('data'), ...changes }).issues).toEqual([issue]);
+  });
+
+  it('in base64 has the same limits', () => {
+    expect(inBase64('{"x":"\\u0000"}').issues).toEqual(['data must not contain U+0000 or lone surrogates']);
+    expect(inBase64('[{"x":'.repeat(40)).issues).toEqual(['data_base64 must contain JSON in UTF-8']);
+    expect(inBase64('['.repeat(33) + ']'.repeat(33)).issues).toEqual([
+      'data_base64: the event nests deeper than 32 levels',
+    ]);
+    expect(inBase64(`[${'0,'.repeat(10_000)}0]`).issues).toEqual([
+      'data_base64: the event has more than 10000 brackets, commas and colons',
+    ]);
+  });
+
+  it.each(['application/json', 'application/json; charset=utf-8', 'text/json', 'application/vnd.example+json'])(
+    'is JSON if datacontenttype is %s',
+    (datacontenttype) => {
+      expect(issuesOf({ datacontenttype })).toEqual([]);
+    },
+  );
+
+  it.each(['text/xml', 'application/octet-stream', 'application/jsonx', '', 1])(
+    'is refused if datacontenttype is %j',
+    (datacontenttype) => {
+      expect(issuesOf({ datacontenttype })).toEqual([
+        'datacontenttype must be a JSON media type, such as application/json',
+      ]);
+    },
+  );
+});
+
+describe('The parts of a body', () => {
+  const lists = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+  const holding = (data: string): string => JSON.stringify({ ...GOOD, data: '*' }).replace('"*"', data);
+
+  it('may be 32 levels deep in an event; a deeper event is refused and the others are read', () => {
+    const [deep, deeper, good] = read(BATCH, `[${holding(lists(31))},${holding(lists(32))},${JSON.stringify(GOOD)}]`);
+    expect(deep!.issues).toEqual([]);
+    expect(deeper).toMatchObject({ id: undefined, issues: ['the event nests deeper than 32 levels'] });
+    expect(good).toEqual(EXPECTED);
+  });
+
+  it('may be 10,000 in an event; one with more is refused and the others are read', () => {
+    const own = 2 + 6 + 5 + 2;
+    const fit = `[${'0,'.repeat(10_000 - own)}0]`;
+    const [many, more, good] = read(
+      BATCH,
+      `[${holding(fit)},${holding(fit.replace('[', '[0,'))},${JSON.stringify(GOOD)}]`,
+    );
+    expect(many!.issues).toEqual([]);
+    expect(more!.issues).toEqual(['the event has more than 10000 brackets, commas and colons']);
+    expect(good).toEqual(EXPECTED);
+  });
+
+  it.each([
+    ['brackets', '['],
+    ['braces', '{"":'],
+    ['empty lists', '[],'],
+    ['keys', '{"a":0},'],
+  ])('are never parsed where there are 8 MiB of %s', (_, part) => {
+    const parse = jest.spyOn(JSON, 'parse');
+    const body = `[[${part.repeat(Math.floor((MAX_BODY - 2) / part.length))}`;
+    expect(() => read(BATCH, body)).toThrow(/^The body is not JSON: unexpected end at byte/);
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('are never parsed if they are too many, complete or not', () => {
+    const parse = jest.spyOn(JSON, 'parse');
+    const half = MAX_BODY / 2 - 1;
+    const [event] = read(BATCH, `[${lists(half)}]`);
+    expect(event!.issues).toEqual(['the event nests deeper than 32 levels']);
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('are read up to the 1,001st event, however many follow', () => {
+    const body = Buffer.from(`[${'0,'.repeat(4_000_000)}`);
+    const reading = readEvents({ headers: { 'content-type': BATCH }, headersDistinct: {}, body }, LATEST);
+    const search = jest.spyOn(body, 'indexOf');
+    expect(() => [...reading]).toThrow(PayloadTooLargeException);
+    expect(search).not.toHaveBeenCalled();
+  });
+
+  it('are those that the JSON parser finds, in whatever text', () => {
+    const characters = fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', ' ', '\n', '0', 'a', '\u20ac');
+    const text = fc.oneof(
+      { weight: 3, arbitrary: fc.array(characters, { maxLength: 40 }).map((all) => `[${all.join('')}]`) },
+      { weight: 2, arbitrary: fc.array(fc.jsonValue({ maxDepth: 4 })).map((all) => JSON.stringify(all)) },
+      // Strings so long that the machine searches them, full of what ends a string and what does not.
+      fc
+        .array(fc.array(fc.constantFrom('"', '\\', ']', 'a'), { minLength: 60, maxLength: 90 }), { maxLength: 3 })
+        .map((all) => JSON.stringify(all.map((each) => each.join('')))),
+    );
+    fc.assert(
+      fc.property(text, (json) => {
+        let due: unknown;
+        try {
+          due = JSON.parse(json);
+        } catch {
+          due = 'no JSON';
+        }
+        const body = Buffer.from(json);
+        let found: unknown;
+        try {
+          const parse = parserOf(body);
+          found = finish(sliceJson(body, EVENTS_OF_A_BATCH)).map((slice) => parse(slice).json);
+        } catch (error) {
+          found = error instanceof Invalid ? 'no JSON' : error;
+        }
+        expect(found).toEqual(due);
+      }),
+      { numRuns: 400, seed: 20261121 },
+    );
+  });
+});
+
+describe('The id and the source of an event', () => {
+  it.each([
+    'https://upstream.example/threats?a=b&c=%20#d',
+    'urn:test:upstream',
+    'mailto:someone@upstream.example',
+    'https://[2001:db8::1]:443/x',
+    '//host/path',
+    '/sensors/1',
+    'upstream',
+    'a/b:c',
+    '?x',
+    '#x',
+    '1',
+  ])('source may be the URI reference %s', (source) => {
+    expect(issuesOf({ source })).toEqual([]);
+  });
+
+  it.each(['a b', 'caf\u00e9', '%zz', '100%', '<x>', '1a:b', 'a\\b', 'https://[x]/', 'a#b#c', '"x"', '{x}', 'a|b'])(
+    'source may not be %j, which is no URI reference',
+    (source) => {
+      expect(issuesOf({ source })).toEqual([
+        'source must be a URI reference (RFC 3986), such as https://upstream.example/threats',
+      ]);
+    },
+  );
+
+  it.each(['id', 'source'])('%s is at most 1,024 characters without control characters', (name) => {
+    expect(issuesOf({ [name]: 'x'.repeat(1_024) })).toEqual([]);
+    expect(issuesOf({ [name]: 'x'.repeat(1_025) })).toEqual([`${name} must be 1 to 1024 characters`]);
+    for (const control of ['\0', '\n', '\r', '\t', '\x1f', '\x7f', '\x80', '\x85', '\x9f'])
+      expect(issuesOf({ [name]: `a${control}b` })).toEqual([`${name} must not contain control characters`]);
+  });
+
+  it('hold no lone surrogate', () => {
+    expect(issuesOf({ id: 'a\ud800' })).toEqual(['id must not contain lone surrogates']);
+  });
+
+  it('hold no control characters in the headers of binary mode either', () => {
+    expect(readBinary({ 'ce-id': 'a%0Ab' }).issues).toEqual(['id must not contain control characters']);
+    expect(readBinary({ 'ce-id': 'a%00b' }).issues).toEqual(['id must not contain control characters']);
+  });
+});
+
+describe('U+0000 and lone surrogates in its data refuse the item', () => {
+  const BAD = ['\\u0000', '\\ud800', '\\udfff', '\\uDBFF\\u0041', 'a\\uD83Db'];
+  const FINE = ['\\ud83d\\ude00', '\\\\u0000', '\\\\ud800', '\\u0041', '\\u00e9', '\u{1f600}'];
+  const withText = (json: string): string[] => [
+    JSON.stringify({ ...GOOD, data: { '*': 1 } }).replace('*', json),
+    JSON.stringify({ ...GOOD, data: [[[{ deep: ['*'] }]]] }).replace('*', json),
+  ];
+
+  it.each(BAD)('%s anywhere in it', (json) => {
+    for (const text of withText(json)) {
+      const [bad, good] = read(BATCH, `[${text},${JSON.stringify(GOOD)}]`);
+      expect(bad!.issues).toEqual(['data must not contain U+0000 or lone surrogates']);
+      expect(good).toEqual(EXPECTED);
+    }
+  });
+
+  it.each(FINE)('and not %s', (json) => {
+    for (const text of withText(json)) expect(read(STRUCTURED, text)[0]!.issues).toEqual([]);
+  });
+
+  it('in binary mode too', () => {
+    const message = 'data must not contain U+0000 or lone surrogates';
+    expect(readBinary({}, '{"x":"\\ud800"}').issues).toEqual([message]);
+  });
+
+  it('and not the one that has them in an attribute that is not read', () => {
+    for (const json of BAD) {
+      const text = JSON.stringify({ ...GOOD, subject: '*' }).replace('*', json);
+      expect(read(STRUCTURED, text)).toEqual([EXPECTED]);
+    }
+  });
+});
+
+describe('The headers of binary mode', () => {
+  it.each([
+    ['Euro%20%E2%82%AC%20%F0%9F%98%80', 'Euro \u20ac \u{1f600}'],
+    ['50%25', '50%'],
+    ['50%2525', '50%25'],
+    ['"older sender"', 'older sender'],
+    ['"a\\"b\\\\c%20"', 'a"b\\c '],
+    ['a+b', 'a+b'],
+  ])('%s is percent-decoded once', (header, value) => {
+    expect(readBinary({ 'ce-id': header })).toMatchObject({ id: value, issues: [] });
+  });
+
+  it.each(['100%', '%zz', '%E2%82', '%ff', '%ed%a0%80', 'caf\u00e9'])('%s is refused', (header) => {
+    expect(readBinary({ 'ce-id': header }).issues[0]).toBe('ce-id must be percent-encoded UTF-8');
+  });
+
+  it('may be anything if they are not read, such as a subject in plain UTF-8', () => {
+    const subject = Buffer.from('caf\u00e9 \u20ac').toString('latin1');
+    expect(readBinary({ 'ce-subject': subject, 'ce-extension': ['1', '%zz'] })).toEqual(EXPECTED);
+  });
+
+  it('must not come twice', () => {
+    expect(readBinary({ 'ce-id': ['1', '2'] }).issues[0]).toBe('ce-id is present 2 times');
+  });
+
+  it('cannot stand in for the body', () => {
+    expect(readBinary({ 'ce-data': '%7B%7D', 'ce-data_base64': 'e30=', 'ce-datacontenttype': 'text/xml' })).toEqual(
+      EXPECTED,
+    );
+    expect(() => readBinary({ 'ce-data': '%7B%7D' }, '')).toThrow(Invalid);
+  });
+});
+
+describe('Whatever is sent', () => {
+  const contentTypes = fc.oneof(
+    fc.constantFrom(STRUCTURED, BATCH, BINARY, `${BATCH}; charset=utf-8`, 'text/plain'),
+    fc.string(),
+  );
+  const header = fc.oneof(fc.constantFrom('1.0', '%00', '%', '"', '2026-03-01T00:00:00Z'), fc.string());
+  const ceHeaders = fc.dictionary(
+    fc.constantFrom('ce-id', 'ce-source', 'ce-type', 'ce-time', 'ce-specversion', 'ce-__proto__', 'ce-x', 'x-other'),
+    fc.oneof(header, fc.array(header, { minLength: 1, maxLength: 3 })),
+  );
+  const eventLike = fc.record(
+    {
+      specversion: fc.oneof(fc.constant('1.0'), fc.jsonValue()),
+      id: fc.oneof(fc.string({ unit: 'binary' }), fc.jsonValue()),
+      source: fc.oneof(fc.string(), fc.jsonValue()),
+      type: fc.oneof(fc.constantFrom('ThreatStatusChanged', '__proto__', 'constructor'), fc.jsonValue()),
+      time: fc.oneof(fc.constantFrom('2026-03-01T00:00:00Z', '9999-12-31T23:59:60Z'), fc.jsonValue()),
+      data: fc.jsonValue(),
+      datacontenttype: fc.oneof(fc.constant('application/json'), fc.jsonValue()),
+    },
+    { requiredKeys: [] },
+  );
+  const bodies = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+    fc.json().map((text) => Buffer.from(text)),
+    fc.string({ unit: 'binary' }).map((text) => Buffer.from(text)),
+    eventLike.map((event) => Buffer.from(JSON.stringify(event))),
+    fc.array(fc.oneof(eventLike, fc.jsonValue())).map((events) => Buffer.from(JSON.stringify(events))),
+  );
+
+  it('it is read, or refused by name, and never anything else', () => {
+    fc.assert(
+      fc.property(contentTypes, bodies, ceHeaders, (contentType, body, headers) => {
+        try {
+          for (const event of read(contentType, body, headers)) {
+            expect(Array.isArray(event.issues)).toBe(true);
+            if (event.issues.length > 0) continue;
+            expect(event.id).not.toBe('');
+            expect(event.source).not.toBe('');
+            expect(event.type).not.toBe('');
+            expect(event.time).toBeLessThanOrEqual(LATEST);
+            expect(event.data).toBeDefined();
+            expect(JSON.stringify(event)).not.toMatch(/\\u0000|\\ud[89a-f]/);
+          }
+        } catch (error) {
+          if (
+            !(error instanceof Invalid) &&
+            !(error instanceof UnsupportedMediaTypeException) &&
+            !(error instanceof PayloadTooLargeException)
+          )
+            throw error;
+        }
+      }),
+      { numRuns: 400, seed: 20261121 },
+    );
+  });
+});

@@ -1,0 +1,576 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { Registry } from 'prom-client';
+import { readConfig } from '../../../src/runtime/config.js';
+import { assetHash } from '../../../src/assets/asset-key.js';
+import { Invalid, TooManyRequests } from '../../../src/errors.js';
+import { eventIdOf, legacyEventIdOf } from '../../../src/events/event-id.js';
+import type { EventLog, RecordedEvent } from '../../../src/event-log/event-log.js';
+import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
+import { ASSET_TYPES } from '../../../src/events/asset-types.js';
+import { OWN_TYPES, parseEvent, UPSTREAM } from '../../../src/events/event.js';
+import { dayOf } from '../../../src/events/instant.js';
+import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
+import { decide } from '../../../src/ingestion/receive/decide-events.js';
+import {
+  type RecordedEvents,
+  RecordEvents,
+  RecordEventsHandler,
+} from '../../../src/ingestion/receive/record-events.js';
+import { IngestBackpressure } from '../../../src/ingestion/backpressure.js';
+import { IngestMetrics } from '../../../src/ingestion/ingest-metrics.js';
+import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
+import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
+import type { WatchPool } from '../../../src/read-models/pools.js';
+import { DailyQuota } from '../../../src/quotas/daily-quota.js';
+import { finish, TimeSlices } from '../../../src/flow/time-slices.js';
+import { readIngestUsage } from '../../../src/quotas/usage.js';
+import { createPool } from '../../../src/postgres/pool.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+
+const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
+const AT = '2026-03-01T12:00:00.000Z';
+const SOURCE = 'https://upstream.example';
+const ASSET = { type: 'URL', content: 'phishing.example' };
+
+/** One good event of every upstream type. */
+const DATA: Record<string, Record<string, unknown>> = {
+  ReportFiled: { organization: 'acme', reportId: 'r-1', brands: ['shoes'], createdAt: AT, updatedAt: AT },
+  ReportDeleted: { organization: 'acme', reportId: 'r-1', deletedAt: AT },
+  ThreatStatusChanged: {
+    organization: 'acme',
+    threatId: 't-1',
+    asset: ASSET,
+    status: 'APPROVED',
+    createdAt: AT,
+    updatedAt: AT,
+  },
+  ThreatDeleted: { organization: 'acme', threatId: 't-1', deletedAt: AT },
+  TakedownFiled: {
+    organization: 'acme',
+    takedownId: 'd-1',
+    brand: 'shoes',
+    asset: ASSET,
+    status: 'TODO',
+    createdAt: AT,
+    updatedAt: AT,
+  },
+  TakedownStatusChanged: {
+    organization: 'acme',
+    takedownId: 'd-1',
+    brand: 'shoes',
+    asset: ASSET,
+    status: 'COMPLETED',
+    createdAt: AT,
+    updatedAt: AT,
+  },
+  TakedownDeleted: { organization: 'acme', takedownId: 'd-1', deletedAt: AT },
+  AssetStatusChanged: {
+    changeId: 'c-1',
+    asset: ASSET,
+    status: 'BLOCKED',
+    brandReviews: [{ organization: 'acme', brand: 'shoes' }],
+    createdAt: AT,
+  },
+  AssetStatusChangeDeleted: { changeId: 'c-1', asset: ASSET, deletedAt: AT },
+  BrandRegistered: { organization: 'acme', brand: 'shoes', name: 'Shoes', updatedAt: AT },
+  BrandRemoved: { organization: 'acme', brand: 'shoes', name: 'Shoes', updatedAt: AT },
+  FeatureFlagChanged: { organization: 'acme', flag: 'brands-metrics', enabled: true, updatedAt: AT },
+  AssetGrouped: { organization: 'acme', groupId: 1, asset: ASSET, updatedAt: AT },
+  AssetUngrouped: { organization: 'acme', asset: ASSET, updatedAt: AT },
+};
+
+const cloudEvent = (id: string, type: string, changes: Record<string, unknown> = {}, source = SOURCE) =>
+  readCloudEvent({ specversion: '1.0', id, source, type, time: AT, data: { ...DATA[type], ...changes } }, LATEST, true);
+const threat = (id: string, changes: Record<string, unknown> = {}) => cloudEvent(id, 'ThreatStatusChanged', changes);
+
+const watching = (): [IngestMetrics, RejectionLog, UsageLog] => [
+  new IngestMetrics(new Registry()),
+  new RejectionLog(database.pool as WatchPool),
+  new UsageLog(database.pool as WatchPool),
+];
+const quota = (): DailyQuota => new DailyQuota(database.pool, readConfig({}), new Registry());
+
+let database: TestDatabase;
+let log: EventLog;
+let position: bigint;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  log = await createPostgresLog(createPool(database.url, () => {}));
+});
+afterAll(async () => {
+  await log.close();
+  await database.drop();
+});
+
+const record = async (
+  events: ReturnType<typeof cloudEvent>[],
+  organization?: string,
+): Promise<RecordedEvents & { stored: RecordedEvent[] }> => {
+  position = await log.head();
+  const answer = await new RecordEventsHandler(
+    log,
+    new IngestBackpressure(database.pool, log),
+    quota(),
+    new TimeSlices(),
+    ...watching(),
+  ).execute(new RecordEvents(events, LATEST, organization));
+  return { ...answer, stored: await log.readAll(position, 10_000) };
+};
+const refusalOf = async (
+  events: ReturnType<typeof cloudEvent>[],
+  organization?: string,
+): Promise<readonly string[]> => {
+  const refused = await record(events, organization).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(refused).toBeInstanceOf(Invalid);
+  return (refused as Invalid).issues;
+};
+
+describe('Recording upstream events', () => {
+  it.each([
+    ['ReportFiled', 'report-acme:r-1'],
+    ['ReportDeleted', 'report-acme:r-1'],
+    ['ThreatStatusChanged', 'threat-acme:t-1'],
+    ['ThreatDeleted', 'threat-acme:t-1'],
+    ['TakedownFiled', 'takedown-acme:d-1'],
+    ['TakedownStatusChanged', 'takedown-acme:d-1'],
+    ['TakedownDeleted', 'takedown-acme:d-1'],
+    ['AssetStatusChanged', `assetStatus-${assetHash(ASSET)}`],
+    ['AssetStatusChangeDeleted', `assetStatus-${assetHash(ASSET)}`],
+    ['BrandRegistered', 'brand-acme:shoes'],
+    ['BrandRemoved', 'brand-acme:shoes'],
+    ['FeatureFlagChanged', 'featureFlag-acme:brands-metrics'],
+    ['AssetGrouped', `groupedAsset-acme:${assetHash(ASSET)}`],
+    ['AssetUngrouped', `groupedAsset-acme:${assetHash(ASSET)}`],
+  ])('stores a %s in %s, with its data and where it came from', async (type, stream) => {
+    const id = `each-${type}`;
+    const { stored, ...answer } = await record([cloudEvent(id, type)]);
+    expect(answer).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
+    expect(stored).toHaveLength(1);
+    expect(stored[0]).toMatchObject({
+      id: eventIdOf(SOURCE, id, type, stream),
+      stream,
+      type,
+      data: DATA[type],
+      metadata: { source: SOURCE, id, time: AT },
+    });
+  });
+
+  it('stores the fields of the table only, and every time in UTC to the millisecond', async () => {
+    const { stored } = await record([
+      threat('fields', { secret: 'x', asset: { ...ASSET, more: 1 }, updatedAt: '2026-03-01T13:00:00.9999+01:00' }),
+    ]);
+    expect(stored[0]!.data).toEqual({ ...DATA['ThreatStatusChanged'], updatedAt: '2026-03-01T12:00:00.999Z' });
+  });
+
+  it('stores nothing for an empty batch', async () => {
+    expect(await record([])).toEqual({ accepted: 0, duplicates: 0, rejected: [], stored: [] });
+  });
+});
+
+describe('An event is the same event if source, id, type and record are the same', () => {
+  it('the second is acknowledged and changes nothing, in one batch and in the next', async () => {
+    const first = await record([threat('same'), threat('same', { status: 'REJECTED' }), threat('other')]);
+    expect(first).toMatchObject({ accepted: 2, duplicates: 1, rejected: [] });
+    expect(first.stored.map(({ data }) => (data as { status: string }).status)).toEqual(['APPROVED', 'APPROVED']);
+    expect(await record([threat('same', { status: 'REJECTED' }), threat('third')])).toMatchObject({
+      accepted: 1,
+      duplicates: 1,
+    });
+  });
+
+  it('a log that recognises repetition only for a while is not asked to within one batch', () => {
+    const { entries, repeated } = finish(decide(new RecordEvents([threat('twin'), threat('twin')], LATEST, undefined)));
+    expect([entries.length, repeated]).toEqual([1, ['ThreatStatusChanged']]);
+  });
+
+  it('and only then', async () => {
+    await record([threat('one-id')]);
+    const others = [
+      cloudEvent('one-id', 'ReportFiled'),
+      cloudEvent('one-id', 'ThreatStatusChanged', {}, `${SOURCE}/2`),
+      threat('one-id', { threatId: 't-2' }),
+      threat('one-id', { organization: 'acme-2' }),
+    ];
+    expect(await record(others)).toMatchObject({ accepted: 4, duplicates: 0 });
+    expect(await record(others)).toMatchObject({ accepted: 0, duplicates: 4 });
+  });
+
+  it('so a key of one organization cannot take the ids of another’s events, nor of a verdict', async () => {
+    const ids = Array.from({ length: 100 }, (_, n) => `upstream-${n}`);
+    const threats = ids.map((id) => threat(id, { threatId: id }));
+    const verdict = cloudEvent('verdict', 'AssetStatusChanged', { changeId: 'swallowed' });
+    const squatting = [...ids, 'verdict'].map((id) => threat(id, { organization: 'squatter', threatId: id }));
+    expect(await record(squatting, 'squatter')).toMatchObject({ accepted: 101 });
+    expect(await record([...threats, verdict])).toMatchObject({ accepted: 101, duplicates: 0, rejected: [] });
+  });
+
+  it('an event that was stored under an id of source and id alone is stored again when it is sent again', async () => {
+    const [old] = finish(decide(new RecordEvents([threat('from-before')], LATEST, undefined))).entries;
+    await log.appendAll([{ ...old!, event: { ...old!.event, id: legacyEventIdOf(SOURCE, 'from-before') } }]);
+    expect(await record([threat('from-before')])).toMatchObject({ accepted: 1, duplicates: 0 });
+    expect(await record([threat('from-before')])).toMatchObject({ accepted: 0, duplicates: 1 });
+  });
+
+  it('a refused event does not make the good one with its id a duplicate', async () => {
+    expect(await record([threat('once', { status: 1 }), threat('once')])).toMatchObject({
+      accepted: 1,
+      duplicates: 0,
+      rejected: [{ index: 0, id: 'once' }],
+    });
+  });
+});
+
+describe('What is refused', () => {
+  it('a bad item of 1,000 is named by index and id, and the other 999 are kept', async () => {
+    const batch = Array.from({ length: 1_000 }, (_, index) =>
+      threat(`thousand-${index}`, index === 617 ? { createdAt: 'yesterday', status: '' } : { threatId: `k-${index}` }),
+    );
+    const { stored, ...answer } = await record(batch);
+    expect(answer).toEqual({
+      accepted: 999,
+      duplicates: 0,
+      rejected: [
+        {
+          index: 617,
+          id: 'thousand-617',
+          issues: [
+            { message: 'data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)' },
+            { message: 'data.createdAt must be an RFC 3339 date-time with an offset, in the years 1970 to 9999' },
+          ],
+        },
+      ],
+    });
+    expect(stored).toHaveLength(999);
+  });
+
+  it('issues of attributes and of data are told together', async () => {
+    const { rejected } = await record([
+      threat('good-one'),
+      readCloudEvent({ id: 'x', type: 'ReportDeleted', data: { organization: 'A' } }, LATEST, false),
+    ]);
+    expect(rejected[0]!.issues.map(({ message }) => message)).toEqual([
+      'specversion must be "1.0"',
+      'source is required',
+      'time is required',
+      'data.organization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -',
+      'data.reportId is required',
+      'data.deletedAt is required',
+    ]);
+  });
+
+  it.each(UPSTREAM.map(({ type, fields }) => [type, fields] as const))(
+    '%s without each of its fields, which is said to be required unless it may be absent',
+    (type, fields) => {
+      for (const [name, { isOptional }] of Object.entries(fields)) {
+        const { [name]: _, ...data } = DATA[type]!;
+        expect([name, parseEvent(type, data).issues]).toEqual([
+          name,
+          isOptional ? undefined : [`data.${name} is required`],
+        ]);
+        if (name === 'asset')
+          expect(parseEvent(type, { ...data, asset: {} }).issues).toEqual([
+            'data.asset.type is required',
+            'data.asset.content is required',
+          ]);
+      }
+    },
+  );
+
+  it('where every event is refused the whole request is, each issue with its index, and nothing is stored', async () => {
+    const issues = await refusalOf([threat('a', { status: 1 }), threat('b', { threatId: '' })]);
+    expect(issues).toEqual([
+      'event 0: data.status must be 1 to 64 upper-case characters (A-Z 0-9 _ . : -)',
+      'event 1: data.threatId must be 1 to 128 of A-Z a-z 0-9 . _ : -',
+    ]);
+    expect(await log.readAll(position, 10)).toEqual([]);
+  });
+
+  it.each([...OWN_TYPES])('%s, which is this service’s own', async (type) => {
+    expect(await refusalOf([cloudEvent('own', type)])).toEqual([
+      `event 0: type "${type}" is reserved for this service`,
+    ]);
+  });
+
+  it.each(['ThreatCreated', 'threatstatuschanged', '__proto__', 'constructor', 'toString', 'ThreatStatusChanged '])(
+    'the unknown type %s',
+    async (type) => {
+      expect(await refusalOf([cloudEvent('unknown', type)])).toEqual([`event 0: type "${type}" is unknown`]);
+    },
+  );
+
+  it('an unknown type of a megabyte is not sent back', async () => {
+    const [issue] = await refusalOf([cloudEvent('long', 'x'.repeat(1_000_000))]);
+    expect(issue!.length).toBeLessThan(100);
+  });
+
+  it.each([
+    ['organization', ['a', '0', 'a-b', 'a'.repeat(64)], ['', 'A', '-a', 'a_b', 'a:b', 'a'.repeat(65), null, 1]],
+    ['threatId', ['A-z.0_9:', 'x'.repeat(128)], ['', 'x'.repeat(129), 'a b', 'a/b', 'é', null, 7]],
+    ['status', ['NEW_ONE', 'X'.repeat(64)], ['', 'approved', 'X'.repeat(65), null]],
+    [
+      'asset',
+      [
+        { type: 'URL', content: 'x'.repeat(4_096) },
+        { type: 'URL', content: '\u{1f600}'.repeat(4_096) },
+        { type: 'T'.repeat(64), content: 'x' },
+      ],
+      [
+        { type: 'URL', content: 'x'.repeat(4_097) },
+        { type: 'URL', content: '\u{1f600}'.repeat(4_097) },
+        { type: 'T'.repeat(65), content: 'x' },
+        { type: 'URL', content: '' },
+        { type: 'URL' },
+        { type: 'url', content: 'x' },
+        'phishing.example',
+        null,
+      ],
+    ],
+    [
+      'updatedAt',
+      ['1970-01-01T00:00:00Z', '2026-03-02T00:00:00.000Z', '2026-03-02T01:30:00.0009+01:30'],
+      [
+        '1969-12-31T23:59:59.999Z',
+        '1970-01-01T01:29:59+01:30',
+        '2026-03-02T00:00:00.001Z',
+        '10000-01-01T00:00:00Z',
+        '0000-12-31T23:59:59Z',
+        '2026-03-01T12:00:00',
+        0,
+      ],
+    ],
+  ])('%s outside its limits, and what is just inside is taken', async (name, inside, outside) => {
+    const events = [...inside, ...outside].map((value, index) =>
+      threat(`limit-${name}-${index}`, { [name]: value as unknown }),
+    );
+    const { accepted, rejected } = await record(events);
+    expect(rejected.map(({ index }) => index)).toEqual(outside.map((_, index) => inside.length + index));
+    expect(accepted).toBe(inside.length);
+  });
+
+  it.each([null, false, 0, '', [], 'x'])('data that is no object (%j)', async (data) => {
+    const event = readCloudEvent(
+      { specversion: '1.0', id: '1', source: SOURCE, type: 'ReportDeleted', time: AT, data },
+      LATEST,
+      false,
+    );
+    expect(await refusalOf([event])).toEqual(['event 0: data must be a JSON object']);
+  });
+});
+
+describe('A key that names an organization', () => {
+  const FOR_OTHERS = [
+    'AssetStatusChanged',
+    'AssetStatusChangeDeleted',
+    'BrandRegistered',
+    'BrandRemoved',
+    'FeatureFlagChanged',
+  ];
+  const OWN = Object.keys(DATA).filter((type) => !FOR_OTHERS.includes(type));
+
+  it('takes that organization’s events of every type but asset statuses, brands and flags', async () => {
+    const types = Object.keys(DATA);
+    const { accepted, rejected } = await record(
+      types.map((type) => cloudEvent(`mine-${type}`, type)),
+      'acme',
+    );
+    expect(rejected.map(({ index }) => types[index])).toEqual(FOR_OTHERS);
+    expect(rejected.map(({ issues }) => issues)).toEqual(
+      FOR_OTHERS.map((type) => [
+        { message: `type ${type} needs an ingest key without an organization; this key is for acme` },
+      ]),
+    );
+    expect(accepted).toBe(OWN.length);
+  });
+
+  it('takes no event of another organization', async () => {
+    const issues = await refusalOf(
+      OWN.map((type) => cloudEvent(`theirs-${type}`, type)),
+      'acme-2',
+    );
+    expect(issues).toEqual(
+      OWN.map((_, index) => `event ${index}: data.organization must be this key's organization, acme-2`),
+    );
+  });
+
+  it('takes assets of known types only, which a key without one does not ask', async () => {
+    const asset = { type: 'NEW_KIND', content: 'x' };
+    const events = OWN.filter((type) => 'asset' in DATA[type]!).map((type) =>
+      cloudEvent(`new-${type}`, type, { asset }),
+    );
+    expect(events).toHaveLength(5);
+    const issues = await refusalOf(events, 'acme');
+    issues.forEach((issue, index) =>
+      expect(issue).toMatch(
+        new RegExp(
+          `^event ${index}: data.asset.type is unknown; an organization's own key may send URL, PAGE, .*, CHROME_WEB_STORE$`,
+        ),
+      ),
+    );
+    expect(issues).toHaveLength(5);
+    expect(await record(events)).toMatchObject({ accepted: 5 });
+    const known = [...ASSET_TYPES].map((type) => threat(`known-${type}`, { asset: { type, content: 'x' } }));
+    expect(await record(known, 'acme')).toMatchObject({ accepted: 25 });
+  });
+});
+
+describe('What a log already holds', () => {
+  it('may be of before 1970: that is asked of senders only', () => {
+    const data = { ...DATA['ThreatStatusChanged'], createdAt: '0099-12-31T00:00:00.000Z' };
+    expect(parseEvent('ThreatStatusChanged', data).issues).toBeUndefined();
+    expect(parseEvent('ThreatStatusChanged', data, LATEST).issues).toHaveLength(1);
+  });
+});
+
+it('A text that is far too long is refused without being taken apart', () => {
+  const content = '\u{1f600}'.repeat(2_000_000);
+  // Taken apart into its characters it takes 70 MB and stops everybody for 100 ms.
+  const takeApart = jest.spyOn(String.prototype as { [Symbol.iterator]: () => unknown }, Symbol.iterator);
+  const asset = { type: 'URL', content };
+  expect(parseEvent('ThreatStatusChanged', { ...DATA['ThreatStatusChanged'], asset }).issues).toEqual([
+    'data.asset.content must be at most 4096 characters',
+  ]);
+  expect(takeApart).not.toHaveBeenCalled();
+  takeApart.mockRestore();
+});
+
+describe('Whatever is sent', () => {
+  it('accepted, duplicates and rejected add up to it', () => {
+    const sender = { specversion: fc.constant('1.0'), source: fc.constantFrom('a', 'b') };
+    const anything = fc.oneof(
+      // Few enough that some are sent twice.
+      fc
+        .tuple(fc.record({ ...sender, id: fc.constantFrom('1', '2') }), fc.constantFrom(...Object.entries(DATA)))
+        .map(([event, [type, data]]) => ({ ...event, type, data, time: AT })),
+      fc.record({
+        ...sender,
+        id: fc.constantFrom('1', '2', '3', ''),
+        type: fc.constantFrom(...Object.keys(DATA), ...OWN_TYPES, '__proto__'),
+        time: fc.constantFrom(AT, 'x'),
+        data: fc.oneof(fc.constantFrom(...Object.values(DATA)), fc.jsonValue()),
+      }),
+      fc.jsonValue(),
+    );
+    fc.assert(
+      fc.property(fc.array(anything), fc.constantFrom(undefined, 'acme', 'other'), (values, organization) => {
+        const events = values.map((value) => readCloudEvent(value, LATEST, true));
+        const { entries, repeated, rejected } = finish(decide(new RecordEvents(events, LATEST, organization)));
+        expect(entries.length + repeated.length + rejected.length).toBe(values.length);
+        for (const { issues } of rejected) expect(issues.length).toBeGreaterThan(0);
+        expect(new Set(entries.map(({ event }) => event.id)).size).toBe(entries.length);
+      }),
+      { numRuns: 300, seed: 20261121 },
+    );
+  });
+});
+
+it('A request fails if the log does, so that nobody takes it for stored', async () => {
+  const closed = await createPostgresLog(createPool(database.url, () => {}));
+  await closed.close();
+  const handler = new RecordEventsHandler(
+    closed,
+    new IngestBackpressure(database.pool, closed),
+    quota(),
+    new TimeSlices(),
+    ...watching(),
+  );
+  await expect(handler.execute(new RecordEvents([threat('lost')], LATEST, undefined))).rejects.toThrow();
+});
+
+it('A request that is refused half-way gets further when it comes again, and each event is stored once', async () => {
+  const counted = await createDatabase();
+  const halfLog = await createPostgresLog(createPool(counted.url, () => {}));
+  const used = new DailyQuota(counted.pool, readConfig({}), new Registry());
+  const handler = new RecordEventsHandler(
+    halfLog,
+    new IngestBackpressure(counted.pool, halfLog),
+    used,
+    new TimeSlices(),
+    ...watching(),
+  );
+  // The projector moves, but not past what is stored here, until it may.
+  let mayCount = false;
+  const stop = new AbortController();
+  const moving = (async () => {
+    for (let n = 1; !stop.signal.aborted; n += 1) {
+      await counted.pool.query(
+        `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $1, $2)
+         on conflict (projection) do update set position = $1, as_of = $2`,
+        [n, mayCount ? Date.now() : 0],
+      );
+      await sleep(20);
+    }
+  })();
+  const brands = Array.from({ length: 50 }, (_, n) => `b-${n}`);
+  const events = Array.from({ length: 300 }, (_, n) =>
+    cloudEvent(`half-${n}`, 'ReportFiled', { reportId: `half-${n}`, brands }),
+  );
+  const before = await halfLog.head();
+  const stored = async (): Promise<number> => Number((await halfLog.head()) - before);
+  const attempt = () => handler.execute(new RecordEvents(events, LATEST, 'acme', 7));
+  await expect(attempt()).rejects.toThrow(TooManyRequests);
+  const first = await stored();
+  expect(first).toBeGreaterThan(0);
+  expect(first).toBeLessThan(300);
+  mayCount = true;
+  let answer: RecordedEvents | undefined;
+  for (let n = 0; n < 10 && !answer; n += 1) answer = await attempt().catch(() => undefined);
+  expect(answer!.accepted + answer!.duplicates).toBe(300);
+  expect(answer!.duplicates).toBeGreaterThanOrEqual(first);
+  expect(await stored()).toBe(300);
+  stop.abort();
+  await moving;
+  await used.beforeApplicationShutdown();
+  expect(await readIngestUsage(counted.pool, dayOf(Date.now()))).toEqual([
+    { organization: 'acme', events: 300, bytes: 7 },
+  ]);
+  await halfLog.close();
+  await counted.drop();
+});
+
+it('A log that takes its time to store is no reason for a 429', async () => {
+  const counted = await createDatabase();
+  const slowLog = await createPostgresLog(createPool(counted.url, () => {}));
+  const appendAll = slowLog.appendAll.bind(slowLog);
+  slowLog.appendAll = async (entries) => {
+    await sleep(1_200);
+    return appendAll(entries);
+  };
+  const handler = new RecordEventsHandler(
+    slowLog,
+    new IngestBackpressure(counted.pool, slowLog),
+    quota(),
+    new TimeSlices(),
+    ...watching(),
+  );
+  // Half a second behind, as a projector without a core of its own is.
+  const stop = new AbortController();
+  const counting = (async () => {
+    while (!stop.signal.aborted) {
+      await counted.pool.query(
+        `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', 1, $1)
+         on conflict (projection) do update set as_of = excluded.as_of`,
+        [Date.now() - 500],
+      );
+      await sleep(20);
+    }
+  })();
+  const brands = Array.from({ length: 50 }, (_, n) => `b-${n}`);
+  const events = Array.from({ length: 100 }, (_, n) =>
+    cloudEvent(`slow-${n}`, 'ReportFiled', { reportId: `slow-${n}`, brands }),
+  );
+  try {
+    const answer = await handler.execute(new RecordEvents(events, LATEST, 'acme'));
+    expect(answer).toEqual({ accepted: 100, duplicates: 0, rejected: [] });
+  } finally {
+    stop.abort();
+    await counting;
+    await slowLog.close();
+    await counted.drop();
+  }
+});

@@ -1,0 +1,70 @@
+import { describe, expect, it } from '@jest/globals';
+import { EXAMPLES, type JsonCloudEvent } from '../../../src/events/cloud-event-schema.js';
+import { LATEST } from '../../../src/events/instant.js';
+import { finish } from '../../../src/flow/time-slices.js';
+import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
+import { decide } from '../../../src/ingestion/receive/decide-events.js';
+import { RecordEvents } from '../../../src/ingestion/receive/record-events.js';
+
+const decided = (events: readonly object[]) =>
+  finish(
+    decide(
+      new RecordEvents(
+        events.map((event) => readCloudEvent(event, LATEST, false)),
+        LATEST,
+        undefined,
+      ),
+    ),
+  );
+const warned = (event: JsonCloudEvent, data: object): readonly string[] => {
+  const { warnings, entries } = decided([{ ...event, data: { ...event.data, ...data } }]);
+  expect(entries).toHaveLength(1);
+  return warnings.flatMap(({ issues }) => issues.map(({ message }) => message));
+};
+const withField = (name: string) => EXAMPLES.filter(({ data }) => name in data);
+
+describe('Events that are taken with a warning', () => {
+  it('are none of the examples', () => {
+    expect(decided(EXAMPLES).warnings).toEqual([]);
+  });
+
+  it('are changed before they were created', () => {
+    const events = withField('createdAt').filter(({ data }) => 'updatedAt' in data);
+    expect(events.map(({ type }) => type)).toContain('ReportFiled');
+    for (const event of events) {
+      const before = '2020-01-01T00:00:00Z';
+      expect([event.type, warned(event, { updatedAt: before })]).toEqual([
+        event.type,
+        ['data.updatedAt is before data.createdAt'],
+      ]);
+      expect(warned(event, { updatedAt: event.data['createdAt'] })).toEqual([]);
+    }
+  });
+
+  it('are about blank content, or an ADDRESS that is none', () => {
+    const [evm, bitcoin] = ['0x52908400098527886e0f7030069857d2e4169ee7', '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2'];
+    for (const event of withField('asset')) {
+      for (const content of [' ', '\t\n', '\u3000'])
+        expect(warned(event, { asset: { type: 'URL', content } })).toEqual([
+          'data.asset.content is blank; no asset check will find it',
+        ]);
+      for (const content of ['example.org', '0x1234', `${bitcoin}x`])
+        expect([content, warned(event, { asset: { type: 'ADDRESS', content } })]).toEqual([
+          content,
+          ['data.asset.content is not an address in any encoding that the asset check reads'],
+        ]);
+      for (const content of [evm, bitcoin, ` ${evm} `, `eip155:1:${evm}`])
+        expect([content, warned(event, { asset: { type: 'ADDRESS', content } })]).toEqual([content, []]);
+    }
+  });
+
+  it('are named by index and id, together with the rejected ones', () => {
+    const [filed] = EXAMPLES;
+    const late = { ...filed, id: 'late', data: { ...filed!.data, updatedAt: '2020-01-01T00:00:00Z' } };
+    const { entries, rejected, warnings } = decided([filed!, { ...filed, id: 'bad', time: 'x' }, late]);
+    expect([entries.length, rejected.map(({ index }) => index)]).toEqual([2, [1]]);
+    expect(warnings).toEqual([
+      { index: 2, id: 'late', issues: [{ message: 'data.updatedAt is before data.createdAt' }] },
+    ]);
+  });
+});

@@ -1,0 +1,189 @@
+import { tmpdir } from 'node:os';
+import { Logger } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { dayOf } from '../../../src/events/instant.js';
+import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
+import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
+import type { Refusal, RejectReason } from '../../../src/ingestion/rejections/refusals.js';
+import { sampleOf } from '../../../src/ingestion/rejections/sample.js';
+import type { WatchPool } from '../../../src/read-models/pools.js';
+import {
+  addRejectedEvents,
+  clearRejectedEvents,
+  listRejectedEvents,
+  MAX_ROWS,
+  type RejectedEvents,
+} from '../../../src/read-models/rejected-events.js';
+import { startApp, type TestApp } from '../../support/app.js';
+import { eventually } from '../../support/eventually.js';
+
+const BATCH = 'application/cloudevents-batch+json';
+const AT = '2026-03-01T12:00:00.000Z';
+
+let app: TestApp;
+let key: string;
+let ownKey: string;
+const lines: string[] = [];
+beforeAll(async () => {
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation((line) => void lines.push(String(line)));
+  app = await startApp({ env: { DATA_DIR: tmpdir() } });
+  key = await app.issueKey({ scopes: ['ingest'] });
+  ownKey = await app.issueKey({ scopes: ['ingest'], organization: 'acme' });
+});
+afterAll(async () => {
+  await app?.close();
+  jest.restoreAllMocks();
+});
+
+const event = (id: string, type = 'ThreatDeleted', changes: object = {}): Record<string, unknown> => ({
+  specversion: '1.0',
+  id,
+  source: 'https://upstream.example',
+  type,
+  time: AT,
+  data: { organization: 'acme', threatId: id, deletedAt: AT, ...changes },
+});
+const send = async (events: unknown[], as = key): Promise<number> =>
+  (await app.call('/v2/events', { key: as, json: events, headers: { 'content-type': BATCH } })).status;
+const kept = (): Promise<RejectedEvents[]> => listRejectedEvents(app.pool);
+const series = async (): Promise<string> => (await fetch(`${app.url}/metrics`)).text();
+
+describe('Refused events', () => {
+  it('are kept for the operator and counted: by key, reason and type, with the first as a sample', async () => {
+    const sent = [
+      event('good'),
+      event('good'),
+      event('no-threat-1', 'ThreatDeleted', { threatId: '' }),
+      event('no-threat-2', 'ThreatDeleted', { threatId: '\0' }),
+      event('mine', 'ApiKeyIssued'),
+      event('what', 'Made\u001bUp'),
+      event('late', 'Other'),
+      { ...event('no-time'), time: undefined },
+      7,
+    ];
+    expect(await send(sent)).toBe(200);
+    expect(await send([event('good')])).toBe(200);
+    expect(await send([event('theirs', 'ThreatDeleted', { organization: 'other' })], ownKey)).toBe(400);
+    await eventually('they are in the table', async () => (await kept()).length >= 6);
+    const rows = await kept();
+    const count = (reason: RejectReason): number =>
+      rows.filter((row) => row.reason === reason).reduce((sum, row) => sum + row.count, 0);
+    expect({
+      data: count('data'),
+      'own-type': count('own-type'),
+      'unknown-type': count('unknown-type'),
+      attributes: count('attributes'),
+      'not-permitted': count('not-permitted'),
+    }).toEqual({ data: 1, 'own-type': 1, 'unknown-type': 2, attributes: 3, 'not-permitted': 1 });
+    expect(new Set(rows.map(({ keyId }) => keyId)).size).toBe(2);
+    const sample = rows.find(({ reason }) => reason === 'data')!.sample;
+    expect(sample).toMatchObject({ id: 'no-threat-1', type: 'ThreatDeleted' });
+    expect(sample.issues[0]).toMatch(/^data\.threatId must be /);
+    expect(JSON.parse(sample.data!)).toMatchObject({ organization: 'acme', threatId: '' });
+
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const metrics = await series();
+    for (const line of [
+      'ingest_events_total{type="ThreatDeleted",outcome="accepted",reason=""} 1',
+      'ingest_events_total{type="ThreatDeleted",outcome="duplicate",reason=""} 2',
+      'ingest_events_total{type="ThreatDeleted",outcome="rejected",reason="data"} 1',
+      'ingest_events_total{type="ThreatDeleted",outcome="rejected",reason="not-permitted"} 1',
+      'ingest_events_total{type="other",outcome="rejected",reason="unknown-type"} 2',
+      'ingest_events_total{type="other",outcome="rejected",reason="own-type"} 1',
+      'ingest_batch_events_bucket{le="1"} 2',
+      'ingest_batch_events_count 3',
+    ])
+      expect(metrics).toContain(`${line}\n`);
+    expect(metrics).toMatch(/^ingest_bytes_total [1-9]\d{2,}$/m);
+    expect(metrics).not.toContain('Made');
+    expect(metrics).toMatch(/^log_append_duration_seconds_count\{outcome="stored"\} [1-9]/m);
+    expect(metrics).toMatch(/^log_append_duration_seconds_count\{outcome="failed"\} 0$/m);
+    expect(metrics).toMatch(/^data_dir_bytes\{state="(free|size)"\} [1-9]/m);
+  });
+
+  it('are forgotten when the operator says so, and kept again after it', async () => {
+    expect(await clearRejectedEvents(app.pool)).toBeGreaterThan(0);
+    expect(await kept()).toEqual([]);
+    await send([event('again', 'Other')]);
+    await eventually('it is in the table', async () => (await kept()).length === 1);
+    expect((await kept())[0]).toMatchObject({ day: dayOf(Date.now()), count: 1, sample: { id: 'again' } });
+  });
+
+  it('are a line in the log at most once a second', async () => {
+    const refusals = new RejectionLog(app.pool as WatchPool);
+    lines.length = 0;
+    for (let n = 0; n < 100; n += 1) refusals.add('acme', 'key_a', [refusalOf({ id: 'a' })]);
+    expect(lines).toEqual([
+      '1 events rejected, most recently from key_a: attributes (type other); "rejected list" shows them',
+    ]);
+    await refusals.beforeApplicationShutdown();
+    expect((await kept()).find(({ keyId }) => keyId === 'key_a')).toMatchObject({ count: 100 });
+  });
+
+  it('are kept within bounds: the oldest of 10,000 rows go first', async () => {
+    const rowsOf = (day: number, rows: number): RejectedEvents[] =>
+      Array.from({ length: rows }, (_, n) => ({
+        owner: 'acme',
+        day,
+        keyId: `key_${n}`,
+        reason: 'data',
+        type: 'other',
+        count: 1,
+        lastAt: 1,
+        sample: sampleOf(refusalOf({ id: 'a' })),
+      }));
+    await clearRejectedEvents(app.pool);
+    await addRejectedEvents(app.pool, rowsOf(1, MAX_ROWS));
+    await addRejectedEvents(app.pool, rowsOf(2, 3));
+    const rows = await kept();
+    const counted = await app.pool.query('select count(*)::int as n from read.rejections');
+    expect(counted.rows).toEqual([{ n: MAX_ROWS }]);
+    expect(rows.filter(({ day }) => day === 2)).toHaveLength(3);
+  });
+
+  it('take bounded memory while the database does not answer, and are kept when it does', async () => {
+    let isAway = true;
+    let stored: number[] = [];
+    const query = ({ values }: { values: number[][] }): Promise<object> => {
+      if (isAway) return Promise.reject(new Error('away'));
+      stored = values[5]!;
+      return Promise.resolve({ rows: [] });
+    };
+    const connection = {
+      query: () => Promise.resolve({ command: 'DELETE', rowCount: 0, rows: [] }),
+      release: () => {},
+    };
+    const refusals = new RejectionLog({ query, connect: () => Promise.resolve(connection) } as never);
+    for (let n = 0; n < 1_500; n += 1) refusals.add('acme', `key_${n}`, [refusalOf({ id: 'a' })]);
+    await refusals.beforeApplicationShutdown();
+    refusals.add('acme', 'key_0', [refusalOf({ id: 'a' })]);
+    isAway = false;
+    await refusals.beforeApplicationShutdown();
+    expect(stored).toHaveLength(1_000);
+    expect(stored[0]).toBe(2);
+  });
+});
+
+const refusalOf = (value: object): Refusal => {
+  const read = readCloudEvent(value, Date.parse(AT), true);
+  return { reason: 'attributes', type: 'other', count: 1, event: read, issues: read.issues };
+};
+
+describe('The sample of a refused event', () => {
+  const sizes = (data: unknown): number => Buffer.byteLength(sampleOf(refusalOf({ id: 'a', data })).data!);
+
+  it('holds at most 2 KiB of the data, whatever its shape', () => {
+    expect(sizes('x'.repeat(1_000_000))).toBeLessThanOrEqual(2_048);
+    expect(sizes('é'.repeat(1_000_000))).toBeLessThanOrEqual(2_048);
+    expect(sizes(Array.from({ length: 100_000 }, () => ({ a: 'ü'.repeat(300) })))).toBeLessThanOrEqual(2_048);
+    const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`ключ${n}`, n]));
+    expect(sizes(wide)).toBeLessThanOrEqual(2_048);
+    expect(sizes({ a: 1 })).toBe(7);
+  });
+
+  it('cuts what else is the sender’s', () => {
+    const long = 'x'.repeat(100_000);
+    const sample = sampleOf(refusalOf({ id: long, source: long, type: long }));
+    expect(JSON.stringify(sample).length).toBeLessThan(8_192);
+  });
+});

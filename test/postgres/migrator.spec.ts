@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Kysely, Migrator, PostgresDialect, sql } from 'kysely';
+import type { Pool } from 'pg';
+import { ConfigError } from '../../src/runtime/config.js';
+import { migrate, type NumberedMigration } from '../../src/postgres/migrator.js';
+import { createPool } from '../../src/postgres/pool.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const step = (statement: string): NumberedMigration => ({
+  up: async (db: Kysely<unknown>): Promise<void> => {
+    await sql.raw(statement).execute(db);
+  },
+});
+
+/** The last of these is the last that versions before `later_migrations` know. */
+const EARLIER = {
+  '0001-first': step('create table read.first (a int)'),
+  '0012-members-and-reviews': step('create table read.second (a int)'),
+};
+const EXPANDED = { ...EARLIER, '0013-more': step('alter table read.first add b int') };
+const CONTRACTED = {
+  ...EXPANDED,
+  '0014-less': {
+    ...step('alter table read.first drop a'),
+    minimalVersion: { knows: '0013-more', version: '2.1.0' },
+  },
+};
+
+describe('Tables of a newer version', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+
+  beforeEach(async () => {
+    database = await createDatabase({ migrated: false });
+    ({ pool } = database);
+  });
+  afterEach(() => database.drop());
+
+  /** As versions before `later_migrations` migrated. */
+  const migrateWithKysely = async (): Promise<unknown> => {
+    const migrator = new Migrator({
+      db: new Kysely({ dialect: new PostgresDialect({ pool }) }),
+      provider: { getMigrations: () => Promise.resolve(EARLIER) },
+      migrationTableSchema: 'read',
+      migrationTableName: 'migrations',
+      migrationLockTableName: 'migrations_lock',
+    });
+    return (await migrator.migrateToLatest()).error;
+  };
+
+  it('are passed over if they were only extended', async () => {
+    expect(await migrate(pool, 'read', EXPANDED)).toEqual([]);
+    expect(await migrate(pool, 'read', EARLIER)).toEqual(['0013-more']);
+  });
+
+  it('are refused by a version that lacks what replaces the removed, with the version that has it', async () => {
+    await migrate(pool, 'read', CONTRACTED);
+    expect(await migrate(pool, 'read', EXPANDED)).toEqual(['0014-less']);
+    const refused = migrate(pool, 'read', EARLIER);
+    await expect(refused).rejects.toThrow(ConfigError);
+    await expect(refused).rejects.toThrow(/0014-less removed .* Start version 2\.1\.0 or later, or restore the backup/);
+  });
+
+  it('are no obstacle to versions that refused names unknown to them, whoever made the tables', async () => {
+    await migrate(pool, 'read', EXPANDED);
+    expect(await migrateWithKysely()).toBeUndefined();
+  });
+
+  it('are made from those of such a version', async () => {
+    expect(await migrateWithKysely()).toBeUndefined();
+    await migrate(pool, 'read', EXPANDED);
+    await pool.query('select a, b from read.first');
+    expect(await migrateWithKysely()).toBeUndefined();
+  });
+
+  it('are made once by processes that start together, and not in half if a step fails', async () => {
+    const broken = { ...EXPANDED, '0015-broken': step('alter table read.nowhere add b int') };
+    await expect(migrate(pool, 'read', broken)).rejects.toThrow('"read.nowhere" does not exist');
+    expect((await pool.query(`select to_regnamespace('read') as found`)).rows).toEqual([{ found: null }]);
+    const pools = Array.from({ length: 4 }, () => createPool(database.url, () => {}));
+    try {
+      expect(await Promise.all(pools.map((each) => migrate(each, 'read', EXPANDED)))).toEqual([[], [], [], []]);
+    } finally {
+      for (const each of pools) await each.end();
+    }
+  });
+
+  it('need no right to create schemas if the schema is there', async () => {
+    await migrate(pool, 'read', EARLIER);
+    const name = new URL(database.url).pathname.slice(1);
+    await pool.query(`create role ${name} login; alter schema read owner to ${name};
+      alter table read.migrations owner to ${name}; alter table read.later_migrations owner to ${name};
+      alter table read.first owner to ${name}`);
+    const connection = await pool.connect();
+    try {
+      await connection.query(`set role ${name}`);
+      const borrowed = { connect: () => Promise.resolve({ query: connection.query.bind(connection), release() {} }) };
+      await migrate(borrowed as unknown as Pool, 'read', EXPANDED);
+    } finally {
+      await connection.query('reset role');
+      connection.release();
+      await pool.query(`reassign owned by ${name} to current_user; drop role ${name}`);
+    }
+  });
+});

@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import { isTransient } from '../../src/postgres/transient-errors.js';
+import { asConfigError, refuseTransactionPooler } from '../../src/postgres/unusable-database.js';
+import { prepareTables } from '../../src/read-models/prepare-tables.js';
+import { ConfigError } from '../../src/runtime/config.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { startProgram } from '../support/program.js';
+
+const PATIENCE_MS = 180_000;
+const POOLER = 'DATABASE_URL leads to a transaction pooler';
+const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+
+describe('A database that cannot be used', () => {
+  let database: TestDatabase;
+  const role = `role_${randomBytes(8).toString('hex')}`;
+
+  beforeAll(async () => {
+    database = await createDatabase({ migrated: false });
+    await database.pool.query(`create role ${role} login password 'good'`);
+  });
+  afterAll(async () => {
+    await database.pool.query(`drop role ${role}`);
+    await database.drop();
+  });
+
+  const urlWith = (change: (url: URL) => void): string => {
+    const url = new URL(database.url);
+    Object.assign(url, { username: role, password: 'good' });
+    change(url);
+    return url.href;
+  };
+  const prepared = (url: string): Promise<void> => prepareTables(url, () => {});
+
+  it('is a sentence with what to do, for a wrong password, no such database, and no right to make a schema', async () => {
+    await expect(prepared(urlWith((url) => (url.password = 'bad')))).rejects.toThrow(
+      /password authentication failed for user ".*"; correct user and password in DATABASE_URL/,
+    );
+    await expect(prepared(urlWith((url) => (url.pathname = '/nowhere')))).rejects.toThrow(
+      /"nowhere" does not exist; create it, or correct the name in DATABASE_URL/,
+    );
+    const withoutRight = prepared(urlWith(() => {}));
+    await expect(withoutRight).rejects.toThrow(
+      /permission denied for database .*grant create on database NAME to ROLE/,
+    );
+    await expect(withoutRight).rejects.toThrow(ConfigError);
+  });
+
+  it.each([
+    ['42P05', 'prepared statement "log-head" already exists'],
+    ['26000', 'prepared statement "log-read-stream" does not exist'],
+  ])('is one behind a pooler that answers %s: %s', (code, message) => {
+    const error = coded(code, message);
+    expect(asConfigError(error)).toMatchObject({ message: expect.stringContaining(POOLER), cause: error });
+    expect(isTransient(error)).toBe(false);
+  });
+
+  it.each([
+    'unsupported startup parameter: statement_timeout',
+    'password authentication failed',
+    'no such database: nowhere',
+    'database "nowhere" does not exist',
+  ])('is one that PgBouncer refuses with its only code: %s', (message) => {
+    const error = coded('08P01', message);
+    expect(asConfigError(error)).toMatchObject({ message: expect.stringContaining('DATABASE_URL'), cause: error });
+    expect(isTransient(error)).toBe(false);
+  });
+
+  it('is not one that a pooler cannot reach for a while', () => {
+    const error = coded('08P01', 'server login has been failing, try again later (server_login_retry)');
+    expect(asConfigError(error)).toBe(error);
+    expect(isTransient(error)).toBe(true);
+  });
+
+  it('is recognised behind a pooler that says nothing, by two connections that are one process', async () => {
+    await refuseTransactionPooler(database.pool);
+    const shared = await database.pool.connect();
+    const pooled = { connect: () => Promise.resolve({ query: shared.query.bind(shared), release() {} }) };
+    await expect(refuseTransactionPooler(pooled as unknown as Pool)).rejects.toThrow(POOLER);
+    shared.release();
+  });
+
+  it.each(['json', 'pretty'])(
+    'ends each program with one line and 78, LOG_FORMAT=%s',
+    async (LOG_FORMAT) => {
+      const env = { DATABASE_URL: urlWith((url) => (url.password = 'bad')), PORT: '0', LOG_FORMAT };
+      for (const program of ['src/main.js', 'projections/main.js'] as const) {
+        const ended = startProgram(program, [], { env });
+        expect(await ended.ended()).toBe(78);
+        const lines = ended.said().trimEnd().split('\n');
+        expect(lines).toEqual([expect.stringContaining('correct user and password in DATABASE_URL')]);
+        if (LOG_FORMAT === 'json')
+          expect(JSON.parse(lines[0]!)).toEqual({
+            time: expect.stringMatching(/^\d{4}-.*Z$/),
+            level: 'error',
+            context: program === 'src/main.js' ? 'main' : 'projector',
+            message: expect.any(String),
+          });
+      }
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'ends npm start with 78 too, and is said by one of its programs only',
+    async () => {
+      const env = { DATABASE_URL: urlWith((url) => (url.password = 'bad')), PORT: '0' };
+      const ended = startProgram('src/cli.js', ['start'], { env });
+      expect(await ended.ended()).toBe(78);
+      const lines = ended.said().trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+        expect.objectContaining({ level: 'error', context: 'projector' }),
+        expect.objectContaining({
+          level: 'error',
+          context: 'start',
+          message: 'The projector does not start with these settings. See its output above.',
+        }),
+      ]);
+    },
+    PATIENCE_MS,
+  );
+});
+
+describe('A database that is away', () => {
+  it('is a warning, and a line when it is back', async () => {
+    const database = await createDatabase({ migrated: false });
+    const { hostname, port } = new URL(database.url);
+    let refusals = 2;
+    const way = createServer((near) => {
+      if (refusals-- > 0) return void near.destroy();
+      const far = connect({ host: hostname, port: Number(port) });
+      for (const socket of [near, far]) socket.on('error', () => near.destroy()).on('close', () => far.destroy());
+      near.pipe(far).pipe(near);
+    }).listen(0, '127.0.0.1');
+    await once(way, 'listening');
+    const url = new URL(database.url);
+    url.host = `127.0.0.1:${(way.address() as { port: number }).port}`;
+    const told: string[] = [];
+    await prepareTables(url.href, (sentence, level = 'info') => told.push(`${level} ${sentence}`));
+    expect(told.at(-1)).toBe('info The database is available again');
+    expect(told.slice(0, -1)).not.toEqual([]);
+    for (const line of told.slice(0, -1)) expect(line).toMatch(/^warn The database is unavailable: .*; retrying in/);
+    way.close();
+    await database.drop();
+  });
+});

@@ -1,0 +1,466 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { brandsAndFlags } from '../../../projections/brands-and-flags/projection.js';
+import { ForeignCheckpoint } from '../../../projections/engine/checkpoints.js';
+import { type MetricEvent, metrics } from '../../../projections/metrics/projection.js';
+import { dropParked, listParked, retryParked } from '../../../projections/engine/parked.js';
+import type { Projection } from '../../../projections/engine/projection.js';
+import { rebuild } from '../../../projections/engine/rebuild.js';
+import { projectionStatus } from '../../../projections/engine/status.js';
+import { verify } from '../../../projections/engine/verify.js';
+import { BEGINNING, type EventLog } from '../../../src/event-log/event-log.js';
+import { legacyEventIdOf } from '../../../src/events/event-id.js';
+import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
+import { createPool } from '../../../src/postgres/pool.js';
+import { Backoff } from '../../../src/flow/retry.js';
+import { type Tamper, tampered } from '../../faults/rig/tamper.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
+import { Random } from '../../support/random.js';
+import { eventId, sent, type Sent, stored } from '../../support/upstream.js';
+import { history } from '../histories.js';
+
+let database: TestDatabase;
+let log: EventLog;
+let troubles: string[];
+
+beforeEach(async () => {
+  database = await createDatabase();
+  log = await createPostgresLog(createPool(database.url, () => {}));
+  troubles = [];
+});
+
+afterEach(async () => {
+  await log.close();
+  await database.drop();
+});
+
+const append = async (events: readonly Sent[]): Promise<void> => {
+  await log.appendAll(events.map(stored));
+};
+
+const positionOf = async (projection: string): Promise<bigint> => {
+  const text = 'select position from read.checkpoints where projection = $1';
+  return BigInt((await database.pool.query<{ position: number }>(text, [projection])).rows[0]?.position ?? -2);
+};
+
+const start = (projections: readonly Projection[], pool = database.pool): Projecting =>
+  startProjecting(log, pool, projections, { backoff: new Backoff(1, 20), watchedBy: database.pool });
+
+/** Applies the log as it is now. */
+const project = async (projections: readonly Projection[]): Promise<void> => {
+  troubles.push(...(await projectToHead(log, database.pool, projections)));
+};
+
+const threat = (n: number, organization = 'acme'): Sent =>
+  sent(
+    'ThreatStatusChanged',
+    {
+      organization,
+      threatId: `t-${n}`,
+      asset: { type: 'URL', content: `site-${n}.example` },
+      status: 'BLOCKED',
+      createdAt: '2026-01-01T00:00:00Z',
+      updatedAt: '2026-01-01T00:00:00Z',
+    },
+    `threat-${organization}-${n}`,
+  );
+
+const threats = (size: number, from = 0): Sent[] => Array.from({ length: size }, (_, index) => threat(from + index));
+
+const countedThreats = async (): Promise<number> =>
+  (await database.pool.query<{ n: number }>(`select coalesce(sum(n), 0) as n from read.days where brand = ''`)).rows[0]!
+    .n;
+
+/** A projection that cannot apply these events while `cause.there`. */
+const refusing = (bad: readonly Sent[], cause = { there: true }): Projection<MetricEvent> => {
+  const ids = new Set(bad.map(eventId));
+  return {
+    ...metrics,
+    prepare: async (events) => {
+      const write = await metrics.prepare(events);
+      return async (transaction) => {
+        await write(transaction);
+        const found = events.find(({ id }) => ids.has(id));
+        if (cause.there && found) throw new Error(`cannot apply ${found.stream}`);
+      };
+    },
+  };
+};
+
+/** A projection that, unlike ours, is wrong as soon as an event is applied twice or left out. */
+const counting: Projection = {
+  name: 'counting',
+  tables: ['brands'],
+  types: ['ThreatStatusChanged'],
+  prepare:
+    async (events) =>
+    async ({ connection }) => {
+      await connection.query(
+        `insert into brands values ('counted', 'threats', null, true, $1, gen_random_uuid())
+       on conflict (organization, brand) do update set version = brands.version + excluded.version`,
+        [events.length],
+      );
+    },
+};
+
+const counted = async (): Promise<number> =>
+  (await database.pool.query<{ version: number }>('select version from read.brands')).rows[0]?.version ?? 0;
+
+describe('events that cannot be applied', () => {
+  it.each([
+    ['first', [0]],
+    ['in the middle', [16]],
+    ['last', [32]],
+    ['first, middle and last, and two in a row', [0, 7, 8, 16, 32]],
+    ['all of them', Array.from({ length: 33 }, (_, index) => index)],
+  ])('are parked, each once, and the good ones of the batch are applied: %s', async (_, places) => {
+    const all = threats(33);
+    const bad = places.map((place) => all[place]!);
+    await append(all);
+    const projection = refusing(bad);
+    await project([projection]);
+    expect(await countedThreats()).toBe(33 - bad.length);
+    const parked = await listParked(database.pool);
+    expect(parked.map(({ event_id }) => event_id)).toEqual(bad.map(eventId));
+    expect(parked[0]).toMatchObject({
+      projection: 'metrics',
+      type: 'ThreatStatusChanged',
+      stream: `threat-acme:t-${places[0]}`,
+      reason: `cannot apply threat-acme:t-${places[0]}`,
+      attempts: 1,
+    });
+    expect(troubles.filter((sentence) => sentence.startsWith('Parked event'))).toHaveLength(bad.length);
+    // Everything comes once more, as after a restore of the read models.
+    await database.pool.query(
+      `update read.checkpoints set position = -1, last_stream = null, last_revision = null, last_event_id = null`,
+    );
+    await project([projection]);
+    expect((await listParked(database.pool)).map(({ attempts }) => attempts)).toEqual(bad.map(() => 1));
+  });
+
+  it('are parked alike if they cannot even be prepared, live and in a rebuild', async () => {
+    const bad = eventId(threat(1));
+    const projection: Projection<MetricEvent> = {
+      ...metrics,
+      prepare: async (events) => {
+        if (events.some(({ id }) => id === bad)) throw new Error('cannot prepare it');
+        return metrics.prepare(events);
+      },
+    };
+    await append(threats(3));
+    await project([projection]);
+    await rebuild({ pool: database.pool, log }, projection);
+    expect(await listParked(database.pool)).toMatchObject([{ event_id: bad, reason: 'cannot prepare it' }]);
+    expect(await countedThreats()).toBe(2);
+  });
+
+  it('do not hold up what comes behind them, nor another projection', async () => {
+    const brand = sent('BrandRegistered', { organization: 'acme', brand: 'wallet', updatedAt: '2026-01-01T00:00:00Z' });
+    const running = start([refusing([threat(1)]), brandsAndFlags]);
+    await append([threat(0), threat(1), brand, threat(2)]);
+    await running.reached();
+    await append(threats(10, 3));
+    await running.reached();
+    await running.stop();
+    expect(await countedThreats()).toBe(12);
+    expect((await database.pool.query('select from read.brands')).rowCount).toBe(1);
+  });
+
+  it('are applied by a retry once the reason is gone, and stay with one more attempt while it is not', async () => {
+    const cause = { there: true };
+    const projection = refusing([threat(1)], cause);
+    await append(threats(3));
+    await project([projection]);
+    const [parked] = await listParked(database.pool);
+    expect(await retryParked(database.pool, projection, parked!)).toBe('cannot apply threat-acme:t-1');
+    expect(await listParked(database.pool)).toMatchObject([{ attempts: 2 }]);
+    expect(await countedThreats()).toBe(2);
+    cause.there = false;
+    expect(await retryParked(database.pool, projection, parked!)).toBeUndefined();
+    expect(await listParked(database.pool)).toEqual([]);
+    expect(await countedThreats()).toBe(3);
+    expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
+  });
+
+  it('are let go by a drop, which the log remembers for a rebuild', async () => {
+    const projection = refusing([threat(1), threat(2)]);
+    await append(threats(4));
+    const running = start([projection]);
+    await running.reached();
+    const [one] = await listParked(database.pool, eventId(threat(1)));
+    await dropParked(log, [one!], 'upstream made it up');
+    await running.reached();
+    expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
+    await rebuild({ pool: database.pool, log }, projection);
+    expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
+    await running.stop();
+    expect(await countedThreats()).toBe(2);
+  });
+
+  it('are parked if the database refuses their data, and not if it would refuse any', async () => {
+    await database.pool.query(`alter table read.records add constraint small check (id <> 't-1')`);
+    await append(threats(3));
+    await project([metrics]);
+    expect(await listParked(database.pool)).toMatchObject([{ reason: expect.stringContaining('"small"') }]);
+    await database.pool.query('alter table read.facts rename to gone');
+    await append([threat(3)]);
+    await expect(project([metrics])).rejects.toThrow('relation "facts" does not exist');
+    expect(await listParked(database.pool)).toHaveLength(1);
+    await database.pool.query('alter table read.gone rename to facts');
+    await project([metrics]);
+    expect(await countedThreats()).toBe(3);
+  });
+
+  it('are parked with the reason if they cannot be read, and counted if nobody knows their type', async () => {
+    const good = stored(threat(0));
+    const event = (id: number, changes: object) => ({
+      ...good.event,
+      id: `00000000-0000-4000-8000-00000000000${id}`,
+      ...changes,
+    });
+    await log.append(good.stream, 'any', [event(1, { data: { organization: 'acme' } })]);
+    await log.append(good.stream, 'any', [event(2, {})]);
+    await log.append('threat-acme:other', 'any', [event(3, {})]);
+    await log.append('anything', 'any', [event(4, { type: 'SomethingNewer' }), event(5, { type: 'SomethingElse' })]);
+    await append([threat(0)]);
+    await project([metrics, brandsAndFlags]);
+    expect((await listParked(database.pool)).map(({ projection, reason }) => [projection, reason])).toEqual([
+      ['metrics', expect.stringContaining('data.threatId')],
+      ['metrics', expect.stringContaining('the event id must be')],
+      ['metrics', 'the stream must be threat-acme:t-0'],
+    ]);
+    expect(await projectionStatus(database.pool, log)).toMatchObject([
+      { projection: 'brands-and-flags', lag: '0', parked: 0, unknown: 2 },
+      { projection: 'metrics', lag: '0', parked: 3, unknown: 2 },
+    ]);
+    expect(await countedThreats()).toBe(1);
+  });
+});
+
+describe('events whose id was made of source and id alone', () => {
+  it('count as ever, and once if they are sent again under the id of today', async () => {
+    const sending = threats(20).map(stored);
+    await log.appendAll(
+      sending.map(({ stream, event }) => {
+        const { source, id } = event.metadata as { source: string; id: string };
+        return { stream, event: { ...event, id: legacyEventIdOf(source, id) } };
+      }),
+    );
+    await project([metrics]);
+    expect(await countedThreats()).toBe(20);
+    expect(await log.appendAll(sending)).toEqual(sending.map(() => false));
+    await project([metrics]);
+    expect(await countedThreats()).toBe(20);
+    expect([await listParked(database.pool), troubles]).toEqual([[], []]);
+  });
+});
+
+describe('the checkpoint', () => {
+  it('lets every event be applied once, however many projectors work at the same time', async () => {
+    const pools = [0, 1, 2].map(() => createPool(database.url, () => {}));
+    const running = pools.map((pool) => start([counting], pool));
+    for (let n = 0; n < 40; n += 1) await append(threats(25, 25 * n));
+    for (const one of running) await one.reached();
+    await sleep(100);
+    for (const one of running) await one.stop();
+    for (const pool of pools) await pool.end();
+    expect(await counted()).toBe(1_000);
+  });
+
+  it('is lost with the rows if a connection dies, and both come again: one transaction in ten', async () => {
+    const random = new Random(4);
+    let killed = 0;
+    const pool = tampered(database.pool, (connection) => {
+      let left = random.chance(0.1) ? random.int(5) : -1;
+      const tamper: Tamper = async (statement, send) => {
+        if (left-- === 0) {
+          killed += 1;
+          const { processID } = connection as unknown as { processID: number };
+          await database.pool.query('select pg_terminate_backend($1)', [processID]);
+        }
+        return send(statement);
+      };
+      return tamper;
+    });
+    const running = start([counting], pool);
+    for (let n = 0; n < 40; n += 1) {
+      await append(threats(10, 10 * n));
+      await running.reached();
+    }
+    await running.stop();
+    expect(await counted()).toBe(400);
+    expect(killed).toBeGreaterThan(0);
+    expect(running.troubles.join()).toContain('The read models are waiting');
+  });
+
+  it('of another log stops the projector with a sentence', async () => {
+    await append(threats(2));
+    await project([metrics]);
+    await database.pool.query(`update read.checkpoints set log_id = 'another'`);
+    const failure = await project([metrics]).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ForeignCheckpoint);
+    expect((failure as Error).message).toContain(`The read model of "metrics" was filled from log another`);
+  });
+
+  it('beyond the end of the log stops the projector with a sentence', async () => {
+    await append(threats(2));
+    await project([metrics]);
+    await database.pool.query('delete from log.events where position = (select max(position) from log.events)');
+    const failure = await start([metrics])
+      .stop()
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ForeignCheckpoint);
+    expect((failure as Error).message).toContain('the log ends at 1');
+  });
+
+  it('of a log that was restored and went on otherwise stops the projector with a sentence', async () => {
+    const [first, ...others] = threats(9);
+    await append([first!, ...others.slice(0, 4)]);
+    await project([metrics]);
+    await database.pool.query('delete from log.events where position >= 3');
+    await append(others.slice(4));
+    const failure = await project([metrics]).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ForeignCheckpoint);
+    expect((failure as Error).message).toContain('is no longer in the log: the log was restored to an earlier state');
+  });
+
+  it('of a log in which the same events have come in another order stops the projector with a sentence', async () => {
+    const events = threats(6);
+    await append(events.slice(0, 4));
+    await project([metrics]);
+    await database.pool.query('delete from log.events where position >= 3');
+    await append([...events.slice(4), ...events.slice(2, 4)]);
+    const failure = await project([metrics]).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ForeignCheckpoint);
+    expect((failure as Error).message).toMatch(/position 4, but that event is at position 6 now/);
+  });
+
+  it('of a new projection is at the beginning, and the others are not applied again while it catches up', async () => {
+    const asked: bigint[] = [];
+    const watched: Projection<MetricEvent> = {
+      ...metrics,
+      prepare: (events) => {
+        asked.push(...events.map(({ position }) => position));
+        return metrics.prepare(events);
+      },
+    };
+    const brand = (n: number): Sent =>
+      sent('BrandRegistered', { organization: 'acme', brand: `b-${n}`, updatedAt: '2026-01-01T00:00:00Z' });
+    await append([...threats(5), brand(1)]);
+    await project([watched]);
+    expect(await positionOf('brands-and-flags')).toBeLessThan(BEGINNING);
+    await append([threat(5), brand(2)]);
+    await project([watched, brandsAndFlags]);
+    expect((await database.pool.query('select from read.brands')).rowCount).toBe(2);
+    expect(asked).toEqual([1n, 2n, 3n, 4n, 5n, 7n]);
+    expect(await countedThreats()).toBe(6);
+  });
+});
+
+describe('a recount', () => {
+  const source = () => ({ pool: database.pool, log });
+
+  it('shows no reader less than was there, while events arrive, and ends in the same rows', async () => {
+    await append([...threats(3_000), ...history(new Random(5), 300)]);
+    const running = start([metrics]);
+    await running.reached();
+    const floor = await countedThreats();
+    const seen: number[] = [];
+    const reading = new AbortController();
+    const reader = (async () => {
+      for (let last = floor; !reading.signal.aborted;) {
+        const now = await countedThreats();
+        if (now < last) seen.push(now);
+        last = now;
+      }
+    })();
+    const writer = (async () => {
+      for (let n = 0; !reading.signal.aborted; n += 1) {
+        await append(threats(5, 10_000 + 5 * n));
+        await sleep(5);
+      }
+    })();
+    for (let round = 0; round < 3; round += 1) await rebuild(source(), metrics);
+    reading.abort();
+    await Promise.all([reader, writer]);
+    await running.reached();
+    await running.stop();
+    expect(seen).toEqual([]);
+    expect(await countedThreats()).toBeGreaterThan(floor);
+    expect(await verify(source(), [metrics])).toEqual([]);
+  });
+
+  it('by two operators at once is refused to the second', async () => {
+    await append(threats(500));
+    await project([metrics]);
+    const results = await Promise.allSettled([rebuild(source(), metrics), rebuild(source(), metrics)]);
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(await verify(source(), [metrics])).toEqual([]);
+  });
+
+  it('corrects rows that were wrong', async () => {
+    await append(threats(20));
+    await project([metrics]);
+    await database.pool.query('update read.days set n = n + 1');
+    await rebuild(source(), metrics);
+    expect(await countedThreats()).toBe(20);
+  });
+
+  it('for comparison finds every cell that is wrong, on both sides', async () => {
+    await append([...threats(20), threat(1, 'other')]);
+    await project([metrics]);
+    expect(await verify(source(), [metrics])).toEqual([]);
+    await database.pool.query(`update read.days set n = n + 1 where organization = 'other'`);
+    await database.pool.query(`delete from read.facts where record = 't-3'`);
+    const found = await verify(source(), [metrics]);
+    expect(found.map(({ table, side }) => [table, side])).toEqual([
+      ['facts', 'only in the rebuild'],
+      ['days', 'only in the read model'],
+      ['days', 'only in the rebuild'],
+    ]);
+    expect(found[1]!.row).toMatchObject({ organization: 'other', n: 2 });
+    expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
+  });
+
+  it('for comparison that fails leaves nothing behind', async () => {
+    await append([threat(0)]);
+    await project([metrics, brandsAndFlags]);
+    const readAll = (): Promise<never> => Promise.reject(new Error('The log is away'));
+    const away = Object.assign(Object.create(log) as EventLog, { readAll });
+    await expect(verify({ ...source(), log: away }, [metrics, brandsAndFlags])).rejects.toThrow('The log is away');
+    expect((await database.pool.query(`select from pg_namespace where nspname like 'read_%'`)).rowCount).toBe(0);
+  });
+
+  it('for comparison takes each projection as far as its own live tables are', async () => {
+    const brand = (n: number): Sent =>
+      sent('BrandRegistered', { organization: 'acme', brand: `b-${n}`, updatedAt: '2026-01-01T00:00:00Z' });
+    await append([threat(0), brand(0)]);
+    await project([metrics, brandsAndFlags]);
+    await append([threat(1), brand(1)]);
+    await project([metrics]);
+    expect(await verify(source(), [metrics, brandsAndFlags])).toEqual([]);
+    await database.pool.query(`delete from read.checkpoints where projection = 'brands-and-flags'`);
+    await database.pool.query('truncate read.brands');
+    expect(await verify(source(), [metrics, brandsAndFlags])).toEqual([]);
+    await database.pool.query(`update read.days set n = n + 1`);
+    expect((await verify(source(), [brandsAndFlags, metrics])).length).toBeGreaterThan(0);
+  });
+
+  it('for comparison is of one moment while events arrive', async () => {
+    await append(threats(1_000));
+    const running = start([metrics]);
+    await running.reached();
+    const stop = new AbortController();
+    const writer = (async () => {
+      for (let n = 0; !stop.signal.aborted; n += 1) {
+        await append(threats(5, 10_000 + 5 * n));
+        await sleep(5);
+      }
+    })();
+    for (let round = 0; round < 3; round += 1) expect(await verify(source(), [metrics])).toEqual([]);
+    stop.abort();
+    await writer;
+    await running.stop();
+  });
+});

@@ -1,0 +1,227 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Pool, PoolClient } from 'pg';
+import { metrics } from '../../../projections/metrics/projection.js';
+import { listParked } from '../../../projections/engine/parked.js';
+import { SUSPECT_LIMIT_MS } from '../../../projections/engine/projector.js';
+import { rebuild } from '../../../projections/engine/rebuild.js';
+import { STATEMENT_LIMIT_MS } from '../../../projections/engine/transaction.js';
+import { verify } from '../../../projections/engine/verify.js';
+import type { EventLog } from '../../../src/event-log/event-log.js';
+import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
+import { createPool } from '../../../src/postgres/pool.js';
+import { Backoff } from '../../../src/flow/retry.js';
+import { Proxy } from '../../faults/rig/proxy.js';
+import { Scene } from '../../faults/rig/scene.js';
+import { type Tamper, tampered } from '../../faults/rig/tamper.js';
+import { eventually } from '../../support/eventually.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
+import { sent, type Sent, stored } from '../../support/upstream.js';
+
+let database: TestDatabase;
+let log: EventLog;
+let troubles: string[];
+
+beforeEach(async () => {
+  database = await createDatabase();
+  log = await createPostgresLog(createPool(database.url, () => {}));
+  troubles = [];
+});
+
+afterEach(async () => {
+  await log.close();
+  await database.drop();
+});
+
+const report = (n: number, brands = 0): Sent =>
+  sent(
+    'ReportFiled',
+    {
+      organization: 'acme',
+      reportId: `r-${n}`,
+      brands: Array.from({ length: brands }, (_, index) => `b-${n}-${index}`),
+      createdAt: '2026-01-01T00:00:00Z',
+      updatedAt: '2026-01-01T00:00:00Z',
+    },
+    `report-${n}`,
+  );
+const reports = (size: number, from = 0): Sent[] => Array.from({ length: size }, (_, index) => report(from + index));
+const idOf = (event: Sent): string => stored(event).event.id;
+
+const append = async (events: readonly Sent[]): Promise<void> => {
+  await log.appendAll(events.map(stored));
+};
+
+const one = async (text: string): Promise<number> => (await database.pool.query<{ n: number }>(text)).rows[0]?.n ?? 0;
+const counted = (): Promise<number> => one(`select coalesce(sum(n), 0) as n from read.days where brand = ''`);
+const position = (): Promise<number> => one(`select position as n from read.checkpoints where projection = 'metrics'`);
+
+/** Soon enough that a spec need not wait, and slow enough that the database can answer between. */
+const options = () => ({ backoff: new Backoff(1, 20), watchedBy: database.pool });
+const project = async (pool: Pool): Promise<void> => {
+  troubles.push(...(await projectToHead(log, pool, [metrics], options())));
+};
+
+/** A pool on which every statement that writes this record's facts comes to harm. */
+const harming = (
+  record: string,
+  harm: (connection: PoolClient, send: Parameters<Tamper>[1]) => Promise<unknown>,
+): Pool =>
+  tampered(database.pool, (connection) => async (statement, send) => {
+    if (statement.name === 'metrics-insert-facts' && String(statement.values?.at(-1)).includes(`"${record}"`))
+      await harm(connection, send);
+    return send(statement);
+  });
+
+const kill = async (connection: PoolClient): Promise<void> => {
+  const { processID } = connection as unknown as { processID: number };
+  await database.pool.query('select pg_terminate_backend($1)', [processID]);
+};
+
+/** Shortens the limit that the projector has set, which ends with the transaction that it breaks. */
+const SHORTEN_LIMIT = `
+  select set_config('statement_timeout', '5ms', true) where current_setting('statement_timeout') in ('${STATEMENT_LIMIT_MS / 1_000}s', '${SUSPECT_LIMIT_MS / 1_000}s')`;
+
+const sleepForEver = async (_: PoolClient, send: Parameters<Tamper>[1]): Promise<void> => {
+  const { rowCount } = await send({ text: SHORTEN_LIMIT });
+  if (rowCount === 0) throw new Error('The projector has set no limit');
+  await send({ text: 'select pg_sleep(60)' });
+};
+
+const waitForLock = async (_: PoolClient, send: Parameters<Tamper>[1]): Promise<never> => {
+  await send({ text: 'select 1' });
+  throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
+};
+
+describe('an event that fails for a passing reason whenever it is tried', () => {
+  it.each([
+    ['exceeds the time of a statement', sleepForEver, 'statement timeout', 41, 23],
+    ['exceeds it as the last one of the log', sleepForEver, 'statement timeout', 8, 7],
+    ['exceeds it as the only one', sleepForEver, 'statement timeout', 1, 0],
+    ['waits too long for a lock', waitForLock, 'lock timeout', 41, 0],
+    ['loses the connection', kill, 'connection', 41, 40],
+  ])('is parked where it %s; all others are counted and the position moves', async (_, harm, reason, size, bad) => {
+    await append(reports(size));
+    await project(harming(`r-${bad}`, harm));
+    expect(await position()).toBe(Number(await log.head()));
+    expect(await counted()).toBe(size - 1);
+    expect(await listParked(database.pool)).toMatchObject([
+      { event_id: idOf(report(bad)), reason: expect.stringMatching(new RegExp(reason, 'i')) },
+    ]);
+    expect(troubles.join('\n')).toContain(`event ${idOf(report(bad))}`);
+  });
+
+  it('is parked beside another one of the same batch', async () => {
+    await append(reports(20));
+    const pool = tampered(database.pool, () => async (statement, send) => {
+      if (statement.name === 'metrics-insert-facts' && /"r-(5|6|17)"/.test(String(statement.values?.at(-1))))
+        await sleepForEver(undefined as never, send);
+      return send(statement);
+    });
+    await project(pool);
+    expect((await listParked(database.pool)).map(({ event_id }) => event_id)).toEqual(
+      [5, 6, 17].map((n) => idOf(report(n))),
+    );
+    expect(await counted()).toBe(17);
+  });
+
+  it('ends no rebuild and no recount for comparison: it is parked there too', async () => {
+    await append(reports(9));
+    const pool = harming('r-4', sleepForEver);
+    await project(pool);
+    await rebuild({ pool, log }, metrics);
+    expect(await counted()).toBe(8);
+    expect(await listParked(database.pool)).toMatchObject([{ event_id: idOf(report(4)) }]);
+    expect(await verify({ pool, log }, [metrics])).toEqual([]);
+  });
+});
+
+describe('nothing is parked', () => {
+  /** More often than an event is tried that is parked in the end. */
+  const failsOften = (projecting: Projecting): Promise<void> =>
+    eventually('it has been tried often', () => projecting.troubles.length > 4);
+
+  it('while the tables are locked, however long; the place is named', async () => {
+    await append(reports(1));
+    const holder = await database.pool.connect();
+    await holder.query('begin; lock table read.facts in exclusive mode');
+    const pool = createPool(database.url, () => {}, { lock_timeout: 50 });
+    const projecting = startProjecting(log, pool, [metrics], options());
+    await failsOften(projecting);
+    await holder.query('rollback');
+    holder.release();
+    await projecting.reached();
+    await projecting.stop();
+    await pool.end();
+    expect(await listParked(database.pool)).toEqual([]);
+    expect(await counted()).toBe(1);
+    expect(projecting.troubles[0]).toContain(`event ${idOf(report(0))}`);
+  });
+
+  it('while a recount holds the checkpoint', async () => {
+    await append(reports(1));
+    await project(database.pool);
+    await append([report(1)]);
+    const holder = await database.pool.connect();
+    await holder.query('begin; select from read.checkpoints for update');
+    const pool = createPool(database.url, () => {}, { lock_timeout: 50 });
+    const projecting = startProjecting(log, pool, [metrics], options());
+    await failsOften(projecting);
+    await holder.query('rollback');
+    holder.release();
+    await projecting.reached();
+    await projecting.stop();
+    await pool.end();
+    expect(await listParked(database.pool)).toEqual([]);
+    expect(await counted()).toBe(2);
+  });
+
+  it('where the database is away, and away again as soon as it is back', async () => {
+    await append(reports(1));
+    const scene = new Scene(1);
+    const { proxy, url } = await Proxy.start(scene, database.url);
+    const pool = createPool(url, () => {}, { connectionTimeoutMillis: 200, query_timeout: 500 });
+    const projecting = startProjecting(log, pool, [metrics], options());
+    await eventually('it has been tried often', () => {
+      proxy.drop();
+      return projecting.troubles.length > 4;
+    });
+    await projecting.reached();
+    await projecting.stop();
+    await pool.end();
+    await scene.end();
+    expect(await listParked(database.pool)).toEqual([]);
+    expect(await counted()).toBe(1);
+  });
+
+  it('where the disk is full', async () => {
+    await append(reports(1));
+    let left = 6;
+    const pool = tampered(database.pool, () => async (statement, send) => {
+      if (statement.name === 'metrics-insert-facts' && left-- > 0)
+        throw Object.assign(new Error('could not extend file'), { code: '53100' });
+      return send(statement);
+    });
+    await project(pool);
+    expect(await listParked(database.pool)).toEqual([]);
+    expect(await counted()).toBe(1);
+  });
+});
+
+describe('a batch that means many facts', () => {
+  it('is written in several transactions, whatever an earlier version took, and counted whole', async () => {
+    const events = Array.from({ length: 12 }, (_, n) => report(n, 1_000));
+    await append(events);
+    const sizes: number[] = [];
+    const pool = tampered(database.pool, () => async (statement, send) => {
+      if (statement.name === 'metrics-insert-facts') sizes.push(String(statement.values![0]).split(',').length);
+      return send(statement);
+    });
+    await project(pool);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(5_000);
+    expect(await one('select count(*) as n from read.facts')).toBe(12 * 1_001);
+    expect(await one('select as_of as n from read.checkpoints')).toBeGreaterThan(0);
+    expect(await listParked(database.pool)).toEqual([]);
+    expect(await verify({ pool, log }, [metrics])).toEqual([]);
+  });
+});

@@ -1,0 +1,128 @@
+import { TooManyRequests } from '../../src/errors.js';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { readConfig } from '../../src/runtime/config.js';
+import { dayOf, MS_PER_DAY } from '../../src/events/instant.js';
+import { type Amount, DailyQuota } from '../../src/quotas/daily-quota.js';
+import { readIngestUsage } from '../../src/quotas/usage.js';
+import { createPool } from '../../src/postgres/pool.js';
+import { eventuallyPasses } from '../support/eventually.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const NOON = Date.parse('2026-03-01T12:00:00.000Z');
+
+let database: TestDatabase;
+let registry: Registry;
+
+beforeEach(async () => {
+  database = await createDatabase();
+  jest.spyOn(Date, 'now').mockReturnValue(NOON);
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await database.drop();
+});
+
+const instance = (events = '1000', bytes = '5000', pool = database.pool): DailyQuota => {
+  registry = new Registry();
+  return new DailyQuota(pool, readConfig({ INGEST_EVENTS_PER_DAY: events, INGEST_BYTES_PER_DAY: bytes }), registry);
+};
+const taking = (quota: DailyQuota, amount: Partial<Amount>, organization = 'acme'): Promise<unknown> =>
+  quota.take(organization, { events: 0, bytes: 0, ...amount }).then(
+    () => 'taken',
+    (error: unknown) => error,
+  );
+
+describe('The quota of a day', () => {
+  it('is used up by events and by bytes, each organization on its own', async () => {
+    const quota = instance();
+    expect(await taking(quota, { events: 1_000 })).toBe('taken');
+    const refused = (await taking(quota, { events: 1 })) as TooManyRequests;
+    expect(refused).toBeInstanceOf(TooManyRequests);
+    expect(refused.message).toBe('acme has used its quota of 1000 events per day; it resets at midnight UTC');
+    expect(refused.retryAfterSeconds).toBe(12 * 3_600);
+    expect(await taking(quota, { bytes: 5_000 })).toBe('taken');
+    expect(await taking(quota, { bytes: 1 })).toMatchObject({ message: expect.stringContaining('5000 bytes per day') });
+    expect(await taking(quota, { events: 1_000, bytes: 5_000 }, 'other')).toBe('taken');
+    expect(await registry.metrics()).toMatch(
+      /ingest_quota_refusals_total\{quota="events"\} 1\n[^]*quota="bytes"\} 1\n/,
+    );
+    expect(await registry.metrics()).toMatch(/ingest_quota_used_ratio\{quota="events"\} 1\n/);
+  });
+
+  it('is not touched by what is refused, and gets back what was taken for nothing', async () => {
+    const quota = instance();
+    expect(await taking(quota, { events: 1_001 })).toBeInstanceOf(TooManyRequests);
+    expect(await taking(quota, { events: 1_000 })).toBe('taken');
+    quota.giveBack('acme', { events: 400, bytes: 0 });
+    expect(await taking(quota, { events: 400 })).toBe('taken');
+    expect(await taking(quota, { events: 1 })).toBeInstanceOf(TooManyRequests);
+  });
+
+  it('tells a caller that asks how many events are left', async () => {
+    const quota = instance();
+    await taking(quota, { events: 400 });
+    expect(await quota.eventsLeft('acme')).toBe(600);
+    quota.charge('acme', { events: 600, bytes: 0 });
+    expect(await quota.eventsLeft('acme')).toBe(0);
+    expect(quota.refusal('acme', 'events')).toBeInstanceOf(TooManyRequests);
+    expect(await registry.metrics()).toMatch(/ingest_quota_refusals_total\{quota="events"\} 1\n/);
+    expect(await instance('0', '10').eventsLeft('acme')).toBe(Number.POSITIVE_INFINITY);
+    expect(await instance('0', '0').eventsLeft('acme')).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('is one for all instances and survives a restart', async () => {
+    const [first, second] = [instance(), instance()];
+    expect(await taking(first, { events: 600 })).toBe('taken');
+    expect(await taking(second, { events: 300 })).toBe('taken');
+    await first.beforeApplicationShutdown();
+    await second.beforeApplicationShutdown();
+    expect(await taking(second, { events: 101 })).toBeInstanceOf(TooManyRequests);
+    const third = instance();
+    expect(await taking(third, { events: 101 })).toBeInstanceOf(TooManyRequests);
+    expect(await taking(third, { events: 100 })).toBe('taken');
+    await third.beforeApplicationShutdown();
+    expect(await readIngestUsage(database.pool, dayOf(NOON))).toEqual([
+      { organization: 'acme', events: 1_000, bytes: 0 },
+    ]);
+  });
+
+  it('is written down within about a second', async () => {
+    const quota = instance();
+    await taking(quota, { events: 7, bytes: 70 });
+    const written = { organization: 'acme', events: 7, bytes: 70 };
+    await eventuallyPasses(async () =>
+      expect(await readIngestUsage(database.pool, dayOf(NOON), 'acme')).toEqual([written]),
+    );
+    expect(await readIngestUsage(database.pool, dayOf(NOON), 'other')).toEqual([]);
+  });
+
+  it('begins again at midnight UTC, and days before yesterday are forgotten', async () => {
+    const quota = instance();
+    for (const day of [0, 1, 2]) {
+      jest.spyOn(Date, 'now').mockReturnValue(NOON + day * MS_PER_DAY);
+      expect(await taking(quota, { events: 1_000 })).toBe('taken');
+      await quota.beforeApplicationShutdown();
+    }
+    await eventuallyPasses(async () => {
+      const days = await database.pool.query('select day from read.ingest_usage order by day');
+      expect(days.rows.map(({ day }) => Number(day) - dayOf(NOON))).toEqual([1, 2]);
+    });
+  });
+
+  it('of 0 is none', async () => {
+    const quota = instance('0', '0');
+    expect(await taking(quota, { events: 1e9, bytes: 1e12 })).toBe('taken');
+    expect(await taking(instance('0', '10'), { events: 1e9, bytes: 10 })).toBe('taken');
+    expect(await taking(instance('10', '0'), { events: 11 })).toBeInstanceOf(TooManyRequests);
+  });
+
+  it('is counted here if the database is away', async () => {
+    const away = createPool('postgres://127.0.0.1:9/none', () => {});
+    const quota = instance('1000', '5000', away);
+    expect(await taking(quota, { events: 1_000 })).toBe('taken');
+    expect(await taking(quota, { events: 1 })).toBeInstanceOf(TooManyRequests);
+    await quota.beforeApplicationShutdown();
+    await away.end();
+  });
+});

@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { namedStatements, Statement } from '../../src/postgres/statement.js';
+
+const root = join(import.meta.dirname, '../..');
+
+/** The TypeScript files in a folder of the repository. */
+export const sourcesIn = (folder: string): string[] =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => posix.join(folder, name.replaceAll('\\', '/')));
+
+const load = (path: string): Promise<Record<string, unknown>> =>
+  import(join(root, path)) as Promise<Record<string, unknown>>;
+
+const statementsIn = (value: unknown): Statement[] => {
+  if (value instanceof Statement) return [value];
+  return value !== null && typeof value === 'object' ? Object.values(value).flatMap(statementsIn) : [];
+};
+
+export interface RawStatement {
+  readonly path: string;
+  readonly statement: Statement;
+}
+
+/** Every statement written as SQL: what the files named for it export. */
+export const rawStatements = async (): Promise<RawStatement[]> => {
+  const found: RawStatement[] = [];
+  for (const path of [...sourcesIn('src'), ...sourcesIn('projections')])
+    if (/(?:\/statements|-sql)\.ts$/.test(path))
+      for (const statement of statementsIn({ ...(await load(path)) })) found.push({ path, statement });
+  return found;
+};
+
+/** Names and texts of the statements that Kysely has built once, wherever they are. */
+export const compiledStatements = async (): Promise<Map<string, string>> => {
+  const raw = new Set((await rawStatements()).map(({ statement }) => statement.name));
+  for (const path of sourcesIn('src'))
+    if (/\bcompiled\(/.test(readFileSync(join(root, path), 'utf8'))) await load(path);
+  return new Map([...namedStatements].filter(([name]) => !raw.has(name)));
+};
+
+type Declarations = Statement['parameters'];
+
+/** In order. */
+export const typesOf = (declarations: Declarations): string[] =>
+  Object.values(declarations).map((one) => (typeof one === 'string' ? one : one.type));
+
+/** Columns that are null in some row and are not declared as nullable. */
+export const unexpectedNulls = ({ columns }: Statement, rows: readonly Record<string, unknown>[]): string[] =>
+  Object.entries(columns)
+    .filter(([, declared]) => typeof declared === 'string' || !declared.isNullable)
+    .map(([column]) => column)
+    .filter((column) => rows.some((row) => row[column] === null));

@@ -1,0 +1,121 @@
+import { type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { ExportRecordsHandler, MAX_ROWS } from '../../src/records/export-records.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { eventually } from '../support/eventually.js';
+import { projectToHead } from '../support/projecting.js';
+
+const ORGANIZATIONS = ['acme', 'b', 'c', 'd', 'e'];
+/** Some 16 MB an organization: more than sockets hold, so that a table nobody reads stays under way. */
+const ROWS = 8_000;
+
+let app: TestApp;
+const keys: Record<string, string> = {};
+const limits: { maxRows: number; patience: number } = { maxRows: 0, patience: 0 };
+const opened: IncomingMessage[] = [];
+
+beforeAll(async () => {
+  app = await startApp();
+  await projectToHead(app.log, app.pool);
+  for (const organization of ORGANIZATIONS) keys[organization] = await app.issueKey({ organization });
+  await app.pool.query(
+    `insert into read.listed_records
+      (organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content, brands)
+     select o, 2, 't-' || n, n, gen_random_uuid(), n, n, n, n, case when n <= 3 then 'FEW' else 'BLOCKED' end, 'URL',
+       repeat('x', 2000), '{}'
+     from unnest($1::text[]) o, generate_series(1, ${ROWS}) n`,
+    [ORGANIZATIONS],
+  );
+}, 60_000);
+afterAll(() => app?.close());
+
+const handler = (): { maxRows: number; patience: number } => app.app.get(ExportRecordsHandler);
+beforeAll(() => {
+  const { maxRows, patience } = handler();
+  Object.assign(limits, { maxRows, patience });
+});
+afterEach(async () => {
+  for (const answer of opened.splice(0)) answer.destroy();
+  Object.assign(handler(), limits);
+  // The organizations' tables are closed when the service has noticed.
+  await eventually('no table is under way', async () => (await status('acme', '?status=NONE')) === 200);
+});
+
+/** The head of a table; its body is read by who wants it. */
+const open = (organization: string, query = ''): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const url = `${app.url}/v2/organization/threats.csv${query}`;
+    request(url, { headers: { 'x-api-key': keys[organization] }, agent: false }, (answer) => {
+      // What was cut is looked at by who reads it.
+      answer.on('error', () => undefined);
+      opened.push(answer);
+      resolve(answer);
+    })
+      .on('error', reject)
+      .end();
+  });
+const status = async (organization: string, query = ''): Promise<number | undefined> => {
+  const answer = await open(organization, query);
+  answer.resume();
+  return answer.statusCode;
+};
+const linesOf = async (answer: IncomingMessage): Promise<string[]> => (await text(answer)).trim().split('\r\n');
+
+describe('a table of records', () => {
+  it('has as many rows as the whole selection, or is refused with the advice to narrow it', async () => {
+    expect(MAX_ROWS).toBe(1_000_000);
+    handler().maxRows = 3;
+    expect(await linesOf(await open('acme', '?status=FEW'))).toHaveLength(1 + 3);
+    const refused = await open('acme');
+    expect([refused.statusCode, JSON.parse(await text(refused))]).toEqual([
+      422,
+      {
+        code: 'UNPROCESSABLE_CONTENT',
+        message: 'A table has at most 3 rows; narrow the range or the filters, or follow the feed for everything',
+      },
+    ]);
+  });
+
+  it('is of one moment, whatever is written while it is read', async () => {
+    const answer = await open('acme');
+    await app.pool.query(`
+      update read.listed_records set status = 'CHANGED', created_at = created_at + 1000000 where organization = 'acme' and id like '%7';
+      insert into read.listed_records
+        (organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content, brands)
+      select 'acme', 2, 'new-' || n, n, gen_random_uuid(), n, n, -n, n, 'BLOCKED', 'URL', 'x', '{}' from generate_series(1, 100) n`);
+    const [head, ...lines] = await linesOf(answer);
+    expect(head).toBe('id,asset.type,asset.content,status,createdAt,updatedAt');
+    const ids = lines.map((line) => line.split(',')[0]);
+    expect([lines.length, new Set(ids).size]).toEqual([ROWS, ROWS]);
+    expect(lines.join()).not.toMatch(/CHANGED|new-/);
+    expect(await linesOf(await open('acme', '?status=CHANGED'))).toHaveLength(1 + ROWS / 10);
+  });
+
+  it('is one at a time of an organization and four of all, and makes room when its reader leaves', async () => {
+    const [first] = [await open('acme'), await open('b'), await open('c'), await open('d')];
+    expect(first.statusCode).toBe(200);
+    const again = await open('acme', '?status=FEW');
+    expect([again.statusCode, again.headers['retry-after']]).toEqual([429, '5']);
+    const fifth = await open('e');
+    expect([fifth.statusCode, fifth.headers['retry-after']]).toEqual([503, '5']);
+    first.destroy();
+    await eventually('there is room for the fifth', async () => (await status('e', '?status=FEW')) === 200);
+  });
+
+  it('is cut where its database or its reader fails, and never ends as if it were whole', async () => {
+    const broken = await open('acme');
+    await app.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and xact_start is not null
+         and pid <> pg_backend_pid() and query like '%listed_records%'`,
+    );
+    await expect(text(broken)).rejects.toThrow('aborted');
+    expect(broken.complete).toBe(false);
+
+    handler().patience = 300;
+    const left = await open('b');
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await expect(text(left)).rejects.toThrow('aborted');
+    expect(left.complete).toBe(false);
+  });
+});

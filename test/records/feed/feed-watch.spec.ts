@@ -1,0 +1,77 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { TooManyRequests, Unavailable } from '../../../src/errors.js';
+import { Readiness } from '../../../src/http/ops/readiness.js';
+import type { WatchPool } from '../../../src/read-models/pools.js';
+import { FeedWatch, type Outcome } from '../../../src/records/feed/feed-watch.js';
+
+/** Where the read models are, and how often they were looked at. */
+let looks = 0;
+let upTo = 10;
+/** The organizations that have something new. */
+let news: readonly string[] = [];
+let fails = false;
+let watch: FeedWatch;
+let readiness: Readiness;
+
+const query = async ({ values }: { values: unknown[] }) => {
+  looks += 1;
+  if (fails) throw new Error('the database is away');
+  const organizations = values[0] as string[];
+  const found = organizations.flatMap((organization, index) => (news.includes(organization) ? [index + 1] : []));
+  return { rows: [{ asOf: 1_000 + looks, upTo, news: found }] };
+};
+
+beforeEach(() => {
+  [looks, upTo, news, fails] = [0, 10, [], false];
+  readiness = new Readiness();
+  watch = new FeedWatch({ query } as unknown as WatchPool, readiness);
+});
+
+const wait = (organization: string, ms: number, signal = new AbortController().signal): Promise<Outcome> =>
+  watch.wait({ organization, kinds: [1, 2, 3, 4], after: 10, asOf: 0 }, ms, signal);
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe('those who wait for the feed', () => {
+  it('are 64 of an organization and 2,000 in all; one look serves them all, and each that leaves makes room', async () => {
+    const left = new AbortController();
+    const all = Array.from({ length: 2_000 }, (_, n) => wait(`o-${n % 40}`, 20_000, left.signal));
+    expect(watch.size).toBe(2_000);
+    await expect(wait('another', 1)).rejects.toThrow(Unavailable);
+    await sleep(300);
+    // 40 organizations ask for the same each: a look is one statement.
+    expect(looks).toBeLessThanOrEqual(15);
+    news = ['o-7'];
+    expect(await Promise.all(all.filter((_, n) => n % 40 === 7))).toEqual(
+      Array.from({ length: 50 }, () => ({ hasNews: true, asOf: expect.any(Number) })),
+    );
+    expect(watch.size).toBe(1_950);
+    news = [];
+    for (let n = 0; n < 14; n += 1) all.push(wait('o-8', 20_000, left.signal));
+    await expect(wait('o-8', 1)).rejects.toThrow(TooManyRequests);
+    left.abort();
+    await Promise.all(all);
+    expect(watch.size).toBe(0);
+  });
+
+  it('end in vain after their time, knowing up to when there was nothing, and at once when the process stops', async () => {
+    const outcome = await wait('acme', 150);
+    expect(outcome).toEqual({ hasNews: false, asOf: expect.any(Number) });
+    expect(outcome.asOf).toBeGreaterThan(1_000);
+    const long = wait('acme', 20_000);
+    await sleep(50);
+    readiness.stopping = true;
+    expect((await long).hasNews).toBe(false);
+  });
+
+  it('say no later instant while the database is away', async () => {
+    fails = true;
+    expect(await wait('acme', 400)).toEqual({ hasNews: false, asOf: 0 });
+  });
+
+  it('leave no look behind when nobody waits', async () => {
+    await wait('acme', 60);
+    const before = looks;
+    await sleep(200);
+    expect(looks - before).toBeLessThanOrEqual(1);
+  });
+});

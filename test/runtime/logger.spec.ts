@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { createLogger } from '../../src/runtime/logger.js';
+
+const HOSTILE = 'one\nERROR forged\r\n\u001b[2Jred\u009b2J\u202Eexe.txt\u2028\ufeff';
+const UNSAFE = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+const ESCAPE = '\u001b';
+const COLOUR = new RegExp(`${ESCAPE}\\[(?:38;5;)?\\d+m`, 'g');
+
+let written: string;
+
+beforeEach(() => {
+  written = '';
+  const keep = (text: string | Uint8Array): boolean => {
+    written += String(text);
+    return true;
+  };
+  jest.spyOn(process.stdout, 'write').mockImplementation(keep);
+  jest.spyOn(process.stderr, 'write').mockImplementation(keep);
+});
+afterEach(() => void jest.restoreAllMocks());
+
+/** Without the colours, which are the logger's own. */
+const plain = (): string => written.replaceAll(COLOUR, '');
+
+describe('A line of the log', () => {
+  it('stays one in JSON, whatever it holds, and says what it held', () => {
+    const logger = createLogger({ logFormat: 'json', logLevel: 'info' });
+    logger.warn(HOSTILE, 'http');
+    logger.error(HOSTILE, `Error: ${HOSTILE}\n    at here`, 'http');
+    expect(written).not.toMatch(UNSAFE);
+    const lines = written.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+      expect.objectContaining({ level: 'warn', message: HOSTILE, context: 'http' }),
+      expect.objectContaining({ level: 'error', message: HOSTILE, context: 'http' }),
+    ]);
+  });
+
+  it('in JSON begins with when, how bad and where, as a line of the access log does', () => {
+    createLogger({ logFormat: 'json', logLevel: 'info' }).log('a', 'b');
+    expect(written).toMatch(/^\{"time":"\d{4}-\d\d-\d\dT[\d:.]+Z","level":"info","context":"b",/);
+  });
+
+  it('on a terminal obeys nothing it holds, and forges no other line', () => {
+    const logger = createLogger({ logFormat: 'pretty', logLevel: 'info' });
+    logger.warn(HOSTILE, 'http');
+    logger.error(HOSTILE, `Error: ${HOSTILE}\n    at here`, 'http');
+    logger.error(new Error(HOSTILE), undefined, 'http');
+    expect(plain()).not.toMatch(UNSAFE);
+    expect(plain()).toContain('\\u{1B}[2Jred\\u{9B}2J\\u{202E}exe.txt\\u{2028}\\u{FEFF}');
+    for (const line of plain().trimEnd().split('\n')) expect(line).toMatch(/^(?:\[Nest\] | {4}|Error: one)/);
+  });
+
+  it('names its level as LOG_LEVEL does', () => {
+    for (const logFormat of ['json', 'pretty'] as const) {
+      const logger = createLogger({ logFormat, logLevel: 'debug' });
+      logger.log('a', 'b');
+      logger.debug!('a', 'b');
+      logger.warn('a', 'b');
+      logger.error('a', undefined, 'b');
+    }
+    expect([...written.matchAll(/"level":"(\w+)"/g)].map(([, level]) => level)).toEqual([
+      'info',
+      'debug',
+      'warn',
+      'error',
+    ]);
+    expect([...plain().matchAll(/ (INFO|DEBUG|WARN|ERROR|LOG) /g)].map(([, level]) => level)).toEqual([
+      'INFO',
+      'DEBUG',
+      'WARN',
+      'ERROR',
+    ]);
+  });
+});

@@ -1,0 +1,153 @@
+import { Agent, get } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { toJson } from '../../src/events/event.js';
+import { assetGroupsStream } from '../../src/events/streams.js';
+import type { Outcome } from '../faults/fault.js';
+import { ask } from '../faults/rig/ask.js';
+import { counted } from '../faults/rig/check.js';
+import type { Scene } from '../faults/rig/scene.js';
+import { cloudEvent, sent } from '../support/upstream.js';
+import type { Attack } from './attack.js';
+import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
+import { openNaive, type Opened, TENANTS } from './rig/site.js';
+import type { Target } from './rig/target.js';
+
+interface Dose {
+  /** Members of one group, each of 4,000 characters of four bytes. */
+  readonly contents: number;
+  /** Groups with names of 255 such characters. */
+  readonly groups: number;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly quietMs: number;
+  readonly limits: Limits;
+}
+
+const ORGANIZATION = TENANTS[16]!;
+const FACE = '\u{1f600}';
+const AT = '2026-03-01T00:00:00Z';
+const BATCH = 200;
+const GROUPS = '/v2/organization/asset-groups';
+const PAGE = `${GROUPS}/1/assets?limit=1000`;
+/** What a page may have, its cursor included. Bytes. */
+const MAX_PAGE = 257 * 1024;
+
+const grouped = (n: number): object =>
+  cloudEvent(
+    sent('AssetGrouped', {
+      organization: ORGANIZATION,
+      groupId: 1,
+      asset: { type: 'EMAIL', content: `${n}${FACE.repeat(4_000)}` },
+      updatedAt: AT,
+    }),
+  );
+
+/** Sends the members of a group with the organization's own key. */
+const fillGroup = async (target: Target, contents: number): Promise<void> => {
+  for (let from = 0; from < contents; from += BATCH) {
+    const batch = Array.from({ length: Math.min(BATCH, contents - from) }, (_, n) => grouped(from + n));
+    const { status, body } = await ask(`${target.url}/v2/events`, {
+      method: 'POST',
+      key: target.senders[ORGANIZATION],
+      type: 'application/cloudevents-batch+json',
+      body: JSON.stringify(batch),
+      patience: 60_000,
+    });
+    if (status !== 200) throw new Error(`The members were answered ${status}: ${JSON.stringify(body)}`);
+  }
+};
+
+/** Stores groups as if they had been created one by one. */
+const createGroups = async ({ log, url }: Opened, groups: number): Promise<void> => {
+  const stream = assetGroupsStream(ORGANIZATION);
+  for (let from = 0; from < groups; from += BATCH) {
+    const events = Array.from({ length: Math.min(BATCH, groups - from) }, (_, n) => {
+      const groupId = from + n + 1;
+      const name = `${groupId}${FACE.repeat(250)}`;
+      const data = { organization: ORGANIZATION, groupId, name, createdAt: Date.parse(AT) };
+      return {
+        id: randomUUID(),
+        type: 'AssetGroupCreated',
+        data: toJson({ type: 'AssetGroupCreated', data }),
+        metadata: {},
+      };
+    });
+    await log.append(stream, from === 0 ? 'no-stream' : BigInt(from - 1), events);
+  }
+  await counted(url, 120_000);
+};
+
+/** Reads an answer to its end without keeping it. @returns its status (0: cut off) and bytes */
+const take = (url: string, key: string, agent: Agent): Promise<readonly [status: number, bytes: number]> =>
+  new Promise((resolve) => {
+    let bytes = 0;
+    const asked = get(url, { agent, headers: { 'x-api-key': key } }, (response) => {
+      response.on('data', (piece: Buffer) => (bytes += piece.length));
+      response.on('error', () => resolve([0, bytes]));
+      response.on('end', () => resolve([response.statusCode!, bytes]));
+    });
+    asked.on('error', () => resolve([0, bytes]));
+  });
+
+const attack = async (
+  scene: Scene,
+  target: Target,
+  paths: readonly string[],
+  { contents, groups, connections, seconds, quietMs, limits }: Dose,
+): Promise<Outcome> => {
+  const findings: string[] = [];
+  const statuses = new Map<number, number>();
+  let largestPage = 0;
+  const noticed = await unnoticed(scene, target, { quietMs, limits }, async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: connections });
+    const until = Date.now() + seconds * 1_000;
+    const lane = async (n: number): Promise<void> => {
+      const path = paths[n % paths.length]!;
+      while (Date.now() < until) {
+        const [status, bytes] = await take(target.url + path, target.keys[ORGANIZATION]!, agent);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        if (path === PAGE) largestPage = Math.max(largestPage, bytes);
+      }
+    };
+    await Promise.all(Array.from({ length: connections }, (_, n) => lane(n)));
+    agent.destroy();
+  });
+  if (largestPage > MAX_PAGE) findings.push(`A page of a group had ${largestPage} bytes`);
+  const odd = [...statuses].filter(([status]) => ![200, 429, 503].includes(status));
+  findings.push(...odd.map(([status, n]) => `${n} of its requests were ${status === 0 ? 'cut off' : status}`));
+  return {
+    dose: `${contents} members of 16 KB, ${groups} groups with names of 1 KB, asked for by ${connections} connections for ${seconds} s`,
+    seen: `its own: ${[...statuses].map(([status, n]) => `${n} × ${status}`).join(', ')}; largest page ${largestPage} bytes; ${noticed.seen}`,
+    findings: [...findings, ...noticed.findings],
+  };
+};
+
+export const largeAnswers: Attack<Dose> = {
+  name: 'S26',
+  what: 'one organization’s answers are as large as answers get',
+  asvs: { '8.4.1': 'Other Authorization Considerations', '15.4.4': 'Safe Concurrency', '2.4.1': 'Anti-automation' },
+  doses: {
+    short: { contents: 200, groups: 4_000, connections: 12, seconds: 3, quietMs: 1_000, limits: LENIENT },
+    full: { contents: 1_000, groups: 36_000, connections: 24, seconds: 30, quietMs: 10_000, limits: STRICT },
+  },
+  run: async ({ site, scene }, dose) => {
+    const target = await site.service();
+    scene.tell('filling the organization');
+    await createGroups(target, dose.groups);
+    await fillGroup(target, dose.contents);
+    await counted(target.url, 120_000);
+    const key = target.keys[ORGANIZATION];
+    const { groups } = (await ask(target.url + GROUPS, { key, patience: 120_000 })).body;
+    const outcome = await attack(scene, target, [PAGE, GROUPS], dose);
+    if (groups.length === dose.groups && groups[0].assetCount === dose.contents) return outcome;
+    return { ...outcome, findings: [...outcome.findings, `The list has ${groups.length} groups`] };
+  },
+  guard: 'answers and turns of an organization are bounded, in bytes',
+  without: async ({ scene }) => {
+    const target = await openNaive(scene);
+    await fillGroup(target, 1_000);
+    // It answers with everything it has.
+    const dose = { ...largeAnswers.doses.short, contents: 1_000, quietMs: 200, limits: IMPATIENT };
+    return attack(scene, target, ['/v2/organization/metrics'], dose);
+  },
+};

@@ -1,0 +1,28 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+const isProgram = (path: string): boolean => {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** The one that `CHROMIUM` names, else the first on the PATH; undefined if there is none. Nothing is downloaded. */
+export const findChromium = (): string | undefined => {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const onPath = NAMES.flatMap((name) => folders.map((folder) => join(folder, name)));
+  return [process.env['CHROMIUM'] ?? [], onPath].flat().find(isProgram);
+};
+
+/** Headless. In a container its own sandbox cannot start; the pages are ours. */
+export const launchChromium = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: findChromium(),
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update'],
+  });

@@ -1,0 +1,69 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { chown, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { serverOwner } from '../../src/postgres/embedded/os-user.js';
+import { eventuallyPasses } from './eventually.js';
+import { freePort } from './free-port.js';
+
+/** Where distributions put PostgreSQL's programs; the embedded packages have no pg_dump. */
+export const findPrograms = (): string | undefined => {
+  const [newest] = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt']
+    .filter((parent) => existsSync(parent))
+    .flatMap((parent) => readdirSync(parent).map((name) => ({ folder: join(parent, name, 'bin'), name })))
+    .map(({ folder, name }) => ({ folder, version: Number(/\d+$/.exec(name)?.[0] ?? 0) }))
+    .filter(
+      ({ folder, version }) =>
+        version >= 15 && existsSync(join(folder, 'pg_dump')) && existsSync(join(folder, 'initdb')),
+    )
+    .sort((a, b) => b.version - a.version);
+  return newest?.folder;
+};
+
+/**
+ * A new cluster of these programs, on loopback, whose pg_dump is of the server's version.
+ * @param folder that every user can pass through: where we are root, the server is another user
+ * @returns the URL of its superuser and its empty database
+ */
+export const startCluster = async (
+  programs: string,
+  folder: string,
+): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> => {
+  const cluster = join(folder, 'cluster');
+  const owner = serverOwner(cluster);
+  await mkdir(cluster, { mode: 0o700 });
+  if (owner) await chown(cluster, owner.uid, owner.gid);
+  const options = { ...owner, cwd: '/' };
+  await promisify(execFile)(
+    join(programs, 'initdb'),
+    ['-D', cluster, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
+    options,
+  );
+  const port = await freePort();
+  const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=60'];
+  const server = spawn(join(programs, 'postgres'), ['-D', cluster, ...settings.flatMap((setting) => ['-c', setting])], {
+    ...options,
+    stdio: 'ignore',
+  });
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const stop = async (): Promise<void> => {
+    server.kill('SIGQUIT');
+    await Promise.race([once(server, 'exit'), sleep(5_000)]);
+  };
+  try {
+    await eventuallyPasses(async () => {
+      const client = new Client({ connectionString: url });
+      client.on('error', () => {});
+      await client.connect();
+      await client.end();
+    });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, stop };
+};

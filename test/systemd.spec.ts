@@ -1,0 +1,110 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { apiFlags } from '../src/cli/start.js';
+import { EXIT_CONFIG, readConfig } from '../src/runtime/config.js';
+import { FEWEST_DESCRIPTORS } from '../src/runtime/descriptors.js';
+import { describeWith } from './support/tools.js';
+
+const FOLDER = 'docs/systemd';
+const NODE = '/usr/bin/node';
+/** Node's own; not a setting of the service. */
+const OF_NODE = new Set(['NODE_ENV']);
+const [API, DELIVERIES, PROJECTOR] = ['api', 'deliveries', 'projector'].map(
+  (name) => `threat-protection-${name}.service`,
+) as [string, string, string];
+
+const read = (unit: string): string => readFileSync(join(FOLDER, unit), 'utf8');
+/** The values of a directive, in order. */
+const valuesOf = (unit: string, directive: string): string[] =>
+  [...read(unit).matchAll(new RegExp(`^${directive}=(.*)$`, 'gm'))].map(([, value]) => value!);
+
+describe('The units for systemd', () => {
+  it('are the API, the deliveries and the projector, started as everywhere', () => {
+    expect(readdirSync(FOLDER)).toEqual([API, DELIVERIES, PROJECTOR]);
+    expect(valuesOf(API, 'ExecStart')).toEqual([`${NODE} ${apiFlags(undefined).join(' ')} dist/src/main.js`]);
+    expect(valuesOf(PROJECTOR, 'ExecStart')).toEqual([`${NODE} dist/projections/main.js`]);
+    expect(valuesOf(DELIVERIES, 'ExecStart')).toEqual([`${NODE} dist/src/deliver.js`]);
+  });
+
+  it.each([API, DELIVERIES, PROJECTOR])('%s names settings that exist, with values they may have', (unit) => {
+    const given = Object.fromEntries(
+      valuesOf(unit, 'Environment')[0]!
+        .split(' ')
+        .map((each) => each.split('=')),
+    );
+    expect(Object.keys(given)).toContain('DATA_DIR');
+    const { names } = readConfig(given);
+    for (const name of [...Object.keys(given), ...read(unit).match(/\b[A-Z]+_[A-Z_]+\b/g)!])
+      expect([name, names.has(name) || OF_NODE.has(name) || name.startsWith('AF_')]).toEqual([name, true]);
+  });
+
+  it('keep their state in a folder each, and are the same in all else', () => {
+    const [api, deliveries, projector] = [API, DELIVERIES, PROJECTOR].map((unit) =>
+      read(unit)
+        .split('\n')
+        .filter(
+          (line) =>
+            !/^(?:# The (?:API|projector|delivery process)|Description=|Environment=|ExecStart=|StateDirectory=)/.test(
+              line,
+            ),
+        ),
+    );
+    expect(projector).toEqual(api);
+    expect(deliveries).toEqual(api);
+    for (const unit of [API, DELIVERIES, PROJECTOR]) {
+      const [state] = valuesOf(unit, 'StateDirectory');
+      expect(valuesOf(unit, 'Environment')[0]).toContain(`DATA_DIR=%S/${state}`);
+    }
+    expect(new Set([API, DELIVERIES, PROJECTOR].flatMap((unit) => valuesOf(unit, 'StateDirectory'))).size).toBe(3);
+  });
+
+  it.each([API, DELIVERIES, PROJECTOR])(
+    '%s ends for good if a restart cannot help, and has the time and files it needs',
+    (unit) => {
+      expect(valuesOf(unit, 'Restart')).toEqual(['always']);
+      expect(valuesOf(unit, 'RestartPreventExitStatus')).toEqual([String(EXIT_CONFIG)]);
+      expect(valuesOf(unit, 'StartLimitIntervalSec')).toEqual(['0']);
+      expect(Number(valuesOf(unit, 'TimeoutStopSec')[0])).toBeGreaterThan(10);
+      expect(Number(valuesOf(unit, 'LimitNOFILE')[0])).toBeGreaterThan(FEWEST_DESCRIPTORS);
+    },
+  );
+});
+
+const isInstalled = spawnSync('systemd-analyze', ['--version']).error === undefined;
+describeWith(isInstalled, 'systemd-analyze (apt-get install systemd)')('systemd', () => {
+  /** What systemd-analyze says of a unit, with the Node of this machine. */
+  const analyze = (
+    unit: string,
+    edit: (text: string) => string,
+    ...words: string[]
+  ): { status: number; said: string } => {
+    const folder = mkdtempSync(join(tmpdir(), 'units-'));
+    try {
+      const file = join(folder, unit);
+      writeFileSync(file, edit(read(unit).replace(NODE, process.execPath)));
+      const { status, stdout, stderr } = spawnSync('systemd-analyze', [...words, file], { encoding: 'utf8' });
+      return { status: status!, said: stdout + stderr };
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  };
+  const asTheyAre = (text: string): string => text;
+
+  it.each([API, DELIVERIES, PROJECTOR])('takes %s without a word, and not one with a mistake', (unit) => {
+    const verify = ['verify', '--man=no'];
+    expect(analyze(unit, asTheyAre, ...verify)).toEqual({ status: 0, said: '' });
+    expect(analyze(unit, (text) => text.replace('UMask=', 'Umask='), ...verify).said).toMatch(/Unknown key.* 'Umask'/);
+    expect(analyze(unit, (text) => text.replace('ExecStart=', 'ExecStart=/none'), ...verify).status).not.toBe(0);
+  });
+
+  it.each([API, DELIVERIES, PROJECTOR])('finds %s hardly exposed', (unit) => {
+    const security = ['security', '--offline=true', '--no-pager', '--threshold=25'];
+    expect(analyze(unit, asTheyAre, ...security).status).toBe(0);
+    expect(
+      analyze(unit, (text) => text.replace(/^(?:Protect|Private|Restrict).*\n/gm, ''), ...security).status,
+    ).not.toBe(0);
+  });
+});

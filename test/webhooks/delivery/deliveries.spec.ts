@@ -1,0 +1,294 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Webhook as Verifier } from 'standardwebhooks';
+import { rebuild } from '../../../projections/engine/rebuild.js';
+import { PROJECTIONS } from '../../../projections/registry.js';
+import type { Webhook } from '../../../src/events/types/webhooks.js';
+import { eventually } from '../../support/eventually.js';
+import { sent, stored } from '../../support/upstream.js';
+import { answering, Receiver, subjectsIn } from './receiver.js';
+import { AT, FastClock, Rig } from './rig.js';
+
+const HOUR = 3_600_000;
+const named = (count: number, from = 0): string[] => Array.from({ length: count }, (_, n) => `t${n + from}`);
+
+let rig: Rig;
+let receiver: Receiver;
+let url: string;
+
+beforeEach(async () => {
+  rig = await Rig.start();
+  receiver = new Receiver();
+  url = await receiver.start();
+});
+afterEach(async () => {
+  await receiver.stop();
+  await rig.end();
+});
+
+const got = (count: number): Promise<void> => eventually(`${count} requests`, () => receiver.received.length >= count);
+const settled = (webhook: Webhook, position: bigint | number): Promise<void> =>
+  eventually(`${webhook.webhookId} at ${position}`, async () => {
+    const [row] = await rig.rows<{ position: number }>(
+      'select position from read.webhook_progress where endpoint = $1',
+      [webhook.webhookId],
+    );
+    return row?.position === Number(position);
+  });
+const stateOf = async ({ webhookId }: Webhook): Promise<unknown> =>
+  (await rig.rows('select state, disabled_reason from read.webhook_endpoints where id = $1', [webhookId]))[0];
+
+describe('An endpoint', () => {
+  it('is told each record once, in order, in requests that standardwebhooks verifies', async () => {
+    const webhook = await rig.endpoint(`${url}/hooks?token=1`);
+    await rig.deliver();
+    await rig.block(named(30));
+    await got(30);
+    await settled(webhook, await rig.log.head());
+    expect(receiver.subjects).toEqual(named(30));
+    const verifier = new Verifier(rig.secretOf(webhook));
+    const other = await rig.endpoint(url, { state: 'DISABLED' });
+    for (const { headers, body, path } of receiver.received) {
+      const element = verifier.verify(body, headers as Record<string, string>) as { id: string; subject: string };
+      expect(element).toMatchObject({
+        specversion: '1.0',
+        type: 'threat-protection.threat',
+        data: { id: element.subject, status: 'BLOCKED' },
+      });
+      expect(() => new Verifier(rig.secretOf(other)).verify(body, headers as Record<string, string>)).toThrow(/sig/);
+      expect(path).toBe('/hooks?token=1');
+      expect(headers).toMatchObject({
+        'content-type': 'application/cloudevents+json',
+        'content-length': String(Buffer.byteLength(body)),
+        'user-agent': 'threat-protection/2.0',
+      });
+      for (const absent of ['cookie', 'authorization', 'transfer-encoding']) expect(headers).not.toHaveProperty(absent);
+    }
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(30);
+    // On one connection, while it is used.
+    expect(receiver.connections).toBeLessThan(5);
+    expect(await rig.rows('select outcome, attempts from read.webhook_outcomes')).toEqual([
+      { outcome: 'delivered', attempts: 30 },
+    ]);
+  });
+
+  it('is told what its filter lets through, and of deletions', async () => {
+    const types = ['threat'] as const;
+    const webhook = await rig.endpoint(url, { types: [...types], statuses: ['WATCHLISTED'], batch: 10 });
+    await rig.block(named(150));
+    await rig.block(['w1', 'w2'], 'acme', 'WATCHLISTED');
+    await rig.block(['x'], 'other', 'WATCHLISTED');
+    const gone = sent('ThreatDeleted', { organization: 'acme', threatId: 't7', deletedAt: '2026-03-02T00:00:00Z' });
+    await rig.log.appendAll([stored(gone)]);
+    await rig.projecting.reached();
+    await rig.deliver();
+    await got(1);
+    await settled(webhook, await rig.log.head());
+    expect(receiver.subjects).toEqual(['w1', 'w2', 't7']);
+    const [{ headers, body }] = receiver.received as [Receiver['received'][number]];
+    expect(headers['content-type']).toBe('application/cloudevents-batch+json');
+    expect(JSON.parse(body)).toMatchObject([{}, {}, { method: 'DELETE' }]);
+  });
+
+  it('that was down for a day gets everything afterwards, in order', async () => {
+    const clock = new FastClock();
+    const webhook = await rig.endpoint(url, { batch: 10 });
+    receiver.react = (received, response) => {
+      const isUp = clock.now() >= Date.parse(AT) + 24 * HOUR;
+      answering(isUp ? 200 : 503)(received, response, undefined!);
+    };
+    await rig.block(named(25));
+    await rig.projecting.reached();
+    await rig.deliver({ clock });
+    await settled(webhook, await rig.log.head());
+    const failed = receiver.received.slice(0, -3);
+    // The same content under the same id, each time.
+    expect(new Set(failed.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect(receiver.received.slice(-3).flatMap(({ body }) => subjectsIn(body))).toEqual(named(25));
+    expect(failed.length).toBeGreaterThan(24);
+    expect(failed.length).toBeLessThan(36);
+    const [row] = await rig.rows('select failing_since, tries, next_attempt_at, refused from read.webhook_progress');
+    expect(row).toEqual({ failing_since: null, tries: 0, next_attempt_at: null, refused: 0 });
+  });
+
+  it('that answers 410 is disabled at once; enabled again it begins where it was', async () => {
+    const webhook = await rig.endpoint(url);
+    receiver.react = answering(410);
+    await rig.deliver({ clock: new FastClock() });
+    await rig.block(named(3));
+    await eventually('it is disabled', async () => {
+      await rig.projecting.reached();
+      return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
+    });
+    expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'gone' });
+    expect(receiver.received).toHaveLength(1);
+    receiver.react = answering(200);
+    await rig.tell('WebhookEnabled', webhook);
+    await got(4);
+    expect(receiver.subjects.slice(1)).toEqual(named(3));
+  });
+
+  it('that fails for five days is disabled, after no more attempts than the schedule has', async () => {
+    const webhook = await rig.endpoint(url);
+    receiver.react = answering(500);
+    await rig.block(named(1));
+    await rig.projecting.reached();
+    await rig.deliver({ clock: new FastClock() });
+    await eventually('it is disabled', async () => {
+      await rig.projecting.reached();
+      return ((await stateOf(webhook)) as { state: string }).state === 'DISABLED';
+    });
+    expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'failing' });
+    expect(receiver.received.length).toBeGreaterThan(100);
+    expect(receiver.received.length).toBeLessThan(160);
+    const [attempts] = await rig.rows<{ n: number }>('select count(*)::int as n from read.webhook_attempts');
+    expect(attempts).toEqual({ n: 100 });
+  });
+
+  it('that refuses one record of a batch loses this one alone, which its attempts name', async () => {
+    const webhook = await rig.endpoint(url, { batch: 8 });
+    receiver.react = (received, response) =>
+      answering(subjectsIn(received.body).includes('t5') ? 422 : 200)(received, response, undefined!);
+    await rig.block(named(12));
+    await rig.projecting.reached();
+    await rig.deliver({ clock: new FastClock() });
+    await settled(webhook, await rig.log.head());
+    const alone = receiver.received.filter(({ body }) => subjectsIn(body).join() === 't5');
+    expect(alone).toHaveLength(20);
+    const taken = receiver.received.filter(({ body }) => !subjectsIn(body).includes('t5'));
+    expect(taken.flatMap(({ body }) => subjectsIn(body))).toEqual(named(12).filter((id) => id !== 't5'));
+    const aside = await rig.rows('select set_aside from read.webhook_attempts where set_aside is not null');
+    expect(aside).toEqual([{ set_aside: { type: 'threat', id: 't5' } }]);
+  });
+
+  it('is told again after a replay, from where it was set back to, under the same ids', async () => {
+    const webhook = await rig.endpoint(url);
+    await rig.deliver();
+    await rig.block(named(5));
+    await got(5);
+    const half = receiver.received.length;
+    await rig.tell('WebhookReplayed', { ...webhook, replay: 1, startAfter: -1 });
+    await got(half + 5);
+    expect(receiver.subjects).toEqual([...named(5), ...named(5)]);
+    const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
+    expect(ids.slice(0, 5)).toEqual(ids.slice(5));
+  });
+
+  it('is told nothing once it is deleted, and nothing is kept of it', async () => {
+    const webhook = await rig.endpoint(url);
+    await rig.deliver();
+    await rig.block(named(2));
+    await got(2);
+    await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
+    await rig.block(named(2, 2));
+    await eventually('it is forgotten', async () => {
+      const rows = await rig.rows('select from read.webhook_progress union all select from read.webhook_attempts');
+      return rows.length === 0;
+    });
+    expect(receiver.subjects).toEqual(named(2));
+  });
+
+  it('is sent nothing again by a rebuild of the read models', async () => {
+    const webhook = await rig.endpoint(url);
+    await rig.deliver();
+    await rig.block(named(5));
+    await got(5);
+    await settled(webhook, await rig.log.head());
+    for (const name of ['records', 'webhooks'])
+      await rebuild(
+        { pool: rig.database.pool, log: rig.log },
+        PROJECTIONS.find((one) => one.name === name)!,
+      );
+    await rig.block(named(1, 5));
+    await got(6);
+    await sleep(600);
+    expect(receiver.subjects).toEqual(named(6));
+  });
+
+  it('is sent what could not be applied when it was due, once an operator has it applied', async () => {
+    const webhook = await rig.endpoint(url);
+    await rig.block(named(3));
+    await rig.projecting.reached();
+    // As if the second had been parked: it is no row yet.
+    const [row] = await rig.rows<{ position: number; event_id: string }>(
+      `delete from read.listed_records where id = 't1' returning *`,
+    );
+    await rig.rows(
+      `insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
+       values ('records', $1, $2, 's', 0, 'ThreatStatusChanged', '{}', '{}', 'unreadable', 1)`,
+      [row!.event_id, row!.position],
+    );
+    const turn = await rig.deliver();
+    await settled(webhook, await rig.log.head());
+    expect(receiver.subjects).toEqual(['t0', 't2']);
+    await turn.stop();
+    await rig.rows(`delete from read.parked_events where event_id = $1`, [row!.event_id]);
+    await rig.rows(
+      `insert into read.listed_records select * from json_populate_record(null::read.listed_records, $1)`,
+      [JSON.stringify(row)],
+    );
+    await rig.deliver();
+    await got(4);
+    await settled(webhook, await rig.log.head());
+    expect(receiver.subjects.slice(2)).toEqual(['t1', 't2']);
+  });
+});
+
+describe('A test', () => {
+  it('is sent at once and answered with what came back, whatever the state', async () => {
+    const webhook = await rig.endpoint(url, { state: 'DISABLED' });
+    receiver.react = answering(404, {}, 'no such\u0000 page');
+    await rig.deliver();
+    const id = await rig.askForTest(webhook, Date.now());
+    await eventually('the answer', async () => {
+      const [row] = await rig.rows<{ result: unknown }>('select result from read.webhook_tests where id = $1', [id]);
+      return row!.result !== null;
+    });
+    const [row] = await rig.rows<{ result: object }>('select result from read.webhook_tests');
+    expect(row!.result).toEqual({
+      webhookId: receiver.received[0]!.headers['webhook-id'],
+      status: 404,
+      error: 'answered 404',
+      answer: 'no such\\u{0} page',
+      took: expect.any(Number),
+    });
+    const { headers, body } = receiver.received[0]!;
+    const element = new Verifier(rig.secretOf(webhook)).verify(body, headers as Record<string, string>);
+    expect(element).toMatchObject({ type: 'threat-protection.webhook.test', data: { webhookId: webhook.webhookId } });
+    await eventually('the attempt', async () => (await rig.rows('select from read.webhook_attempts')).length === 1);
+    expect(await rig.rows('select is_test, records from read.webhook_attempts')).toEqual([
+      { is_test: true, records: 0 },
+    ]);
+    expect(receiver.received).toHaveLength(1);
+  });
+});
+
+describe('A process that has lost its lease', () => {
+  it('writes nothing more, and stops', async () => {
+    const webhook = await rig.endpoint(url);
+    await rig.deliver();
+    await rig.block(named(1));
+    await got(1);
+    await settled(webhook, await rig.log.head());
+    const before = await rig.rows('select * from read.webhook_progress');
+    receiver.react = (received, response) => {
+      void rig
+        .rows(
+          `update read.projector_leases set owner = 'other', epoch = epoch + 1, expires_at = expires_at + 60000
+          where lane = 'webhooks'`,
+        )
+        .then(() => answering(200)(received, response, undefined!));
+    };
+    await rig.block(named(3, 1));
+    await got(2);
+    await sleep(700);
+    expect(receiver.received).toHaveLength(2);
+    expect(await rig.rows('select * from read.webhook_progress')).toEqual(before);
+    await rig.rows('delete from read.projector_leases');
+    receiver.react = answering(200);
+    await rig.deliver();
+    await got(5);
+    // What was in flight is repeated, and nothing else.
+    expect(receiver.subjects).toEqual(['t0', 't1', 't1', 't2', 't3']);
+  });
+});

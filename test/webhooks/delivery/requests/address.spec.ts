@@ -1,0 +1,215 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Reach } from '../../../../src/webhooks/address.js';
+import { Destinations } from '../../../../src/webhooks/delivery/requests/address.js';
+import { Connection, Way } from '../../../../src/webhooks/delivery/requests/send.js';
+import { answering, Receiver } from '../receiver.js';
+
+/** Addresses inside, in every form that a URL, a name server or a tunnel may give them. */
+const INSIDE = [
+  '0.0.0.0',
+  '0.1.2.3',
+  '10.0.0.1',
+  '10.255.255.255',
+  '100.64.0.1',
+  '100.127.255.255',
+  '127.0.0.1',
+  '127.1.2.3',
+  '127.255.255.254',
+  '169.254.0.1',
+  '169.254.169.254',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.0.0.1',
+  '192.0.0.170',
+  '192.0.2.1',
+  '192.88.99.1',
+  '192.168.0.1',
+  '192.168.255.255',
+  '198.18.0.1',
+  '198.19.255.255',
+  '198.51.100.1',
+  '203.0.113.1',
+  '224.0.0.1',
+  '239.255.255.255',
+  '240.0.0.1',
+  '255.255.255.255',
+  '::',
+  '::1',
+  '::127.0.0.1',
+  '::7f00:1',
+  '::ffff:127.0.0.1',
+  '::ffff:7f00:1',
+  '::ffff:10.0.0.1',
+  '::ffff:a9fe:a9fe',
+  '0:0:0:0:0:ffff:c0a8:1',
+  '64:ff9b::127.0.0.1',
+  '64:ff9b::10.0.0.1',
+  '64:ff9b::a9fe:a9fe',
+  '64:ff9b:1::1',
+  '100::1',
+  '2001::1',
+  '2001:0:4136:e378:8000:63bf:80ff:fffe',
+  '2001:db8::1',
+  '2001:10::1',
+  '2002:7f00:1::',
+  '2002:7f00:0001::1',
+  '2002:a00:1::1',
+  '2002:c0a8:101::1',
+  '2002:a9fe:a9fe::1',
+  '3fff::1',
+  '4000::1',
+  'fc00::1',
+  'fd00:ec2::254',
+  'fdff:ffff::1',
+  'fe80::1',
+  'febf::1',
+  'fec0::1',
+  'ff02::1',
+  'ff0e::1',
+];
+/** What only a URL may say. */
+const SPELT = ['127.1', '0x7f.1', '0x7f000001', '2130706433', '0177.0.0.1', '017700000001', '127.0.0.1.', '①②⑦.0.0.1'];
+const PUBLIC = '93.184.216.34';
+
+const connectionTo = (destinations: Destinations): Connection => new Connection(new Way(destinations));
+const send = (connection: Connection, url: string) =>
+  connection.send(
+    { url: new URL(url), headers: { 'content-type': 'application/json' }, body: Buffer.from('{}') },
+    new AbortController().signal,
+  );
+
+describe('A delivery', () => {
+  const listener = new Receiver();
+  beforeAll(() => listener.start());
+  afterAll(() => listener.stop());
+
+  it('is never sent to an address inside, however it is written', async () => {
+    expect(INSIDE).toHaveLength(60);
+    for (const address of INSIDE) {
+      const literal = address.includes(':') ? `[${address}]` : address;
+      for (const scheme of ['http', 'https'])
+        expect(
+          await send(connectionTo(new Destinations(new Reach([]))), `${scheme}://${literal}:${listener.port}/`),
+        ).toEqual({
+          error: 'not a public address',
+        });
+    }
+    for (const address of SPELT)
+      expect(await send(connectionTo(new Destinations(new Reach([]))), `https://${address}:${listener.port}/`)).toEqual(
+        {
+          error: 'not a public address',
+        },
+      );
+    expect(listener.connections).toBe(0);
+  });
+
+  it('is never sent to a name that leads inside, whichever of its addresses does', async () => {
+    for (const address of INSIDE)
+      for (const addresses of [[address], [PUBLIC, address], [address, PUBLIC, '2606:2800:220:1::1']]) {
+        const destinations = new Destinations(new Reach([]), async () => addresses);
+        const answer = await send(connectionTo(destinations), `https://public.example:${listener.port}/`);
+        expect(answer).toEqual({ error: 'not a public address' });
+      }
+    expect(listener.connections).toBe(0);
+  });
+
+  it('goes to the address that was checked: a name that changes afterwards gains nothing', async () => {
+    const answers = [['127.0.0.2'], ['127.0.0.1']];
+    let looks = 0;
+    const checked = new Receiver();
+    await checked.start('127.0.0.2');
+    const destinations = new Destinations(new Reach(['127.0.0.2']), async () => answers[Math.min(looks++, 1)]!);
+    const connection = connectionTo(destinations);
+    const url = `http://changing.example:${checked.port}/`;
+    expect(await send(connection, url)).toMatchObject({ status: 204 });
+    expect(looks).toBe(1);
+    expect(checked.received[0]!.headers.host).toBe(`changing.example:${checked.port}`);
+    // And it is looked up again at the next attempt, although the connection is still open.
+    expect(await send(connection, url)).toEqual({ error: 'not a public address' });
+    expect(looks).toBe(2);
+    expect([checked.connections, listener.connections]).toEqual([1, 0]);
+    connection.end();
+    await checked.stop();
+  });
+
+  it('follows no redirect', async () => {
+    const outside = new Receiver();
+    const url = await outside.start();
+    for (const status of [301, 302, 303, 307, 308]) {
+      outside.react = answering(status, { location: `http://127.0.0.1:${listener.port}/` });
+      const answer = await send(connectionTo(new Destinations(new Reach(['127.0.0.1']))), url);
+      expect(answer).toMatchObject({ status, error: `answered ${status}; redirects are not followed` });
+    }
+    expect(listener.connections).toBe(0);
+    await outside.stop();
+  });
+
+  it('goes by http to what the operator has allowed alone', async () => {
+    const answer = await send(
+      connectionTo(new Destinations(new Reach([]), async () => [PUBLIC])),
+      'http://public.example/',
+    );
+    expect(answer).toEqual({ error: 'https is required' });
+    const allowed = new Destinations(new Reach(['127.0.0.0/8']), async () => [PUBLIC]);
+    expect(await send(connectionTo(allowed), 'http://public.example/')).toEqual({ error: 'https is required' });
+  });
+
+  it('asks for the name in TLS, at the address that was looked up', async () => {
+    const names: string[] = [];
+    const server = createTlsServer({
+      SNICallback: (name, done) => {
+        names.push(name);
+        done(new Error('no certificate'));
+      },
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const destinations = new Destinations(new Reach(['127.0.0.1']), async () => ['127.0.0.1']);
+    const answer = await send(connectionTo(destinations), `https://hooks.example:${port}/`);
+    expect(names).toEqual(['hooks.example']);
+    expect(answer.error).toMatch(/^(?:it does not speak TLS|the connection was (?:reset|closed).*)$/);
+    server.close();
+  });
+
+  it('says of a host nothing but that it is no public address', async () => {
+    for (const lookUp of [async () => ['10.1.2.3'], async () => ['127.0.0.1', '10.9.9.9']]) {
+      const { error } = await send(connectionTo(new Destinations(new Reach([]), lookUp)), 'https://intranet.example/');
+      expect(error).toBe('not a public address');
+    }
+    const failing = new Destinations(new Reach([]), () => Promise.reject(new Error('queryA ENOTFOUND ns.internal')));
+    expect(await send(connectionTo(failing), 'https://none.example/')).toEqual({ error: 'its name has no address' });
+  });
+});
+
+describe('A delivery through WEBHOOK_PROXY', () => {
+  let proxy: Server;
+  const asked: string[] = [];
+  beforeAll(async () => {
+    proxy = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', (head) => {
+        asked.push(head.toString().split('\r\n')[0]!);
+        socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
+      });
+    }).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+  });
+  afterAll(() => {
+    proxy.close();
+  });
+
+  it('leaves names and addresses to the proxy', async () => {
+    const { port } = proxy.address() as { port: number };
+    const destinations = new Destinations(new Reach([]), () => Promise.reject(new Error('looked up')));
+    const way = new Way(destinations, `http://user:secret@127.0.0.1:${port}`);
+    const connection = new Connection(way);
+    const answer = await send(connection, 'https://hooks.example/path?query');
+    expect(asked).toEqual(['CONNECT hooks.example:443 HTTP/1.1']);
+    expect(answer.error).toBeDefined();
+    expect(JSON.stringify(answer)).not.toContain('secret');
+    await way.end();
+  });
+});

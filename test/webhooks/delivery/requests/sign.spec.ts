@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { secretText } from '../../../../src/webhooks/secret.js';
+import { signedHeaders, webhookIdOf } from '../../../../src/webhooks/delivery/requests/sign.js';
+
+const [own, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)] as const;
+const body = Buffer.from('{"subject":"t1","data":"Ü"}');
+const id = webhookIdOf('wh1', body);
+
+describe('A signature', () => {
+  const headers = signedHeaders([own], id, Date.now(), body);
+  const verify = (secret: Buffer, changed: Record<string, string> = {}, content = body): unknown =>
+    new Webhook(secretText(secret)).verify(content.toString(), { ...headers, ...changed });
+
+  it('is one that standardwebhooks verifies', () => {
+    expect(verify(own)).toEqual(JSON.parse(body.toString()));
+  });
+
+  it('is refused with another body, another id, another instant or another secret', () => {
+    expect(() => verify(own, {}, Buffer.from('{"subject":"t2"}'))).toThrow(/signature/);
+    expect(() => verify(own, { 'webhook-id': `${id}x` })).toThrow(/signature/);
+    expect(() => verify(own, { 'webhook-timestamp': String(Number(headers['webhook-timestamp']) + 1) })).toThrow(/sig/);
+    expect(() => verify(other)).toThrow(/signature/);
+  });
+
+  it('is refused after six minutes', () => {
+    const old = signedHeaders([own], id, Date.now() - 6 * 60_000, body);
+    expect(() => verify(own, old)).toThrow(/too old/);
+  });
+
+  it('is two while a secret is rotated, and either secret verifies', () => {
+    const both = signedHeaders([own, other], id, Date.now(), body);
+    expect(both['webhook-signature']).toMatch(/^v1,\S{44} v1,\S{44}$/);
+    for (const secret of [own, other]) expect(verify(secret, both)).toBeDefined();
+  });
+});
+
+describe('A webhook-id', () => {
+  it('is the same for the same content of an endpoint, another one otherwise, and has no dot', () => {
+    expect(webhookIdOf('wh1', Buffer.from(body))).toBe(id);
+    expect(webhookIdOf('wh2', body)).not.toBe(id);
+    expect(webhookIdOf('wh1', Buffer.from('{}'))).not.toBe(id);
+    for (let n = 0; n < 100; n += 1) expect(webhookIdOf('wh1', Buffer.from([n]))).toMatch(/^msg_[\w-]{24}$/);
+  });
+});

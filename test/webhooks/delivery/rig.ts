@@ -1,0 +1,207 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Pool } from 'pg';
+import type { EventLog } from '../../../src/event-log/event-log.js';
+import { newEvent } from '../../../src/event-log/new-event.js';
+import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
+import { webhooksStream } from '../../../src/events/streams.js';
+import type { Webhook, WebhookEvent } from '../../../src/events/types/webhooks.js';
+import { pause } from '../../../src/flow/retry.js';
+import { Readiness } from '../../../src/http/ops/readiness.js';
+import { createPool } from '../../../src/postgres/pool.js';
+import { Lease } from '../../../src/read-models/leases/lease.js';
+import { createRecordsPool, createWatchPool } from '../../../src/read-models/pools.js';
+import { WEBHOOKS_LANE } from '../../../src/read-models/webhooks/statements.js';
+import { FeedIds } from '../../../src/records/feed/feed-id.js';
+import { FeedWatch } from '../../../src/records/feed/feed-watch.js';
+import { Reach } from '../../../src/webhooks/address.js';
+import { Destinations } from '../../../src/webhooks/delivery/requests/address.js';
+import type { Clock } from '../../../src/webhooks/delivery/context.js';
+import { Deliveries } from '../../../src/webhooks/delivery/deliveries.js';
+import { DeliveryLog } from '../../../src/webhooks/delivery/delivery-log.js';
+import { ProgressWriter } from '../../../src/webhooks/delivery/progress-writer.js';
+import { Way } from '../../../src/webhooks/delivery/requests/send.js';
+import { Slots } from '../../../src/webhooks/delivery/slots.js';
+import { WebhookCommands } from '../../../src/webhooks/endpoints/webhook-commands.js';
+import { MasterKeys } from '../../../src/webhooks/master-keys.js';
+import { secretText, signingKey } from '../../../src/webhooks/secret.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { type Projecting, startProjecting } from '../../support/projecting.js';
+import { sent, stored } from '../../support/upstream.js';
+
+export const AT = '2026-03-01T12:00:00.000Z';
+const LOOPBACK = ['127.0.0.0/8'];
+
+/** A clock that stands still but for the pauses it is asked for: those end at once. */
+export class FastClock implements Clock {
+  private ms = Date.parse(AT);
+  /** The pauses so far, ms. */
+  readonly pauses: number[] = [];
+
+  now(): number {
+    return this.ms;
+  }
+
+  advance(ms: number): void {
+    this.ms += ms;
+  }
+
+  async pause(ms: number, signal: AbortSignal): Promise<void> {
+    // Shorter ones are waits for the machine, not for an endpoint.
+    if (ms < 1_000) return pause(Math.min(ms, 20), signal);
+    this.pauses.push(ms);
+    this.ms += ms;
+    await pause(1, signal);
+  }
+}
+
+export const realClock: Clock = { now: () => Date.now(), pause };
+
+interface Turn {
+  readonly stop: () => Promise<void>;
+  readonly warnings: readonly string[];
+}
+
+/** A log, its read models and the delivery process in this one. */
+export class Rig {
+  readonly folder = mkdtempSync(join(tmpdir(), 'deliveries-'));
+  readonly keyFile = join(this.folder, 'master-keys');
+  readonly keys: MasterKeys;
+  private readonly endings: (() => Promise<unknown>)[] = [];
+
+  private constructor(
+    readonly database: TestDatabase,
+    readonly log: EventLog,
+    readonly projecting: Projecting,
+  ) {
+    writeFileSync(this.keyFile, `${randomBytes(32).toString('base64')}\n`);
+    this.keys = new MasterKeys(this.keyFile);
+  }
+
+  static async start(): Promise<Rig> {
+    const database = await createDatabase();
+    const log = await createPostgresLog(createPool(database.url, () => {}, { max: 4 }));
+    return new Rig(database, log, startProjecting(log, database.pool));
+  }
+
+  async end(): Promise<void> {
+    for (const ending of this.endings) await ending();
+    await this.projecting.stop();
+    await this.log.close();
+    await this.database.drop();
+    rmSync(this.folder, { recursive: true });
+  }
+
+  /** Threats, one after another. */
+  async block(ids: readonly string[], organization = 'acme', status = 'BLOCKED'): Promise<void> {
+    const asset = { type: 'URL', content: 'phishing.example' };
+    const events = ids.map((threatId) =>
+      sent('ThreatStatusChanged', { organization, threatId, asset, status, createdAt: AT, updatedAt: AT }),
+    );
+    await this.log.appendAll(events.map(stored));
+  }
+
+  async endpoint(url: string, overrides: Partial<Webhook> = {}): Promise<Webhook> {
+    const webhook: Webhook = {
+      organization: 'acme',
+      webhookId: `wh${randomBytes(8).toString('hex')}`,
+      url,
+      types: undefined,
+      assetTypes: undefined,
+      statuses: undefined,
+      description: undefined,
+      disabledReason: undefined,
+      previousGeneration: undefined,
+      previousMasterKey: undefined,
+      previousUntil: undefined,
+      idempotencyKeyHash: undefined,
+      bodyHash: undefined,
+      batch: 1,
+      state: 'ACTIVE',
+      generation: 1,
+      masterKey: this.keys.newest().id,
+      startAfter: -1,
+      startLog: await this.log.id(),
+      replay: 0,
+      createdAt: Date.parse(AT),
+      updatedAt: Date.parse(AT),
+      ...overrides,
+    };
+    await this.tell('WebhookCreated', webhook);
+    return webhook;
+  }
+
+  async tell(type: WebhookEvent['type'], data: Webhook): Promise<void> {
+    await this.log.append(webhooksStream(data.organization), 'any', [newEvent({ type, data })]);
+    await this.projecting.reached();
+  }
+
+  /** As its organization was given it. */
+  secretOf({ webhookId }: Webhook, generation = 1): string {
+    return secretText(signingKey(this.keys.newest(), { webhookId, generation }));
+  }
+
+  async askForTest({ organization, webhookId }: Webhook, now: number): Promise<string> {
+    const id = randomUUID();
+    await this.database.pool.query(
+      'insert into read.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, $4)',
+      [id, organization, webhookId, now],
+    );
+    return id;
+  }
+
+  async rows<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return (await this.database.pool.query(text, [...values])).rows as Row[];
+  }
+
+  /** Takes the lease and delivers. */
+  async deliver({
+    clock = realClock,
+    destinations = new Destinations(new Reach(LOOPBACK)),
+    proxy,
+  }: { clock?: Clock; destinations?: Destinations; proxy?: string } = {}): Promise<Turn> {
+    const { log, keys } = this;
+    const { url } = this.database;
+    const pools: Pool[] = [createPool(url, () => {}, { max: 4 }), createRecordsPool(url), createWatchPool(url)];
+    const [pool, records, watchPool] = pools as [Pool, Pool, Pool];
+    const lease = new Lease(pool, WEBHOOKS_LANE, () => {});
+    const [stop, giveUp] = [new AbortController(), new AbortController()];
+    const warnings: string[] = [];
+    const logId = await log.id();
+    const writer = new ProgressWriter(pool, (await lease.acquire(stop.signal))!);
+    const way = new Way(destinations, proxy);
+    const running = new Deliveries({
+      pool,
+      records,
+      commands: new WebhookCommands(log, pool),
+      logId,
+      keys,
+      way,
+      writer,
+      clock,
+      ids: new FeedIds(logId),
+      watch: new FeedWatch(watchPool, new Readiness()),
+      slots: new Slots(),
+      deliveryLog: new DeliveryLog(false),
+      stop: stop.signal,
+      giveUp: giveUp.signal,
+      lose: () => stop.abort(),
+      warn: (sentence) => warnings.push(sentence),
+    }).run();
+    const held = lease.hold(() => stop.abort(), stop.signal);
+    let isEnded = false;
+    const end = async (): Promise<void> => {
+      if (isEnded) return;
+      isEnded = true;
+      stop.abort();
+      await Promise.all([running, held]);
+      await lease.release();
+      await way.end();
+      for (const each of pools) await each.end();
+    };
+    this.endings.push(end);
+    return { stop: end, warnings };
+  }
+}
