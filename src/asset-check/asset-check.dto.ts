@@ -1,7 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
 import { ASSET_STATUSES, type AssetStatus } from '../events/types/asset-statuses.js';
-import { IsContent } from './is-content.js';
+import { contentIssue } from '../assets/content-issue.js';
+import { Checked } from '../http/body/checked.js';
 import { type Code, CODES, type Mode, MODES, type Reason, REASONS } from './opinion.js';
 
 const MAX_CONTENTS = 1_000;
@@ -13,7 +14,7 @@ export class AssetCheckRequest {
    * Defanged text is refanged. 1 to 4,096 characters.
    * @example "https://polkadot-dot.info/claim"
    */
-  @IsContent()
+  @Checked(contentIssue)
   @ApiProperty({ type: String, minLength: 1, maxLength: 4_096 })
   content!: string;
 }

@@ -193,7 +193,7 @@ export class RecordsController {
     void reply.header('vary', 'X-API-KEY, Accept');
     if (preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
       return sendTable(this.queries, selection, reply);
-    const query = new ListRecords(selection, limit === undefined ? DEFAULT_LIMIT : Number(limit), cursor);
+    const query = new ListRecords(selection, Number(limit ?? DEFAULT_LIMIT), cursor);
     const { answer, asOf } = await this.queries.execute(query);
     const items = await this.slices.run(organization, itemsJson(kind, answer));
     const next = answer.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(answer.nextCursor)}`;

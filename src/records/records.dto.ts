@@ -1,9 +1,7 @@
 import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
 import type { Asset } from '../assets/asset.js';
-import { IsNotEmpty, IsOptional, IsString, Matches } from 'class-validator';
-import { INVALID_DATE } from '../http/range.js';
+import { IsBrandSlug, IsDateText, IsFromAnswer, IsGivenOnce, IsLimit } from '../http/parameters.js';
 
-export const MAX_LIMIT = 1_000;
 export const DEFAULT_LIMIT = 100;
 const CURSOR = 'cursor must be the nextCursor of the page before, with the same parameters besides limit';
 
@@ -14,8 +12,7 @@ export class SelectionRequest {
    * Default: the beginning of time.
    * @example '2026-01-01T00:00:00.000Z'
    */
-  @IsOptional()
-  @IsString({ message: INVALID_DATE })
+  @IsDateText()
   startDate?: string;
 
   /**
@@ -23,8 +20,7 @@ export class SelectionRequest {
    * Default: now, as of the first page, if a start is given; otherwise everything is listed.
    * @example '2026-01-31'
    */
-  @IsOptional()
-  @IsString({ message: INVALID_DATE })
+  @IsDateText()
   endDate?: string;
 
   /**
@@ -32,25 +28,21 @@ export class SelectionRequest {
    * which carry no brand.
    * @example 'acme-wallet'
    */
-  @IsOptional()
-  @IsString({ message: 'brandSlug must be given once' })
-  @IsNotEmpty({ message: 'brandSlug must not be empty' })
+  @IsBrandSlug()
   brandSlug?: string;
 
   /**
    * One or several statuses, separated by commas. Not of reports.
    * @example 'BLOCKED,APPROVED'
    */
-  @IsOptional()
-  @IsString({ message: 'status must be given once' })
+  @IsGivenOnce()
   status?: string;
 
   /**
    * One or several asset types, separated by commas. Not of reports.
    * @example 'URL,TWITTER'
    */
-  @IsOptional()
-  @IsString({ message: 'assetType must be given once' })
+  @IsGivenOnce()
   assetType?: string;
 
   /**
@@ -58,8 +50,7 @@ export class SelectionRequest {
    * reports.
    * @example 'hxxps://evil[.]example'
    */
-  @IsOptional()
-  @IsString({ message: 'content must be given once' })
+  @IsGivenOnce()
   content?: string;
 }
 
@@ -68,15 +59,11 @@ export class RecordsRequest extends SelectionRequest {
    * Records per page, 1 to 1,000. Default: 100. A page may be shorter.
    * @example 100
    */
-  @IsOptional()
-  @Matches(/^(?:[1-9]\d{0,2}|1000)$/, { message: `limit must be a whole number from 1 to ${MAX_LIMIT}` })
-  @ApiProperty({ type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, required: false })
+  @IsLimit(1000, DEFAULT_LIMIT)
   limit?: string;
 
   /** The `nextCursor` of the page before, with the same parameters besides `limit`; absent for the first page. */
-  @IsOptional()
-  @IsString({ message: CURSOR })
-  @IsNotEmpty({ message: CURSOR })
+  @IsFromAnswer(CURSOR)
   cursor?: string;
 }
 

@@ -1,5 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsIn, IsOptional, Matches, ValidateBy, ValidateIf } from 'class-validator';
+import { IsIn, ValidateIf } from 'class-validator';
+import { Checked } from '../http/body/checked.js';
+import { IsLimit } from '../http/parameters.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
 import { isUnstorable } from '../events/declaring/text.js';
 import { FEED_KINDS } from '../events/feed-schema.js';
@@ -8,16 +10,6 @@ import { DISABLED_REASONS, type DisabledReason, MAX_BATCH, MAX_NAMES, MAX_URL } 
 const MAX_DESCRIPTION = 255;
 const MAX_ATTEMPTS = 100;
 const STATES = ['ACTIVE', 'FAILING', 'DISABLED'] as const;
-
-/** @param issueOf what is wrong with a value; undefined if nothing is */
-const Checked = (issueOf: (value: unknown) => string | undefined): PropertyDecorator =>
-  ValidateBy({
-    name: 'checked',
-    validator: {
-      validate: (value) => issueOf(value) === undefined,
-      defaultMessage: (wrong) => issueOf(wrong?.value) ?? '',
-    },
-  });
 
 const IfGiven = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);
 
@@ -173,9 +165,7 @@ export class ReplayDto {
 
 export class AttemptsRequest {
   /** Attempts at most, 1 to 100. Default: 100. */
-  @IsOptional()
-  @Matches(/^(?:[1-9]\d?|100)$/, { message: `limit must be a whole number from 1 to ${MAX_ATTEMPTS}` })
-  @ApiProperty({ type: 'integer', minimum: 1, maximum: MAX_ATTEMPTS, default: MAX_ATTEMPTS, required: false })
+  @IsLimit(100, MAX_ATTEMPTS)
   limit?: string;
 }
 

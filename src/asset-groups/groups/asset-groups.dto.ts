@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ValidateBy } from 'class-validator';
+import { Checked } from '../../http/body/checked.js';
 import { isUnstorable } from '../../events/declaring/text.js';
 
 const MAX_NAME_LENGTH = 255;
@@ -12,22 +12,13 @@ const nameIssue = (name: unknown): string | undefined => {
   return isUnstorable(name) ? 'Group name must not contain U+0000 or lone surrogates' : undefined;
 };
 
-const IsGroupName = (): PropertyDecorator =>
-  ValidateBy({
-    name: 'isGroupName',
-    validator: {
-      validate: (value) => nameIssue(value) === undefined,
-      defaultMessage: (wrong) => nameIssue(wrong?.value) ?? '',
-    },
-  });
-
 export class AssetGroupNameDto {
   /**
    * 1 to 255 Unicode code points, stored as sent: not trimmed or folded. Unique within the organization,
    * case-sensitively.
    * @example "Landing pages"
    */
-  @IsGroupName()
+  @Checked(nameIssue)
   @ApiProperty({ minLength: 1, maxLength: MAX_NAME_LENGTH })
   name!: string;
 }

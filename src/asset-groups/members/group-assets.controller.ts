@@ -62,7 +62,7 @@ export class GroupAssetsController {
     @Param('id') id: string,
     @Query() { limit, cursor }: GroupAssetsRequest,
   ): Promise<GroupAssetPageDto> {
-    const most = limit === undefined ? DEFAULT_LIMIT : Number(limit);
+    const most = Number(limit ?? DEFAULT_LIMIT);
     return this.queries.execute(new ListGroupAssets(organization, groupIdOf(id), most, cursor));
   }
 

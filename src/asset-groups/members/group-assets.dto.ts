@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsNotEmpty, IsOptional, IsString, Matches } from 'class-validator';
+import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
+import { IsFromAnswer, IsLimit } from '../../http/parameters.js';
 import {
   MAX_CONTENTS,
   MEMBERSHIP_REASONS,
@@ -9,10 +10,8 @@ import {
   type MembershipResult,
 } from './membership.js';
 
-const MAX_LIMIT = 1_000;
 export const DEFAULT_LIMIT = 100;
 const CONTENTS = `Contents must be an array of 1 to ${MAX_CONTENTS} strings`;
-const LIMIT = `limit must be a whole number from 1 to ${MAX_LIMIT}`;
 const CURSOR = 'cursor must be the nextCursor of an earlier page of this group';
 
 export class GroupAssetsRequest {
@@ -20,15 +19,11 @@ export class GroupAssetsRequest {
    * Assets per page, 1 to 1,000; a page of 256 KiB ends before. Default: 100.
    * @example 100
    */
-  @IsOptional()
-  @Matches(/^(?:[1-9]\d{0,2}|1000)$/, { message: LIMIT })
-  @ApiProperty({ type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, required: false })
+  @IsLimit(1000, DEFAULT_LIMIT)
   limit?: string;
 
   /** The `nextCursor` of the previous page; absent for the first. */
-  @IsOptional()
-  @IsString({ message: CURSOR })
-  @IsNotEmpty({ message: CURSOR })
+  @IsFromAnswer(CURSOR)
   cursor?: string;
 }
 

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsIn, IsOptional, IsString } from 'class-validator';
 import { UPSTREAM_TYPES } from '../../events/event.js';
 import { Issue } from '../../http/errors/error-body.dto.js';
+import { IsGivenOnce, IsOneOf } from '../../http/parameters.js';
 import { PageRequest } from '../page.dto.js';
 import { REJECT_REASONS, type RejectReason } from './refusals.js';
 
@@ -12,21 +12,16 @@ export class RejectionsRequest extends PageRequest {
    * Only of this UTC day and later ones.
    * @example "2026-03-01"
    */
-  @IsOptional()
-  @IsString({ message: 'from must be given once' })
+  @IsGivenOnce()
   @ApiProperty({ type: String, format: 'date', required: false })
   from?: string;
 
   /** Only rejections for this reason. */
-  @IsOptional()
-  @IsIn(REJECT_REASONS, { message: `reason must be one of ${REJECT_REASONS.join(', ')}` })
-  @ApiProperty({ enum: REJECT_REASONS, required: false })
+  @IsOneOf(REJECT_REASONS)
   reason?: RejectReason;
 
   /** Only events of this type; `other`: of none that upstream may send. */
-  @IsOptional()
-  @IsIn(TYPES, { message: `type must be one of ${TYPES.join(', ')}` })
-  @ApiProperty({ enum: TYPES, required: false })
+  @IsOneOf(TYPES)
   type?: string;
 }
 

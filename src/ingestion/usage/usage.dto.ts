@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsOptional, IsString } from 'class-validator';
+import { IsGivenOnce } from '../../http/parameters.js';
 import { type Outcome, OUTCOMES } from '../../read-models/event-usage.js';
 
 export class EventUsageRequest {
@@ -7,8 +7,7 @@ export class EventUsageRequest {
    * The first UTC day. Default, and at most: 89 days ago.
    * @example "2026-03-01"
    */
-  @IsOptional()
-  @IsString({ message: 'from must be given once' })
+  @IsGivenOnce()
   @ApiProperty({ type: String, format: 'date', required: false })
   from?: string;
 
@@ -16,8 +15,7 @@ export class EventUsageRequest {
    * The last UTC day. Default: today.
    * @example "2026-03-31"
    */
-  @IsOptional()
-  @IsString({ message: 'to must be given once' })
+  @IsGivenOnce()
   @ApiProperty({ type: String, format: 'date', required: false })
   to?: string;
 }

@@ -1,7 +1,8 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
-import { IsDefined, IsIn, IsOptional, IsString } from 'class-validator';
+import { IsDefined, IsString } from 'class-validator';
 import { EARLIER, type Earlier } from './earlier-range.js';
 import { MetricsRequest, Totals } from '../totals/metrics.dto.js';
+import { IsOneOf } from '../../http/parameters.js';
 import { INVALID_DATE } from '../../http/range.js';
 import { Window } from '../timeline/timeline.dto.js';
 
@@ -19,9 +20,7 @@ export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
    * (`year`; 29 February becomes the 28th, up to its end if the window began before).
    * @example 'previous'
    */
-  @IsOptional()
-  @IsIn(EARLIER, { message: `with must be one of ${EARLIER.join(', ')}` })
-  @ApiProperty({ enum: EARLIER, default: 'previous', required: false })
+  @IsOneOf(EARLIER, 'previous')
   with?: Earlier;
 }
 

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsIn, IsOptional } from 'class-validator';
+import { IsOneOf } from '../../http/parameters.js';
 import { MetricsRequest } from '../totals/metrics.dto.js';
 import { type Interval, INTERVALS } from './timeline-sql.js';
 
@@ -8,9 +8,7 @@ export class TimelineRequest extends MetricsRequest {
    * The length of a point: a UTC day, an ISO week (from Monday), a calendar month, quarter or year.
    * @example 'week'
    */
-  @IsOptional()
-  @IsIn(INTERVALS, { message: `interval must be one of ${INTERVALS.join(', ')}` })
-  @ApiProperty({ enum: INTERVALS, default: 'day', required: false })
+  @IsOneOf(INTERVALS, 'day')
   interval?: Interval;
 }
 

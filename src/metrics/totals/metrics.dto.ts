@@ -1,15 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsNotEmpty, IsOptional, IsString } from 'class-validator';
-import { INVALID_DATE } from '../../http/range.js';
+import { IsBrandSlug, IsDateText } from '../../http/parameters.js';
 
 export class MetricsRequest {
   /**
    * Restricts the metrics to one of the organization's brands; requires the feature flag `brands-metrics`.
    * @example 'acme-wallet'
    */
-  @IsOptional()
-  @IsString({ message: 'brandSlug must be given once' })
-  @IsNotEmpty({ message: 'brandSlug must not be empty' })
+  @IsBrandSlug()
   brandSlug?: string;
 
   /**
@@ -17,8 +14,7 @@ export class MetricsRequest {
    * Default: the beginning of time.
    * @example '2026-01-01T00:00:00.000Z'
    */
-  @IsOptional()
-  @IsString({ message: INVALID_DATE })
+  @IsDateText()
   startDate?: string;
 
   /**
@@ -26,8 +22,7 @@ export class MetricsRequest {
    * Default: now if a start is given; otherwise everything is counted.
    * @example '2026-01-31'
    */
-  @IsOptional()
-  @IsString({ message: INVALID_DATE })
+  @IsDateText()
   endDate?: string;
 }
 

@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IsNotEmpty, IsOptional, IsString, Matches } from 'class-validator';
+import { IsOptional, Matches } from 'class-validator';
+import { IsFromAnswer, IsLimit } from '../../http/parameters.js';
 import { LISTED_KIND, type ListedKind } from '../../read-models/listed-kind.js';
 
 export const MAX_ELEMENTS = 1_000;
@@ -9,9 +10,7 @@ const NAMES = KINDS.join('|');
 
 export class FeedRequest {
   /** The `id` of the last element that was worked on; absent: everything there is, from the beginning. */
-  @IsOptional()
-  @IsString({ message: ID })
-  @IsNotEmpty({ message: ID })
+  @IsFromAnswer(ID)
   lastEventId?: string;
 
   /**
@@ -37,8 +36,6 @@ export class FeedRequest {
    * Elements at most, 1 to 1,000. Default: 1,000. An answer also ends at 4 MiB.
    * @example 1000
    */
-  @IsOptional()
-  @Matches(/^(?:[1-9]\d{0,2}|1000)$/, { message: `limit must be a whole number from 1 to ${MAX_ELEMENTS}` })
-  @ApiProperty({ type: 'integer', minimum: 1, maximum: MAX_ELEMENTS, default: MAX_ELEMENTS, required: false })
+  @IsLimit(1000, MAX_ELEMENTS)
   limit?: string;
 }
