@@ -70,8 +70,8 @@ const deliver = async (scene: Scene, { events: size }: Dose, how: Deliver): Prom
   const stored = sentOf(await wholeLog(log));
   const sentTimes = batches.flat().length;
   const findings = [...history.wrong, ...compare(clean, await fingerprints(pool))];
-  // Where an answer was lost or said 503 on a busy machine, what was stored is known already when it comes again.
-  const isAnswered = history.attempts.every(({ status }) => status !== 0 && status !== 503);
+  // What was stored of a batch whose answer was lost, or was 429 or 503 on a busy machine, is a duplicate the next time.
+  const isAnswered = history.attempts.every(({ status }) => status === 200);
   if ((isAnswered && history.accepted !== events.length) || stored.length !== events.length)
     findings.push(
       `${history.accepted} accepted and ${stored.length} stored where ${events.length} different ones were sent`,
