@@ -1,4 +1,4 @@
-const LINE_EVERY_MS = 1_000;
+import { throttle } from '../flow/throttle.js';
 
 /** A URL without its query, into which somebody may have put a key. */
 export const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];
@@ -14,15 +14,6 @@ export const requestLine = (
   return `${method} ${path} ${outcome}, request ${id}: ${why}`;
 };
 
-/** Passes on one line a second, with the number of those left out before it: clients can cause as many as they like. */
-export const throttled = (write: (line: string) => void): ((line: string) => void) => {
-  let nextAt = 0;
-  let leftOut = 0;
-  return (line) => {
-    const now = performance.now();
-    if (now < nextAt) return void leftOut++;
-    write(leftOut === 0 ? line : `${line} (and ${leftOut} more before it)`);
-    nextAt = now + LINE_EVERY_MS;
-    leftOut = 0;
-  };
-};
+/** Writes one line a second, with the number of those left out before it. */
+export const throttled = (write: (line: string) => void): ((line: string) => void) =>
+  throttle((line, count) => write(count === 1 ? line : `${line} (and ${count - 1} more before it)`));

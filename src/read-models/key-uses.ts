@@ -1,10 +1,17 @@
 import type { Pool } from 'pg';
+import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from './kysely.js';
 import { NOTE_KEY_USES } from './statements.js';
 
-/** Notes when keys were last used, in ms; what another instance has noted later stays. Not counted from the log. */
-export const noteKeyUses = async (pool: Pool, uses: ReadonlyMap<string, number>): Promise<void> => {
-  await NOTE_KEY_USES.run(pool, { keyId: [...uses.keys()], lastUsedAt: [...uses.values()] });
+export interface KeyUse {
+  readonly keyId: string;
+  /** ms */
+  readonly lastUsedAt: number;
+}
+
+/** Notes when keys were last used; what another instance has noted later stays. Not counted from the log. */
+export const noteKeyUses = async (pool: Pool, uses: readonly KeyUse[]): Promise<void> => {
+  await NOTE_KEY_USES.run(pool, columnsOf(uses, 'keyId', 'lastUsedAt'));
 };
 
 /** By key id, in ms. */

@@ -1,27 +1,34 @@
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
-import { DelayedFlush } from '../../flow/delayed-flush.js';
 import { dayOf } from '../../events/instant.js';
+import { MergedRows } from '../../flow/merged-rows.js';
+import { throttle } from '../../flow/throttle.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { addRejectedEvents, type RejectedEvents } from '../../read-models/rejected-events.js';
 import type { Refusal } from './refusals.js';
 import { sampleOf } from './sample.js';
 
-const FLUSH_EVERY_MS = 1_000;
-const LINE_EVERY_MS = 1_000;
-/** Rows in memory, each at most some 6 KiB; while full, further keys, reasons and types are dropped. */
-const MAX_WAITING = 1_000;
-
 /**
- * Keeps rejected events for the operator and their senders: a count and one sample per day, key, reason and type. Collected in memory and
- * flushed to a table once a second, so that no request waits for it; a kill -9 loses a second.
+ * Keeps rejected events for the operator and their senders, in a table that is a second late: a count and one sample per
+ * day, key, reason and type.
  */
 @Injectable()
 export class RejectionLog implements BeforeApplicationShutdown {
   private readonly logger = new Logger('ingestion');
-  private waiting = new Map<string, RejectedEvents>();
-  private readonly flushes = new DelayedFlush(FLUSH_EVERY_MS, () => this.flush());
-  private nextLineAt = 0;
-  private unsaid = 0;
+  private readonly rows = new MergedRows<RejectedEvents>({
+    keyOf: ({ day, keyId, reason, type }) => `${day} ${keyId} ${reason} ${type}`,
+    merge: (known, { count, lastAt }) => ({
+      ...known,
+      count: known.count + count,
+      lastAt: Math.max(known.lastAt, lastAt),
+    }),
+    write: (rows) => addRejectedEvents(this.pool, rows),
+    // Each of at most some 6 KiB.
+    maximum: 1_000,
+    everyMs: 1_000,
+  });
+  private readonly say = throttle((latest: string, count) =>
+    this.logger.warn(`${count} events rejected, most recently from ${latest}; "rejected list" shows them`),
+  );
 
   constructor(private readonly pool: WatchPool) {}
 
@@ -30,14 +37,15 @@ export class RejectionLog implements BeforeApplicationShutdown {
     const now = Date.now();
     let sum = 0;
     for (const refusal of refusals) {
-      sum += refusal.count;
-      this.merge({
+      const { reason, type, count } = refusal;
+      sum += count;
+      this.rows.add({
         owner,
         day: dayOf(now),
         keyId,
-        reason: refusal.reason,
-        type: refusal.type,
-        count: refusal.count,
+        reason,
+        type,
+        count,
         lastAt: now,
         // Computed only for a new row.
         get sample() {
@@ -45,46 +53,11 @@ export class RejectionLog implements BeforeApplicationShutdown {
         },
       });
     }
-    if (sum === 0) return;
-    this.say(keyId, refusals[0]!, sum);
-    this.flushes.schedule();
+    const [first] = refusals;
+    if (first !== undefined) this.say(`${keyId}: ${first.reason} (type ${first.type})`, sum);
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.flushes.stop();
-  }
-
-  private merge(row: RejectedEvents): void {
-    const key = `${row.day} ${row.keyId} ${row.reason} ${row.type}`;
-    const known = this.waiting.get(key);
-    if (known !== undefined)
-      this.waiting.set(key, { ...known, count: known.count + row.count, lastAt: Math.max(known.lastAt, row.lastAt) });
-    else if (this.waiting.size < MAX_WAITING) this.waiting.set(key, { ...row });
-  }
-
-  private say(keyId: string, { reason, type }: Refusal, sum: number): void {
-    const now = performance.now();
-    this.unsaid += sum;
-    if (now < this.nextLineAt) return;
-    this.logger.warn(
-      `${this.unsaid} events rejected, most recently from ${keyId}: ${reason} (type ${type}); "rejected list" shows them`,
-    );
-    this.nextLineAt = now + LINE_EVERY_MS;
-    this.unsaid = 0;
-  }
-
-  private async flush(): Promise<void> {
-    const { waiting } = this;
-    if (waiting.size === 0) return;
-    this.waiting = new Map();
-    try {
-      await addRejectedEvents(this.pool, [...waiting.values()]);
-    } catch (error) {
-      // If only the answer was lost, they count twice.
-      const since = this.waiting;
-      this.waiting = waiting;
-      for (const row of since.values()) this.merge(row);
-      throw error;
-    }
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rows.stop();
   }
 }

@@ -1,22 +1,20 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { dayOf } from '../../events/instant.js';
-import { DelayedFlush } from '../../flow/delayed-flush.js';
+import { MergedRows } from '../../flow/merged-rows.js';
 import { addEventUsage, type EventUsage, forgetEventUsage, type Outcome } from '../../read-models/event-usage.js';
 import { WatchPool } from '../../read-models/pools.js';
 
-const FLUSH_EVERY_MS = 1_000;
-/** Counts in memory while the database is away; while full, further owners, types and outcomes are not counted. */
-const MAX_WAITING = 20_000;
-
-/**
- * Counts what became of sent events, for those who sent them. Collected in memory and flushed to a table once a second,
- * so that no request waits for it; a kill -9 loses a second.
- */
+/** Counts what became of sent events, for those who sent them, in a table that is a second late. */
 @Injectable()
 export class UsageLog implements BeforeApplicationShutdown {
   private day = 0;
-  private waiting = new Map<string, EventUsage>();
-  private readonly flushes = new DelayedFlush(FLUSH_EVERY_MS, () => this.flush());
+  private readonly rows = new MergedRows<EventUsage>({
+    keyOf: ({ owner, day, type, outcome }) => `${owner} ${day} ${type} ${outcome}`,
+    merge: (known, more) => ({ ...known, events: known.events + more.events }),
+    write: (rows) => this.write(rows),
+    maximum: 20_000,
+    everyMs: 1_000,
+  });
 
   constructor(private readonly pool: WatchPool) {}
 
@@ -25,37 +23,17 @@ export class UsageLog implements BeforeApplicationShutdown {
    * @param type an upstream type, or `other`
    */
   add(owner: string, outcome: Outcome, type: string, events: number): void {
-    this.merge({ owner, day: dayOf(Date.now()), type, outcome, events });
-    this.flushes.schedule();
+    this.rows.add({ owner, day: dayOf(Date.now()), type, outcome, events });
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.flushes.stop();
+  beforeApplicationShutdown(): Promise<void> {
+    return this.rows.stop();
   }
 
-  private merge(row: EventUsage): void {
-    const key = `${row.owner} ${row.day} ${row.type} ${row.outcome}`;
-    const known = this.waiting.get(key);
-    if (known !== undefined) this.waiting.set(key, { ...known, events: known.events + row.events });
-    else if (this.waiting.size < MAX_WAITING) this.waiting.set(key, row);
-  }
-
-  private async flush(): Promise<void> {
-    const { waiting } = this;
-    if (waiting.size === 0) return;
+  private async write(rows: readonly EventUsage[]): Promise<void> {
     const today = dayOf(Date.now());
-    this.waiting = new Map();
-    try {
-      await addEventUsage(this.pool, [...waiting.values()]);
-    } catch (error) {
-      // If only the answer was lost, they count twice.
-      const since = this.waiting;
-      this.waiting = waiting;
-      for (const row of since.values()) this.merge(row);
-      throw error;
-    }
-    if (today === this.day) return;
-    await forgetEventUsage(this.pool, today);
+    if (today !== this.day) await forgetEventUsage(this.pool, today);
     this.day = today;
+    await addEventUsage(this.pool, rows);
   }
 }

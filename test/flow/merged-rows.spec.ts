@@ -1,0 +1,75 @@
+import { describe, expect, it } from '@jest/globals';
+import { MergedRows } from '../../src/flow/merged-rows.js';
+
+interface Row {
+  readonly key: string;
+  readonly count: number;
+  readonly sample?: string;
+}
+
+/** Written rows, batch by batch; the first `failures` writes fail. */
+const collect = (failures = 0) => {
+  const written: (readonly Row[])[] = [];
+  const during: { write: () => void } = { write: () => undefined };
+  const rows = new MergedRows<Row>({
+    keyOf: ({ key }) => key,
+    merge: (known, { count }) => ({ ...known, count: known.count + count }),
+    write: async (batch) => {
+      during.write();
+      if ((failures -= 1) >= 0) throw new Error('the database is unavailable');
+      written.push(batch);
+    },
+    maximum: 2,
+    everyMs: 60_000,
+  });
+  return { rows, written, during };
+};
+
+describe('Merged rows', () => {
+  it('are one row a key, at most so many', async () => {
+    const { rows, written } = collect();
+    for (const key of ['a', 'b', 'a', 'c', 'b']) rows.add({ key, count: 1 });
+    await rows.stop();
+    await rows.flush();
+    expect(written).toEqual([
+      [
+        { key: 'a', count: 2 },
+        { key: 'b', count: 2 },
+      ],
+    ]);
+  });
+
+  it('compute a value only of a new row', async () => {
+    const { rows, written } = collect();
+    let computed = 0;
+    const row = () => ({
+      key: 'a',
+      count: 1,
+      get sample() {
+        return `${(computed += 1)}`;
+      },
+    });
+    for (let n = 0; n < 3; n += 1) rows.add(row());
+    await rows.stop();
+    expect(written).toEqual([[{ key: 'a', count: 3, sample: '1' }]]);
+    expect(computed).toBe(1);
+  });
+
+  it('that could not be written wait for the next time, merged with those since, within the bound', async () => {
+    const { rows, written, during } = collect(1);
+    rows.add({ key: 'a', count: 1 });
+    during.write = () => {
+      for (const key of ['a', 'b', 'c']) rows.add({ key, count: 1 });
+      during.write = () => undefined;
+    };
+    await rows.flush();
+    expect(written).toEqual([]);
+    await rows.stop();
+    expect(written).toEqual([
+      [
+        { key: 'a', count: 2 },
+        { key: 'b', count: 1 },
+      ],
+    ]);
+  });
+});
