@@ -1,0 +1,78 @@
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cloudEvent, sent } from '../test/support/upstream.js';
+import type { Bench, Line } from './goal.js';
+import { post } from './post.js';
+import { startChild } from './process.js';
+import { issueKeys, startApi, temporaryFolder } from './services.js';
+import { quantile, quartilesOf } from './statistics.js';
+
+export const PER_SECOND = 500;
+const SINGLE_TYPE = 'application/cloudevents+json';
+
+/** A threat of an organization, in the middle of the days. */
+const threatOf = (organization: string, id: string, n: number) => {
+  const at = new Date(1_750_000_000_000 + n * 1_000).toISOString();
+  const asset = { type: 'URL', content: `site-${n}.example` };
+  const data = { organization, threatId: id, asset, status: 'BLOCKED', createdAt: at, updatedAt: at };
+  return Buffer.from(JSON.stringify(cloudEvent(sent('ThreatStatusChanged', data, id))));
+};
+
+/** Where the events of an organization are awaited. */
+export interface Reader {
+  readonly url: string;
+  readonly key: string;
+  /** Events that are sent. */
+  readonly count: number;
+}
+
+/**
+ * Begins to look for events.
+ * @returns waits for all, and says how long each took since its answer, in ms; when they were answered is by id, in the
+ *   order of the answers
+ */
+export type Follow = (reader: Reader) => Promise<(answered: ReadonlyMap<string, number>) => Promise<number[]>>;
+
+/** From the answer to an event to where it is awaited, events coming singly, in windows of an organization each. */
+export const measureDelays = async (
+  bench: Bench,
+  goal: string,
+  follow: Follow,
+): Promise<Pick<Line, 'measured' | 'note'>> => {
+  const database = await bench.database();
+  const { url } = await startApi(bench, database);
+  const env = { DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(bench) };
+  const projector = await startChild('projections/main.js', [], env);
+  bench.onEnd(() => projector.stop());
+  const { quick } = bench.sizes;
+  const organizations = Array.from({ length: quick ? 1 : 6 }, (_, window) => `window-${window}`);
+  const [ingest] = await issueKeys(database, ['ingest'], [undefined]);
+  const keys = await issueKeys(database, ['read'], organizations);
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  const count = Math.round(PER_SECOND * (quick ? 0.5 : 4));
+  const p99: number[] = [];
+  const p50: number[] = [];
+  for (const [window, organization] of organizations.entries()) {
+    const delaysOf = await follow({ url, key: keys[window]!, count });
+    const answered = new Map<string, number>();
+    const from = performance.now();
+    const sending: Promise<unknown>[] = [];
+    for (let n = 0; n < count; n += 1) {
+      const due = from + (n * 1000) / PER_SECOND;
+      if (due > performance.now()) await sleep(Math.max(0, due - performance.now()));
+      const id = `${organization}-${n}`;
+      const sendOne = post(agent, url, ingest!, threatOf(organization, id, n), SINGLE_TYPE);
+      sending.push(sendOne.then(() => answered.set(id, performance.now())));
+    }
+    await Promise.all(sending);
+    const rate = (count * 1000) / (performance.now() - from);
+    const delays = await delaysOf(answered);
+    p99.push(quantile(delays, 0.99));
+    p50.push(quantile(delays, 0.5));
+    bench.say(
+      `${goal}: ${Math.round(rate)} a second, half within ${p50.at(-1)!.toFixed(0)} ms, p99 ${p99.at(-1)!.toFixed(0)} ms`,
+    );
+  }
+  agent.destroy();
+  return { measured: quartilesOf(p99), note: `half within ${quantile(p50, 0.5).toFixed(0)} ms` };
+};
