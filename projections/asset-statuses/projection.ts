@@ -1,13 +1,13 @@
 import type { PoolClient } from 'pg';
 import { assetHash, assetKey, KEY_VERSION } from '../../src/assets/asset-key.js';
-import type { AssetStatusChanged, AssetStatusChangeDeleted } from '../../src/events/types/asset-statuses.js';
-import { recordOf } from '../../src/events/record.js';
+import type { EventOf } from '../../src/events/event.js';
+import { ENTRY_TYPES, recordOf } from '../../src/events/record.js';
 import { columnsOf } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
 import { READ_ENTRIES, STORE_ENTRIES, STORE_STATUSES } from './statements.js';
 import { lastWriterWins, type ProjectedEvent, type Projection } from '../engine/projection.js';
 
-type StatusEvent = AssetStatusChanged | AssetStatusChangeDeleted;
+type StatusEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 
 /** A deleted entry has no status and no reviews; each of these is `organization:brand`. */
 type Entry = RowOf<typeof READ_ENTRIES>;
@@ -39,7 +39,7 @@ export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',
   version: KEY_VERSION,
   tables: ['asset_status_entries', 'asset_statuses'],
-  types: ['AssetStatusChanged', 'AssetStatusChangeDeleted'],
+  types: ENTRY_TYPES,
   prepare: async (events) => {
     const incoming = events.map((event) => ({ entry: entryOf(event), position: event.position }));
     return ({ connection }) => write(incoming, connection);

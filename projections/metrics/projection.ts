@@ -1,6 +1,6 @@
 import type { PoolClient, QueryConfig } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
-import { isLater, recordOf, type RecordState } from '../../src/events/record.js';
+import { COUNTED_TYPES, isLater, recordOf, type RecordState } from '../../src/events/record.js';
 import { nameArray, numberArray } from '../../src/postgres/array-text.js';
 import { CountDifferences } from './counts.js';
 import { type Fact, factsOf, factsWithout } from '../../src/events/facts.js';
@@ -8,18 +8,7 @@ import { DELETE_FACTS, ENTER_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './sta
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { chunksYielding } from '../../src/flow/yielder.js';
 
-const TYPES = [
-  'ReportFiled',
-  'ReportDeleted',
-  'ThreatStatusChanged',
-  'ThreatDeleted',
-  'TakedownFiled',
-  'TakedownStatusChanged',
-  'TakedownDeleted',
-  'AssetStatusChanged',
-  'AssetStatusChangeDeleted',
-] as const;
-export type MetricEvent = EventOf<(typeof TYPES)[number]>;
+export type MetricEvent = EventOf<(typeof COUNTED_TYPES)[number]>;
 
 interface NewState extends RecordState {
   readonly eventId: string;
@@ -140,6 +129,6 @@ const sendEach = async (connection: PoolClient, statements: () => Iterable<Query
 export const metrics = {
   name: 'metrics',
   tables: ['records', 'facts', 'days', 'type_days'],
-  types: TYPES,
+  types: COUNTED_TYPES,
   prepare,
 } satisfies Projection<MetricEvent>;

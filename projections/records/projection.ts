@@ -1,3 +1,4 @@
+import { COUNTED_TYPES } from '../../src/events/record.js';
 import { KEY_VERSION } from '../../src/assets/asset-key.js';
 import type { PoolClient } from 'pg';
 import { chunksYielding } from '../../src/flow/yielder.js';
@@ -8,17 +9,6 @@ import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
 import { DELETE_OF_BRANDS, INSERT_OF_BRANDS, STORE_RECORDS } from './statements.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
 
-const TYPES = [
-  'ReportFiled',
-  'ReportDeleted',
-  'ThreatStatusChanged',
-  'ThreatDeleted',
-  'TakedownFiled',
-  'TakedownStatusChanged',
-  'TakedownDeleted',
-  'AssetStatusChanged',
-  'AssetStatusChangeDeleted',
-] as const;
 type RecordEvent = OwnedEvent | EntryEvent;
 
 const isOfEntry = (projected: ProjectedEvent<RecordEvent>): projected is ProjectedEvent<EntryEvent> =>
@@ -81,6 +71,6 @@ export const records = {
   name: 'records',
   version: KEY_VERSION,
   tables: ['listed_records', 'brand_records', 'reviewed_entries'],
-  types: TYPES,
+  types: COUNTED_TYPES,
   prepare,
 } satisfies Projection<RecordEvent>;

@@ -1,20 +1,12 @@
 import { assetHash } from '../../src/assets/asset-key.js';
 import type { Asset } from '../../src/assets/asset.js';
 import type { EventOf } from '../../src/events/event.js';
-import { recordOf, type RecordState } from '../../src/events/record.js';
+import { type OWNED_TYPES, recordOf, type RecordState } from '../../src/events/record.js';
 import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 
 /** Events about a record of one organization. */
-export type OwnedEvent = EventOf<
-  | 'ReportFiled'
-  | 'ReportDeleted'
-  | 'ThreatStatusChanged'
-  | 'ThreatDeleted'
-  | 'TakedownFiled'
-  | 'TakedownStatusChanged'
-  | 'TakedownDeleted'
->;
+export type OwnedEvent = EventOf<(typeof OWNED_TYPES)[number]>;
 
 /** What lists and the feed show of a record. */
 export interface Shown {

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { assetHash } from '../../src/assets/asset-key.js';
 import type { EventOf } from '../../src/events/event.js';
-import { isLater, recordOf } from '../../src/events/record.js';
+import { type ENTRY_TYPES, isLater, recordOf } from '../../src/events/record.js';
 import { columnsOf } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
@@ -9,7 +9,7 @@ import type { ProjectedEvent } from '../engine/projection.js';
 import { keyOf, type Row, type Shown } from './row.js';
 import { READ_ENTRIES, READ_VERDICTS, STORE_ENTRIES } from './statements.js';
 
-export type EntryEvent = EventOf<'AssetStatusChanged' | 'AssetStatusChangeDeleted'>;
+export type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 
 type Entry = RowOf<typeof READ_ENTRIES>;
 

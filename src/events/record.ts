@@ -1,6 +1,22 @@
 import { assetHash } from '../assets/asset-key.js';
 import type { UpstreamEvent } from './event.js';
 
+/** Events about the records of one organization that are counted and listed. */
+export const OWNED_TYPES = [
+  'ReportFiled',
+  'ReportDeleted',
+  'ThreatStatusChanged',
+  'ThreatDeleted',
+  'TakedownFiled',
+  'TakedownStatusChanged',
+  'TakedownDeleted',
+] as const satisfies readonly UpstreamEvent['type'][];
+
+/** Events about an entry of the status history, which may concern several organizations. */
+export const ENTRY_TYPES = ['AssetStatusChanged', 'AssetStatusChangeDeleted'] as const;
+
+export const COUNTED_TYPES = [...OWNED_TYPES, ...ENTRY_TYPES] as const;
+
 /** The record an upstream event is about, and its place in the record's history. */
 export interface RecordState {
   /** '' for an entry of the status history, which has no single organization. */
