@@ -6,6 +6,9 @@ import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../src/event-log/event-log.js';
 import { openEventLog } from '../src/event-log/open-event-log.js';
 import { createLogger, tellThrough } from '../src/runtime/logger.js';
+import type { Lanes } from '../src/ops/lanes.js';
+import { WorkerOps } from '../src/ops/worker-ops.js';
+import { createWatchPool } from '../src/read-models/pools.js';
 import { createPool } from '../src/postgres/pool.js';
 import { HeldLanes, Lease } from '../src/read-models/leases/lease.js';
 import { prepareTables } from '../src/read-models/prepare-tables.js';
@@ -19,16 +22,26 @@ import { Projector } from './engine/projector.js';
 /** A batch may take longer than a request. ms */
 const LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
 
+interface Means {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly say: Tell;
+  readonly warn: (line: string) => void;
+  readonly lanes: Lanes;
+}
+
 /** Projects a lane whenever this process holds its lease, until `stop` aborts. */
 const projectLane = async (
   { name, projections }: Lane,
   lease: Lease,
-  { pool, log, say, warn }: { pool: Pool; log: EventLog; say: Tell; warn: (line: string) => void },
+  { pool, log, say, warn, lanes }: Means,
   stop: AbortSignal,
 ): Promise<void> => {
   while (!stop.aborted) {
-    await lease.acquire(stop);
+    await lease.acquire(stop, () => lanes.turned(name, false));
     if (stop.aborted) break;
+    const onTurn = (): void => lanes.turned(name, true);
+    onTurn();
     say(`Lease acquired; projecting ${name}`);
     const turn = new AbortController();
     const signal = AbortSignal.any([stop, turn.signal]);
@@ -36,7 +49,7 @@ const projectLane = async (
     // Whichever ends first, by losing the lease or by an error, ends the other.
     await Promise.all([
       lease.hold(endTurn, signal).finally(endTurn),
-      new Projector(log, pool, projections, warn, undefined, say).run(signal).finally(endTurn),
+      new Projector(log, pool, projections, warn, undefined, say, onTurn).run(signal).finally(endTurn),
       rebuildOutdated({ pool, log }, projections, { say, warn }, signal),
     ]);
     await lease.release().catch(() => {});
@@ -45,40 +58,45 @@ const projectLane = async (
 };
 
 /** Projects in every lane that no other projector works in; an error in one ends them all. */
-const project = async (pool: Pool, log: EventLog, say: Tell, asked: AbortSignal): Promise<void> => {
-  const warn = (line: string): void => say(line, 'warn');
+const project = async (means: Means, asked: AbortSignal): Promise<void> => {
   const held = new HeldLanes(LANES.map(({ name }) => name));
   const failed = new AbortController();
   const stop = AbortSignal.any([asked, failed.signal]);
   await Promise.all(
     LANES.map(async (lane) => {
-      const lease = new Lease(pool, lane.name, warn, held, say);
-      await projectLane(lane, lease, { pool, log, say, warn }, stop).finally(() => failed.abort());
+      const lease = new Lease(means.pool, lane.name, means.warn, held, means.say);
+      await projectLane(lane, lease, means, stop).finally(() => failed.abort());
     }),
   );
 };
 
 const run = async (config: Config, asked: AbortSignal): Promise<void> => {
   const say = tellThrough(createLogger(config), 'projector');
+  const warn = (line: string): void => say(line, 'warn');
+  const ops = new WorkerOps(say, asked);
+  if (config.projectorOpsPort !== undefined)
+    await ops.listen(config.opsHost, config.projectorOpsPort, 'PROJECTOR_OPS_PORT');
   const database = await openDatabase(config, say);
-  const pool = createPool(
-    database.url,
-    ({ message }) => say(`A database connection was lost: ${message}`, 'warn'),
-    LIMITS,
-  );
+  const { url } = database;
+  const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), LIMITS);
+  const watchPool = createWatchPool(url);
   try {
-    await prepareTables(database.url, say, asked);
+    const opened = { ...config, databaseUrl: url };
+    await prepareTables(opened, say, asked);
     asked.throwIfAborted();
-    const log = await openEventLog({ ...config, databaseUrl: database.url });
+    const log = await openEventLog(opened);
     try {
+      ops.begin(log, watchPool, 'projections');
       notifySupervisor({});
-      await project(pool, log, say, asked);
+      await project({ pool, log, say, warn, lanes: ops.lanes }, asked);
     } finally {
       await log.close();
     }
   } finally {
-    await pool.end();
+    await Promise.all([pool.end(), watchPool.end()]);
     await database.release();
+    // Last, so that it says to the end that the process is stopping.
+    await ops.close();
   }
 };
 

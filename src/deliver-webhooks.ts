@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLog } from './event-log/event-log.js';
 import { openEventLog } from './event-log/open-event-log.js';
 import { pause } from './flow/retry.js';
-import { Readiness } from './http/ops/readiness.js';
+import { Readiness } from './ops/readiness.js';
+import { WorkerOps } from './ops/worker-ops.js';
 import { openDatabase } from './postgres/embedded/embedded-postgres.js';
 import { createPool } from './postgres/pool.js';
 import { asConfigError } from './postgres/unusable-database.js';
@@ -34,7 +35,13 @@ const ENDS_WITHIN_MS = 4_000;
 const clock = { now: () => Date.now(), pause };
 
 /** Delivers whenever this process holds the lease, until `asked` aborts. */
-const deliver = async (config: Config, log: EventLog, tell: Tell, asked: AbortSignal): Promise<void> => {
+const deliver = async (
+  config: Config,
+  log: EventLog,
+  ops: WorkerOps,
+  tell: Tell,
+  asked: AbortSignal,
+): Promise<void> => {
   const url = config.databaseUrl!;
   const keys = openMasterKeys(config);
   const warn = (sentence: string): void => tell(sentence, 'warn');
@@ -49,15 +56,17 @@ const deliver = async (config: Config, log: EventLog, tell: Tell, asked: AbortSi
     way,
     clock,
     warn,
+    onTurn: () => ops.lanes.turned(WEBHOOKS_LANE, true),
     watch: new FeedWatch(watchPool, new Readiness()),
     slots: new Slots(),
     deliveryLog: new DeliveryLog(config.accessLog),
   };
   try {
+    ops.begin(log, watchPool, 'webhooks');
     const logId = await log.id();
     while (!asked.aborted) {
       const lease = new Lease(pool, WEBHOOKS_LANE, warn, undefined, tell);
-      const epoch = await lease.acquire(asked);
+      const epoch = await lease.acquire(asked, () => ops.lanes.turned(WEBHOOKS_LANE, false));
       if (epoch === undefined) break;
       tell('Lease acquired; delivering webhooks');
       const [stop, giveUp] = [new AbortController(), new AbortController()];
@@ -98,20 +107,25 @@ const deliver = async (config: Config, log: EventLog, tell: Tell, asked: AbortSi
 
 const run = async (config: Config, asked: AbortSignal): Promise<void> => {
   const tell = tellThrough(createLogger(config), 'deliveries');
+  const ops = new WorkerOps(tell, asked);
+  if (config.deliveriesOpsPort !== undefined)
+    await ops.listen(config.opsHost, config.deliveriesOpsPort, 'DELIVERIES_OPS_PORT');
   const database = await openDatabase(config, tell);
   try {
-    await prepareTables(database.url, tell, asked);
-    asked.throwIfAborted();
     const opened = { ...config, databaseUrl: database.url };
+    await prepareTables(opened, tell, asked);
+    asked.throwIfAborted();
     const log = await openEventLog(opened);
     try {
       notifySupervisor({});
-      await deliver(opened, log, tell, asked);
+      await deliver(opened, log, ops, tell, asked);
     } finally {
       await log.close();
     }
   } finally {
     await database.release();
+    // Last, so that it says to the end that the process is stopping.
+    await ops.close();
   }
 };
 

@@ -5,10 +5,10 @@ import { readSourcesFile, type SourcesSettings } from './asset-check/sources/sou
 import { type Config, readConfig } from './runtime/config.js';
 import { exitWith } from './runtime/exit.js';
 import { openDatabase } from './postgres/embedded/embedded-postgres.js';
-import { AddressInUse, listenAt } from './http/connections/listen.js';
+import { AddressInUse, listenAt } from './runtime/listen.js';
 import { createOpsListener } from './http/ops/ops-listener.js';
 import { gracefulShutdown } from './http/graceful-shutdown.js';
-import { Readiness } from './http/ops/readiness.js';
+import { Readiness } from './ops/readiness.js';
 import { createLogger, tellThrough } from './runtime/logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
 import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
@@ -23,7 +23,7 @@ interface Start {
 
 const serve = async (config: Config, { sources, logger, release, asked }: Start): Promise<void> => {
   const log = tellThrough(logger, 'main');
-  await prepareTables(config.databaseUrl!, log, asked);
+  await prepareTables(config, log, asked);
   asked.throwIfAborted();
   const app = await createApp(config, logger, sources);
   const { opsPort } = config;
@@ -35,7 +35,7 @@ const serve = async (config: Config, { sources, logger, release, asked }: Start)
     await release();
   };
   gracefulShutdown(asked, app.getHttpServer(), app.get(Readiness), close, log);
-  const opsUrl = ops && (await listenAt<string>(ops, { host: config.opsHost, port: opsPort! }, 'OPS_'));
+  const opsUrl = ops && (await listenAt<string>(ops, { host: config.opsHost, port: opsPort! }, 'OPS_PORT'));
   if (opsUrl !== undefined) log(`Metrics and details of health for operators on ${opsUrl}`);
   await listenAt(app, { host: config.host, port: config.port });
   const url = await app.getUrl();

@@ -217,7 +217,7 @@ describe('The rules of the architecture', () => {
     ],
     ['src/serve.ts', "import { PROJECTIONS } from '../projections/registry.js';", /calls import them/],
     ['projections/metrics.ts', "import { GetMetrics } from '../src/metrics/totals/get-metrics.js';", /src\/metrics/],
-    ['projections/metrics.ts', "import { Readiness } from '../src/http/ops/readiness.js';", /src\/http/],
+    ['projections/metrics.ts', "import { requestIdOf } from '../src/http/request-id.js';", /src\/http/],
     [
       'projections/engine/rebuild.ts',
       "import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';",

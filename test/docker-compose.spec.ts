@@ -19,7 +19,9 @@ interface Service {
   readonly cap_drop?: readonly string[];
 }
 interface Compose {
-  readonly services: Readonly<Record<'eventstore' | 'postgres' | 'api' | 'projector' | 'deliveries', Service>>;
+  readonly services: Readonly<
+    Record<'migrate' | 'eventstore' | 'postgres' | 'api' | 'projector' | 'deliveries', Service>
+  >;
   readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>;
   readonly volumes: Readonly<Record<string, unknown>>;
 }
@@ -30,12 +32,19 @@ const PASSWORD = 'onlyForThisSpec';
 // it (`:?`) where it has none.
 const text = file.replace(/\$\{\w+:-([^}]*)\}/g, '$1').replace(/\$\{POSTGRES_PASSWORD:\?[^}]+\}/g, PASSWORD);
 const compose = load(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as Compose;
-const { eventstore, postgres, api, projector, deliveries } = compose.services;
+const { migrate, eventstore, postgres, api, projector, deliveries } = compose.services;
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 
 describe('docker-compose.yml', () => {
-  it('runs the event store, PostgreSQL, the API, the projector and the deliveries', () => {
-    expect(Object.keys(compose.services)).toEqual(['eventstore', 'postgres', 'api', 'projector', 'deliveries']);
+  it('runs the migration, the event store, PostgreSQL, the API, the projector and the deliveries', () => {
+    expect(Object.keys(compose.services)).toEqual([
+      'migrate',
+      'eventstore',
+      'postgres',
+      'api',
+      'projector',
+      'deliveries',
+    ]);
   });
 
   it('pins every image', () => {
@@ -43,10 +52,11 @@ describe('docker-compose.yml', () => {
   });
 
   it('gives the processes settings they accept', () => {
-    for (const { environment } of [api, projector, deliveries]) {
+    for (const { environment } of [migrate, api, projector, deliveries]) {
       const config = readConfig(environment);
       expect(config.databaseUrl).toBe(`postgres://threats:${PASSWORD}@postgres:5432/threats`);
       expect(config.eventStoreUrl).toBe('esdb://eventstore:2113?tls=false');
+      expect(config.migrates).toBe(false);
     }
   });
 
@@ -71,6 +81,7 @@ describe('docker-compose.yml', () => {
       expect(command![0]).toBe('node');
       expect(existsSync(command!.at(-1)!.replace(/^dist\/(.*)\.js$/, '$1.ts'))).toBe(true);
     }
+    expect(migrate.command).toEqual(['node', 'dist/src/cli.js', 'migrate']);
     expect(dockerfile).toContain('"dist/src/main.js"]');
   });
 
@@ -81,16 +92,22 @@ describe('docker-compose.yml', () => {
     expect(readFileSync('docs/operations.md', 'utf8')).toContain(`\`${command().join(' ')}\``);
   });
 
-  it('starts in order: the stores, then the API, then the others', () => {
-    expect(api.depends_on).toEqual({
+  it('starts in order: the stores, the migration, the API, the others', () => {
+    expect(migrate.depends_on).toEqual({
       eventstore: { condition: 'service_healthy' },
       postgres: { condition: 'service_healthy' },
     });
+    expect(api.depends_on).toEqual({ migrate: { condition: 'service_completed_successfully' } });
     for (const { depends_on } of [projector, deliveries])
       expect(depends_on).toEqual({ api: { condition: 'service_healthy' } });
     expect(eventstore.healthcheck?.test).toBeDefined();
     expect(postgres.healthcheck?.test).toBeDefined();
     expect(dockerfile).toContain('HEALTHCHECK');
+    for (const [{ healthcheck }, port] of [
+      [projector, api.environment['PROJECTOR_OPS_PORT']],
+      [deliveries, api.environment['DELIVERIES_OPS_PORT']],
+    ] as const)
+      expect(healthcheck!.test!.join()).toContain(`127.0.0.1:${port}/health/ready`);
   });
 
   it('keeps the stores to a network without a way out or in', () => {
@@ -119,7 +136,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('runs our processes as an ordinary user on a file system they cannot change', () => {
-    for (const { read_only, cap_drop } of [api, projector, deliveries]) {
+    for (const { read_only, cap_drop } of [migrate, api, projector, deliveries]) {
       expect(read_only).toBe(true);
       expect(cap_drop).toEqual(['ALL']);
     }

@@ -13,7 +13,7 @@ const PAGES = [
 ];
 
 /** A file or folder of the repository as prose names it; a room may be a file. Capitals stand for any name. */
-const PATH = /`((?:src|projections|test|docs|bench|docker|build|\.ci)\/[\w./-]+)`/g;
+const PATH = /`((?:src|projections|test|docs|bench|deploy|docker|build|\.ci)\/[\w./-]+)`/g;
 const LINK = /\]\(([^)#]+)(?:#[^)]*)?\)/g;
 
 const pathsIn = (text: string): string[] =>

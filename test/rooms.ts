@@ -9,6 +9,7 @@ const FEATURE = [
   'postgres',
   'event-log',
   'read-models',
+  'ops',
   'quotas',
   'http',
 ];
@@ -23,8 +24,9 @@ export const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> =
   postgres: ['runtime', 'errors'],
   'event-log': ['events', 'postgres', 'runtime', 'errors', 'flow'],
   'read-models': ['postgres', 'runtime', 'errors', 'flow'],
+  ops: ['event-log', 'flow', 'read-models', 'runtime'],
   quotas: ['events', 'postgres', 'read-models', 'runtime', 'errors', 'flow', 'http'],
-  http: ['runtime', 'errors', 'events', 'flow', 'json', 'postgres', 'event-log', 'read-models'],
+  http: ['runtime', 'errors', 'events', 'flow', 'json', 'ops', 'postgres', 'event-log', 'read-models'],
   ingestion: FEATURE,
   metrics: FEATURE,
   records: FEATURE,
@@ -44,4 +46,14 @@ export const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> =
   'deliver-webhooks': 'all of src',
   cli: 'all of src',
 };
-export const PROJECTIONS = ['events', 'assets', 'event-log', 'postgres', 'read-models', 'runtime', 'errors', 'flow'];
+export const PROJECTIONS = [
+  'events',
+  'assets',
+  'event-log',
+  'postgres',
+  'read-models',
+  'runtime',
+  'errors',
+  'flow',
+  'ops',
+];

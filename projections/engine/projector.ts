@@ -45,6 +45,8 @@ export class Projector {
     private readonly backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS),
     /** Called when they advance again. */
     private readonly onRecovery: (sentence: string) => void = () => {},
+    /** Called with each batch, each piece of it that is written, and each trouble. */
+    private readonly onTurn: () => void = () => {},
   ) {}
 
   /**
@@ -64,6 +66,7 @@ export class Projector {
           signal,
         );
         const onBatch = async (batch: Batch): Promise<void> => {
+          this.onTurn();
           for (const { events, position, isLast } of this.suspicion.cut(batch)) {
             // The whole batch is counted only after the last piece.
             const piece = { events, position, asOf: isLast ? batch.asOf : 0 };
@@ -85,6 +88,7 @@ export class Projector {
         if (error instanceof CheckpointMoved) continue;
         if (!isTransient(error instanceof NotApplied ? error.cause : error)) throw error;
         this.isWaiting = true;
+        this.onTurn();
         this.onTrouble(`The read models are waiting: ${error instanceof Error ? error.message : String(error)}`, error);
         await pause(this.backoff.next(), signal);
       }
@@ -123,6 +127,7 @@ export class Projector {
         asOf,
       );
       onBegun();
+      this.onTurn();
       const parked: Refused[] = [];
       for (const share of shares) {
         const { projection, events, unreadable, dropped } = share;

@@ -5,7 +5,7 @@ import type { ApiKeyIssued } from '../events/types/api-keys.js';
 import { EventLog } from '../event-log/event-log.js';
 import type { Caller } from '../http/access/caller.js';
 import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
-import { Readiness } from '../http/ops/readiness.js';
+import { Readiness } from '../ops/readiness.js';
 import { Backoff, pause } from '../flow/retry.js';
 import { isWellFormed } from './key-format.js';
 import { readKeyEvents } from './key-events.js';

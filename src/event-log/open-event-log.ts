@@ -20,5 +20,5 @@ export const openEventLog = async (config: Config): Promise<EventLog> => {
       { max },
     ),
   );
-  return createPostgresLog(pool!, followers);
+  return createPostgresLog(pool!, followers, config.migrates);
 };

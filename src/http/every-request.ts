@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Invalid } from '../errors.js';
 import { hasLastAnswer } from './errors/early-answer.js';
-import type { Readiness } from './ops/readiness.js';
+import type { Readiness } from '../ops/readiness.js';
 
 /** Answers are private to the key and must not be sniffed. A route may override this. */
 export const ANSWER_HEADERS = {

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openConnections } from './connections/open-connections.js';
-import type { Readiness } from './ops/readiness.js';
+import type { Readiness } from '../ops/readiness.js';
 
 /** Long enough for a load balancer, or a client with an open connection, to learn to go elsewhere. */
 const GRACE_MS = 500;

@@ -102,6 +102,28 @@ const applyPending = async (
 };
 
 /**
+ * @returns the migrations of this version that a schema's tables do not have yet
+ * @throws ConfigError if a newer version has removed what this one uses; or what the database said
+ */
+export const missingMigrations = async (
+  pool: Pool,
+  schema: string,
+  steps: Readonly<Record<string, NumberedMigration>>,
+): Promise<string[]> => {
+  const names = Object.keys(steps).sort();
+  const db = new Kysely<Records>({ dialect: new PostgresDialect({ pool }) }).withSchema(schema);
+  const { rows } = await sql<{ has_records: boolean }>`
+    select to_regclass(${`${schema}.later_migrations`}) is not null as has_records`.execute(db);
+  if (!rows[0]!.has_records) return names;
+  const first = await db.selectFrom('migrations').select('name').execute();
+  const later = await db.selectFrom('later_migrations').selectAll().orderBy('name').execute();
+  const known = new Set(names);
+  for (const migration of later) refuseContracted(schema, migration, known);
+  const applied = new Set([...first, ...later].map(({ name }) => name));
+  return names.filter((name) => !applied.has(name));
+};
+
+/**
  * Brings one schema's tables to this version. Every process does it at its start; a lock in the database lets one at
  * a time, and the whole step is one transaction, so that one killed in the middle has done nothing.
  * @returns the migrations of newer versions that the tables have and that this version can pass over

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { migrate, type NumberedMigration } from '../postgres/migrator.js';
+import { migrate, missingMigrations, type NumberedMigration } from '../postgres/migrator.js';
 import type { Tell } from '../runtime/log-line.js';
 import * as projections from './migrations/0001-projections.js';
 import * as metrics from './migrations/0002-metrics.js';
@@ -53,3 +53,9 @@ export const migrateReadModels = async (pool: Pool, tell?: Tell): Promise<void> 
       'warn',
     );
 };
+
+/**
+ * @returns the migrations of this version that the read models' tables do not have yet
+ * @throws ConfigError if they are of a newer version that it cannot use
+ */
+export const missingOfReadModels = (pool: Pool): Promise<string[]> => missingMigrations(pool, 'read', MIGRATIONS);

@@ -1,19 +1,42 @@
-import { migrateReadModels } from './migrate.js';
+import { migrateReadModels, missingOfReadModels } from './migrate.js';
 import { createPool } from '../postgres/pool.js';
 import { isTransient } from '../postgres/transient-errors.js';
 import { asConfigError, refuseTransactionPooler } from '../postgres/unusable-database.js';
+import type { Pool } from 'pg';
+import type { Config } from '../runtime/config.js';
 import type { Tell } from '../runtime/log-line.js';
 import { Backoff, pause } from '../flow/retry.js';
 
 const FIRST_BACK_OFF_MS = 250;
 const MAX_BACK_OFF_MS = 5_000;
+/** How often a process that leaves the tables to `migrate` looks whether they are ready. ms */
+const LOOKS_EVERY_MS = 1_000;
+
+const awaitTables = async (pool: Pool, tell: Tell, stop?: AbortSignal): Promise<void> => {
+  let hasWaited = false;
+  while (!stop?.aborted) {
+    const [first] = await missingOfReadModels(pool);
+    if (first === undefined) {
+      if (hasWaited) tell('The tables are at this version');
+      return;
+    }
+    if (!hasWaited) tell(`The tables lack ${first}; waiting for \`migrate\` of this version (MIGRATE is off)`, 'warn');
+    hasWaited = true;
+    await pause(LOOKS_EVERY_MS, stop);
+  }
+};
 
 /**
- * Brings the tables to this version, however long the database takes to come.
+ * Brings the tables to this version, or waits until they are, however long the database takes to come.
  * @param stop ends the waiting, with the tables as they are
  * @throws ConfigError if the database will not do, however long it is waited for
  */
-export const prepareTables = async (url: string, tell: Tell, stop?: AbortSignal): Promise<void> => {
+export const prepareTables = async (
+  { databaseUrl, migrates }: Pick<Config, 'databaseUrl' | 'migrates'>,
+  tell: Tell,
+  stop?: AbortSignal,
+): Promise<void> => {
+  const url = databaseUrl!;
   let wasAway = false;
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
   while (!stop?.aborted) {
@@ -21,7 +44,7 @@ export const prepareTables = async (url: string, tell: Tell, stop?: AbortSignal)
     const pool = createPool(url, () => undefined, { max: 2 });
     try {
       await refuseTransactionPooler(pool);
-      await migrateReadModels(pool, tell);
+      await (migrates ? migrateReadModels(pool, tell) : awaitTables(pool, tell, stop));
       if (wasAway) tell('The database is available again');
       return;
     } catch (error) {

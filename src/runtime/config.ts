@@ -66,19 +66,29 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
       .map((address) => network(name, address));
   const sourcesFile = read('SOURCES_FILE');
   const webhookMasterKeyFile = read('WEBHOOK_MASTER_KEY_FILE');
-  const hasOpsPort = read('OPS_PORT') !== undefined;
-  if (!hasOpsPort && read('OPS_HOST') !== undefined)
-    throw new ConfigError('OPS_HOST is set, but OPS_PORT is not; a second listener needs a port');
+  const portOf = (name: string): number | undefined =>
+    read(name) === undefined ? undefined : number(name, '', 65_535);
+  const opsPorts = {
+    /** Absent: what is for operators is given on `port` too. 0 takes a free port. */
+    opsPort: portOf('OPS_PORT'),
+    /** Where the projector tells its health and metrics. Absent: nowhere. */
+    projectorOpsPort: portOf('PROJECTOR_OPS_PORT'),
+    /** Where the delivery process does. Absent: nowhere. */
+    deliveriesOpsPort: portOf('DELIVERIES_OPS_PORT'),
+  };
+  if (read('OPS_HOST') !== undefined && Object.values(opsPorts).every((port) => port === undefined))
+    throw new ConfigError('OPS_HOST is set, but no OPS_PORT is; a listener for operators needs a port');
   return {
     host: read('HOST') ?? '127.0.0.1',
     /** 0 takes a free port. */
     port: number('PORT', '3000', 65_535),
-    /** Where operators have a listener of their own. */
+    /** Where operators have listeners of their own. */
     opsHost: read('OPS_HOST') ?? '127.0.0.1',
-    /** Absent: what is for operators is given on `port` too. 0 takes a free port. */
-    opsPort: hasOpsPort ? number('OPS_PORT', '', 65_535) : undefined,
+    ...opsPorts,
     /** Absent: an embedded PostgreSQL in `dataDir`. */
     databaseUrl: address('DATABASE_URL', ['postgres', 'postgresql']),
+    /** Whether this process brings the tables to its version; otherwise it waits until `migrate` has done so. */
+    migrates: choice('MIGRATE', 'on', SWITCH) === 'on',
     /** Absolute. */
     dataDir: resolve(read('DATA_DIR') ?? '.data'),
     /** Absent: the log is in PostgreSQL. Always with the scheme `esdb`. */

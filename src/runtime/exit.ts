@@ -8,7 +8,7 @@ export interface LastWords {
   /** What it ends before, where it was asked to end while it started. */
   readonly unbegun: string;
   /** What is said of an error that no setting mends. */
-  sentenceOf(error: unknown): string;
+  readonly sentenceOf: (error: unknown) => string;
 }
 
 /** Ends a process whose work has ended with an error, or with the reason of `asked`. */

@@ -3,7 +3,7 @@ import { createKey } from '../../src/api-keys/key-format.js';
 import { digestOf, KeyRing } from '../../src/api-keys/key-ring.js';
 import { Unavailable } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
-import { Readiness } from '../../src/http/ops/readiness.js';
+import { Readiness } from '../../src/ops/readiness.js';
 
 /** A stream of keys that can be cut off from whoever reads it. */
 class KeyStream {

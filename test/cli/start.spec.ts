@@ -57,8 +57,13 @@ describe('npm start', () => {
   it(
     'runs everything, starts again what dies at the address it had, and stops all of it on a signal',
     async () => {
-      start();
+      start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0' });
       await eventually('the API is ready', answers);
+      const forOperators = [...supervisor.said().matchAll(/for operators on (http:\/\/[\d.:]+)/g)].map(
+        ([, url]) => url!,
+      );
+      expect(forOperators).toHaveLength(3);
+      for (const url of forOperators) expect((await fetch(`${url}/health/live`)).status).toBe(200);
       const database = (await serverOf(dataDir))!;
       const before = childrenOf(supervisor.process.pid!).filter((pid) => pid !== database);
       // The projector, the API and the deliveries of webhooks.

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { ProjectionLags } from '../../src/http/ops/projection-lag.js';
+import { ProjectionLags } from '../../src/ops/projection-lag.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';

@@ -51,14 +51,18 @@ describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('
     behind(['pool_mode = session', IGNORE], async (url) => {
       const wrong = new URL(url);
       wrong.password = 'wrong';
-      await expect(prepareTables(wrong.href, () => {})).rejects.toThrow('correct user and password in DATABASE_URL');
+      await expect(prepareTables({ databaseUrl: wrong.href, migrates: true }, () => {})).rejects.toThrow(
+        'correct user and password in DATABASE_URL',
+      );
       wrong.href = url;
       wrong.pathname = '/nowhere';
-      await expect(prepareTables(wrong.href, () => {})).rejects.toThrow(
+      await expect(prepareTables({ databaseUrl: wrong.href, migrates: true }, () => {})).rejects.toThrow(
         'create it, or correct the name in DATABASE_URL',
       );
     }));
 
   it('with sessions and told to ignore the limits, it prepares the tables', () =>
-    behind(['pool_mode = session', IGNORE], (url) => prepareTables(url, (line) => expect(line).toBeUndefined())));
+    behind(['pool_mode = session', IGNORE], (url) =>
+      prepareTables({ databaseUrl: url, migrates: true }, (line) => expect(line).toBeUndefined()),
+    ));
 });

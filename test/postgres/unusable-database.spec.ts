@@ -33,7 +33,7 @@ describe('A database that cannot be used', () => {
     change(url);
     return url.href;
   };
-  const prepared = (url: string): Promise<void> => prepareTables(url, () => {});
+  const prepared = (url: string): Promise<void> => prepareTables({ databaseUrl: url, migrates: true }, () => {});
 
   it('is a sentence with what to do, for a wrong password, no such database, and no right to make a schema', async () => {
     await expect(prepared(urlWith((url) => (url.password = 'bad')))).rejects.toThrow(
@@ -139,7 +139,9 @@ describe('A database that is away', () => {
     const url = new URL(database.url);
     url.host = `127.0.0.1:${(way.address() as { port: number }).port}`;
     const told: string[] = [];
-    await prepareTables(url.href, (sentence, level = 'info') => told.push(`${level} ${sentence}`));
+    await prepareTables({ databaseUrl: url.href, migrates: true }, (sentence, level = 'info') =>
+      told.push(`${level} ${sentence}`),
+    );
     expect(told.at(-1)).toBe('info The database is available again');
     expect(told.slice(0, -1)).not.toEqual([]);
     for (const line of told.slice(0, -1)) expect(line).toMatch(/^warn The database is unavailable: .*; retrying in/);

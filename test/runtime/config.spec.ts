@@ -18,7 +18,7 @@ describe('the settings', () => {
   it('name the variable that cannot be used, and never repeat what may hold a password', () => {
     for (const [env, message] of [
       [{ PORT: '70000' }, 'PORT is "70000"; it must be a whole number from 0 to 65535'],
-      [{ OPS_HOST: '::1' }, 'OPS_HOST is set, but OPS_PORT is not; a second listener needs a port'],
+      [{ OPS_HOST: '::1' }, 'OPS_HOST is set, but no OPS_PORT is; a listener for operators needs a port'],
       [{ DATABASE_URL: 'mysql://u:secret@h' }, 'DATABASE_URL must begin with postgres:// or postgresql://'],
       [
         { TRUST_PROXY: '10.0.0.0/40' },

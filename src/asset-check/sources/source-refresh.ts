@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { Config } from '../../runtime/config.js';
-import { Readiness } from '../../http/ops/readiness.js';
+import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { HostingSuffixes, shippedSuffixes } from '../lists/hosting-suffixes.js';
 import { ListSource } from '../lists/list-source.js';

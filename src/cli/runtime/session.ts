@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import type { Pool } from 'pg';
-import { readConfig } from '../../runtime/config.js';
+import { ConfigError, readConfig } from '../../runtime/config.js';
 import { openDatabase } from '../../postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import { openEventLog } from '../../event-log/open-event-log.js';
-import { migrateReadModels } from '../../read-models/migrate.js';
+import { migrateReadModels, missingOfReadModels } from '../../read-models/migrate.js';
 import { asConfigError } from '../../postgres/unusable-database.js';
 import { createPool } from '../../postgres/pool.js';
 import { say } from '../../runtime/terminal.js';
@@ -22,18 +22,31 @@ export interface SessionOptions {
   readonly endsItself?: boolean;
   /** No statement timeout, for rebuilds. */
   readonly takesItsTime?: boolean;
+  /** The tables are brought to this version even where MIGRATE is off. */
+  readonly migrates?: boolean;
 }
 
 const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_session_timeout: 0 };
 
+/** @throws ConfigError if the tables are not at this version */
+const requireTables = async (pool: Pool): Promise<void> => {
+  const [first] = await missingOfReadModels(pool);
+  if (first !== undefined) throw new ConfigError(`The tables lack ${first}: call \`migrate\` (MIGRATE is off)`);
+};
+
 const useDatabase = async <Result>(
   url: string,
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
-  limits: object,
+  { takesItsTime = false, migrates = false }: SessionOptions,
 ): Promise<Result> => {
+  const limits = takesItsTime ? NO_LIMITS : {};
+  const config = readConfig();
   const pool = createPool(url, ({ message }) => say(`A database connection was lost: ${message}`), limits);
   try {
-    await migrateReadModels(pool, say);
+    // The log first: processes that wait for the tables look at the read models.
+    if (migrates) await (await openEventLog({ ...config, databaseUrl: url, migrates })).close();
+    if (migrates || config.migrates) await migrateReadModels(pool, say);
+    else await requireTables(pool);
     return await work(pool, url);
   } catch (error) {
     throw asConfigError(error);
@@ -49,9 +62,8 @@ const useDatabase = async <Result>(
  */
 export const withDatabase = async <Result>(
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
-  { endsItself = false, takesItsTime = false }: SessionOptions = {},
+  options: SessionOptions = {},
 ): Promise<Result> => {
-  const limits = takesItsTime ? NO_LIMITS : {};
   const interruption = new AbortController();
   const { signal } = interruption;
   const interrupted = once(signal, 'abort').then(() => Promise.reject(signal.reason as Interrupted));
@@ -66,9 +78,9 @@ export const withDatabase = async <Result>(
   });
   try {
     signal.throwIfAborted();
-    if (!endsItself) return await Promise.race([interrupted, useDatabase(database.url, work, limits)]);
+    if (options.endsItself !== true) return await Promise.race([interrupted, useDatabase(database.url, work, options)]);
     stopListening();
-    return await useDatabase(database.url, work, limits);
+    return await useDatabase(database.url, work, options);
   } finally {
     await database.release();
     stopListening();

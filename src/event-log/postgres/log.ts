@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
-import { migrate } from '../../postgres/migrator.js';
+import { ConfigError } from '../../runtime/config.js';
+import { migrate, missingMigrations } from '../../postgres/migrator.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
 import {
   type Appended,
@@ -173,9 +174,15 @@ const available = async <Row>(rows: Promise<Row[]>): Promise<Row[]> => {
  * Opens the log in a database and creates its schema and first event if they are missing.
  * @param pool the log's own; `close` ends it
  * @param followers a pool for followers, so that no request delays them
+ * @param migrates whether it may make or change the tables
+ * @throws ConfigError if it may not, and would have to
  */
-export const createPostgresLog = async (pool: Pool, followers = pool): Promise<EventLog> => {
-  await migrate(pool, 'log', LOG_MIGRATIONS);
+export const createPostgresLog = async (pool: Pool, followers = pool, migrates = true): Promise<EventLog> => {
+  if (migrates) await migrate(pool, 'log', LOG_MIGRATIONS);
+  else {
+    const [first] = await missingMigrations(pool, 'log', LOG_MIGRATIONS);
+    if (first !== undefined) throw new ConfigError(`The log lacks ${first}: run \`migrate\`, or set MIGRATE to on`);
+  }
   const log = new PostgresLog(pool, followers);
   if ((await log.head()) === BEGINNING) {
     const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });

@@ -3,12 +3,10 @@ import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } f
 import type { FastifyReply } from 'fastify';
 import { Config } from '../../runtime/config.js';
 import { EventLog } from '../../event-log/event-log.js';
+import { registerStores } from '../../ops/parts.js';
 import { Health, Liveness } from './health.dto.js';
-import { ProjectionLags } from './projection-lag.js';
-import { Readiness, type Report } from './readiness.js';
-
-/** A projection further behind than this deserves a look. */
-const DEGRADED_AFTER_SECONDS = 10;
+import { ProjectionLags } from '../../ops/projection-lag.js';
+import { Readiness, type Report } from '../../ops/readiness.js';
 
 /** Answers with a report, in a status that a load balancer understands without the body. */
 export const answerReport = (report: Report, reply: FastifyReply): Report => {
@@ -32,14 +30,7 @@ export class HealthController {
     log: EventLog,
     lags: ProjectionLags,
   ) {
-    readiness.register('log', async () => ({ state: 'ok', detail: { head: String(await log.forFollowers.head()) } }));
-    readiness.register('readModels', async () => {
-      const projections = await lags.read();
-      const ill = projections.some(({ parked, lagSeconds }) => parked > 0 || lagSeconds > DEGRADED_AFTER_SECONDS);
-      // A string: a position may exceed the integers that JSON readers keep exact.
-      const shown = projections.map((projection) => ({ ...projection, position: String(projection.position) }));
-      return { state: ill ? 'degraded' : 'ok', detail: { projections: shown } };
-    });
+    registerStores(readiness, log, lags);
   }
 
   @Get('live')

@@ -7,7 +7,7 @@ import { sendError, ROUTE_NOT_FOUND } from '../errors/error-response.js';
 import { onEveryRequest } from '../every-request.js';
 import { answerReport } from './health.controller.js';
 import { Prometheus } from './prometheus.js';
-import { Readiness } from './readiness.js';
+import { Readiness } from '../../ops/readiness.js';
 import { createServer } from '../server.js';
 import { cutSlowReaders } from '../connections/slow-readers.js';
 

@@ -56,12 +56,14 @@ export class Lease {
 
   /**
    * Waits until this process holds the lease or `signal` aborts, even while the database is unavailable.
+   * @param onTurn called each time that it has asked
    * @returns the epoch, which changes when another process takes the lease; undefined if it was aborted
    * @throws errors that waiting cannot fix
    */
-  async acquire(signal: AbortSignal): Promise<number | undefined> {
+  async acquire(signal: AbortSignal, onTurn: () => void = () => {}): Promise<number | undefined> {
     while (!signal.aborted) {
       const taken = await this.tryToTake();
+      onTurn();
       if (taken?.isHeld === true) return taken.epoch;
       await pause(RENEWED_EVERY_MS / 2, signal);
     }

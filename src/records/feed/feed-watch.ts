@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { TooManyRequests, Unavailable } from '../../errors.js';
 import { pause } from '../../flow/retry.js';
-import { Readiness } from '../../http/ops/readiness.js';
+import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { WHO_HAS_NEWS } from './statements.js';
 

@@ -40,4 +40,6 @@ export interface DeliveryContext {
   /** Says that another process has the lease. */
   readonly lose: () => void;
   readonly warn: (sentence: string) => void;
+  /** Called at each look for what has changed. */
+  readonly onTurn: () => void;
 }

@@ -33,11 +33,12 @@ export class Deliveries {
    * @throws what waiting cannot fix
    */
   async run(): Promise<void> {
-    const { pool, clock, stop, lose, warn } = this.context;
+    const { pool, clock, stop, lose, warn, onTurn } = this.context;
     const backoff = new Backoff(FIRST_BACK_OFF, MAX_BACK_OFF);
     stop.addEventListener('abort', () => this.wakeAll(), { once: true });
     try {
       while (!stop.aborted) {
+        onTurn();
         try {
           await this.look(pool);
           backoff.reset();

@@ -71,7 +71,7 @@ const AT = '2026-03-01T10:00:00.000Z';
 /** The API and a projector on that database, which count a threat; then `work`. */
 const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool) => Promise<void>): Promise<void> => {
   // As every process does it at its start, before anything asks.
-  await prepareTables(databaseUrl, () => {});
+  await prepareTables({ databaseUrl, migrates: true }, () => {});
   const app = await startApp({ databaseUrl });
   const pool = createPool(databaseUrl, () => {});
   const projecting = startProjecting(app.log, pool);

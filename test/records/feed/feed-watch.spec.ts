@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { TooManyRequests, Unavailable } from '../../../src/errors.js';
-import { Readiness } from '../../../src/http/ops/readiness.js';
+import { Readiness } from '../../../src/ops/readiness.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import { FeedWatch, type Outcome } from '../../../src/records/feed/feed-watch.js';
 

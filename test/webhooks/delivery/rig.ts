@@ -9,7 +9,7 @@ import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { webhooksStream } from '../../../src/events/streams.js';
 import type { Webhook, WebhookEvent } from '../../../src/events/types/webhooks.js';
 import { pause } from '../../../src/flow/retry.js';
-import { Readiness } from '../../../src/http/ops/readiness.js';
+import { Readiness } from '../../../src/ops/readiness.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Lease } from '../../../src/read-models/leases/lease.js';
 import { createRecordsPool, createWatchPool } from '../../../src/read-models/pools.js';
@@ -189,6 +189,7 @@ export class Rig {
       giveUp: giveUp.signal,
       lose: () => stop.abort(),
       warn: (sentence) => warnings.push(sentence),
+      onTurn: () => {},
     }).run();
     const held = lease.hold(() => stop.abort(), stop.signal);
     let isEnded = false;

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { WEBHOOK_FIGURES } from '../../read-models/webhooks/statements.js';
-import type { WatchPool } from '../../read-models/pools.js';
+import { WEBHOOK_FIGURES } from '../read-models/webhooks/statements.js';
+import type { WatchPool } from '../read-models/pools.js';
 
 /**
  * Adds what the delivery process has written down of webhooks.

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { singleFlight } from '../../flow/single-flight.js';
+import { singleFlight } from '../flow/single-flight.js';
 import { Logger } from '@nestjs/common';
+import type { Tell } from '../runtime/log-line.js';
 
 const MAX_PROBE_MS = 2_000;
 
@@ -16,7 +17,11 @@ export interface PartState {
 const FAILED = 'No answer; see the log';
 const LATE = `No answer within ${MAX_PROBE_MS} ms`;
 
-const logger = new Logger('health');
+const tellNest: Tell = (sentence, level) => {
+  const logger = new Logger('health');
+  if (level === 'warn') logger.warn(sentence);
+  else logger.log(sentence);
+};
 
 export interface Report {
   readonly status: 'ready' | 'degraded' | 'not-ready' | 'stopping';
@@ -34,6 +39,8 @@ export class Readiness {
   private readonly probes = new Map<string, Probe>();
   /** Parts whose failure has been logged, until they answer again. */
   private readonly failing = new Set<string>();
+
+  constructor(private readonly tell: Tell = tellNest) {}
 
   /** @param probe if it throws, the part is `away`; the error is logged, not shown */
   register(part: string, probe: Probe): void {
@@ -58,10 +65,10 @@ export class Readiness {
     const late = sleep(MAX_PROBE_MS, away, { signal: timer.signal });
     try {
       const state = await Promise.race([probe(), late]);
-      if (state !== away && this.failing.delete(part)) logger.log(`${part} answers again`);
+      if (state !== away && this.failing.delete(part)) this.tell(`${part} answers again`);
       return state;
     } catch (error) {
-      if (!this.failing.has(part)) logger.warn(`${part} does not answer: ${messageOf(error)}`);
+      if (!this.failing.has(part)) this.tell(`${part} does not answer: ${messageOf(error)}`, 'warn');
       this.failing.add(part);
       return { state: 'away', detail: FAILED };
     } finally {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { EventLog } from '../../event-log/event-log.js';
-import { WatchPool } from '../../read-models/pools.js';
-import { readProjectionCheckpoints } from '../../read-models/projection-checkpoints.js';
+import { EventLog } from '../event-log/event-log.js';
+import { WatchPool } from '../read-models/pools.js';
+import { readProjectionCheckpoints } from '../read-models/projection-checkpoints.js';
 
 /** How far one projection has come. */
 export interface ProjectionLag {

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ConfigError } from '../../../src/runtime/config.js';
-import { AddressInUse, listenAt } from '../../../src/http/connections/listen.js';
+import { ConfigError } from '../../src/runtime/config.js';
+import { AddressInUse, listenAt } from '../../src/runtime/listen.js';
 
 const servers: Server[] = [];
 afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-const listen = (host: string, port = 0, prefix?: 'OPS_') =>
+const listen = (host: string, port = 0, portName?: 'OPS_PORT') =>
   listenAt(
     {
       listen: async (place) => {
@@ -20,14 +20,14 @@ const listen = (host: string, port = 0, prefix?: 'OPS_') =>
       },
     },
     { host, port },
-    prefix,
+    portName,
   );
 
 describe('A place to listen', () => {
   it.each(['none.invalid', '192.0.2.1'])('that this machine does not have, %s, is a wrong setting', async (host) => {
     const sentence = `HOST is "${host}"; it must be an address of this machine, or a name for one`;
     await expect(listen(host)).rejects.toThrow(new ConfigError(sentence));
-    await expect(listen(host, 0, 'OPS_')).rejects.toThrow(new ConfigError(`OPS_${sentence}`));
+    await expect(listen(host, 0, 'OPS_PORT')).rejects.toThrow(new ConfigError(`OPS_${sentence}`));
   });
 
   it('that another program has is worth another start', async () => {

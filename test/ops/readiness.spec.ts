@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
-import { Readiness } from '../../../src/http/ops/readiness.js';
+import { Readiness } from '../../src/ops/readiness.js';
 
 describe('Readiness', () => {
   it('is the worst of its parts', async () => {

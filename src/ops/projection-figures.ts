@@ -1,0 +1,25 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { ProjectionLags } from './projection-lag.js';
+
+/**
+ * Adds how far the projections are.
+ * @returns reads it; call it before each scrape
+ */
+export const watchProjections = (lags: ProjectionLags, registry: Registry): (() => Promise<void>) => {
+  const gauge = (name: string, help: string, labelNames: string[] = ['projection']): Gauge =>
+    new Gauge({ name, help, labelNames, registers: [registry] });
+  const position = gauge('projection_position', 'How far each projection has read the log');
+  const lag = gauge('projection_lag', 'Positions between a projection and the head of the log', ['projection', 'unit']);
+  const seconds = gauge('projection_lag_seconds', 'Age of the instant up to which everything is counted');
+  const parked = gauge('parked_events', 'Events a projection could not apply, waiting for an operator');
+  return async () => {
+    // While the database is unavailable, old figures would look current.
+    for (const each of [position, lag, seconds, parked]) each.reset();
+    for (const { projection, unit, ...figures } of await lags.read()) {
+      position.set({ projection }, figures.position);
+      lag.set({ projection, unit }, figures.lag);
+      seconds.set({ projection }, figures.lagSeconds);
+      parked.set({ projection }, figures.parked);
+    }
+  };
+};

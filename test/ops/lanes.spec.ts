@@ -1,0 +1,23 @@
+import { describe, expect, it } from '@jest/globals';
+import { Lanes } from '../../src/ops/lanes.js';
+
+describe('The lanes of a process', () => {
+  it('are stuck one by one, each once its loop has not turned for ten seconds', () => {
+    let now = 0;
+    const lanes = new Lanes(() => now);
+    lanes.turned('counts', true);
+    lanes.turned('records', false);
+    now = 9_999;
+    lanes.turned('counts', true);
+    now = 10_000;
+    expect(lanes.stuck()).toEqual([]);
+    now = 10_001;
+    expect(lanes.stuck()).toEqual(['records']);
+    lanes.turned('records', true);
+    expect(lanes.stuck()).toEqual([]);
+    expect(lanes.list()).toMatchObject([
+      { lane: 'counts', isHeld: true },
+      { lane: 'records', isHeld: true },
+    ]);
+  });
+});

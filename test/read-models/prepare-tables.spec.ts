@@ -1,0 +1,36 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { prepareTables } from '../../src/read-models/prepare-tables.js';
+import { operatorCall } from '../support/operator-call.js';
+import { eventually } from '../support/eventually.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+describe('With MIGRATE=off', () => {
+  let database: TestDatabase;
+  beforeEach(async () => void (database = await createDatabase({ migrated: false })));
+  afterEach(() => database.drop());
+
+  it('a process waits for `migrate`, and says so; another call of the operator names it', async () => {
+    const told: string[] = [];
+    const waiting = prepareTables({ databaseUrl: database.url, migrates: false }, (line) => told.push(line));
+    await eventually('it says that it waits', () => told.length > 0);
+    const env = { DATABASE_URL: database.url, MIGRATE: 'off' };
+    expect(await operatorCall(env, 'keys', 'list')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('`migrate`'),
+    });
+    expect((await database.pool.query(`select to_regnamespace('read') as found`)).rows).toEqual([{ found: null }]);
+    expect(await operatorCall(env, 'migrate')).toMatchObject({ code: 0 });
+    await waiting;
+    expect(told).toEqual([
+      'The tables lack 0001-projections; waiting for `migrate` of this version (MIGRATE is off)',
+      'The tables are at this version',
+    ]);
+    expect(await operatorCall(env, 'keys', 'list')).toMatchObject({ code: 0 });
+  });
+
+  it('a process that is asked to stop no longer waits', async () => {
+    const stop = new AbortController();
+    const waiting = prepareTables({ databaseUrl: database.url, migrates: false }, () => stop.abort(), stop.signal);
+    await expect(waiting).resolves.toBeUndefined();
+  });
+});
