@@ -149,6 +149,9 @@ describe('npm start', () => {
       await eventually('the API is ready', answers);
       await eventually('the projector works', () => supervisor.said().includes('Lease acquired; projecting'));
       expect(supervisor.said()).not.toContain('restarts in');
+      // Without a master key there is nothing that a delivery process could sign.
+      expect(childrenOf(supervisor.process.pid!)).toHaveLength(2);
+      expect(supervisor.said()).toContain('WEBHOOK_MASTER_KEY_FILE is not set: no webhooks');
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);
       way.close();
