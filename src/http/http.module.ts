@@ -69,8 +69,9 @@ export class HttpModule {
     const unread = new UnreadAnswers();
     // One hook for all three: each costs every request.
     instance.addHook('onSend', (request, reply, payload, done) => {
-      // Processing the body ends with its answer, even if the client has left.
+      // Processing the body ends with its answer, even if the client has left; the request lives until that is read.
       request.bodyCharge?.release();
+      request.body = undefined;
       pack(request, reply, payload, (_, packed = payload) => {
         try {
           done(null, unread.charge(request, reply, packed, request.caller === null && Buffer.isBuffer(payload)));

@@ -1,5 +1,5 @@
 import type { Outcome } from '../faults/fault.js';
-import { ask } from '../faults/rig/ask.js';
+import { type Answer, ask } from '../faults/rig/ask.js';
 import { Random } from '../support/random.js';
 import type { Attack } from './attack.js';
 import { INJECTIONS } from './rig/injections.js';
@@ -132,8 +132,10 @@ const request = (random: Random, key: string): Asked => {
 const INSIDES = /\bat .*\.(js|ts):|node_modules|select |insert |syntax error/i;
 
 /** What an answer must never be. */
-const wrongWith = (method: string, status: number, body: any): string | undefined => {
+const wrongWith = (method: string, { status, headers, body }: Omit<Answer, 'ms'>): string | undefined => {
   if (status >= 500 && status !== 503) return `was answered ${status}`;
+  if (status === 503 && !/^[1-9]\d*$/.test(String(headers['retry-after'])))
+    return 'was answered 503 without Retry-After';
   if (status < 400 || method === 'HEAD') return undefined;
   const { code, message, issues: _issues, rejected: _rejected, ...more } = Object(body);
   if (!/^[A-Z_]+$/.test(code) || typeof message !== 'string' || message === '' || Object.keys(more).length > 0)
@@ -165,17 +167,19 @@ const throwAt = async (
   const findings: string[] = [];
   await inLanes(8, requests, async (n) => {
     const { path, ...asked } = request(random, key);
-    const { status, body } = await ask(target.url + path, asked).catch((error: Error) => ({
+    const answer = await ask(target.url + path, asked).catch(({ message }: Error) => ({
       status: 599,
-      body: error.message,
+      headers: {},
+      body: message,
     }));
+    const { status } = answer;
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
-    const wrong = wrongWith(asked.method, status, body);
+    const wrong = wrongWith(asked.method, answer);
     if (wrong !== undefined) findings.push(`${asked.method} ${path} ${asked.body?.slice(0, 200) ?? ''} ${wrong}`);
     if (n % 1_000 === 0) tell(`${n} of ${requests} requests`);
   });
   await sendBroken(target.url, broken);
-  // One whose turn does not come within a second, on a busy machine.
+  // One whose turn does not come within a second, on a busy machine; each says when to try again.
   const unavailable = statuses.get(503) ?? 0;
   if (unavailable > requests / 100) findings.push(`${unavailable} of ${requests} requests were answered 503`);
   if ((await ask(`${target.url}/health/live`)).status !== 200) findings.push('It no longer answers');

@@ -28,24 +28,24 @@ const FACE = '\u{1f600}';
 const AT = '2026-03-01T00:00:00Z';
 const BATCH = 200;
 const GROUPS = '/v2/organization/asset-groups';
-const PAGE = `${GROUPS}/1/assets?limit=1000`;
+const pageOf = (groupId: number): string => `${GROUPS}/${groupId}/assets?limit=1000`;
 /** What a page may have, its cursor included. Bytes. */
 const MAX_PAGE = 257 * 1024;
 
-const grouped = (n: number): object =>
+const grouped = (groupId: number, n: number): object =>
   cloudEvent(
     sent('AssetGrouped', {
       organization: ORGANIZATION,
-      groupId: 1,
+      groupId,
       asset: { type: 'EMAIL', content: `${n}${FACE.repeat(4_000)}` },
       updatedAt: AT,
     }),
   );
 
 /** Sends the members of a group with the organization's own key. */
-const fillGroup = async (target: Target, contents: number): Promise<void> => {
+const fillGroup = async (target: Target, groupId: number, contents: number): Promise<void> => {
   for (let from = 0; from < contents; from += BATCH) {
-    const batch = Array.from({ length: Math.min(BATCH, contents - from) }, (_, n) => grouped(from + n));
+    const batch = Array.from({ length: Math.min(BATCH, contents - from) }, (_, n) => grouped(groupId, from + n));
     const { status, body } = await ask(`${target.url}/v2/events`, {
       method: 'POST',
       key: target.senders[ORGANIZATION],
@@ -57,12 +57,15 @@ const fillGroup = async (target: Target, contents: number): Promise<void> => {
   }
 };
 
-/** Stores groups as if they had been created one by one. */
-const createGroups = async ({ log, url }: Opened, groups: number): Promise<void> => {
+const listGroups = async ({ url, keys }: Opened): Promise<readonly { id: number; assetCount: number }[]> =>
+  (await ask(url + GROUPS, { key: keys[ORGANIZATION], patience: 120_000 })).body.groups;
+
+/** Stores groups as if they had been created one by one, with ids from this one on. */
+const createGroups = async ({ log, url }: Opened, first: number, groups: number): Promise<void> => {
   const stream = assetGroupsStream(ORGANIZATION);
   for (let from = 0; from < groups; from += BATCH) {
     const events = Array.from({ length: Math.min(BATCH, groups - from) }, (_, n) => {
-      const groupId = from + n + 1;
+      const groupId = first + from + n;
       const name = `${groupId}${FACE.repeat(250)}`;
       const data = { organization: ORGANIZATION, groupId, name, createdAt: Date.parse(AT) };
       return {
@@ -72,7 +75,7 @@ const createGroups = async ({ log, url }: Opened, groups: number): Promise<void>
         metadata: {},
       };
     });
-    await log.append(stream, from === 0 ? 'no-stream' : BigInt(from - 1), events);
+    await log.append(stream, 'any', events);
   }
   await counted(url, 120_000);
 };
@@ -92,9 +95,10 @@ const take = (url: string, key: string, agent: Agent): Promise<readonly [status:
 const attack = async (
   scene: Scene,
   target: Target,
-  paths: readonly string[],
+  { page, list }: { readonly page?: string; readonly list: string },
   { contents, groups, connections, seconds, quietMs, limits }: Dose,
 ): Promise<Outcome> => {
+  const paths = page === undefined ? [list] : [page, list];
   const findings: string[] = [];
   const statuses = new Map<number, number>();
   let largestPage = 0;
@@ -106,7 +110,7 @@ const attack = async (
       while (Date.now() < until) {
         const [status, bytes] = await take(target.url + path, target.keys[ORGANIZATION]!, agent);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        if (path === PAGE) largestPage = Math.max(largestPage, bytes);
+        if (path === page) largestPage = Math.max(largestPage, bytes);
       }
     };
     await Promise.all(Array.from({ length: connections }, (_, n) => lane(n)));
@@ -132,22 +136,28 @@ export const largeAnswers: Attack<Dose> = {
   },
   run: async ({ site, scene }, dose) => {
     const target = await site.service();
+    // Other attacks may have made some.
+    const before = await listGroups(target);
+    const first = Math.max(0, ...before.map(({ id }) => id)) + 1;
     scene.tell('filling the organization');
-    await createGroups(target, dose.groups);
-    await fillGroup(target, dose.contents);
+    await createGroups(target, first, dose.groups);
+    await fillGroup(target, first, dose.contents);
     await counted(target.url, 120_000);
-    const key = target.keys[ORGANIZATION];
-    const { groups } = (await ask(target.url + GROUPS, { key, patience: 120_000 })).body;
-    const outcome = await attack(scene, target, [PAGE, GROUPS], dose);
-    if (groups.length === dose.groups && groups[0].assetCount === dose.contents) return outcome;
-    return { ...outcome, findings: [...outcome.findings, `The list has ${groups.length} groups`] };
+    const outcome = await attack(scene, target, { page: pageOf(first), list: GROUPS }, dose);
+    const groups = await listGroups(target);
+    const filled = groups.find(({ id }) => id === first);
+    if (groups.length === before.length + dose.groups && filled?.assetCount === dose.contents) return outcome;
+    return {
+      ...outcome,
+      findings: [...outcome.findings, `The list has ${groups.length} groups, ${filled?.assetCount} members in one`],
+    };
   },
   guard: 'answers and turns of an organization are bounded, in bytes',
   without: async ({ scene }) => {
     const target = await openNaive(scene);
-    await fillGroup(target, 1_000);
+    await fillGroup(target, 1, 1_000);
     // It answers with everything it has.
     const dose = { ...largeAnswers.doses.short, contents: 1_000, quietMs: 200, limits: IMPATIENT };
-    return attack(scene, target, ['/v2/organization/metrics'], dose);
+    return attack(scene, target, { list: '/v2/organization/metrics' }, dose);
   },
 };

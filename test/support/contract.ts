@@ -184,6 +184,8 @@ export const holdToContract = (instance: FastifyInstance): readonly string[] => 
   instance.addHook('onSend', (request: FastifyRequest, reply: FastifyReply, payload: unknown, done) => {
     const fault = faults.length < MAX_FAULTS ? faultOf(request, reply, payload) : undefined;
     if (fault !== undefined) faults.push(fault);
+    // It would be held for as long as the client takes to read the answer, and counted nowhere.
+    if (request.body !== undefined) faults.push(`${request.method} ${request.url} keeps its body behind its answer`);
     done();
   });
   return faults;
