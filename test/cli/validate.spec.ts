@@ -4,25 +4,9 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { operatorCall } from '../support/operator-call.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { cloudEvent, sentThreat } from '../support/upstream.js';
 
-const AT = '2026-03-01T12:00:00.000Z';
-const threat = (id: string, data: object = {}): object =>
-  cloudEvent(
-    sent(
-      'ThreatStatusChanged',
-      {
-        organization: 'acme',
-        threatId: id,
-        asset: { type: 'URL', content: 'phishing.example' },
-        status: 'APPROVED',
-        createdAt: AT,
-        updatedAt: AT,
-        ...data,
-      },
-      id,
-    ),
-  );
+const threat = (id: string, data: object = {}): object => cloudEvent(sentThreat(id, data, id));
 
 const folder = mkdtempSync(join(tmpdir(), 'threat-protection-validate-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -6,7 +6,7 @@ import { dispatchBatch } from '../../projections/engine/projector.js';
 import { transact } from '../../projections/engine/transaction.js';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { createDatabase } from '../support/postgres.js';
-import { sent, type Sent } from '../support/upstream.js';
+import { type Sent, sentThreat } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
 import { checkLog, checkMetrics, checkVerify, sentOf, wholeLog } from './rig/check.js';
@@ -24,19 +24,7 @@ interface Dose {
 
 const BATCH = 1_000;
 
-const poison = (n: number): Sent =>
-  sent(
-    'ThreatStatusChanged',
-    {
-      organization: 'acme',
-      threatId: `poison-${n}`,
-      asset: { type: 'URL', content: 'poison.example' },
-      status: 'BLOCKED',
-      createdAt: '2025-06-15T12:00:00Z',
-      updatedAt: '2025-06-15T12:00:00Z',
-    },
-    `poison-${n}`,
-  );
+const poison = (n: number): Sent => sentThreat(`poison-${n}`, {}, `poison-${n}`);
 
 /** A projector that applies a batch or does not, and tries it again where it does not. */
 const projectAllOrNothing = async (log: EventLog, pool: Pool, signal: AbortSignal): Promise<void> => {

@@ -4,20 +4,9 @@ import { startApp, type TestApp } from '../support/app.js';
 import type { Answer } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { startProjecting } from '../support/projecting.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { cloudEvent, sentThreat } from '../support/upstream.js';
 
-const AT = '2026-03-01T12:00:00.000Z';
-const threat = (threatId: string): object =>
-  cloudEvent(
-    sent('ThreatStatusChanged', {
-      organization: 'acme',
-      threatId,
-      asset: { type: 'URL', content: 'phishing.example' },
-      status: 'APPROVED',
-      createdAt: AT,
-      updatedAt: AT,
-    }),
-  );
+const threat = (threatId: string): object => cloudEvent(sentThreat(threatId));
 
 let app: TestApp;
 let key: string;

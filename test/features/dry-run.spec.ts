@@ -5,7 +5,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import type { Answer } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
 /** Fuzzed events; `DRY_RUN_EVENTS=100000` is the full dose, of some minutes. */
 const DOSE = Number(process.env['DRY_RUN_EVENTS'] ?? 3_000);
@@ -45,21 +45,7 @@ const dryRun = (body: unknown, key = keys.every): Promise<Answer> => post('?dryR
 const send = (body: unknown, key = keys.every): Promise<Answer> => post('', key, body);
 
 const threat = (threatId: string, data: object = {}, id?: string): Record<string, unknown> =>
-  cloudEvent(
-    sent(
-      'ThreatStatusChanged',
-      {
-        organization: 'globex',
-        threatId,
-        asset: { type: 'URL', content: 'phishing.example' },
-        status: 'APPROVED',
-        createdAt: AT,
-        updatedAt: AT,
-        ...data,
-      },
-      id,
-    ),
-  );
+  cloudEvent(sentThreat(threatId, { organization: 'globex', ...data }, id));
 
 /** A refusal of what is too far in the future names the clock. */
 const atOneInstant = (answer: unknown): unknown =>

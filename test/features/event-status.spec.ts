@@ -5,7 +5,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import type { Answer } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { Random } from '../support/random.js';
-import { cloudEvent, eventId, sent, type Sent, SOURCE, stored } from '../support/upstream.js';
+import { cloudEvent, eventId, sent, type Sent, sentThreat, SOURCE, stored } from '../support/upstream.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const LATER = '2026-03-02T12:00:00.000Z';
@@ -42,15 +42,7 @@ const statuses = async (key: string, events: readonly Sent[]): Promise<Answer['b
 };
 
 const threat = (threatId: string, data: object = {}, organization = 'acme'): Sent =>
-  sent('ThreatStatusChanged', {
-    organization,
-    threatId,
-    asset: { type: 'URL', content: 'phishing.example' },
-    status: 'APPROVED',
-    createdAt: AT,
-    updatedAt: AT,
-    ...data,
-  });
+  sentThreat(threatId, { organization, ...data });
 
 describe('The status of events', () => {
   it('is that of a model, after duplicates and disorder', async () => {

@@ -4,7 +4,7 @@ import { records } from '../../projections/records/projection.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Answer } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
-import { sent, type Sent, stored } from '../support/upstream.js';
+import { type Sent, sentThreat, stored } from '../support/upstream.js';
 
 let app: TestApp;
 let projecting: Projecting;
@@ -14,14 +14,7 @@ const T = '2026-03-01T00:00:00.000Z';
 const MAX_BYTES = 4 * 1024 * 1024;
 
 const threat = (threatId: string, content = `${threatId}.example`): Sent =>
-  sent('ThreatStatusChanged', {
-    organization: 'acme',
-    threatId,
-    asset: { type: 'URL', content },
-    status: 'BLOCKED',
-    createdAt: T,
-    updatedAt: T,
-  });
+  sentThreat(threatId, { asset: { type: 'URL', content }, status: 'BLOCKED', createdAt: T, updatedAt: T });
 const report = async (...events: readonly Sent[]): Promise<void> => {
   await app.log.appendAll(events.map(stored));
   await projecting.reached();

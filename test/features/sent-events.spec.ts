@@ -6,7 +6,7 @@ import { dayOf, formatDay } from '../../src/events/instant.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Answer } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const TODAY = formatDay(dayOf(Date.now()));
@@ -28,21 +28,7 @@ afterAll(async () => {
 });
 
 const threat = (organization: string, threatId: string, data: object = {}): Record<string, unknown> =>
-  cloudEvent(
-    sent(
-      'ThreatStatusChanged',
-      {
-        organization,
-        threatId,
-        asset: { type: 'URL', content: 'phishing.example' },
-        status: 'APPROVED',
-        createdAt: AT,
-        updatedAt: AT,
-        ...data,
-      },
-      threatId,
-    ),
-  );
+  cloudEvent(sentThreat(threatId, { organization, ...data }, threatId));
 const send = (key: string, events: readonly unknown[], query = ''): Promise<Answer> =>
   app.call(`/v2/events${query}`, {
     key,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { eventIdOf } from '../../src/events/event-id.js';
 import type { NewEvent, RecordedEvent } from '../../src/event-log/event-log.js';
-import { parseEvent, toJson, type UpstreamEvent } from '../../src/events/event.js';
+import { parseEvent, toJson, UPSTREAM, type UpstreamEvent } from '../../src/events/event.js';
 import { streamOf } from '../../src/events/streams.js';
 
 /** An upstream event as its sender writes it. */
@@ -18,6 +18,15 @@ export const sent = (type: UpstreamEvent['type'], data: Record<string, unknown>,
   type,
   data,
 });
+
+/** The data of a good event of each type: its declaration's example. */
+export const EXAMPLES = Object.fromEntries(UPSTREAM.map(({ type, example }) => [type, example])) as Readonly<
+  Record<UpstreamEvent['type'], Readonly<Record<string, unknown>>>
+>;
+
+/** A state of a threat, one of acme's that counts unless `data` says otherwise. */
+export const sentThreat = (threatId: string, data: object = {}, id?: string): Sent =>
+  sent('ThreatStatusChanged', { ...EXAMPLES.ThreatStatusChanged, threatId, ...data }, id);
 
 /** As CloudEvents JSON. */
 export const cloudEvent = ({ id, type, data }: Sent): Record<string, unknown> => ({

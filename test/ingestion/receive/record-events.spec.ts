@@ -28,58 +28,14 @@ import { finish, TimeSlices } from '../../../src/flow/time-slices.js';
 import { readIngestUsage } from '../../../src/quotas/usage.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { EXAMPLES } from '../../support/upstream.js';
 
-const LATEST = Date.parse('2026-03-02T00:00:00.000Z');
+const LATEST = Date.parse('2026-03-05T00:00:00.000Z');
 const AT = '2026-03-01T12:00:00.000Z';
 const SOURCE = 'https://upstream.example';
-const ASSET = { type: 'URL', content: 'phishing.example' };
-
-/** One good event of every upstream type. */
-const DATA: Record<string, Record<string, unknown>> = {
-  ReportFiled: { organization: 'acme', reportId: 'r-1', brands: ['shoes'], createdAt: AT, updatedAt: AT },
-  ReportDeleted: { organization: 'acme', reportId: 'r-1', deletedAt: AT },
-  ThreatStatusChanged: {
-    organization: 'acme',
-    threatId: 't-1',
-    asset: ASSET,
-    status: 'APPROVED',
-    createdAt: AT,
-    updatedAt: AT,
-  },
-  ThreatDeleted: { organization: 'acme', threatId: 't-1', deletedAt: AT },
-  TakedownFiled: {
-    organization: 'acme',
-    takedownId: 'd-1',
-    brand: 'shoes',
-    asset: ASSET,
-    status: 'TODO',
-    createdAt: AT,
-    updatedAt: AT,
-  },
-  TakedownStatusChanged: {
-    organization: 'acme',
-    takedownId: 'd-1',
-    brand: 'shoes',
-    asset: ASSET,
-    status: 'COMPLETED',
-    createdAt: AT,
-    updatedAt: AT,
-  },
-  TakedownDeleted: { organization: 'acme', takedownId: 'd-1', deletedAt: AT },
-  AssetStatusChanged: {
-    changeId: 'c-1',
-    asset: ASSET,
-    status: 'BLOCKED',
-    brandReviews: [{ organization: 'acme', brand: 'shoes' }],
-    createdAt: AT,
-  },
-  AssetStatusChangeDeleted: { changeId: 'c-1', asset: ASSET, deletedAt: AT },
-  BrandRegistered: { organization: 'acme', brand: 'shoes', name: 'Shoes', updatedAt: AT },
-  BrandRemoved: { organization: 'acme', brand: 'shoes', name: 'Shoes', updatedAt: AT },
-  FeatureFlagChanged: { organization: 'acme', flag: 'brands-metrics', enabled: true, updatedAt: AT },
-  AssetGrouped: { organization: 'acme', groupId: 1, asset: ASSET, updatedAt: AT },
-  AssetUngrouped: { organization: 'acme', asset: ASSET, updatedAt: AT },
-};
+const ASSET = { type: 'URL', content: 'metamask-login.example' };
+const PROFILE = { type: 'TWITTER', content: 'https://x.com/metamask_airdrop' };
+const DATA: Readonly<Record<string, Readonly<Record<string, unknown>>>> = EXAMPLES;
 
 const cloudEvent = (id: string, type: string, changes: Record<string, unknown> = {}, source = SOURCE) =>
   readCloudEvent({ specversion: '1.0', id, source, type, time: AT, data: { ...DATA[type], ...changes } }, LATEST, true);
@@ -133,20 +89,20 @@ const refusalOf = async (
 
 describe('Recording upstream events', () => {
   it.each([
-    ['ReportFiled', 'report-acme:r-1'],
-    ['ReportDeleted', 'report-acme:r-1'],
-    ['ThreatStatusChanged', 'threat-acme:t-1'],
-    ['ThreatDeleted', 'threat-acme:t-1'],
-    ['TakedownFiled', 'takedown-acme:d-1'],
-    ['TakedownStatusChanged', 'takedown-acme:d-1'],
-    ['TakedownDeleted', 'takedown-acme:d-1'],
+    ['ReportFiled', 'report-acme:report-2041'],
+    ['ReportDeleted', 'report-acme:report-1987'],
+    ['ThreatStatusChanged', 'threat-acme:threat-5512'],
+    ['ThreatDeleted', 'threat-acme:threat-5498'],
+    ['TakedownFiled', 'takedown-acme:takedown-310'],
+    ['TakedownStatusChanged', 'takedown-acme:takedown-310'],
+    ['TakedownDeleted', 'takedown-acme:takedown-287'],
     ['AssetStatusChanged', `assetStatus-${assetHash(ASSET)}`],
-    ['AssetStatusChangeDeleted', `assetStatus-${assetHash(ASSET)}`],
-    ['BrandRegistered', 'brand-acme:shoes'],
-    ['BrandRemoved', 'brand-acme:shoes'],
+    ['AssetStatusChangeDeleted', `assetStatus-${assetHash(PROFILE)}`],
+    ['BrandRegistered', 'brand-acme:metamask'],
+    ['BrandRemoved', 'brand-acme:old-wallet'],
     ['FeatureFlagChanged', 'featureFlag-acme:brands-metrics'],
     ['AssetGrouped', `groupedAsset-acme:${assetHash(ASSET)}`],
-    ['AssetUngrouped', `groupedAsset-acme:${assetHash(ASSET)}`],
+    ['AssetUngrouped', `groupedAsset-acme:${assetHash(PROFILE)}`],
   ])('stores a %s in %s, with its data and where it came from', async (type, stream) => {
     const id = `each-${type}`;
     const { stored, ...answer } = await record([cloudEvent(id, type)]);
@@ -333,11 +289,11 @@ describe('What is refused', () => {
     ],
     [
       'updatedAt',
-      ['1970-01-01T00:00:00Z', '2026-03-02T00:00:00.000Z', '2026-03-02T01:30:00.0009+01:30'],
+      ['1970-01-01T00:00:00Z', '2026-03-05T00:00:00.000Z', '2026-03-05T01:30:00.0009+01:30'],
       [
         '1969-12-31T23:59:59.999Z',
         '1970-01-01T01:29:59+01:30',
-        '2026-03-02T00:00:00.001Z',
+        '2026-03-05T00:00:00.001Z',
         '10000-01-01T00:00:00Z',
         '0000-12-31T23:59:59Z',
         '2026-03-01T12:00:00',

@@ -2,23 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { eventIdOf, legacyEventIdOf } from '../../../src/events/event-id.js';
 import type { RecordedEvent } from '../../../src/event-log/event-log.js';
 import { decodeEvent } from '../../../projections/engine/decode-event.js';
-import { sent, SOURCE, recordedInOrder } from '../../support/upstream.js';
+import { sentThreat, SOURCE, recordedInOrder } from '../../support/upstream.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
-const [DUE] = recordedInOrder([
-  sent(
-    'ThreatStatusChanged',
-    {
-      organization: 'acme',
-      threatId: 't-1',
-      asset: { type: 'URL', content: 'site.example' },
-      status: 'BLOCKED',
-      createdAt: AT,
-      updatedAt: AT,
-    },
-    'one',
-  ),
-]);
+const [DUE] = recordedInOrder([sentThreat('t-1', {}, 'one')]);
 const { type, stream } = DUE!;
 
 const reading = (changes: Partial<RecordedEvent>): string => {

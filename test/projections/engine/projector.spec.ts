@@ -17,7 +17,7 @@ import { type Tamper, tampered } from '../../faults/rig/tamper.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
-import { eventId, sent, type Sent, stored } from '../../support/upstream.js';
+import { eventId, sent, type Sent, sentThreat, stored } from '../../support/upstream.js';
 import { history } from '../histories.js';
 
 let database: TestDatabase;
@@ -53,18 +53,7 @@ const project = async (projections: readonly Projection[]): Promise<void> => {
 };
 
 const threat = (n: number, organization = 'acme'): Sent =>
-  sent(
-    'ThreatStatusChanged',
-    {
-      organization,
-      threatId: `t-${n}`,
-      asset: { type: 'URL', content: `site-${n}.example` },
-      status: 'BLOCKED',
-      createdAt: '2026-01-01T00:00:00Z',
-      updatedAt: '2026-01-01T00:00:00Z',
-    },
-    `threat-${organization}-${n}`,
-  );
+  sentThreat(`t-${n}`, { organization }, `threat-${organization}-${n}`);
 
 const threats = (size: number, from = 0): Sent[] => Array.from({ length: size }, (_, index) => threat(from + index));
 
