@@ -1,6 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -8,6 +7,7 @@ import type { Pool } from 'pg';
 import { ExportPool, MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { projectToHead } from '../support/projecting.js';
+import { sendRaw } from '../support/raw.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 const METRICS = '/v2/organization/metrics';
@@ -37,17 +37,7 @@ const asJson = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, 
 });
 
 /** Sends bytes as they are and reads until the server ends the connection. */
-const sendRaw = (bytes: string, { port } = new URL(app.url)): Promise<string> =>
-  new Promise((resolve, reject) => {
-    let answer = '';
-    const socket = connect(Number(port), '127.0.0.1', () => socket.write(bytes));
-    socket.setEncoding('utf8');
-    socket.on('data', (text: string) => (answer += text));
-    socket.on('close', () => resolve(answer));
-    socket.on('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'ECONNRESET' ? resolve(answer) : reject(error),
-    );
-  });
+const answerTo = async (bytes: string): Promise<string> => (await sendRaw(app.url, bytes)).answer;
 
 const bodyOf = (raw: string): unknown => JSON.parse(raw.slice(raw.indexOf('\r\n\r\n') + 4));
 
@@ -189,13 +179,13 @@ describe('Every error has the flat body', () => {
     const { status, body } = await ask('GET', `${METRICS}?x=${'a'.repeat(9_000)}`, { headers: { 'x-api-key': key } });
     expect([status, body]).toEqual([414, tooLong]);
     expect((await ask('GET', `${METRICS}?x=${'a'.repeat(9_000)}`)).status).toBe(414);
-    const raw = await sendRaw(`GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const raw = await answerTo(`GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`);
     expect(raw).toMatch(/^HTTP\/1\.1 414 /);
     expect(bodyOf(raw)).toEqual(tooLong);
   });
 
   it('431 for headers over 16 KiB', async () => {
-    const raw = await sendRaw(`GET ${METRICS} HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`);
+    const raw = await answerTo(`GET ${METRICS} HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`);
     expect(raw).toMatch(/^HTTP\/1\.1 431 .*\r\n(.*\r\n)*content-type: application\/json/i);
     expect(bodyOf(raw)).toEqual({
       code: 'REQUEST_HEADER_FIELDS_TOO_LARGE',
@@ -213,17 +203,17 @@ describe('Every error has the flat body', () => {
       `${post}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
       `GET ${METRICS} HTTP/1.1\nHost: a\n X: folded\n\n`,
     ]) {
-      const raw = await sendRaw(bytes);
+      const raw = await answerTo(bytes);
       expect(raw).toMatch(/^HTTP\/1\.1 400 /);
       expect(bodyOf(raw)).toEqual({ code: 'BAD_REQUEST', message: 'The request could not be read' });
     }
   });
 
   it('400 with a body for a request of HTTP 1.1 without a Host', async () => {
-    const raw = await sendRaw('GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n');
+    const raw = await answerTo('GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n');
     expect(raw).toMatch(/^HTTP\/1\.1 400 /);
     expect(bodyOf(raw)).toEqual({ code: 'BAD_REQUEST', message: 'The request has no Host header' });
-    expect(await sendRaw('GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await answerTo('GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it('415 for a body compressed with anything but gzip, which would only look broken', async () => {
@@ -244,7 +234,7 @@ describe('Every error has the flat body', () => {
   });
 
   it('405 for CONNECT', async () => {
-    const raw = await sendRaw('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n');
+    const raw = await answerTo('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n');
     expect(raw).toMatch(/^HTTP\/1\.1 405 /);
     expect(bodyOf(raw)).toEqual({ code: 'METHOD_NOT_ALLOWED', message: 'Method not allowed' });
   });
@@ -425,7 +415,7 @@ describe('What does not come in time', () => {
       `POST ${GROUPS} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
     ];
     // Looked for each second; Node by itself looks twice a minute.
-    for (const raw of await Promise.all(late.map((bytes) => sendRaw(bytes)))) {
+    for (const raw of await Promise.all(late.map((bytes) => answerTo(bytes)))) {
       expect(raw).toMatch(/^HTTP\/1\.1 408 /);
       expect(bodyOf(raw)).toEqual({ code: 'REQUEST_TIMEOUT', message: 'The request did not arrive in time' });
     }

@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { BoundedJson } from '../../src/json/bounds.js';
@@ -6,6 +6,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import { type Answer } from '../support/call.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { emptyBlocks } from '../support/empty-blocks.js';
+import { converse } from '../support/raw.js';
 
 const MiB = 1024 * 1024;
 const GROUPS = '/v2/organization/asset-groups';
@@ -35,14 +36,12 @@ interface Talk {
 }
 
 const open = (path: string, headers: Record<string, string | number>): Talk => {
-  const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
-  let came = '';
-  socket.on('data', (data) => (came += data.toString('latin1'))).on('error', () => undefined);
   const lines = Object.entries({ Host: 'a', 'X-Api-Key': key, 'Content-Type': 'application/json', ...headers });
-  socket.write(`POST ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const { socket, heard } = converse(app.url, `POST ${path} HTTP/1.1\r\n${head}\r\n`);
   const until = async (pattern: RegExp): Promise<string> => {
-    await eventuallyPasses(async () => expect(came).toMatch(pattern));
-    return came;
+    await eventuallyPasses(async () => expect(heard.answer).toMatch(pattern));
+    return heard.answer;
   };
   return { socket, until };
 };

@@ -1,6 +1,6 @@
-import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
+import { sendRaw } from '../support/raw.js';
 
 const METRICS = '/v2/organization/metrics';
 
@@ -11,19 +11,6 @@ beforeAll(async () => {
   key = await app.issueKey({ organization: 'acme', scopes: ['read', 'write', 'ingest'] });
 });
 afterAll(() => app?.close());
-
-/** Sends bytes and gives back all that comes until the server closes, or nothing more comes for a while. */
-const send = (bytes: string): Promise<{ answer: string; closed: boolean }> =>
-  new Promise((resolve) => {
-    let answer = '';
-    const socket = connect(Number(new URL(app.url).port), '127.0.0.1', () => socket.write(bytes));
-    socket.setTimeout(1_500, () => {
-      resolve({ answer, closed: false });
-      socket.destroy();
-    });
-    socket.on('data', (data: Buffer) => (answer += data.toString())).on('error', () => {});
-    socket.on('close', () => resolve({ answer, closed: true }));
-  });
 
 const get = (path: string): Promise<Response> => fetch(app.url + path, { headers: { 'x-api-key': key } });
 
@@ -49,7 +36,7 @@ describe('Every answer', () => {
     ];
     const ids = new Set<string>();
     for (const [status, bytes] of refused) {
-      const { answer } = await send(bytes);
+      const { answer } = await sendRaw(app.url, bytes);
       const head = answer.slice(0, answer.indexOf('\r\n\r\n'));
       expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
       const id = /^x-request-id: ([\w-]{36})\r?$/im.exec(head)?.[1];
@@ -79,17 +66,17 @@ describe('What another server may read in another way', () => {
       chunks,
     ],
   ])('is refused, and the connection closed: %s', async (_, head, rest) => {
-    const { answer, closed } = await send(head.replace('KEY', key) + rest);
+    const { answer, isClosed } = await sendRaw(app.url, head.replace('KEY', key) + rest);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
     expect(answer).toMatch(/"code":"BAD_REQUEST"/);
-    expect(closed).toBe(true);
+    expect(isClosed).toBe(true);
   });
 
   it('is not a body in chunks, however that is written', async () => {
     for (const written of ['chunked', 'Chunked', ' CHUNKED ']) {
       const head = `${post.replace('KEY', key)}Host: a\r\nConnection: close\r\nTransfer-Encoding:${written}\r\n`;
-      const { answer } = await send(head + chunks);
+      const { answer } = await sendRaw(app.url, head + chunks);
       expect(answer).toContain('Group name is required');
     }
   });

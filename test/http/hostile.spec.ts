@@ -1,7 +1,7 @@
-import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { startApp, type TestApp } from '../support/app.js';
+import { sendRaw } from '../support/raw.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 const CODE = /^[A-Z_]{4,40}$/;
@@ -89,18 +89,6 @@ describe('Hostile bodies', () => {
 
 describe('Hostile addresses', () => {
   it('of any characters are answered with the flat body', async () => {
-    const { port } = new URL(app.url);
-    const ask = (line: Buffer): Promise<string> =>
-      new Promise((resolve) => {
-        let answer = '';
-        const socket = connect(Number(port), '127.0.0.1', () =>
-          socket.write(
-            Buffer.concat([line, Buffer.from(`\r\nHost: a\r\nX-Api-Key: ${key}\r\nConnection: close\r\n\r\n`)]),
-          ),
-        );
-        socket.on('data', (data) => (answer += data.toString()));
-        socket.on('close', () => resolve(answer)).on('error', () => resolve(answer));
-      });
     const hostile = fc.oneof(
       fc.webPath(),
       fc.string({ unit: 'binary', maxLength: 60 }),
@@ -117,7 +105,8 @@ describe('Hostile addresses', () => {
         fc.constantFrom('GET', 'POST', 'DELETE', 'TRACE', 'PUT', 'QUERY'),
         hostile,
         async (method, path) => {
-          const raw = await ask(Buffer.from(`${method} ${path} HTTP/1.1`));
+          const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nConnection: close\r\n\r\n`;
+          const { answer: raw } = await sendRaw(app.url, head);
           const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(raw) ?? [];
           const body = JSON.parse(raw.slice(raw.indexOf('\r\n\r\n') + 4).replace(/^$/, 'null')) as object | null;
           expect(Number(status)).toBeGreaterThanOrEqual(200);

@@ -1,9 +1,9 @@
 import type { Server } from 'node:http';
-import { connect, type Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
+import { converse } from '../support/raw.js';
 import { holdQuery } from './held-query.js';
 
 const GROUPS = '/v2/organization/asset-groups';
@@ -24,14 +24,8 @@ beforeEach(() => {
 });
 afterEach(() => void jest.restoreAllMocks());
 
-const send = (line: string, rest = ''): { socket: Socket; answer: () => string } => {
-  let answer = '';
-  const socket = connect(Number(new URL(app.url).port), '127.0.0.1', () =>
-    socket.write(`${line} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nX-Request-Id: mine-1\r\n${rest}\r\n`),
-  );
-  socket.on('data', (data: Buffer) => (answer += data.toString())).on('error', () => {});
-  return { socket, answer: () => answer };
-};
+const send = (line: string, rest = '') =>
+  converse(app.url, `${line} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nX-Request-Id: mine-1\r\n${rest}\r\n`);
 
 const counted = async (status: number): Promise<boolean> =>
   new RegExp(`^http_request_duration_seconds_count\\{.*status="${status}"\\} 1$`, 'm').test(
@@ -53,10 +47,10 @@ describe('A request that ends without its answer', () => {
   });
 
   it('is logged and counted as the 408 that it got if its body stalled, under the same id', async () => {
-    const { answer } = send(`POST ${GROUPS}`, 'Content-Type: application/json\r\nContent-Length: 50\r\n');
-    await eventually('it is answered', () => answer() !== '');
-    expect(answer()).toMatch(/^HTTP\/1\.1 408 /);
-    expect(answer()).toMatch(/\r\nX-Request-Id: mine-1\r\n/i);
+    const { heard } = send(`POST ${GROUPS}`, 'Content-Type: application/json\r\nContent-Length: 50\r\n');
+    await eventually('it is answered', () => heard.answer !== '');
+    expect(heard.answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(heard.answer).toMatch(/\r\nX-Request-Id: mine-1\r\n/i);
     await eventually('it is logged', () => said.length > 0);
     expect(said).toEqual([`POST "${GROUPS}" ended 408, request mine-1: its body did not arrive in time`]);
     await eventually('it is counted', () => counted(408));

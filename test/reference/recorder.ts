@@ -1,7 +1,8 @@
 import type { Recorded } from '../../src/http/reference/examples.js';
 import { type DeclaredOperation, readReference, UNDECLARED } from '../support/contract.js';
 import type { Ask } from './cases.js';
-import { sendRaw, WEBHOOK } from './scene.js';
+import { sendRaw } from '../support/raw.js';
+import { WEBHOOK } from './scene.js';
 
 /** An operation as it is asked for. */
 export interface Address {
@@ -143,6 +144,8 @@ export const send = async (
 /** The same address with two Host lines, which servers in a row could read in two ways. */
 export const sendAmbiguous = async (url: string, { method, path }: Address, ask: Ask): Promise<Answer> => {
   const request = `${method} ${pathOf(path, ask)} HTTP/1.1\r\nHost: a\r\nHost: b\r\nX-Request-Id: example\r\n\r\n`;
-  const { status, headers, body } = await sendRaw(url, request);
-  return answerOf(status, headers, body);
+  const [head = '', body = ''] = (await sendRaw(url, request)).answer.split('\r\n\r\n');
+  const [line = '', ...lines] = head.split('\r\n');
+  const headers = new Headers(lines.map((each): [string, string] => [each.split(': ')[0]!, each.split(': ')[1]!]));
+  return answerOf(Number(line.split(' ')[1]), headers, body);
 };

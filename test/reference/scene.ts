@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { connect } from 'node:net';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -201,17 +200,3 @@ export const setScene = async (): Promise<Scene> => {
     },
   };
 };
-
-/** Sends bytes as they are, and reads one answer. */
-export const sendRaw = (url: string, bytes: string): Promise<{ status: number; headers: Headers; body: string }> =>
-  new Promise((resolve, reject) => {
-    let text = '';
-    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
-    socket.setEncoding('utf8').on('data', (more: string) => (text += more));
-    socket.on('error', reject).on('close', () => {
-      const [head = '', body = ''] = text.split('\r\n\r\n');
-      const [line = '', ...lines] = head.split('\r\n');
-      const headers = new Headers(lines.map((each): [string, string] => [each.split(': ')[0]!, each.split(': ')[1]!]));
-      resolve({ status: Number(line.split(' ')[1]), headers, body });
-    });
-  });

@@ -3,7 +3,7 @@ import type { Outcome } from '../faults/fault.js';
 import type { Scene } from '../faults/rig/scene.js';
 import type { Attack } from './attack.js';
 import { LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
-import { sendUnread } from './rig/raw.js';
+import { sendUnread } from '../support/raw.js';
 import { DEFAULT_LIMITS, openNaive, openService } from './rig/site.js';
 import type { Target } from './rig/target.js';
 

@@ -4,7 +4,7 @@ import { Random } from '../support/random.js';
 import type { Attack } from './attack.js';
 import { INJECTIONS } from './rig/injections.js';
 import { inLanes } from './rig/lanes.js';
-import { sendRaw } from './rig/raw.js';
+import { sendRaw } from '../support/raw.js';
 import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 

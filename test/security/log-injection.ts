@@ -3,7 +3,7 @@ import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import type { Attack } from './attack.js';
 import { inLanes } from './rig/lanes.js';
-import { sendRaw } from './rig/raw.js';
+import { sendRaw } from '../support/raw.js';
 import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 

@@ -6,7 +6,7 @@ import { ask } from '../faults/rig/ask.js';
 import type { Scene } from '../faults/rig/scene.js';
 import type { Attack } from './attack.js';
 import { LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
-import { sendUnread } from './rig/raw.js';
+import { sendUnread } from '../support/raw.js';
 import { type Opened, openService, QUIET, TENANTS } from './rig/site.js';
 
 interface Dose {

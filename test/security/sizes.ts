@@ -1,8 +1,8 @@
-import { connect } from 'node:net';
 import type { Outcome } from '../faults/fault.js';
 import { peakDuring, MB } from '../faults/rig/watched.js';
 import { readFileSync } from 'node:fs';
 import type { Attack } from './attack.js';
+import { sendUntilAnswered } from '../support/raw.js';
 import { inLanes } from './rig/lanes.js';
 import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
@@ -79,38 +79,15 @@ const OVERSIZES: readonly Oversize[] = [
   },
 ];
 
-/** Sends until it is answered. @returns the status, 0 where there was none */
-const push = (
-  url: string,
-  key: string,
-  { head, chunk, bytes = 0, tail = '' }: Oversize,
-  patienceMs: number,
-): Promise<number> =>
-  new Promise((resolve) => {
-    const { hostname, port } = new URL(url);
-    const socket = connect(Number(port), hostname);
-    let answer = '';
-    const end = (): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0));
-    };
-    const timer = setTimeout(end, patienceMs);
-    socket.on('error', () => {}).on('close', end);
-    socket.on('data', (data: Buffer) => {
-      answer += data.toString('latin1');
-      if (answer.includes('\r\n\r\n')) end();
-    });
-    const write = async (): Promise<void> => {
-      socket.write(head(key));
-      for (let sent = 0; chunk && sent < bytes && socket.writable && answer === ''; sent += chunk.length) {
-        const part = chunk.subarray(0, Math.min(chunk.length, bytes - sent));
-        if (!socket.write(part)) await new Promise((drained) => socket.once('drain', drained).once('close', drained));
-      }
-      if (socket.writable && answer === '') socket.write(tail);
-    };
-    void write();
-  });
+function* piecesOf({ head, chunk, bytes = 0, tail = '' }: Oversize, key: string): Generator<string | Buffer> {
+  yield head(key);
+  for (let sent = 0; chunk && sent < bytes; sent += chunk.length)
+    yield chunk.subarray(0, Math.min(chunk.length, bytes - sent));
+  yield tail;
+}
+
+const push = (url: string, key: string, oversize: Oversize, patienceMs: number): Promise<number> =>
+  sendUntilAnswered(url, piecesOf(oversize, key), patienceMs);
 
 /** Bytes of memory that a process has now. */
 const resident = (pid: number): number =>

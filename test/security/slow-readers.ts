@@ -6,7 +6,7 @@ import type { Scene } from '../faults/rig/scene.js';
 import { cloudEvent, sent } from '../support/upstream.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
-import { sendUnread } from './rig/raw.js';
+import { sendUnread } from '../support/raw.js';
 import { openNaive, openService, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 

@@ -3,7 +3,7 @@ import type { Outcome } from '../faults/fault.js';
 import type { Scene } from '../faults/rig/scene.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
-import { drip } from './rig/raw.js';
+import { drip } from '../support/raw.js';
 import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 

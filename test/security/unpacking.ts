@@ -1,7 +1,7 @@
-import { connect } from 'node:net';
 import type { Outcome } from '../faults/fault.js';
 import type { Scene } from '../faults/rig/scene.js';
 import { emptyBlocks } from '../support/empty-blocks.js';
+import { sendUntilAnswered } from '../support/raw.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
 import { inLanes } from './rig/lanes.js';
@@ -24,45 +24,21 @@ const PATIENCE_MS = 15_000;
 const chunk = (bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 
-/** Sends a body until it is answered. @returns the status, 0 if there was none */
-const send = (url: string, key: string): Promise<number> =>
-  new Promise((resolve) => {
-    const { hostname, port } = new URL(url);
-    const socket = connect(Number(port), hostname);
-    let answer = '';
-    const end = (): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0));
-    };
-    const timer = setTimeout(end, PATIENCE_MS);
-    socket.on('error', () => {}).on('close', end);
-    socket.on('data', (data: Buffer) => {
-      answer += data.toString('latin1');
-      if (answer.includes('\r\n\r\n')) end();
-    });
-    const write = async (): Promise<void> => {
-      socket.write(
-        `POST /v2/asset/check/bulk HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\n` +
-          'Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n',
-      );
-      for (let sent = 0; sent < BODY.length && socket.writable && answer === ''; sent += PIECE)
-        await new Promise((taken) => {
-          socket.write(chunk(BODY.subarray(sent, sent + PIECE)), taken);
-          socket.once('close', taken);
-        });
-      if (socket.writable && answer === '') socket.write('0\r\n\r\n');
-    };
-    socket.setMaxListeners(0);
-    void write();
-  });
+function* request(key: string): Generator<string | Buffer> {
+  yield (
+    `POST /v2/asset/check/bulk HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\n` +
+    'Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n'
+  );
+  for (let sent = 0; sent < BODY.length; sent += PIECE) yield chunk(BODY.subarray(sent, sent + PIECE));
+  yield '0\r\n\r\n';
+}
 
 const attack = async (scene: Scene, target: Target, { bodies, atOnce, quietMs, limits }: Dose): Promise<Outcome> => {
   const key = target.keys[TENANTS[11]!]!;
   const statuses = new Map<number, number>();
   const { seen, findings } = await unnoticed(scene, target, { quietMs, limits }, () =>
     inLanes(atOnce, bodies, async (n) => {
-      const status = await send(target.url, key);
+      const status = await sendUntilAnswered(target.url, request(key), PATIENCE_MS);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       scene.tell(`${n} of ${bodies} bodies`);
     }),

@@ -1,10 +1,11 @@
-import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { readConfig } from '../../../src/runtime/config.js';
 import { AccessLog, AccessLogOutput } from '../../../src/http/ops/access-log.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
+import { converse } from '../../support/raw.js';
 import { holdQuery } from '../held-query.js';
 
 const GROUPS = '/v2/organization/asset-groups';
@@ -34,10 +35,7 @@ beforeAll(async () => {
 afterAll(() => app?.close());
 beforeEach(() => void (text = ''));
 
-const raw = (words: string): ReturnType<typeof connect> => {
-  const socket = connect(Number(new URL(app.url).port), '127.0.0.1', () => socket.write(words));
-  return socket.on('error', () => {}).resume();
-};
+const raw = (words: string): Socket => converse(app.url, words).socket;
 
 describe('The access log', () => {
   it('has one line per request, with the owner of its key and its trace id', async () => {
