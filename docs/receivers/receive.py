@@ -17,7 +17,7 @@ class Receiver(BaseHTTPRequestHandler):
         for record in records if isinstance(records, list) else [records]:
             print(record["subject"], flush=True)
         done.update([message] if good else [])
-        self.send_response(204 if good else 401)  # Only now: what is not answered with 2xx comes again.
+        self.send_response(204 if good else 401)  # Only once it is stored: without a 2xx it comes again.
         self.end_headers()
 
 HTTPServer(("127.0.0.1", int(sys.argv[1])), Receiver).serve_forever()

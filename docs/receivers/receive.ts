@@ -11,7 +11,7 @@ const server = createServer(async (request, response) => {
     const records = [webhook.verify(body, headers)].flat() as { subject: string }[];
     if (!done.has(headers['webhook-id']!)) for (const { subject } of records) console.log(subject);
     done.add(headers['webhook-id']!);
-    response.writeHead(204).end(); // Only now: what is not answered with 2xx comes again.
+    response.writeHead(204).end(); // Only once it is stored: without a 2xx it comes again.
   } catch {
     response.writeHead(401).end();
   }

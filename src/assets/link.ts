@@ -6,7 +6,7 @@ const CARRIER =
   /^(?:microsoft-edge:(?:\/\/)?|x-github-client:\/\/openrepo\/|metamask:\/\/dapp\/|git\+(?=https?:|ssh:))/i;
 
 /**
- * Schemes of apps, whose links look like the platform's own without a host. Where names follow the host directly, a
+ * Schemes of apps, whose links look like the platform's own without a host. If names follow the host directly, a
  * dash stands between, because an app has commands there (`tg://msg`).
  */
 const APPS: Readonly<Record<string, string>> = {

@@ -72,7 +72,7 @@ export const addLog = (program: Command): void => {
       .command('copy')
       .description('copy the whole log into an EventStoreDB, in order; repeat the call to continue an interrupted copy')
       .option('--to <url>', 'the EventStoreDB, such as esdb://127.0.0.1:2113?tls=false')
-      .option('--to-file <file>', 'holds its address where there is a password in it, - for standard input'),
+      .option('--to-file <file>', 'read the address from this file if it contains a password (- for standard input)'),
     copy,
   );
 };

@@ -101,7 +101,7 @@ export const addValidate = (program: Command): void => {
     program
       .command('validate')
       .argument('<file...>', 'CloudEvents, one JSON object a line; - is standard input; .gz is unpacked')
-      .description('check events as POST /v2/events does, without a server; 1 where one would be rejected')
+      .description('check events as POST /v2/events does, without a server; exits with 1 if one would be rejected')
       .option('--organization <slug>', 'check them as events of this organization’s own key'),
     validate,
   );

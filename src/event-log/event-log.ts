@@ -118,7 +118,7 @@ export abstract class EventLog {
    */
   abstract find(places: readonly EventPlace[]): Promise<(FoundEvent | undefined)[]>;
 
-  /** The event at exactly this position; undefined where this service has none there. */
+  /** The event at exactly this position; undefined if this service has none there. */
   abstract eventAt(position: bigint): Promise<RecordedEvent | undefined>;
 
   /** The whole log after this position, at most `limit` events; fewer means the end was reached. */

@@ -4,7 +4,7 @@ import { ConfigError } from '../runtime/config.js';
 
 /** A numbered step of a schema. Processes of earlier versions pass it over, unless it names a minimal version. */
 export interface NumberedMigration extends Migration {
-  /** Where it removes or changes what earlier versions use: what a process must be to use the tables after it. */
+  /** If it removes or changes what earlier versions use: what a process must be to use the tables after it. */
   readonly minimalVersion?: {
     /** A migration that it knows: the one that brought what is used instead. */
     readonly knows: string;

@@ -15,7 +15,7 @@ const UNSUPPORTED_PARAMETER =
 /** What a pooler says where this service relies on one connection. */
 const POOLER_CODES = new Set(['42P05', '26000']);
 
-/** @returns a sentence with what to do about a database error that waiting does not mend; undefined if it may */
+/** @returns a sentence with what to do about a database error that waiting does not fix; undefined if it may */
 const sentenceOf = (code: unknown, message: string): string | undefined => {
   const cannotBeUsed = (remedy: string): string => `The database cannot be used: ${message}; ${remedy}`;
   // PgBouncer answers everything with 08P01, temporary trouble too.
@@ -34,7 +34,7 @@ const sentenceOf = (code: unknown, message: string): string | undefined => {
   return undefined;
 };
 
-/** A database error as the start of a process reports it: a sentence if only the operator can mend it, else itself. */
+/** A database error as the start of a process reports it: a sentence if only the operator can fix it, otherwise the error itself. */
 export const asConfigError = (error: unknown): unknown => {
   if (!isNativeError(error)) return error;
   const sentence = sentenceOf((error as { code?: unknown }).code, error.message);

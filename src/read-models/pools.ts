@@ -56,7 +56,7 @@ const EXPORTS: PoolConfig = {
 };
 
 const ignoreLostConnection = (): void => {
-  // An idle connection broke. The next statement takes a new one, and says so where that fails too.
+  // An idle connection broke. The next statement takes a new one, and says so if that fails too.
 };
 
 /**

@@ -10,7 +10,7 @@ export interface RejectedSample {
   readonly source: string;
   readonly type: string;
   readonly issues: readonly string[];
-  /** JSON, cut; not JSON any more where it was. */
+  /** JSON, truncated; no longer valid JSON if it was cut. */
   readonly data: string | null;
 }
 

@@ -14,7 +14,7 @@ export interface Tables {
     as_of: number;
     /** Events of a type that this version does not know, passed over. */
     unknown: Generated<number>;
-    /** The event at `position`, where there was one yet. */
+    /** The event at `position`, if there was one yet. */
     last_stream: string | null;
     last_revision: number | null;
     last_event_id: string | null;
@@ -203,7 +203,7 @@ export interface Tables {
     /** As the deciding entry reported it. Null: no entry decides, or a row older than this column. */
     content: string | null;
     status: string;
-    /** ms, of the entry that decides; null where none does. */
+    /** ms, of the entry that decides; null if none does. */
     created_at: number | null;
     /** In the log, of the last event that concerned the asset. */
     position: number;
@@ -213,7 +213,7 @@ export interface Tables {
    */
   asset_group_streams: {
     organization: string;
-    /** Revision of the stream `assetGroups-{organization}`; -1 where only assets are known. */
+    /** Revision of the stream `assetGroups-{organization}`; -1 if only assets are known. */
     revision: number;
     /** The greatest number ever given, deleted groups included. */
     last_group_id: number;
@@ -252,7 +252,7 @@ export interface Tables {
     type: string | null;
     content: string | null;
   };
-  /** How many assets are in a group; no row where none is. */
+  /** How many assets are in a group; no row if none is. */
   asset_group_counts: {
     organization: string;
     group_id: number;

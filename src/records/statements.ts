@@ -29,7 +29,7 @@ const MOMENT_COLUMNS = {
 
 /** Bytes of contents and brands that a page holds, as they are stored; a page of one item may hold more. */
 const MAX_PAGE_BYTES = 512 * 1024;
-/** Keys that a page looks at, where not all of them are shown. */
+/** Keys that a page looks at if not all of them are shown. */
 const MAX_EXAMINED = 20_000;
 /** More branches than these are planned each time, rather than kept by each connection. */
 const MAX_PREPARED_BRANCHES = 12;
@@ -202,7 +202,7 @@ export const listPage = (selection: Selection, page: PageRequest): QueryConfig =
 const draftLast = (draft: Draft, selection: Selection, page: PageRequest): string =>
   `select newest, id from (${keysOf(draft, selection, page)} limit ${MAX_EXAMINED}) examined offset ${MAX_EXAMINED - 1}`;
 
-/** The last key that a page looks at; no row where it has looked at all of them. */
+/** The last key that a page looks at; no row if it has looked at all of them. */
 export const lastExamined = (selection: Selection, page: PageRequest): QueryConfig => {
   const draft = new Draft();
   return draft.query(nameOf('last', selection), draftLast(draft, selection, page));

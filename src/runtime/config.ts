@@ -119,7 +119,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     webhookProxy: address('WEBHOOK_PROXY', ['http', 'https']),
     /** The key that `replay` sends events with. Absent: one that is issued for it. */
     replayKey: read('TP_KEY'),
-    /** A variable of the environment that the sources file names; undefined where it is absent or empty. */
+    /** A variable of the environment that the sources file names; undefined if it is absent or empty. */
     variable: read,
     /** What the settings were read from, for processes that get the same ones. */
     env,
@@ -139,7 +139,7 @@ export abstract class Config {}
  */
 export const readConfig = (environment = process.env): Config => Object.freeze(settingsOf({ ...environment }));
 
-/** LOG_FORMAT where the settings may be wrong: then as the default is. */
+/** LOG_FORMAT before the settings are known to be valid; the default if it is not. */
 export const logFormatOf = ({ LOG_FORMAT } = process.env): Config['logFormat'] =>
   LOG_FORMAT === 'json' || (LOG_FORMAT !== 'pretty' && !process.stdout.isTTY) ? 'json' : 'pretty';
 

@@ -5,9 +5,9 @@ import { tellAs } from './log-line.js';
 export interface LastWords {
   /** As its lines of the log name it. */
   readonly context: string;
-  /** What it ends before, where it was asked to end while it started. */
+  /** What it ends before, if it was asked to end while it started. */
   readonly unbegun: string;
-  /** What is said of an error that no setting mends. */
+  /** What is said of an error that no setting fixes. */
   readonly sentenceOf: (error: unknown) => string;
 }
 

@@ -3,7 +3,7 @@ const PATIENCE_MS = 3_000;
 
 /**
  * Stops this process when the supervisor that started it is gone, however it went: `kill -9` too closes the channel
- * between them. Where there is no supervisor it does nothing.
+ * between them. Without a supervisor it does nothing.
  * @param stop what a SIGTERM does
  */
 const stopWithParent = (stop: () => void): void => {
@@ -17,7 +17,7 @@ const stopWithParent = (stop: () => void): void => {
 };
 
 /**
- * Aborted by the first signal, or where the supervisor is gone: from the beginning, so that a start too comes to an end
+ * Aborted by the first signal, or when the supervisor is gone: from the beginning, so that a start too comes to an end
  * that leaves nothing behind. A second signal ends the process at once.
  * @returns with the one who asks as the reason
  */
@@ -32,7 +32,7 @@ export const shutdownSignal = (): AbortSignal => {
   return asked.signal;
 };
 
-/** Tells the supervisor, where there is one, that this process does its work now, and at which address. */
+/** Tells the supervisor, if there is one, that this process does its work now, and at which address. */
 export const notifySupervisor = (ready: { readonly url?: string; readonly opsUrl?: string }): void => {
   process.send?.(ready);
 };

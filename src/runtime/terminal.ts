@@ -41,7 +41,7 @@ const MAX_UNREAD = 1024 * 1024;
 
 /**
  * Lines of ASCII that hold nothing to escape, many at once. Never waits for the reader.
- * @returns false where so much is unread that they were not taken
+ * @returns false if so much is unread that they were not taken
  */
 export const tryWriteLines = (lines: string): boolean => {
   if (process.stdout.writableLength > MAX_UNREAD) return false;

@@ -148,7 +148,7 @@ export class StoreClient {
     );
   }
 
-  /** The event at a position or, beyond gaps, the next one; fails where no event begins there. */
+  /** The event at a position or, beyond gaps, the next one; fails if no event begins there. */
   readAt(position: bigint, onEvent: () => void): Reading {
     return reading(
       this.client.readAll({ fromPosition: positionAt(position), direction: FORWARDS, maxCount: 1, ...AT_LEADER }),

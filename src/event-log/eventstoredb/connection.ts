@@ -79,7 +79,7 @@ export class EventStoreConnection {
     return this.read((client, touched) => client.readStream(stream, from, limit, direction, touched));
   }
 
-  /** The event at exactly this position, by any application; undefined where the store has none there. */
+  /** The event at exactly this position, by any application; undefined if the store has none there. */
   async readAt(position: bigint): Promise<RecordedEvent | undefined> {
     const [event] = await this.read((client, touched) => {
       const reading = client.readAt(position, touched);

@@ -42,7 +42,7 @@ const isRefusal = (error: unknown): boolean => {
 
 export const isMissingStream = (error: unknown): boolean => (error as FailedCall).type === 'stream-not-found';
 
-/** Whether no event begins where one was asked for. */
+/** Whether no event begins at the position that was asked for. */
 export const isInvalidPosition = (error: unknown): boolean => /invalid ?position/i.test(reasonOf(error));
 
 const ANSWERS: ReadonlySet<string | undefined> = new Set([

@@ -59,7 +59,7 @@ export interface EventsRequest {
   readonly body: Buffer;
 }
 
-/** Events parsed lazily; undefined where parsing may pause. */
+/** Events parsed lazily; undefined at points where parsing may pause. */
 export type ReadingEvents = Iterable<CloudEvent | undefined>;
 
 function* readBody(mediaType: string, { headersDistinct, body }: EventsRequest, latest: number): ReadingEvents {

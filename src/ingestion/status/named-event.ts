@@ -52,7 +52,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 /**
  * Reads which event is meant by `{ source, id, type, data }` or `{ source, id, type, record }`.
- * @param organization the key's; events about other organizations' records are looked for where none is
+ * @param organization the key's; events about other organizations' records are looked for if it has none
  * @returns the event, or everything that is wrong with the item
  */
 export const readNamedEvent = (item: unknown, organization: string | undefined): NamedEvent | readonly string[] => {

@@ -127,7 +127,7 @@ export const LIST_LIVING = statement(
     select organization, id, revision from read.webhook_endpoints where state <> 'DELETED' order by organization, id`,
 );
 
-/** An endpoint that is not deleted, and how far it has come: null where it has not begun. */
+/** An endpoint that is not deleted, and how far it has come: null if it has not begun. */
 export const READ_ENDPOINT = statement(
   'webhooks-read-endpoint',
   { organization: 'text', id: 'text' },
