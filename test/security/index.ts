@@ -8,6 +8,7 @@ import { framing } from './framing.js';
 import { fuzzing } from './fuzzing.js';
 import { handedOutLinks } from './handed-out-links.js';
 import { hostileLists } from './hostile-lists.js';
+import { hostileWebhooks } from './hostile-webhooks.js';
 import { idempotency } from './idempotency.js';
 import { installation } from './installation.js';
 import { jsonBombs } from './json-bombs.js';
@@ -64,4 +65,5 @@ export const ATTACKS: readonly Attack[] = [
   slowReaders,
   handedOutLinks,
   recordsIsolation,
+  hostileWebhooks,
 ];

@@ -150,6 +150,7 @@ export const READ_ENDPOINT = statement(
     replay: 'integer',
     revision: 'bigint',
     updatedAt: 'bigint',
+    lastSuccessAt: nullable('bigint'),
     progress: nullable(json<StoredProgress>()),
   },
   `
@@ -157,7 +158,7 @@ export const READ_ENDPOINT = statement(
       e.secret_generation as generation, e.secret_key as "masterKey",
       e.previous_secret_generation as "previousGeneration", e.previous_secret_key as "previousMasterKey",
       e.previous_secret_until as "previousUntil", e.start_after as "startAfter", e.start_log as "startLog", e.replay,
-      e.revision, e.updated_at as "updatedAt", case when p.endpoint is not null then json_build_object(
+      e.revision, e.updated_at as "updatedAt", p.last_success_at as "lastSuccessAt", case when p.endpoint is not null then json_build_object(
         'replay', p.replay, 'logId', p.log_id, 'position', p.position, 'parked', p.parked, 'parkedFrom', p.parked_from,
         'failingSince', p.failing_since, 'tries', p.tries, 'nextAttemptAt', p.next_attempt_at, 'refused', p.refused
       ) end as progress

@@ -17,6 +17,8 @@ const NOTED_EVERY = 1_000;
 /** What went wrong without being the endpoint's doing is tried again between these. ms */
 const FIRST_BACK_OFF = 250;
 const MAX_BACK_OFF = 5_000;
+/** An endpoint that takes a delivery within this time keeps nobody else waiting. ms */
+const SOON = 1_000;
 
 /** What comes after a step: the next one at once, a wait, or the end. */
 type After = 'next' | 'end' | ((changed: AbortSignal) => Promise<unknown>);
@@ -40,6 +42,8 @@ export class EndpointDelivery {
   /** The revision at which it was disabled, which the row does not say yet. */
   private disabledAt: number | undefined;
   private notedAt = 0;
+  /** Whether it took its last delivery, and soon; undefined: not known yet. */
+  private isProven: boolean | undefined;
 
   constructor(
     private readonly context: DeliveryContext,
@@ -67,7 +71,8 @@ export class EndpointDelivery {
       while (!stop.aborted) {
         const { signal } = this.changed;
         try {
-          const after = await slots.run(this.organization, async () => (stop.aborted ? 'end' : this.step()));
+          const isProven = (this.isProven ??= await this.hasProven());
+          const after = await slots.run(this.organization, isProven, async () => (stop.aborted ? 'end' : this.step()));
           if (after === 'end') return;
           if (after !== 'next') await after(signal);
           backoff.reset();
@@ -82,9 +87,19 @@ export class EndpointDelivery {
     }
   }
 
+  private async read(): Promise<Endpoint | undefined> {
+    return (await READ_ENDPOINT.run(this.context.pool, { organization: this.organization, id: this.id }))[0];
+  }
+
+  /** What the process before this one has seen of it. */
+  private async hasProven(): Promise<boolean> {
+    const endpoint = await this.read();
+    return endpoint?.lastSuccessAt != null && endpoint.progress?.failingSince === null;
+  }
+
   private async step(): Promise<After> {
-    const { pool, logId, clock, records, ids } = this.context;
-    const [endpoint] = await READ_ENDPOINT.run(pool, { organization: this.organization, id: this.id });
+    const { logId, clock, records, ids } = this.context;
+    const endpoint = await this.read();
     if (endpoint === undefined) return 'end';
     const isChanged = this.revision !== undefined && this.revision !== endpoint.revision;
     this.revision = endpoint.revision;
@@ -114,7 +129,8 @@ export class EndpointDelivery {
   private async deliver(endpoint: Endpoint, batch: Batch, portion: Portion): Promise<After> {
     const { giveUp, writer, deliveryLog, commands, clock } = this.context;
     const posted = await post(this.context, endpoint, this.connection, batch);
-    const { answer, webhookId } = posted;
+    const { answer, webhookId, took } = posted;
+    this.isProven = answer.error === undefined && took <= SOON;
     // It may have arrived or not: it is sent again.
     if (giveUp.aborted && answer.error !== undefined) return 'end';
     const known = this.progress!;

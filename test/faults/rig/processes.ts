@@ -22,12 +22,15 @@ export class Process {
   readonly ended: Promise<void>;
   /** Where it listens, once it says so. */
   url: string | undefined;
+  /** Whether it has told its supervisor that it is ready. */
+  hasSpoken = false;
 
   private constructor(
     readonly program: string,
     private readonly child: ChildProcess,
   ) {
     this.ended = once(child, 'exit').then(() => undefined);
+    child.once('message', () => (this.hasSpoken = true));
     for (const stream of [child.stdout!, child.stderr!])
       stream.setEncoding('utf8').on('data', (text: string) => {
         this.lines.push(...text.trimEnd().split('\n'));

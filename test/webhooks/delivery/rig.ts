@@ -80,8 +80,9 @@ export class Rig {
     this.keys = new MasterKeys(this.keyFile);
   }
 
-  static async start(): Promise<Rig> {
-    const database = await createDatabase();
+  /** @param given with the read models' tables; absent: one of the run's */
+  static async start(given?: TestDatabase): Promise<Rig> {
+    const database = given ?? (await createDatabase());
     const log = await createPostgresLog(createPool(database.url, () => {}, { max: 4 }));
     return new Rig(database, log, startProjecting(log, database.pool));
   }

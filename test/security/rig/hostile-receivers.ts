@@ -1,0 +1,63 @@
+/** The thread of `hostile-webhooks.ts`: receivers of webhooks that misbehave, each as the path of its address says. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { constants, setPriority } from 'node:os';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+
+/** Where a redirect leads. */
+const { elsewhere } = workerData as { elsewhere: string };
+const PATIENCE_MS = 20_000;
+const MiB = 1024 * 1024;
+const PIECE = Buffer.alloc(64 * 1024, 'x');
+
+const large = (status: number) => (_: IncomingMessage, response: ServerResponse) => {
+  response.writeHead(status, { 'content-type': 'text/plain', 'content-length': 64 * MiB });
+  Readable.from(Array.from({ length: (64 * MiB) / PIECE.length }, () => PIECE)).pipe(response);
+};
+
+/** A byte a second, of the head or of the body. */
+const drip = (response: ServerResponse, bytes: string): void => {
+  let sent = 0;
+  const timer = setInterval(() => response.socket?.write(bytes[sent++ % bytes.length]!), 1_000);
+  response.on('close', () => clearInterval(timer));
+};
+
+const WAYS: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>> = {
+  hang: () => {},
+  'drip-head': (_, response) => drip(response, 'HTTP/1.1 200 OK\r\nx-drip: '.padEnd(60, 'x')),
+  'drip-body': (_, response) => {
+    response.writeHead(200, { 'content-length': 100 }).flushHeaders();
+    drip(response, 'x');
+  },
+  'slow-success': (_, response) => void setTimeout(() => response.end(), 14_000),
+  large: large(200),
+  'large-error': large(500),
+  reset: (request) => request.socket.resetAndDestroy(),
+  'close-early': (request) => request.socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort'),
+  redirect: (_, response) => response.writeHead(307, { location: elsewhere }).end(),
+  'error-for-ever': (_, response) => response.writeHead(500).end('no'),
+};
+
+// As if from a machine of their own: what the attackers do may not come out of the others' processor.
+setPriority(0, constants.priority.PRIORITY_LOW);
+const asked: Record<string, number> = {};
+const server = createServer((request, response) => {
+  const way = request.url!.slice(1);
+  asked[way] = (asked[way] ?? 0) + 1;
+  response.on('error', () => {});
+  request.on('error', () => {}).resume();
+  WAYS[way]!(request, response);
+}).listen(0, '127.0.0.1', () => {
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  parentPort!.postMessage({ url, ways: Object.keys(WAYS) });
+});
+parentPort!.once('message', async () => {
+  // Who has not been asked yet soon will be.
+  for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await sleep(20))
+    if (Object.keys(WAYS).every((way) => way in asked)) break;
+  server.close();
+  server.closeAllConnections();
+  parentPort!.postMessage(asked);
+});

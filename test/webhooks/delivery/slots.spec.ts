@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import { Slots } from '../../../src/webhooks/delivery/slots.js';
+
+/** Jobs that run until they are ended, and how many do: in all, and at most at once. */
+class Jobs {
+  readonly running = new Map<string, number>();
+  most = 0;
+  private readonly ends: (() => void)[] = [];
+
+  readonly of = (organization: string) => async (): Promise<void> => {
+    this.running.set(organization, (this.running.get(organization) ?? 0) + 1);
+    this.most = Math.max(this.most, this.count);
+    await new Promise<void>((end) => this.ends.push(end));
+    this.running.set(organization, this.running.get(organization)! - 1);
+  };
+
+  get count(): number {
+    return [...this.running.values()].reduce((sum, each) => sum + each, 0);
+  }
+
+  endAll(): void {
+    for (const end of this.ends.splice(0)) end();
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const organizations = (count: number): string[] => Array.from({ length: count }, (_, n) => `o${n}`);
+
+describe('The requests in flight', () => {
+  it('are 64 at most, and 8 of an organization; all have their turn', async () => {
+    const [slots, jobs] = [new Slots(), new Jobs()];
+    let done = 0;
+    for (const name of organizations(20))
+      for (let n = 0; n < 10; n += 1) void slots.run(name, true, jobs.of(name)).then(() => (done += 1));
+    await settled();
+    expect(jobs.count).toBe(64);
+    expect(Math.max(...jobs.running.values())).toBe(8);
+    for (; done < 200; await settled()) jobs.endAll();
+    expect([jobs.most, jobs.count]).toEqual([64, 0]);
+  });
+
+  it('are 8 of one that has more endpoints, however many slots are free, and a failed one gives its slot back', async () => {
+    const [slots, jobs] = [new Slots(), new Jobs()];
+    for (let n = 0; n < 100; n += 1)
+      await slots.run('o', n % 2 === 0, () => Promise.reject(new Error('failed'))).catch(() => {});
+    for (let n = 0; n < 10; n += 1) void slots.run('o', true, jobs.of('o'));
+    await settled();
+    expect(jobs.count).toBe(8);
+    jobs.endAll();
+    await settled();
+    expect(jobs.count).toBe(2);
+  });
+
+  it('are 32 to endpoints that may not answer soon, so that the others find a slot', async () => {
+    const [slots, jobs] = [new Slots(), new Jobs()];
+    for (const name of organizations(20)) for (let n = 0; n < 10; n += 1) void slots.run(name, false, jobs.of(name));
+    await settled();
+    expect(jobs.count).toBe(32);
+    let isDone = false;
+    await slots.run('other', true, async () => void (isDone = true));
+    expect(isDone).toBe(true);
+  });
+});
