@@ -20,20 +20,9 @@ import { ReplayWebhook } from './endpoints/replay-webhook.js';
 import { RotateSecret } from './endpoints/rotate-secret.js';
 import { TestWebhook } from './endpoints/test-webhook.js';
 import { MAX_WEBHOOKS, type Settings } from './endpoints/webhook.js';
-import {
-  AttemptListDto,
-  AttemptsRequest,
-  CreatedWebhookDto,
-  DeletedWebhookDto,
-  NewWebhookDto,
-  ReplayDto,
-  RotatedSecretDto,
-  RotationDto,
-  TestResultDto,
-  WebhookChangeDto,
-  WebhookDto,
-  WebhookListDto,
-} from './webhooks.dto.js';
+import { AttemptListDto, TestResultDto } from './attempts.dto.js';
+import { AttemptsRequest, NewWebhookDto, ReplayDto, RotationDto, WebhookChangeDto } from './requests.dto.js';
+import { CreatedWebhookDto, DeletedWebhookDto, RotatedSecretDto, WebhookDto, WebhookListDto } from './webhooks.dto.js';
 
 const NO_SUCH_WEBHOOK = 'The organization has no webhook with this id.';
 const WEBHOOK_ID = {

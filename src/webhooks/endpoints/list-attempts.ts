@@ -6,7 +6,7 @@ import { RequestTurns } from '../../read-models/request-turns.js';
 import { loadWebhooks } from './load-webhooks.js';
 import { READ_ATTEMPTS } from './statements.js';
 import { webhookNotFound } from './webhook.js';
-import type { AttemptDto } from '../webhooks.dto.js';
+import type { AttemptDto } from '../attempts.dto.js';
 
 /** The newest attempts of an endpoint, the newest first. */
 export class ListAttempts extends Query<AttemptDto[]> {

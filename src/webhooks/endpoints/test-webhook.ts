@@ -9,7 +9,7 @@ import { ADD_WEBHOOK_TEST, DELETE_WEBHOOK_TEST } from '../../read-models/stateme
 import { loadWebhooks } from './load-webhooks.js';
 import { READ_TEST, type TestResult } from './statements.js';
 import { webhookNotFound } from './webhook.js';
-import type { TestResultDto } from '../webhooks.dto.js';
+import type { TestResultDto } from '../attempts.dto.js';
 
 /** Asks the delivery process, which alone has the way out, to send one `webhook.test` now. */
 export class TestWebhook extends Command<TestResultDto> {
