@@ -1,7 +1,7 @@
-import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Query, Res } from '@nestjs/common';
 import { type Query as MetricsQuery, QueryBus } from '@nestjs/cqrs';
 import { ApiOperation, ApiTags, ApiUnprocessableEntityResponse } from '@nestjs/swagger';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { TimeSlices } from '../flow/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
@@ -50,11 +50,10 @@ export class MetricsController {
   getMetrics(
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug }: MetricsRequest,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string | undefined> {
     const query = new GetMetrics(organization, readRange(startDate, endDate), brandSlug);
-    return this.answer(query, request, reply);
+    return this.answer(query, reply);
   }
 
   @Get('metrics/timeline')
@@ -73,12 +72,11 @@ export class MetricsController {
   getTimeline(
     @Organization() organization: string,
     @Query() asked: TimelineRequest,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string | undefined> {
     void reply.header('vary', 'X-API-KEY, Accept');
-    const isCsv = preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv';
-    return this.answerTimeline(organization, asked, isCsv, request, reply);
+    const isCsv = preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv';
+    return this.answerTimeline(organization, asked, isCsv, reply);
   }
 
   /** An operation of its own, because generated clients know one type for an answer. */
@@ -96,10 +94,9 @@ export class MetricsController {
   getTimelineTable(
     @Organization() organization: string,
     @Query() asked: TimelineRequest,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string | undefined> {
-    return this.answerTimeline(organization, asked, true, request, reply);
+    return this.answerTimeline(organization, asked, true, reply);
   }
 
   @Get('metrics/comparison')
@@ -112,11 +109,10 @@ export class MetricsController {
   compareMetrics(
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug, with: earlier = 'previous' }: ComparisonRequest,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string | undefined> {
     const query = new CompareMetrics(organization, readRange(startDate, endDate), brandSlug, earlier);
-    return this.answer(query, request, reply);
+    return this.answer(query, reply);
   }
 
   @Get('takedowns/statistics')
@@ -135,32 +131,26 @@ export class MetricsController {
   getTakedownStatistics(
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug }: MetricsRequest,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string | undefined> {
     const query = new GetTakedownStatistics(organization, readRange(startDate, endDate), brandSlug);
-    return this.answer(query, request, reply);
+    return this.answer(query, reply);
   }
 
   private async answerTimeline(
     organization: string,
     { startDate, endDate, brandSlug, interval = 'day' }: TimelineRequest,
     isCsv: boolean,
-    request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<string | undefined> {
     const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval);
     const { answer: timeline, ...moment } = await this.queries.execute(query);
     const text = await this.slices.run(organization, isCsv ? timelineCsv(timeline) : timelineJson(timeline));
-    return sendCounted({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, request, reply);
+    return sendCounted({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, reply);
   }
 
-  private async answer(
-    query: MetricsQuery<AsOf<object>>,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<string | undefined> {
+  private async answer(query: MetricsQuery<AsOf<object>>, reply: FastifyReply): Promise<string | undefined> {
     const { answer, ...moment } = await this.queries.execute(query);
-    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(answer), ...moment }, request, reply);
+    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(answer), ...moment }, reply);
   }
 }

@@ -1,5 +1,11 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiUnprocessableEntityResponse } from '@nestjs/swagger';
+import {
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiUnprocessableEntityResponse,
+} from '@nestjs/swagger';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { ApiCounted, AS_OF } from '../http/answers/api-counted.js';
 import type { ListedKind } from '../read-models/listed-kind.js';
@@ -38,6 +44,14 @@ export const ApiRecordList = (kind: ListedKind, page: Type, description: string)
     }),
     ApiCounted(page, {}, brandOf(kind)),
     ApiTooMany(),
+  );
+
+/** Documents one record. @param id an example of an id */
+export const ApiRecord = (kind: ListedKind, item: Type, id: string, description: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ summary: `One ${kind}`, description }),
+    ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: id }),
+    ApiCounted(item, {}, kind),
   );
 
 /** Documents the table of a list. */

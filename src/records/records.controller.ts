@@ -1,16 +1,15 @@
 import type { Readable } from 'node:stream';
-import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
-import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { TimeSlices, type Work } from '../flow/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/accept.js';
-import { ApiCounted } from '../http/answers/api-counted.js';
 import { JSON_TYPE, sendCounted } from '../http/answers/send-counted.js';
 import type { ListedKind } from '../read-models/listed-kind.js';
-import { ApiRecordList } from './api-record-list.js';
+import { ApiRecord, ApiRecordList } from './api-record-list.js';
 import { GetRecord } from './get-record.js';
 import { itemOf } from './item.js';
 import { ListRecords, type Page } from './list-records.js';
@@ -55,10 +54,9 @@ export class RecordsController {
   listReports(
     @Organization() organization: string,
     @Query() query: RecordsRequest,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Answer {
-    return this.list('report', organization, query, request, reply);
+    return this.list('report', organization, query, reply);
   }
 
   @Get('threats')
@@ -72,10 +70,9 @@ export class RecordsController {
   listThreats(
     @Organization() organization: string,
     @Query() query: RecordsRequest,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Answer {
-    return this.list('threat', organization, query, request, reply);
+    return this.list('threat', organization, query, reply);
   }
 
   @Get('takedowns')
@@ -89,10 +86,9 @@ export class RecordsController {
   listTakedowns(
     @Organization() organization: string,
     @Query() query: RecordsRequest,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Answer {
-    return this.list('takedown', organization, query, request, reply);
+    return this.list('takedown', organization, query, reply);
   }
 
   @Get('verdicts')
@@ -106,92 +102,75 @@ export class RecordsController {
   listVerdicts(
     @Organization() organization: string,
     @Query() query: RecordsRequest,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Answer {
-    return this.list('verdict', organization, query, request, reply);
+    return this.list('verdict', organization, query, reply);
   }
 
   @Get('reports/:id')
   @Access({ scope: 'read' })
-  @ApiOperation({
-    summary: 'One report',
-    description: 'A report as upstream’s newest state of it says.',
-  })
-  @ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: 'report-1' })
-  @ApiCounted(ReportItem, {}, 'report')
+  @ApiRecord('report', ReportItem, 'report-1', 'A report as upstream’s newest state of it says.')
   getReport(
     @Organization() organization: string,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Answer {
-    return this.get('report', organization, id, request, reply);
+    return this.get('report', organization, id, reply);
   }
 
   @Get('threats/:id')
   @Access({ scope: 'read' })
-  @ApiOperation({
-    summary: 'One threat',
-    description: 'A threat as upstream’s newest state of it says.',
-  })
-  @ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: 'threat-1' })
-  @ApiCounted(ThreatItem, {}, 'threat')
+  @ApiRecord('threat', ThreatItem, 'threat-1', 'A threat as upstream’s newest state of it says.')
   getThreat(
     @Organization() organization: string,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Answer {
-    return this.get('threat', organization, id, request, reply);
+    return this.get('threat', organization, id, reply);
   }
 
   @Get('takedowns/:id')
   @Access({ scope: 'read' })
-  @ApiOperation({
-    summary: 'One takedown',
-    description:
-      'A takedown as upstream’s newest state of it says. One whose id is `statistics` cannot be asked for here, because that address is of the statistics. Lists, ' +
+  @ApiRecord(
+    'takedown',
+    TakedownItem,
+    'takedown-1',
+    'A takedown as upstream’s newest state of it says. One whose id is `statistics` cannot be asked for here, because that address is of the statistics. Lists, ' +
       'tables and the feed have it.',
-  })
-  @ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: 'takedown-1' })
-  @ApiCounted(TakedownItem, {}, 'takedown')
+  )
   getTakedown(
     @Organization() organization: string,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Answer {
-    return this.get('takedown', organization, id, request, reply);
+    return this.get('takedown', organization, id, reply);
   }
 
   @Get('verdicts/:id')
   @Access({ scope: 'read' })
-  @ApiOperation({
-    summary: 'One verdict',
-    description: 'A verdict with the organization’s own brands alone, whoever else it concerns.',
-  })
-  @ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: 'change-1' })
-  @ApiCounted(VerdictItem, {}, 'verdict')
+  @ApiRecord(
+    'verdict',
+    VerdictItem,
+    'change-1',
+    'A verdict with the organization’s own brands alone, whoever else it concerns.',
+  )
   getVerdict(
     @Organization() organization: string,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Answer {
-    return this.get('verdict', organization, id, request, reply);
+    return this.get('verdict', organization, id, reply);
   }
 
   private async list(
     kind: ListedKind,
     organization: string,
     { limit, cursor, ...parameters }: RecordsRequest,
-    request: FastifyRequest,
     reply: FastifyReply,
   ): Answer {
     const selection = readSelection(kind, organization, parameters);
     void reply.header('vary', 'X-API-KEY, Accept');
-    if (preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
+    if (preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
       return sendTable(this.queries, selection, reply);
     const query = new ListRecords(selection, Number(limit ?? DEFAULT_LIMIT), cursor);
     const { answer, asOf } = await this.queries.execute(query);
@@ -199,17 +178,16 @@ export class RecordsController {
     const next = answer.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(answer.nextCursor)}`;
     // A cursor says what time it was; it is not what the page holds.
     const content = `${items}${next === '' ? '' : ','}`;
-    return sendCounted({ type: JSON_TYPE, text: `{"items":${items}${next}}`, content, asOf }, request, reply);
+    return sendCounted({ type: JSON_TYPE, text: `{"items":${items}${next}}`, content, asOf }, reply);
   }
 
   private async get(
     kind: ListedKind,
     organization: string,
     id: string,
-    request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<string | undefined> {
     const { answer, asOf } = await this.queries.execute(new GetRecord(organization, kind, id));
-    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(itemOf(kind, answer)), asOf }, request, reply);
+    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(itemOf(kind, answer)), asOf }, reply);
   }
 }

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../../events/instant.js';
 import { entityTag, isKnown } from './entity-tag.js';
 
@@ -27,12 +27,11 @@ interface CountedText extends Omit<AsOf<never>, 'answer'> {
 /** Answers as of one moment: the text with that instant and a tag, or a 304 if the client has the same content. */
 export const sendCounted = (
   { type, text, asOf, clock = [], content = text }: CountedText,
-  { headers }: FastifyRequest,
   reply: FastifyReply,
 ): string | undefined => {
   const tag = entityTag(clock.reduce((rest, instant) => rest.replaceAll(formatInstant(instant), ''), content));
   void reply.headers({ 'x-as-of': formatInstant(asOf), 'cache-control': CACHE_CONTROL, etag: tag });
-  if (isKnown(headers['if-none-match'], tag)) {
+  if (isKnown(reply.request.headers['if-none-match'], tag)) {
     void reply.code(304);
     return undefined;
   }
