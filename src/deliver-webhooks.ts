@@ -24,7 +24,7 @@ import { Destinations } from './webhooks/delivery/requests/address.js';
 import { Deliveries } from './webhooks/delivery/deliveries.js';
 import { DeliveryLog } from './webhooks/delivery/delivery-log.js';
 import { ProgressWriter } from './webhooks/delivery/progress-writer.js';
-import { Way } from './webhooks/delivery/requests/send.js';
+import { Egress } from './webhooks/delivery/requests/send.js';
 import { Slots } from './webhooks/delivery/slots.js';
 import { WebhookCommands } from './webhooks/endpoints/webhook-commands.js';
 import { openMasterKeys } from './webhooks/master-keys.js';
@@ -47,13 +47,13 @@ const deliver = async (
   const warn = (sentence: string): void => tell(sentence, 'warn');
   const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), { max: 6 });
   const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
-  const way = new Way(new Destinations(new Reach(config.webhookAllow)), config.webhookProxy);
+  const egress = new Egress(new Destinations(new Reach(config.webhookAllow)), config.webhookProxy);
   const shared = {
     pool,
     records,
     commands: new WebhookCommands(log, pool),
     keys,
-    way,
+    egress,
     clock,
     warn,
     onTurn: () => ops.lanes.turned(WEBHOOKS_LANE, true),
@@ -101,7 +101,7 @@ const deliver = async (
       if (!asked.aborted) tell('Another process delivers webhooks; standing by');
     }
   } finally {
-    await Promise.allSettled([way.end(), pool.end(), records.end(), watchPool.end()]);
+    await Promise.allSettled([egress.end(), pool.end(), records.end(), watchPool.end()]);
   }
 };
 

@@ -49,7 +49,7 @@ export const hostOf = ({ hostname }: URL): string =>
 const isPort = ({ port }: URL): boolean =>
   port === '' || Number(port) === HTTPS_PORT || Number(port) >= FIRST_FREE_PORT;
 
-/** A name says nothing yet: where the operator has widened the reach, each attempt decides by the addresses it has. */
+/** A name says nothing yet: if the operator has widened the reach, each attempt decides by the addresses it has. */
 const mayBe = (host: string, reach: Reach): boolean => {
   if (isIP(host) !== 0) return reach.includes(host);
   return reach.isWidened || (host.includes('.') && !isInternalHost(host, true));

@@ -92,7 +92,7 @@ export class MasterKeys {
 }
 
 /**
- * The keys of this installation, made at the first start where the database is embedded.
+ * The keys of this installation, made at the first start if the database is embedded.
  * @returns undefined if the settings name no file
  * @throws ConfigError if the file cannot be used
  */

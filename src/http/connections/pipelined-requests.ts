@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 /** Requests of one connection that may wait behind the one being answered. Few clients pipeline at all. */
 export const MAX_PIPELINED = 100;
 
-/** Node reads on at `resume`, also where the socket has been paused since; it stops at `pause` only. */
+/** Node reads on at `resume`, even if the socket has been paused since; it stops at `pause` only. */
 const stopReading = (socket: Socket): void => {
   if (socket.isPaused()) socket.emit('pause');
   else socket.pause();
@@ -12,7 +12,7 @@ const stopReading = (socket: Socket): void => {
 
 /**
  * Reads a connection no further while requests of it wait behind the one being answered: what they are stays with their
- * sender. Cuts it where more wait than that, which one packet may hold: a thousand, in one turn of the event loop. What
+ * sender. Cuts it if more wait than that, which one packet may hold: a thousand, in one turn of the event loop. What
  * was not answered may be sent again.
  * @param onCut called for each connection cut
  */

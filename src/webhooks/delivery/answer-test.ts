@@ -36,8 +36,8 @@ export const answerTest = async (
   context: DeliveryContext,
   { id, organization, endpoint: name }: Test,
 ): Promise<void> => {
-  const { pool, clock, way, slots, writer, deliveryLog, giveUp } = context;
-  const connection = new Connection(way);
+  const { pool, clock, egress, slots, writer, deliveryLog, giveUp } = context;
+  const connection = new Connection(egress);
   // Few run at once, and whoever waits for one shall not wait for endpoints that hang.
   const posted = await slots.run(organization, true, async () => {
     const [endpoint] = await READ_ENDPOINT.run(pool, { organization, id: name });

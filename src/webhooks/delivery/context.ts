@@ -5,7 +5,7 @@ import type { WebhookCommands } from '../endpoints/webhook-commands.js';
 import type { MasterKeys } from '../master-keys.js';
 import type { DeliveryLog } from './delivery-log.js';
 import type { ProgressWriter } from './progress-writer.js';
-import type { Way } from './requests/send.js';
+import type { Egress } from './requests/send.js';
 import type { Slots } from './slots.js';
 
 /** Time as deliveries know it. Replaced in tests. */
@@ -28,7 +28,7 @@ export interface DeliveryContext {
   readonly watch: Pick<FeedWatch, 'wait'>;
   /** Undefined: this installation has none. */
   readonly keys: MasterKeys | undefined;
-  readonly way: Way;
+  readonly egress: Egress;
   readonly slots: Slots;
   readonly writer: ProgressWriter;
   readonly deliveryLog: DeliveryLog;

@@ -50,7 +50,7 @@ export class EndpointDelivery {
     private readonly organization: string,
     private readonly id: string,
   ) {
-    this.connection = new Connection(context.way);
+    this.connection = new Connection(context.egress);
   }
 
   /** Says that its row has changed, or that `stop` has aborted. */
@@ -175,7 +175,7 @@ export class EndpointDelivery {
     const { watch, clock, stop } = this.context;
     const wanted = { organization: this.organization, kinds: kindsOf(endpoint), after, asOf: 0 };
     const isNoted = this.progress!.position === endpoint.progress?.position;
-    // Where too many wait, this one looks itself.
+    // If too many wait, this one looks itself.
     await watch
       .wait(wanted, isNoted ? LOOKS_AFTER : NOTED_EVERY, changed)
       .catch(() => clock.pause(NOTED_EVERY, changed));

@@ -11,7 +11,7 @@ import { READ_TEST, type TestResult } from './statements.js';
 import { webhookNotFound } from './webhook.js';
 import type { TestResultDto } from '../attempts.dto.js';
 
-/** Asks the delivery process, which alone has the way out, to send one `webhook.test` now. */
+/** Asks the delivery process, which alone sends requests out, to send one `webhook.test` now. */
 export class TestWebhook extends Command<TestResultDto> {
   constructor(
     readonly organization: string,

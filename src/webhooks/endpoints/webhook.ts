@@ -46,7 +46,7 @@ export type WebhookCommand =
 
 /** The endpoints of an organization. */
 export interface Webhooks {
-  /** Deleted ones only where a command names the request that created them. */
+  /** Deleted ones only if a command names the request that created them. */
   readonly byId: Map<string, Webhook>;
 }
 

@@ -22,7 +22,7 @@ import type { Clock } from '../../../src/webhooks/delivery/context.js';
 import { Deliveries } from '../../../src/webhooks/delivery/deliveries.js';
 import { DeliveryLog } from '../../../src/webhooks/delivery/delivery-log.js';
 import { ProgressWriter } from '../../../src/webhooks/delivery/progress-writer.js';
-import { Way } from '../../../src/webhooks/delivery/requests/send.js';
+import { Egress } from '../../../src/webhooks/delivery/requests/send.js';
 import { Slots } from '../../../src/webhooks/delivery/slots.js';
 import { WebhookCommands } from '../../../src/webhooks/endpoints/webhook-commands.js';
 import { MasterKeys } from '../../../src/webhooks/master-keys.js';
@@ -172,14 +172,14 @@ export class Rig {
     const warnings: string[] = [];
     const logId = await log.id();
     const writer = new ProgressWriter(pool, (await lease.acquire(stop.signal))!);
-    const way = new Way(destinations, proxy);
+    const egress = new Egress(destinations, proxy);
     const running = new Deliveries({
       pool,
       records,
       commands: new WebhookCommands(log, pool),
       logId,
       keys,
-      way,
+      egress,
       writer,
       clock,
       ids: new FeedIds(logId),
@@ -200,7 +200,7 @@ export class Rig {
       stop.abort();
       await Promise.all([running, held]);
       await lease.release();
-      await way.end();
+      await egress.end();
       for (const each of pools) await each.end();
     };
     this.endings.push(end);

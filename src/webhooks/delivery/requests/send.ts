@@ -31,7 +31,7 @@ const knowing =
   };
 
 /** How requests leave: straight to addresses that were checked, or all of them through a forward proxy. */
-export class Way {
+export class Egress {
   private readonly proxy: ProxyAgent | undefined;
 
   constructor(
@@ -43,7 +43,7 @@ export class Way {
       this.proxy = new ProxyAgent({ ...LIMITS, uri: proxyUrl, proxyTls: tls, requestTls: tls });
   }
 
-  /** Asks a proxy to decide, where there is one. @throws AddressRefused */
+  /** Which addresses may be connected to; a proxy decides for itself. @throws AddressRefused */
   async check(url: URL): Promise<readonly string[]> {
     return this.proxy === undefined ? this.destinations.addressesOf(url) : [];
   }
@@ -73,7 +73,7 @@ export class Connection {
   private isOpen = false;
   private begin: () => void = () => {};
 
-  constructor(private readonly way: Way) {}
+  constructor(private readonly egress: Egress) {}
 
   /**
    * Looks the name up, checks its addresses and sends the request to one of them. Whatever comes of it is an answer.
@@ -87,7 +87,7 @@ export class Connection {
       timer = setTimeout(() => late.abort(), ms);
     };
     try {
-      const dispatcher = this.towards(url, await this.way.check(url));
+      const dispatcher = this.towards(url, await this.egress.check(url));
       this.begin = () => allow(ANSWER_MS);
       allow(this.isOpen ? ANSWER_MS : CONNECT_MS + ANSWER_MS);
       const {
@@ -119,14 +119,14 @@ export class Connection {
     const { kept } = this;
     this.kept = undefined;
     this.isOpen = false;
-    if (kept !== undefined) this.way.close(kept.dispatcher);
+    if (kept !== undefined) this.egress.close(kept.dispatcher);
   }
 
   private towards(url: URL, addresses: readonly string[]): Dispatcher {
     const to = [url.origin, ...[...addresses].sort()].join(' ');
     if (this.kept?.to === to) return this.kept.dispatcher;
     this.end();
-    const dispatcher = this.way.open(addresses, (isOpen) => {
+    const dispatcher = this.egress.open(addresses, (isOpen) => {
       if (this.kept?.dispatcher !== dispatcher) return;
       this.isOpen = isOpen;
       // The time to connect is over, and the time for the answer begins.

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 
 /**
  * The `webhook-id` of a delivery: the same whenever an endpoint is sent the same content, by whichever process, and
- * another one where anything differs. Letters, digits, `_` and `-`.
+ * another one if anything differs. Letters, digits, `_` and `-`.
  */
 export const webhookIdOf = (endpoint: string, body: Buffer): string =>
   `msg_${createHash('sha256').update(endpoint).update('\n').update(body).digest().subarray(0, 18).toString('base64url')}`;

@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Reach } from '../../../../src/webhooks/address.js';
 import { Destinations } from '../../../../src/webhooks/delivery/requests/address.js';
-import { Connection, Way } from '../../../../src/webhooks/delivery/requests/send.js';
+import { Connection, Egress } from '../../../../src/webhooks/delivery/requests/send.js';
 import { answering, Receiver } from '../receiver.js';
 
 /** Addresses inside, in every form that a URL, a name server or a tunnel may give them. */
@@ -74,7 +74,7 @@ const INSIDE = [
 const SPELT = ['127.1', '0x7f.1', '0x7f000001', '2130706433', '0177.0.0.1', '017700000001', '127.0.0.1.', '①②⑦.0.0.1'];
 const PUBLIC = '93.184.216.34';
 
-const connectionTo = (destinations: Destinations): Connection => new Connection(new Way(destinations));
+const connectionTo = (destinations: Destinations): Connection => new Connection(new Egress(destinations));
 const send = (connection: Connection, url: string) =>
   connection.send(
     { url: new URL(url), headers: { 'content-type': 'application/json' }, body: Buffer.from('{}') },
@@ -204,12 +204,12 @@ describe('A delivery through WEBHOOK_PROXY', () => {
   it('leaves names and addresses to the proxy', async () => {
     const { port } = proxy.address() as { port: number };
     const destinations = new Destinations(new Reach([]), () => Promise.reject(new Error('looked up')));
-    const way = new Way(destinations, `http://user:secret@127.0.0.1:${port}`);
-    const connection = new Connection(way);
+    const egress = new Egress(destinations, `http://user:secret@127.0.0.1:${port}`);
+    const connection = new Connection(egress);
     const answer = await send(connection, 'https://hooks.example/path?query');
     expect(asked).toEqual(['CONNECT hooks.example:443 HTTP/1.1']);
     expect(answer.error).toBeDefined();
     expect(JSON.stringify(answer)).not.toContain('secret');
-    await way.end();
+    await egress.end();
   });
 });
