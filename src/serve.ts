@@ -12,6 +12,8 @@ import { Readiness } from './ops/readiness.js';
 import { createLogger, tellThrough } from './runtime/logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
 import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
+import { Pool } from 'pg';
+import { tellOfStandbys } from './postgres/standbys.js';
 import { asConfigError } from './postgres/unusable-database.js';
 
 interface Start {
@@ -26,6 +28,9 @@ const serve = async (config: Config, { sources, logger, release, asked }: Start)
   await prepareTables(config, log, asked);
   asked.throwIfAborted();
   const app = await createApp(config, logger, sources);
+  // The embedded server, which listens on a socket alone, has no standby that could be missed.
+  if (config.eventStoreUrl === undefined && !/[?&]host=/.test(config.databaseUrl!))
+    await tellOfStandbys(app.get(Pool), log);
   const { opsPort } = config;
   const ops = opsPort === undefined ? undefined : createOpsListener(app);
   const close = async (): Promise<void> => {

@@ -11,24 +11,42 @@ const operatorOf = (metadata: unknown): string | undefined => {
   return typeof operator === 'string' ? operator : undefined;
 };
 
+/** How far the key events have been read. */
+export interface KeyPlace {
+  /** The revision to continue from. */
+  readonly next: bigint;
+  /** The id of the event before it; undefined before the first. */
+  readonly last: string | undefined;
+}
+
+export const NO_KEYS: KeyPlace = { next: 0n, last: undefined };
+
+/** What was read is no longer in the log: a failover of its database has lost events. */
+export class KeysLost extends Error {}
+
 /**
- * Passes on the key events from a revision on, in order. Undecodable ones are skipped: they issued no key.
- * @returns the revision to continue from
+ * Passes on the key events from a place on, in order. Undecodable ones are skipped: they issued no key.
+ * @returns the place to continue from
+ * @throws KeysLost
  */
 export const readKeyEvents = async (
   log: EventLog,
-  from: bigint,
+  from: KeyPlace,
   onEvent: (event: ApiKeyIssued | ApiKeyRevoked, operator: string | undefined) => void,
-): Promise<bigint> => {
-  let next = from;
+): Promise<KeyPlace> => {
+  let { next, last } = from;
   for (;;) {
-    const page = await log.readStream(API_KEYS_STREAM, next, PAGE);
-    for (const { type, data, metadata, revision } of page) {
+    // The last one again, to see that it is still there.
+    const known = last === undefined ? 0 : 1;
+    const page = await log.readStream(API_KEYS_STREAM, next - BigInt(known), PAGE);
+    if (known > 0 && page[0]?.id !== last) throw new KeysLost('Key events that were read are no longer in the log');
+    for (const { id, type, data, metadata, revision } of page.slice(known)) {
       next = revision + 1n;
+      last = id;
       if (type !== 'ApiKeyIssued' && type !== 'ApiKeyRevoked') continue;
       const parsed = parseEvent<'ApiKeyIssued' | 'ApiKeyRevoked'>(type, data);
       if (parsed.event) onEvent(parsed.event, operatorOf(metadata));
     }
-    if (page.length < PAGE) return next;
+    if (page.length < PAGE) return { next, last };
   }
 };

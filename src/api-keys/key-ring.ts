@@ -8,7 +8,7 @@ import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
 import { Readiness } from '../ops/readiness.js';
 import { Backoff, pause } from '../flow/retry.js';
 import { isWellFormed } from './key-format.js';
-import { readKeyEvents } from './key-events.js';
+import { KeysLost, NO_KEYS, readKeyEvents } from './key-events.js';
 import { KeyUses } from './key-uses.js';
 
 const POLL_MS = 250;
@@ -33,7 +33,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
   private readonly stop = new AbortController();
   private following: Promise<void> | undefined;
   private reading: Promise<void> = Promise.resolve();
-  private next = 0n;
+  private place = NO_KEYS;
   private complete = false;
 
   constructor(
@@ -62,7 +62,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
 
   /** Reads new key events; single flight, so that a revocation is never overtaken. */
   refresh(): Promise<void> {
-    this.reading = this.reading.catch(() => undefined).then(() => this.read());
+    this.reading = this.reading.catch(() => undefined).then(() => this.readOrBeginAgain());
     return this.reading;
   }
 
@@ -75,8 +75,23 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     await this.following;
   }
 
+  private async readOrBeginAgain(): Promise<void> {
+    try {
+      await this.read();
+    } catch (error) {
+      if (!(error instanceof KeysLost)) throw error;
+      this.logger.warn(`${error.message}; reading all again`);
+      this.complete = false;
+      this.byDigest.clear();
+      this.byId.clear();
+      this.remembered.clear();
+      this.place = NO_KEYS;
+      await this.read();
+    }
+  }
+
   private async read(): Promise<void> {
-    this.next = await readKeyEvents(this.log.forFollowers, this.next, (event) => {
+    this.place = await readKeyEvents(this.log.forFollowers, this.place, (event) => {
       if (event.type === 'ApiKeyIssued') {
         const { keyId, keyHash, organization, scopes, name, expiresAt } = event.data;
         const caller = Object.freeze({ keyId, organization, scopes, name, expiresAt });

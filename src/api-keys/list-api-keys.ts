@@ -1,6 +1,6 @@
 import type { EventLog } from '../event-log/event-log.js';
 import type { Scope } from '../events/types/api-keys.js';
-import { readKeyEvents } from './key-events.js';
+import { NO_KEYS, readKeyEvents } from './key-events.js';
 
 /** A key's metadata; only the holder has the key itself. */
 export interface ApiKey {
@@ -20,7 +20,7 @@ export interface ApiKey {
 /** Every key ever issued, in order, straight from the log. */
 export const listApiKeys = async (log: EventLog): Promise<ApiKey[]> => {
   const keys = new Map<string, ApiKey>();
-  await readKeyEvents(log, 0n, ({ type, data }, operator) => {
+  await readKeyEvents(log, NO_KEYS, ({ type, data }, operator) => {
     if (type === 'ApiKeyIssued') {
       const { keyId: id, name, organization, scopes, createdAt, expiresAt } = data;
       const record = { id, name, organization, scopes, createdAt, expiresAt };

@@ -1,4 +1,6 @@
-import { Pool, type PoolConfig, TypeOverrides } from 'pg';
+import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig, TypeOverrides } from 'pg';
+import { Servers } from './servers.js';
+import { IS_READ_ONLY } from './statements.js';
 
 const INT8 = 20;
 const NUMERIC = 1700;
@@ -24,8 +26,34 @@ const LIMITS = {
   idle_in_transaction_session_timeout: 10_000,
 } satisfies PoolConfig;
 
+/** Connections that are led to the server which takes the writes. */
+const clientOf = (servers: Servers) =>
+  class extends Client {
+    constructor(config?: ClientConfig) {
+      super({ ...config, connectionString: servers.connectionString });
+    }
+
+    override connect(callback?: unknown): Promise<never> {
+      // A pool passes a callback; what waits for a promise is not ours.
+      void servers.lead(this).then(() => super.connect(callback as (error: Error) => void));
+      return undefined as never;
+    }
+  };
+
+/** A server that takes no writes is as good as away: another one does, or will. */
+const refuseReadOnly =
+  (servers: Servers) =>
+  (client: PoolClient, done: (error?: Error) => void): void => {
+    IS_READ_ONLY.plan(client, {}).then(([row]) => {
+      if (!row!.is_read_only) return done();
+      servers.refused(client);
+      const shown = `${client.host}:${client.port}`;
+      done(Object.assign(new Error(`${shown} takes no writes: it is a standby, or read-only`), { code: '25006' }));
+    }, done);
+  };
+
 /**
- * A pool of connections to the database.
+ * A pool of connections to the database: to the server that takes the writes, where there are several.
  * @param onConnectionLost called for each idle connection lost; without a listener one would end the process
  */
 export const createPool = (
@@ -33,7 +61,9 @@ export const createPool = (
   onConnectionLost: (error: Error) => void,
   options: PoolConfig = {},
 ): Pool => {
-  const pool = new Pool({ connectionString, max: 10, keepAlive: true, types, ...LIMITS, ...options });
+  const servers = Servers.of(connectionString);
+  const leading = { Client: clientOf(servers), verify: refuseReadOnly(servers) };
+  const pool = new Pool({ max: 10, keepAlive: true, types, ...LIMITS, ...leading, ...options });
   pool.on('error', onConnectionLost);
   // One that breaks while it is lent out, between two statements, would end the process; the next statement says it.
   pool.on('connect', (client) => client.on('error', () => {}));

@@ -4,9 +4,9 @@ import { asConfigError } from './unusable-database.js';
 
 /**
  * SQLSTATE classes and codes that say the database is unavailable, busy or shutting down, not that the statement is
- * wrong.
+ * wrong. 25006: it takes no writes, so another server does, or will.
  */
-const TRANSIENT = /^(08|53|57P|40001|40P01|55P03|57014|25P03)/;
+const TRANSIENT = /^(08|53|57P|40001|40P01|55P03|57014|25P03|25006)/;
 const CONNECTION_ERRORS = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -8,11 +8,27 @@ import { Readiness } from '../../src/ops/readiness.js';
 /** A stream of keys that can be cut off from whoever reads it. */
 class KeyStream {
   away = false;
-  private readonly events: RecordedEvent[] = [];
+  private events: RecordedEvent[] = [];
+
+  private ids = 0;
+
+  /** As a failover to a standby that was behind does. */
+  loseLast(): void {
+    this.events.pop();
+  }
 
   append(type: string, data: object): void {
     const revision = BigInt(this.events.length);
-    const event = { type, data, revision, position: revision, stream: 'apiKeys', id: '', metadata: {}, recordedAt: 0 };
+    const event = {
+      type,
+      data,
+      revision,
+      position: revision,
+      stream: 'apiKeys',
+      id: String((this.ids += 1)),
+      metadata: {},
+      recordedAt: 0,
+    };
     this.events.push(event);
   }
 
@@ -63,6 +79,23 @@ describe('The key ring', () => {
     stream.away = true;
     await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
     expect(ring.verify(key)?.keyId).toBe('a');
+  });
+
+  it('reads all again where the log has lost what was read of it, however it goes on', async () => {
+    const { stream, ring } = open();
+    const [kept, lost, later] = [createKey(), createKey(), createKey()];
+    stream.issue('kept', kept);
+    stream.issue('lost', lost);
+    await ring.refresh();
+    stream.loseLast();
+    await ring.refresh();
+    expect([kept, lost].map((key) => ring.verify(key)?.keyId)).toEqual(['kept', undefined]);
+    stream.issue('lost', lost);
+    await ring.refresh();
+    stream.loseLast();
+    stream.issue('later', later);
+    await ring.refresh();
+    expect([kept, lost, later].map((key) => ring.verify(key)?.keyId)).toEqual(['kept', undefined, 'later']);
   });
 
   it('forgets a revoked key that it had remembered', async () => {

@@ -1,4 +1,5 @@
 import { killedPostgres, silentPostgres } from './database-away.js';
+import { asynchronousFailover, failover } from './failover.js';
 import { zonesAndClocks } from './clocks.js';
 import { concurrentWriters } from './concurrent-writers.js';
 import { disorder, duplicates } from './deliveries.js';
@@ -27,6 +28,8 @@ export const FAULTS: readonly Fault[] = [
   leftDatabase,
   killedPostgres,
   silentPostgres,
+  failover,
+  asynchronousFailover,
   duplicates,
   disorder,
   concurrentWriters,

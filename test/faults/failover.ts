@@ -1,0 +1,171 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findPrograms } from '../support/postgres-programs.js';
+import { cloudEvent, eventId, sent } from '../support/upstream.js';
+import type { Fault, Outcome } from './fault.js';
+import { checkCounts, checkLog, wholeLog } from './rig/check.js';
+import { issueKeys, keysKnown, openLog } from './rig/keys.js';
+import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { type Probed, Prober } from './rig/probe.js';
+import type { Scene } from './rig/scene.js';
+import { Service } from './rig/service.js';
+import { Standbys } from './rig/standbys.js';
+
+const WAYS = ['killed', 'frozen', 'switched'] as const;
+/** Killed while its standbys were behind. */
+type Way = (typeof WAYS)[number] | 'behind';
+
+interface FailoverDose {
+  /** Of each way. */
+  readonly rounds: number;
+  readonly ways: readonly Way[];
+  /** How long a frozen primary is silent. ms */
+  readonly frozenMs: number;
+  /** How soon all must be well after a promotion. ms */
+  readonly goodMs: number;
+}
+
+/** How long after the loss somebody promotes a standby. ms */
+const PROMOTED_AFTER_MS = 2_000;
+const CALM_MS = 3_000;
+const BEHIND_MS = 1_500;
+
+const shown = ({ what, status, error, ms }: Probed): string =>
+  `${what}: ${status === 0 ? error : status} after ${Math.round(ms)} ms`;
+
+/** Takes the primary away. @returns what brings it back as a standby, once another one has taken over */
+const lose = async (standbys: Standbys, way: Way, frozenMs: number): Promise<() => Promise<void>> => {
+  const { primary } = standbys;
+  if (way === 'behind') {
+    await standbys.cutOff();
+    await sleep(BEHIND_MS);
+    await standbys.kill(primary);
+  } else if (way === 'killed') await standbys.kill(primary);
+  else if (way === 'switched') await standbys.stop(primary);
+  else standbys.signal(primary, 'SIGSTOP');
+  const lostAt = Date.now();
+  return async () => {
+    if (way === 'frozen') {
+      await sleep(Math.max(0, lostAt + frozenMs - Date.now()));
+      // It takes itself for the primary still, and nobody may write to it.
+      standbys.signal(primary, 'SIGCONT');
+      await sleep(CALM_MS);
+      await standbys.kill(primary);
+    }
+    await standbys.copy(primary);
+    await standbys.requireStandby();
+  };
+};
+
+const failOver = async (
+  scene: Scene,
+  { rounds, ways, frozenMs, goodMs }: FailoverDose,
+  knowsAll = true,
+): Promise<Outcome> => {
+  const isSynchronous = !ways.includes('behind');
+  const standbys = await Standbys.start(scene, findPrograms()!, isSynchronous);
+  const env = { DATABASE_URL: knowsAll ? standbys.url : standbys.urlOf(standbys.primary) };
+  const { service } = await Service.start(scene, { env });
+  const log = await openLog(scene, standbys.url);
+  const keys = await issueKeys(log);
+  await keysKnown(service.url, keys);
+  const history = new History(scene);
+  const sender = new Sender(() => service.url, keys.ingest, history, 2);
+  const stop = new AbortController();
+  // Not among what may be lost: without them the answers of brands cannot be compared.
+  await sender.deliver(inBatches(brandsAndFlags(), 50), stop.signal);
+  const delivering = sender.deliver(inBatches(upstream(scene.random), 50), stop.signal);
+  const prober = new Prober([
+    { what: 'metrics', url: () => `${service.url}/v2/organization/metrics`, key: keys.read['acme'], everyMs: 100 },
+    {
+      what: 'events',
+      method: 'POST',
+      url: () => `${service.url}/v2/events`,
+      key: keys.ingest,
+      type: 'application/cloudevents-batch+json',
+      everyMs: 100,
+      // Of an organization of its own: that of the load may be held back while the projector is behind.
+      bodyOf: (n) => {
+        const [createdAt, updatedAt] = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z'];
+        const data = { organization: 'probed', reportId: `p-${n}`, createdAt, updatedAt };
+        return JSON.stringify([cloudEvent(sent('ReportFiled', data, `probe-${n}`))]);
+      },
+    },
+  ]);
+  const findings: string[] = [];
+  const good: Record<Way, number[]> = { killed: [], frozen: [], switched: [], behind: [] };
+  for (let round = 0; round < rounds * ways.length && findings.length === 0; round += 1) {
+    const way = ways[round % ways.length]!;
+    scene.tell(`round ${round + 1}: ${way}, ${history.acknowledged.length} acknowledged`);
+    await sleep(1_000);
+    const bringBack = await lose(standbys, way, frozenMs);
+    await sleep(PROMOTED_AFTER_MS);
+    await standbys.promote();
+    const promotedAt = Date.now();
+    const lastBad = (): number =>
+      Math.max(
+        0,
+        ...prober.results.flatMap(({ at, status }) => (at >= promotedAt && status !== 200 ? [at - promotedAt] : [])),
+      );
+    while (Date.now() - promotedAt < Math.max(goodMs, lastBad() + CALM_MS) && lastBad() <= goodMs) await sleep(100);
+    if (lastBad() > goodMs) findings.push(`Not good ${lastBad()} ms after the promotion (${way})`);
+    good[way].push(lastBad());
+    for (const { program, exitCode, isRunning } of service.processes)
+      if (!isRunning) findings.push(`${program} ended with ${exitCode}`);
+    if (findings.length === 0) await bringBack();
+  }
+  const probed = await prober.stop();
+  const odd = probed.filter(({ status }) => status !== 200 && status !== 503);
+  if (odd.length > 0) findings.push(`${odd.length} of ${probed.length} got neither 200 nor 503: ${shown(odd[0]!)}`);
+  if (!probed.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
+  stop.abort();
+  let lost = 0;
+  if (findings.length === 0) {
+    await delivering;
+    const stored = await wholeLog(log);
+    const ids = new Set(stored.map(({ id }) => id));
+    const kept = isSynchronous ? history.acknowledged : history.acknowledged.filter((each) => ids.has(eventId(each)));
+    lost = history.acknowledged.length - kept.length;
+    if (!isSynchronous && lost === 0) findings.push('Nothing was lost, so nothing was tried');
+    findings.push(...history.wrong, ...checkLog(stored, kept));
+    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
+  }
+  sender.close();
+  await service.stop();
+  const slowest = ways.map((way) => `${way} ${(Math.max(0, ...good[way]) / 1000).toFixed(1)} s`).join(', ');
+  return {
+    dose: `${rounds} × ${ways.join(', ')}; ${history.acknowledged.length} acknowledged`,
+    seen: `${lost} lost, 0 doubled, recount 0, no process started again; good after the promotion at the latest: ${slowest}`,
+    findings,
+  };
+};
+
+const unfit = (): Promise<string | undefined> =>
+  Promise.resolve(
+    findPrograms() === undefined ? 'It needs initdb and pg_basebackup (apt-get install postgresql)' : undefined,
+  );
+
+export const failover: Fault<FailoverDose> = {
+  name: 'F28',
+  what: 'the primary of three synchronous PostgreSQL servers is killed, frozen, or switched over in order',
+  doses: {
+    short: { rounds: 1, ways: ['killed'], frozenMs: 0, goodMs: 5_000 },
+    full: { rounds: 5, ways: WAYS, frozenMs: 30_000, goodMs: 5_000 },
+  },
+  unfit,
+  run: (scene, dose) => failOver(scene, dose),
+  guard: 'all servers in DATABASE_URL, and the one that takes writes chosen among them',
+  without: (scene) => failOver(scene, failover.doses.short, false),
+};
+
+export const asynchronousFailover: Fault<FailoverDose> = {
+  name: 'F29',
+  what: 'the primary is killed while its asynchronous standbys are behind',
+  doses: {
+    short: { rounds: 1, ways: ['behind'], frozenMs: 0, goodMs: 5_000 },
+    full: { rounds: 5, ways: ['behind'], frozenMs: 0, goodMs: 5_000 },
+  },
+  unfit,
+  run: (scene, dose) => failOver(scene, dose),
+  guard: 'all servers in DATABASE_URL, and the one that takes writes chosen among them',
+  without: (scene) => failOver(scene, asynchronousFailover.doses.short, false),
+};

@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { createPool } from '../../src/postgres/pool.js';
+import { isTransient } from '../../src/postgres/transient-errors.js';
+import { eventually } from '../support/eventually.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+let database: TestDatabase;
+const endings: (() => Promise<unknown>)[] = [];
+beforeEach(async () => void (database = await createDatabase({ migrated: false })));
+afterEach(async () => {
+  for (const ending of endings.splice(0).reverse()) await ending();
+  await database.drop();
+});
+
+const poolOf = (url: string): ReturnType<typeof createPool> => {
+  const pool = createPool(url, () => {});
+  endings.push(() => pool.end());
+  return pool;
+};
+
+/** One more way to the database. */
+const way = async (): Promise<{ port: number; used: () => number; cut: () => Promise<void> }> => {
+  const { hostname, port } = new URL(database.url);
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((near) => {
+    const far = connect(Number(port || 5432), hostname);
+    for (const socket of [near, far])
+      sockets.add(socket.on('error', () => near.destroy()).on('close', () => (near.destroy(), far.destroy())));
+    near.pipe(far).pipe(near);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const cut = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    if (server.listening) await new Promise((resolve) => server.close(resolve));
+  };
+  endings.push(cut);
+  const used = (): number => [...sockets].filter(({ destroyed }) => !destroyed).length;
+  return { port: (server.address() as { port: number }).port, used, cut };
+};
+
+describe('A server that takes no writes', () => {
+  it('is as good as away for new connections', async () => {
+    const owner = new Client({ connectionString: database.url });
+    await owner.connect();
+    endings.push(() => owner.end());
+    const name = new URL(database.url).pathname.slice(1);
+    await owner.query(`alter database ${name} set default_transaction_read_only = on`);
+    const pool = poolOf(database.url);
+    const refused = await pool.query('select 1').catch((error: unknown) => error);
+    expect((refused as Error).message).toMatch(/:\d+ takes no writes: it is a standby, or read-only$/);
+    expect(isTransient(refused)).toBe(true);
+    await owner.query(`alter database ${name} reset all`);
+    await pool.query('select 1');
+  });
+
+  it('loses all connections, of every pool, once it refuses a write', async () => {
+    const [one, other] = [poolOf(database.url), poolOf(database.url)];
+    await one.query('create table t (a int)');
+    await Promise.all([one, other].map((pool) => Promise.all([pool.query('select 1'), pool.query('select 1')])));
+    expect(other.totalCount).toBe(2);
+    const client = await one.connect();
+    await client.query('set default_transaction_read_only = on');
+    await expect(client.query('insert into t values (1)')).rejects.toMatchObject({ code: '25006' });
+    client.release();
+    await eventually('both pools are empty', () => one.totalCount + other.totalCount === 0);
+    await one.query('insert into t values (1)');
+    await other.query('insert into t values (1)');
+  });
+});
+
+describe('Of several servers', () => {
+  it('the one that answers is used, and after it another', async () => {
+    const [gone, first, second] = [await way(), await way(), await way()];
+    await gone.cut();
+    const hosts = [gone, first, second].map(({ port }) => `127.0.0.1:${port}`).join(',');
+    const url = database.url.replace(/@[^/]+/, `@${hosts}`);
+    const pool = poolOf(`${url}?target_session_attrs=read-write`);
+    await pool.query('create table t (a int)');
+    expect(pool.totalCount).toBe(1);
+    const before = first.used();
+    expect(before).toBeGreaterThan(0);
+    await first.cut();
+    await eventually('the second is used', async () => pool.query('select 1').then(Boolean, () => false));
+    expect(first.used()).toBe(0);
+    expect(second.used()).toBeGreaterThan(0);
+  });
+});
