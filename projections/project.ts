@@ -1,21 +1,12 @@
-import { parseArgs } from 'node:util';
 import type { Pool } from 'pg';
-import { type Config, readConfig } from '../src/runtime/config.js';
-import { exitWith } from '../src/runtime/exit.js';
-import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../src/event-log/event-log.js';
-import { openEventLog } from '../src/event-log/open-event-log.js';
-import { createLogger, tellThrough } from '../src/runtime/logger.js';
 import type { Lanes } from '../src/ops/lanes.js';
-import { WorkerOps } from '../src/ops/worker-ops.js';
 import { createWatchPool } from '../src/read-models/pools.js';
 import { createPool } from '../src/postgres/pool.js';
 import { HeldLanes, Lease } from '../src/read-models/leases/lease.js';
-import { prepareTables } from '../src/read-models/prepare-tables.js';
-import { notifySupervisor, shutdownSignal } from '../src/runtime/lifecycle.js';
 import { type Lane, LANES } from './registry.js';
+import { runWorker } from '../src/worker.js';
 import type { Tell } from '../src/runtime/log-line.js';
-import { asConfigError } from '../src/postgres/unusable-database.js';
 import { rebuildOutdated } from './engine/rebuild.js';
 import { Projector } from './engine/projector.js';
 
@@ -70,46 +61,20 @@ const project = async (means: Means, asked: AbortSignal): Promise<void> => {
   );
 };
 
-const run = async (config: Config, asked: AbortSignal): Promise<void> => {
-  const say = tellThrough(createLogger(config), 'projector');
-  const warn = (line: string): void => say(line, 'warn');
-  const ops = new WorkerOps(say, asked);
-  if (config.projectorOpsPort !== undefined)
-    await ops.listen(config.opsHost, config.projectorOpsPort, 'PROJECTOR_OPS_PORT');
-  const database = await openDatabase(config, say);
-  const { url } = database;
-  const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), LIMITS);
-  const watchPool = createWatchPool(url);
-  try {
-    const opened = { ...config, databaseUrl: url };
-    await prepareTables(opened, say, asked);
-    asked.throwIfAborted();
-    const log = await openEventLog(opened);
+await runWorker({
+  context: 'projector',
+  name: 'The projector',
+  unbegun: 'projected',
+  port: 'PROJECTOR_OPS_PORT',
+  work: async ({ url, log, ops, tell: say }, asked) => {
+    const warn = (line: string): void => say(line, 'warn');
+    const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), LIMITS);
+    const watchPool = createWatchPool(url);
     try {
       ops.begin(log, watchPool, 'projections');
-      notifySupervisor({});
       await project({ pool, log, say, warn, lanes: ops.lanes }, asked);
     } finally {
-      await log.close();
+      await Promise.all([pool.end(), watchPool.end()]);
     }
-  } finally {
-    await Promise.all([pool.end(), watchPool.end()]);
-    await database.release();
-    // Last, so that it says to the end that the process is stopping.
-    await ops.close();
-  }
-};
-
-const asked = shutdownSignal();
-try {
-  // Rejects arguments: somebody who passes them expects something else to run.
-  parseArgs();
-  await run(readConfig(), asked);
-  process.exit(0);
-} catch (error) {
-  exitWith(asConfigError(error), asked, {
-    context: 'projector',
-    unbegun: 'projected',
-    sentenceOf: (other) => `The projector failed: ${other instanceof Error ? other.message : String(other)}`,
-  });
-}
+  },
+});

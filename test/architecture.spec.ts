@@ -13,7 +13,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
 /** Says how many connections each kind of work may have, and so configures pools. */
 const POOLS = 'src/read-models/pools.ts';
 /** Who starts or joins the server that comes along. */
-const STARTS_EMBEDDED = new Set(['main', 'serve', 'deliver-webhooks', 'cli']);
+const STARTS_EMBEDDED = new Set(['main', 'serve', 'worker', 'cli']);
 /** What everybody may name of pg: the injection token and types. Making connections is for the room postgres. */
 const PG_NAMES = new Set(['Pool', 'PoolClient', 'QueryResult', 'QueryConfig', 'QueryResultRow']);
 
@@ -77,8 +77,7 @@ const importFault = (path: string, specifier: string, clause: string): string | 
   if (
     target.startsWith('src/postgres/embedded/') &&
     !path.startsWith('src/postgres/embedded/') &&
-    !STARTS_EMBEDDED.has(room!) &&
-    path !== 'projections/project.ts'
+    !STARTS_EMBEDDED.has(room!)
   )
     return `imports ${target}: only a process starts the embedded server`;
   const targetRoom = roomOf(target);
@@ -253,7 +252,7 @@ describe('The rules of the architecture', () => {
       ['src/cli/keys.ts', "import { IssueApiKey } from '../api-keys/issue-api-key.js';"],
       ['src/cli/projections.ts', "import { PROJECTIONS } from '../../projections/registry.js';"],
       ['src/event-log/eventstoredb/client.ts', "import { EventStoreDBClient } from '@eventstore/db-client';"],
-      ['projections/project.ts', "import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';"],
+      ['src/worker.ts', "import { openDatabase } from './postgres/embedded/embedded-postgres.js';"],
       ['src/metrics/a.ts', 'await pool.query(`select n from read.days`);'],
     ];
     expect(allowed.flatMap(([path, source]) => faultsOf(path, source))).toEqual([]);

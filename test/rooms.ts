@@ -25,6 +25,7 @@ export const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> =
   'event-log': ['events', 'postgres', 'runtime', 'errors', 'flow'],
   'read-models': ['postgres', 'runtime', 'errors', 'flow'],
   ops: ['event-log', 'flow', 'read-models', 'runtime'],
+  worker: ['event-log', 'ops', 'postgres', 'read-models', 'runtime'],
   quotas: ['events', 'postgres', 'read-models', 'runtime', 'errors', 'flow', 'http'],
   http: ['runtime', 'errors', 'events', 'flow', 'json', 'ops', 'postgres', 'event-log', 'read-models'],
   ingestion: FEATURE,
@@ -56,4 +57,5 @@ export const PROJECTIONS = [
   'errors',
   'flow',
   'ops',
+  'worker',
 ];
