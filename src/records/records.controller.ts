@@ -11,7 +11,7 @@ import { JSON_TYPE, sendCounted } from '../http/answers/send-counted.js';
 import type { ListedKind } from '../read-models/listed-kind.js';
 import { ApiRecord, ApiRecordList } from './api-record-list.js';
 import { GetRecord } from './get-record.js';
-import { itemOf } from './item.js';
+import { itemJson } from './item.js';
 import { ListRecords, type Page } from './list-records.js';
 import {
   DEFAULT_LIMIT,
@@ -34,7 +34,7 @@ type Answer = Promise<string | Readable | undefined>;
 function* itemsJson(kind: ListedKind, { rows }: Page): Work<string> {
   const items: string[] = [];
   for (const row of rows) {
-    items.push(JSON.stringify(itemOf(kind, row)));
+    items.push(itemJson(kind, row));
     yield;
   }
   return `[${items.join(',')}]`;
@@ -188,6 +188,6 @@ export class RecordsController {
     reply: FastifyReply,
   ): Promise<string | undefined> {
     const { answer, asOf } = await this.queries.execute(new GetRecord(organization, kind, id));
-    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(itemOf(kind, answer)), asOf }, reply);
+    return sendCounted({ type: JSON_TYPE, text: itemJson(kind, answer), asOf }, reply);
   }
 }

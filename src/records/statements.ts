@@ -161,9 +161,7 @@ const LISTED_COLUMNS = {
   newest: nullable('bigint'),
   id: nullable('text'),
   ...ITEM_COLUMNS,
-  size: nullable('integer'),
   found: nullable('bigint'),
-  bytes: nullable('bigint'),
 } as const;
 
 const draftPage = (draft: Draft, selection: Selection, page: PageRequest): string => {
@@ -173,7 +171,7 @@ const draftPage = (draft: Draft, selection: Selection, page: PageRequest): strin
   if (selection.brand !== undefined) tests.unshift(IS_OF_KEY);
   return `
     select c."asOf", c."upTo", p.newest, p.id, p.position, p."createdAt", p."updatedAt", p.status, p.type, p.content,
-      p.brands, p.size, p.found, p.bytes
+      p.brands, p.found
     from (${CHECKPOINT}
     ) c left join lateral (
       select * from (

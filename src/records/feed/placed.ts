@@ -1,21 +1,21 @@
 import { eventMark, type Place } from './feed-id.js';
-import { type ElementRow, type FeedRow, MAX_PARKED } from './statements.js';
+import { type ElementRow, type FeedPage, MAX_PARKED, rowsOf } from './statements.js';
 
 /** An element's row, and where it stands. */
 export type Placed = Place & { readonly row: ElementRow };
 
 /** The elements that can be told where they stand, each with the parked events before it. */
-export const placed = (rows: readonly FeedRow[]): Placed[] => {
-  const [first] = rows;
-  const parked = first?.parked ?? [];
+export const placed = (page: FeedPage): Placed[] => {
+  const rows = rowsOf(page);
+  const parked = page.parked ?? [];
   // There may be more of them than are known here: then only what stands before the last one, or the first element alone.
   const known = parked.length < MAX_PARKED ? Number.POSITIVE_INFINITY : parked.at(-1)![0];
-  let mark = first?.parkedAtFirst ?? 0;
-  let next = first?.position == null ? 0 : parked.findIndex(([position]) => position > first.position);
+  let mark = page.parkedAtFirst;
+  let next = rows.length === 0 ? 0 : parked.findIndex(([position]) => position > rows[0]!.position);
   if (next === -1) next = parked.length;
   return rows.flatMap((row, index) => {
-    if (row.position === null || (index > 0 && row.position >= known)) return [];
+    if (index > 0 && row.position >= known) return [];
     for (; next < parked.length && parked[next]![0] <= row.position; next += 1) mark ^= parked[next]![1];
-    return [{ position: row.position, event: eventMark(row.eventId), parked: mark, row }];
+    return { position: row.position, event: eventMark(row.eventId), parked: mark, row };
   });
 };

@@ -7,7 +7,7 @@ import { elementJson } from './element.js';
 import { eventMark, FeedIds, type Place, requireSame } from './feed-id.js';
 import { FeedWatch } from './feed-watch.js';
 import { type Placed, placed } from './placed.js';
-import { type FeedRow, NEXT_ELEMENTS } from './statements.js';
+import { type FeedPage, NEXT_ELEMENTS } from './statements.js';
 
 /** What changed in an organization's records, as the JSON of a batch of CloudEvents. */
 export class ReadFeed extends Query<AsOf<string>> {
@@ -69,19 +69,19 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
     const last = lastEventId === undefined ? BEGINNING : ids.read(lastEventId);
     for (;;) {
       const question = `feed ${kinds.join()} ${limit} ${lastEventId}`;
-      const rows = await this.queries.runFeed(organization, question, async (send) => {
+      const page = await this.queries.runFeed(organization, question, async (send) => {
         const next = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
         const [found, event] = await Promise.all([
-          send<FeedRow>(next),
+          send<FeedPage>(next),
           // Each time: the log may have been restored while this request was waiting.
           last === BEGINNING ? undefined : this.log.eventAt(BigInt(last.position)),
         ]);
         requireSame(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
-        return found;
+        return found[0]!;
       });
-      const { asOf, upTo, parkedBefore, found } = rows[0]!;
+      const { asOf, upTo, parkedBefore, found } = page;
       requireSame(parkedBefore === last.parked);
-      const elements = placed(rows);
+      const elements = placed(page);
       if (elements.length > 0) {
         const { text, count } = await this.slices.run(organization, batchJson(ids, elements));
         const { row } = elements[count - 1]!;

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { elementJson } from '../../records/feed/element.js';
 import type { FeedIds } from '../../records/feed/feed-id.js';
 import { type Placed, placed } from '../../records/feed/placed.js';
-import { type ElementRow, type FeedRow, NEXT_ELEMENTS } from '../../records/feed/statements.js';
+import { type ElementRow, type FeedPage, NEXT_ELEMENTS } from '../../records/feed/statements.js';
 import { kindOf } from '../../records/item.js';
 import { LISTED_KIND, type ListedKind } from '../../read-models/listed-kind.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
@@ -88,17 +88,16 @@ export const readNext = async (
   const limit = endpoint.assetTypes === null && endpoint.statuses === null ? size : LOOKED_AT;
   const { organization } = endpoint;
   const values = { organization, after: from.position, limit };
-  const rows = (await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values)) as FeedRow[];
-  const [first] = rows;
+  const [page] = (await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values)) as [FeedPage];
   // An event that had been passed while it was parked is applied after all: what it made stands where the event is.
-  if (from.parked !== null && first!.parkedBefore !== from.parked) {
+  if (from.parked !== null && page.parkedBefore !== from.parked) {
     const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
     return { cursor: { position, parked: null, parkedFrom: null } };
   }
-  const elements = placed(rows);
-  if (elements.length === 0) return { upTo: Math.max(from.position, first!.upTo ?? -1) };
+  const elements = placed(page);
+  if (elements.length === 0) return { upTo: Math.max(from.position, page.upTo ?? -1) };
   const endOf = ({ position, parked }: Placed): Cursor => {
-    const [earliest] = first!.parked?.[0] ?? [];
+    const [earliest] = page.parked?.[0] ?? [];
     const parkedFrom = from.parkedFrom ?? (earliest !== undefined && earliest <= position ? earliest : null);
     return { position, parked, parkedFrom: parked === 0 ? null : parkedFrom };
   };
