@@ -129,7 +129,7 @@ const onEmbedded = async (scene: Scene): Promise<Ground & { readonly dataDir: st
 
 const READY_MS = 5_000;
 /** The tests run on machines that do other things as well. */
-const BUSY_READY_MS = 20_000;
+const BUSY_READY_MS = 60_000;
 
 export const killedService: Fault<Dose> = {
   name: 'F1',

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Fault, Outcome } from './fault.js';
 import { Scene } from './rig/scene.js';
 
-const MAX_MS = 120_000;
+const MAX_MS = 300_000;
 
 const within = async (work: (scene: Scene) => Promise<Outcome>): Promise<Outcome> => {
   const scene = new Scene(1);

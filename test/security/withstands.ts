@@ -9,6 +9,6 @@ export const withstands = async (attacks: readonly Attack[]): Promise<void> => {
   for (const attack of attacks) await stands(asFault(attack, site));
   it('counts after all of them what a recount from the log counts', async () => {
     expect(await site.close()).toEqual([]);
-  }, 120_000);
+  }, 300_000);
   afterAll(() => site.close());
 };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EventStoreDBClient, jsonEvent, NO_STREAM, streamNameFilter } from '@eventstore/db-client';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -9,14 +10,17 @@ import { FAULT_ROUNDS } from '../../support/event-store.js';
 import { EventStoreDouble } from '../../support/eventstore-double/server.js';
 import { Load, PATIENCE_MS } from '../load.js';
 
-/** Two seconds are promised; the rest is for a machine that is busy with other things. */
+/** Two seconds are promised, by a process that runs. */
 const MAX_CALL_MS = 3_500;
 
 describe('The log in an EventStoreDB that misbehaves', () => {
   let double: EventStoreDouble;
   let log: EventLog;
   let load: Load;
+  const pauses = monitorEventLoopDelay();
   beforeEach(async () => {
+    pauses.reset();
+    pauses.enable();
     double = await EventStoreDouble.start();
     log = await createEventStoreDbLog(double.url);
     load = await new Load(log).start();
@@ -34,7 +38,7 @@ describe('The log in an EventStoreDB that misbehaves', () => {
     await load.goOn();
     await load.stop();
     await load.recount();
-    expect(load.longestCallMs).toBeLessThan(MAX_CALL_MS);
+    expect(load.longestCallMs).toBeLessThan(MAX_CALL_MS + pauses.max / 1e6);
   };
 
   it('survives kills that close the port: appends fail in time, and everything continues after the restart', async () => {

@@ -47,7 +47,7 @@ export class Service {
     return this.api.url ?? 'http://127.0.0.1:1';
   }
 
-  async ready(patience = 30_000): Promise<void> {
+  async ready(patience = 90_000): Promise<void> {
     const until = Date.now() + patience;
     for (;;) {
       const dead = this.processes.find(({ isRunning }) => !isRunning);
