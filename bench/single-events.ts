@@ -8,10 +8,10 @@ import { issueKeys, startApi, temporaryFolder } from './services.js';
 import { quantile, quartilesOf } from './statistics.js';
 
 export const PER_SECOND = 500;
-const SINGLE_TYPE = 'application/cloudevents+json';
+export const SINGLE_TYPE = 'application/cloudevents+json';
 
 /** A threat of an organization, in the middle of the days. */
-const threatOf = (organization: string, id: string, n: number) => {
+export const threatOf = (organization: string, id: string, n: number) => {
   const at = new Date(1_750_000_000_000 + n * 1_000).toISOString();
   const asset = { type: 'URL', content: `site-${n}.example` };
   const data = { organization, threatId: id, asset, status: 'BLOCKED', createdAt: at, updatedAt: at };

@@ -31,6 +31,7 @@ import { swallowedIds } from './swallowed-ids.js';
 import { tenantIsolation } from './tenant-isolation.js';
 import { terminalEscapes } from './terminal-escapes.js';
 import { unpacking } from './unpacking.js';
+import { webhookSecrets } from './webhook-secrets.js';
 
 /** Every attack that the service must withstand, as the goals number them. */
 export const ATTACKS: readonly Attack[] = [
@@ -66,4 +67,5 @@ export const ATTACKS: readonly Attack[] = [
   handedOutLinks,
   recordsIsolation,
   hostileWebhooks,
+  webhookSecrets,
 ];

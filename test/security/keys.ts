@@ -17,7 +17,7 @@ const REVOKED_WITHIN_MS = 1_000;
 const KEY = /^tp_[0-9A-Za-z]{36}$/;
 
 /** Everything that the database holds, as text. */
-const dump = async (databaseUrl: string): Promise<string> => {
+export const dump = async (databaseUrl: string): Promise<string> => {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   try {

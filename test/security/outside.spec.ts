@@ -6,6 +6,7 @@ import { hostileWebhooks } from './hostile-webhooks.js';
 import { installation } from './installation.js';
 import { outbound } from './outbound.js';
 import { terminalEscapes } from './terminal-escapes.js';
+import { webhookSecrets } from './webhook-secrets.js';
 import { withstands } from './withstands.js';
 
 await withstands([
@@ -17,4 +18,5 @@ await withstands([
   installation,
   outbound,
   terminalEscapes,
+  webhookSecrets,
 ]);

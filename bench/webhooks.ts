@@ -1,0 +1,269 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool as Undici } from 'undici';
+import { createPostgresLog } from '../src/event-log/postgres/log.js';
+import { createPool } from '../src/postgres/pool.js';
+import { sent, stored } from '../test/support/upstream.js';
+import type { Database } from './database.js';
+import { requireEqual } from './equal.js';
+import { amount, type Bench, type Goal, type Line, measure } from './goal.js';
+import { inParallel, type Slice } from './paired.js';
+import { post } from './post.js';
+import { type Child, startChild } from './process.js';
+import { issueKeys, startApi, temporaryFolder } from './services.js';
+import { SINGLE_TYPE, threatOf } from './single-events.js';
+import { quantile, quartilesOf } from './statistics.js';
+import { WebhookReceiver } from './webhook-receiver.js';
+
+const PER_SECOND = 100;
+const ENDPOINTS = 10;
+const AT = '2026-03-01T12:00:00.000Z';
+
+const names = (prefix: string, count: number): string[] => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
+
+/** The service with a process that delivers, and somebody who receives. */
+interface Stage {
+  readonly bench: Bench;
+  readonly database: Database;
+  readonly url: string;
+  readonly receiver: WebhookReceiver;
+  startDeliveries(): Promise<Child>;
+}
+
+const open = async (bench: Bench): Promise<Stage> => {
+  const database = await bench.database();
+  const keyFile = join(await temporaryFolder(bench), 'master-key');
+  await writeFile(keyFile, `${randomBytes(32).toString('base64')}\n`);
+  const webhooks = { WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOW: '127.0.0.0/8' };
+  const { url } = await startApi(bench, database, 'src/main.js', webhooks);
+  const env = { ...webhooks, DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(bench), ACCESS_LOG: 'off' };
+  const projector = await startChild('projections/main.js', [], env);
+  bench.onEnd(() => projector.stop());
+  const receiver = await WebhookReceiver.start(bench);
+  const startDeliveries = async (): Promise<Child> => {
+    const child = await startChild('src/deliver.js', [], env);
+    bench.onEnd(() => child.stop());
+    return child;
+  };
+  return { bench, database, url, receiver, startDeliveries };
+};
+
+/** Each organization so many endpoints, from the beginning of the feed. @returns how to delete them */
+const createEndpoints = async (
+  { database, url, receiver }: Stage,
+  organizations: readonly string[],
+  { each, batch }: { each: number; batch: number },
+): Promise<() => Promise<void>> => {
+  const keys = await issueKeys(database, ['read', 'write'], organizations);
+  const made: { key: string; id: string }[] = [];
+  const call = async (method: string, path: string, key: string, body?: object): Promise<{ id: string }> => {
+    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+    const answer = await fetch(`${url}/v2/organization/webhooks${path}`, {
+      method,
+      headers,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw new Error(`${method} webhooks answered ${answer.status}: ${await answer.text()}`);
+    return (await answer.json()) as { id: string };
+  };
+  for (const key of keys)
+    for (let n = 0; n < each; n += 1) {
+      const { id } = await call('POST', '', key, { url: receiver.url, batch, from: 'beginning' });
+      made.push({ key, id });
+    }
+  return async () => {
+    for (const { key, id } of made) await call('DELETE', `/${id}`, key);
+  };
+};
+
+/** Puts threats into the log, and waits until the feed has them. */
+const fill = async ({ database }: Stage, organizations: readonly string[], records: number): Promise<void> => {
+  const log = await createPostgresLog(createPool(database.url, () => {}));
+  const asset = { type: 'URL', content: 'phishing.example' };
+  for (const organization of organizations)
+    for (let from = 0; from < records; from += 1_000) {
+      const ids = names('t', Math.min(1_000, records - from)).map((name) => `${name}-${from}`);
+      const events = ids.map((threatId) =>
+        sent('ThreatStatusChanged', {
+          organization,
+          threatId,
+          asset,
+          status: 'BLOCKED',
+          createdAt: AT,
+          updatedAt: AT,
+        }),
+      );
+      await log.appendAll(events.map(stored));
+    }
+  const head = await log.head();
+  await log.close();
+  const text = `select from read.checkpoints where projection = 'records' and position >= $1`;
+  while ((await database.pool.query(text, [head])).rowCount === 0) await sleep(50);
+};
+
+/** From the answer to an event to its arrival at the endpoint that is told of it. */
+const latency = async (stage: Stage): Promise<Line> => {
+  const { bench, database, url, receiver } = stage;
+  const organizations = names('told', ENDPOINTS);
+  const deleteAll = await createEndpoints(stage, organizations, { each: 1, batch: 1 });
+  const [ingest] = await issueKeys(database, ['ingest'], [undefined]);
+  const deliveries = await stage.startDeliveries();
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  const { quick } = bench.sizes;
+  const [windows, seconds] = quick ? [1, 0.5] : [6, 4];
+  const p99: number[] = [];
+  const p50: number[] = [];
+  const seen = new Map<string, number>();
+  receiver.onDelivery = (body) =>
+    void seen.set((JSON.parse(body.toString()) as { subject: string }).subject, performance.now());
+  let n = 0;
+  /** @returns how long each took, ms */
+  const tell = async (count: number): Promise<number[]> => {
+    const answered = new Map<string, number>();
+    const from = performance.now();
+    const sending: Promise<unknown>[] = [];
+    for (const end = n + count, first = n; n < end; n += 1) {
+      await sleep(Math.max(0, from + ((n - first) * 1_000) / PER_SECOND - performance.now()));
+      const id = `t-${n}`;
+      const sendOne = post(agent, url, ingest!, threatOf(organizations[n % ENDPOINTS]!, id, n), SINGLE_TYPE);
+      sending.push(sendOne.then(() => answered.set(id, performance.now())));
+    }
+    await Promise.all(sending);
+    for (const until = performance.now() + 30_000; performance.now() < until; await sleep(10))
+      if ([...answered.keys()].every((id) => seen.has(id))) break;
+    requireEqual(
+      'was delivered',
+      [...answered.keys()].sort(),
+      [...answered.keys()].filter((id) => seen.has(id)).sort(),
+    );
+    return [...answered].map(([id, at]) => Math.max(0, seen.get(id)! - at));
+  };
+  await tell(ENDPOINTS);
+  for (let window = 0; window < windows!; window += 1) {
+    const delays = await tell(Math.round(PER_SECOND * seconds!));
+    p99.push(quantile(delays, 0.99));
+    p50.push(quantile(delays, 0.5));
+    bench.say(`G19a: half within ${p50.at(-1)!.toFixed(0)} ms, p99 ${p99.at(-1)!.toFixed(0)} ms`);
+  }
+  agent.destroy();
+  await deleteAll();
+  await deliveries.stop();
+  receiver.onDelivery = () => {};
+  return {
+    goal: 'G19a',
+    what: `acknowledged → received by ${ENDPOINTS} webhooks, ${PER_SECOND} events a second, p99`,
+    against: 'the clock',
+    measured: quartilesOf(p99),
+    unit: 'ms',
+    must: 300,
+    aim: 120,
+    more: false,
+    note: `half within ${quantile(p50, 0.5).toFixed(0)} ms`,
+  };
+};
+
+interface Rate {
+  readonly goal: string;
+  readonly what: string;
+  readonly unit: 'requests' | 'records';
+  readonly must: number;
+  readonly organizations: number;
+  /** Endpoints of each. */
+  readonly each: number;
+  readonly batch: number;
+  /** Of each organization: more than can be delivered while it is measured. */
+  readonly records: number;
+}
+
+/** How fast endpoints are told that are far behind, beside bare posts of the same bodies over as many connections. */
+const rateOf = async (
+  stage: Stage,
+  { goal, what, unit, must, organizations, each, batch, records }: Rate,
+): Promise<Line> => {
+  const { bench, receiver } = stage;
+  const owners = names(goal.toLowerCase(), organizations);
+  await fill(stage, owners, records);
+  let body: Buffer = Buffer.alloc(0);
+  receiver.onDelivery = (one) => void (body = one);
+  const deleteAll = await createEndpoints(stage, owners, { each, batch });
+  const first = receiver.records;
+  const deliveries = await stage.startDeliveries();
+  while (body.length === 0) await sleep(10);
+  receiver.onDelivery = () => {};
+  const connections = organizations * each;
+  const client = new Undici(receiver.url, { connections, pipelining: 1 });
+  const headers = { 'content-type': 'application/cloudevents-batch+json' };
+  const bare = inParallel(connections, async () => {
+    const answer = await client.request({ method: 'POST', path: '/', headers, body });
+    await answer.body.dump();
+  });
+  const delivered: Slice = async (ms) => {
+    deliveries.process.kill('SIGCONT');
+    const [from, had] = [performance.now(), receiver[unit]];
+    await sleep(ms);
+    const rate = ((receiver[unit] - had) * 1_000) / (performance.now() - from);
+    deliveries.process.kill('SIGSTOP');
+    return rate;
+  };
+  let sentByPeer = 0;
+  const base: Slice = async (ms) => {
+    const before = receiver.records;
+    const rate = await bare(ms);
+    sentByPeer += receiver.records - before;
+    return unit === 'records' ? rate * batch : rate;
+  };
+  // It may not deliver beside the peer.
+  deliveries.process.kill('SIGSTOP');
+  const { target, base: peer, ratio } = await measure(bench, goal, { base, target: delivered });
+  if (receiver.records - first - sentByPeer >= connections * records)
+    throw new Error(`${goal}: everything was delivered before the end`);
+  deliveries.process.kill('SIGCONT');
+  await client.destroy();
+  await deleteAll();
+  await deliveries.stop();
+  return {
+    goal,
+    what,
+    against: 'bare posts of undici',
+    measured: target,
+    unit: `${unit}/s`,
+    must,
+    note: `${amount(target.median)} against ${amount(peer.median)} a second: ${ratio.median.toPrecision(2)} of it`,
+  };
+};
+
+/** Webhooks: how soon, and how many. */
+export const webhooks: Goal = {
+  name: 'G19',
+  run: async (bench) => {
+    const stage = await open(bench);
+    const { quick } = bench.sizes;
+    const lines = [await latency(stage)];
+    lines.push(
+      await rateOf(stage, {
+        goal: 'G19b',
+        what: 'requests to 64 webhooks of 8 organizations that are far behind',
+        unit: 'requests',
+        must: 200,
+        organizations: 8,
+        each: 8,
+        batch: 1,
+        records: quick ? 100 : 1_000,
+      }),
+      await rateOf(stage, {
+        goal: 'G19c',
+        what: 'records in batches of 100 to 10 webhooks of 2 organizations that are far behind',
+        unit: 'records',
+        must: 5_000,
+        organizations: 2,
+        each: 5,
+        batch: 100,
+        records: quick ? 5_000 : 60_000,
+      }),
+    );
+    return { lines };
+  },
+};
