@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Invalid } from '../errors.js';
-import { afterAnswersBefore } from './connections/pipelined-requests.js';
 import { hasLastAnswer } from './errors/early-answer.js';
 import type { Readiness } from '../ops/readiness.js';
 
@@ -45,16 +44,14 @@ export const onEveryRequest = (
   refuse: (request: FastifyRequest, reply: FastifyReply, ambiguity?: Invalid) => void,
 ): void => {
   instance.addHook('onRequest', (request, reply, done) => {
-    afterAnswersBefore(reply.raw, () => {
-      // Bytes that look like a request behind a rejected body are not processed: their answer would never arrive.
-      const { socket } = request.raw;
-      if (socket.destroyed || hasLastAnswer(socket)) return;
-      void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
-      if (readiness.stopping) void reply.header('connection', 'close');
-      const ambiguity = ambiguityOf(request.raw);
-      if (ambiguity === undefined) return request.is404 ? refuse(request, reply) : done();
-      void reply.header('connection', 'close');
-      refuse(request, reply, new Invalid(ambiguity));
-    });
+    // Bytes that look like a request behind a rejected body are not processed: their answer would never arrive.
+    const { socket } = request.raw;
+    if (socket.destroyed || hasLastAnswer(socket)) return;
+    void reply.header('x-request-id', request.id).headers(ANSWER_HEADERS);
+    if (readiness.stopping) void reply.header('connection', 'close');
+    const ambiguity = ambiguityOf(request.raw);
+    if (ambiguity === undefined) return request.is404 ? refuse(request, reply) : done();
+    void reply.header('connection', 'close');
+    refuse(request, reply, new Invalid(ambiguity));
   });
 };

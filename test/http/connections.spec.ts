@@ -1,13 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { limitConnections } from '../../src/http/connections/connections-per-address.js';
-import { afterAnswersBefore, limitPipelining } from '../../src/http/connections/pipelined-requests.js';
+import { limitPipelining } from '../../src/http/connections/pipelined-requests.js';
 import { cutSlowReaders, HURRIED_RATE, type ReadingRate, USUAL_RATE } from '../../src/http/connections/slow-readers.js';
 import { startApp } from '../support/app.js';
-import { holdQuery } from './held-query.js';
 import { eventually } from '../support/eventually.js';
 
 const LIMIT = 5;
@@ -113,55 +112,6 @@ describe('Pipelined requests', () => {
       await eventually('all are answered', () => answers(seen.answer) === round * 4);
     }
     expect({ cut: wasCut(), isClosed: seen.isClosed }).toEqual({ cut: 0, isClosed: false });
-  });
-
-  it.each([
-    [10, 60],
-    [43_000, 60],
-    [1_500_000, 3],
-  ])('are left with their sender while one waits, and come in their turn: bodies of %d bytes', async (bytes, count) => {
-    let came = 0;
-    let readMeanwhile = 0;
-    const server = createServer(async (request, response) => {
-      came += 1;
-      // The first is answered when all that is not left with its sender has been read.
-      if (came === 1)
-        for (let quiet = 0; quiet < 100; quiet += 1) {
-          if (request.socket.bytesRead > readMeanwhile) quiet = 0;
-          readMeanwhile = request.socket.bytesRead;
-          await nextTurn();
-        }
-      afterAnswersBefore(response, () => request.resume().once('end', () => response.end('answer')));
-    });
-    servers.push(server);
-    limitPipelining(server, () => {}, count);
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { socket, seen } = connection(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
-    socket.write(post.repeat(count));
-    await eventually('all are answered', () => answers(seen.answer) === count + 1);
-    // A packet is 64 KiB, and the next may have come before reading stopped.
-    expect(readMeanwhile).toBeLessThanOrEqual(3 * 64 * 1024);
-  });
-
-  it('begin once those before them are answered', async () => {
-    const app = await startApp();
-    const [first, second] = await Promise.all(['acme', 'globex'].map((organization) => app.issueKey({ organization })));
-    const held = holdQuery();
-    const { socket, seen } = connection(app.url, `/v2/organization/metrics HTTP/1.1\r\nX-Api-Key: ${first}\r\nA: b`);
-    const body = '{"name":"mine"}';
-    socket.write(
-      `POST /v2/organization/asset-groups HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${second}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    );
-    await held.asked;
-    // Each is answered after the next packet of the other connection could have been.
-    for (let n = 0; n < 5; n += 1) await app.call('/v2/organization/asset-groups', { key: second! });
-    expect(await app.call('/v2/organization/asset-groups', { key: second!, body })).toMatchObject({ status: 201 });
-    held.release();
-    await eventually('both are answered', () => / 500 [^]* 409 /.test(seen.answer));
-    await app.close();
   });
 
   it('close the connection beyond it, once', async () => {
