@@ -30,7 +30,7 @@ interface Worker {
   readonly name: string;
   /** What it ends before, if it was asked to end while it started. */
   readonly unbegun: string;
-  /** The setting of its operators' port. */
+  /** The setting of its operators' port; `OPS_PORT` if that is absent. */
   readonly port: keyof typeof PORTS;
   /** Works until `asked` aborts. */
   readonly work: (means: Means, asked: AbortSignal) => Promise<void>;
@@ -39,8 +39,9 @@ interface Worker {
 const run = async ({ context, port, work }: Worker, config: Config, asked: AbortSignal): Promise<void> => {
   const tell = tellThrough(createLogger(config), context);
   const ops = new WorkerOps(tell, asked);
-  const number = config[PORTS[port]];
-  if (number !== undefined) await ops.listen(config.opsHost, number, port);
+  const own = config[PORTS[port]];
+  const number = own ?? config.opsPort;
+  if (number !== undefined) await ops.listen(config.opsHost, number, own === undefined ? 'OPS_PORT' : port);
   const database = await openDatabase(config, tell);
   try {
     const { url } = database;

@@ -51,8 +51,8 @@ export class Service {
       () => this.#environment(),
       log,
     );
-    this.#projector = new Child('projector', [built('projections/main.js')], () => this.#environment(), log);
-    this.#deliveries = new Child('delivery process', [built('src/deliver.js')], () => this.#environment(), log);
+    this.#projector = new Child('projector', [built('projections/main.js')], () => this.#workersEnvironment(), log);
+    this.#deliveries = new Child('delivery process', [built('src/deliver.js')], () => this.#workersEnvironment(), log);
   }
 
   /**
@@ -95,6 +95,13 @@ export class Service {
     await this.#projector.stop(PROJECTOR_STOPS_WITHIN_MS);
     const database = await this.#database?.catch(() => undefined);
     await database?.release();
+  }
+
+  /** On one machine `OPS_PORT` is the API's; without a port of its own a worker has none. */
+  #workersEnvironment(): NodeJS.ProcessEnv {
+    const { OPS_HOST, OPS_PORT: _, ...rest } = this.#environment();
+    const { projectorOpsPort, deliveriesOpsPort } = this.config;
+    return projectorOpsPort === undefined && deliveriesOpsPort === undefined ? rest : { ...rest, OPS_HOST };
   }
 
   #environment(): NodeJS.ProcessEnv {

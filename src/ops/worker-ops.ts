@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { EventLog } from '../event-log/event-log.js';
 import type { WatchPool } from '../read-models/pools.js';
-import { listenAt } from '../runtime/listen.js';
+import { listenAt, type PortSetting } from '../runtime/listen.js';
 import type { Tell } from '../runtime/log-line.js';
 import { Lanes } from './lanes.js';
 import { registerStores } from './parts.js';
@@ -50,7 +50,7 @@ export class WorkerOps {
    * Listens, before anything else has begun.
    * @throws ConfigError or AddressInUse naming the setting
    */
-  async listen(host: string, port: number, portName: 'PROJECTOR_OPS_PORT' | 'DELIVERIES_OPS_PORT'): Promise<void> {
+  async listen(host: string, port: number, portName: PortSetting): Promise<void> {
     const listen = async (place: { host: string; port: number }): Promise<AddressInfo> => {
       await once(this.server.listen(place), 'listening');
       return this.server.address() as AddressInfo;

@@ -71,9 +71,9 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   const opsPorts = {
     /** Absent: what is for operators is given on `port` too. 0 takes a free port. */
     opsPort: portOf('OPS_PORT'),
-    /** Where the projector tells its health and metrics. Absent: nowhere. */
+    /** Where the projector tells its health and metrics. Absent: on `opsPort`. */
     projectorOpsPort: portOf('PROJECTOR_OPS_PORT'),
-    /** Where the delivery process does. Absent: nowhere. */
+    /** Where the delivery process does. */
     deliveriesOpsPort: portOf('DELIVERIES_OPS_PORT'),
   };
   if (read('OPS_HOST') !== undefined && Object.values(opsPorts).every((port) => port === undefined))

@@ -5,7 +5,7 @@ interface Place {
   readonly port: number;
 }
 
-type PortSetting = 'PORT' | 'OPS_PORT' | 'PROJECTOR_OPS_PORT' | 'DELIVERIES_OPS_PORT';
+export type PortSetting = 'PORT' | 'OPS_PORT' | 'PROJECTOR_OPS_PORT' | 'DELIVERIES_OPS_PORT';
 
 /** Another process listens there. It may stop, so a restart can help. */
 export class AddressInUse extends Error {}

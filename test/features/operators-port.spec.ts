@@ -43,6 +43,17 @@ describe('A port for operators', () => {
     expect((await fetch(`${opsUrl}/health/live`)).status).toBe(200);
   });
 
+  it('is the projector’s too', async () => {
+    const projector = startProgram('projections/main.js', [], { env: { DATABASE_URL: database.url, OPS_PORT: '0' } });
+    try {
+      const said = (): string | undefined => /for operators on (http:[^"]+)/.exec(projector.said())?.[1];
+      await eventually('it says where', () => said() !== undefined);
+      expect((await fetch(`${said()}/health/live`)).status).toBe(200);
+    } finally {
+      projector.process.kill('SIGKILL');
+    }
+  });
+
   it('alone serves Prometheus', async () => {
     for (const method of ['GET', 'POST']) expect((await fetch(`${url}/metrics`, { method })).status).toBe(404);
     expect(await (await fetch(`${url}/openapi.json`)).text()).not.toContain('"/metrics"');

@@ -94,7 +94,7 @@ export const cpuBombs: Attack<Dose> = {
   what: 'short texts that take long to read, and the longest range',
   asvs: { '1.3.12': 'Sanitization', '15.1.3': 'Secure Coding and Architecture Documentation' },
   doses: {
-    short: { items: 50, rounds: 2, contentMs: 5, range: 5 },
+    short: { items: 50, rounds: 2, contentMs: 50, range: 5 },
     full: { items: 500, rounds: 5, contentMs: 1, range: 1.5 },
   },
   run: async ({ site }, dose) => {
