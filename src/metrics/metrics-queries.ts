@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import type { Pool } from 'pg';
+import { Replicas } from '../read-models/replicas/replicas.js';
 import { Unavailable } from '../errors.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { isTimeLimit } from '../postgres/transient-errors.js';
@@ -18,14 +20,17 @@ export interface MetricsQuery {
 }
 
 /** Runs a query's single statement, and so its single snapshot. */
-export type Count = <Row>(run: (pool: MetricsPool) => Promise<Row[]>) => Promise<Row>;
+export type Count = <Row>(run: (pool: Pool) => Promise<Row[]>) => Promise<Row>;
 
 /** Runs the metrics queries of all organizations, within the limits of each. */
 @Injectable()
 export class MetricsQueries {
   private readonly turns = new OrganizationTurns(TURNS);
 
-  constructor(private readonly pool: MetricsPool) {}
+  constructor(
+    private readonly pool: MetricsPool,
+    private readonly replicas: Replicas = new Replicas([], pool, 0),
+  ) {}
 
   /**
    * Waits for the organization's turn, checks the brand, then calls `answer`.
@@ -43,10 +48,11 @@ export class MetricsQueries {
     return this.turns.runInTurn(organization, query.constructor.name + JSON.stringify(query), async () => {
       // Read only now, so that everyone who shares this answer gets a range that covers their own request.
       const now = Date.now();
-      const count: Count = async (run) => (await run(this.pool))[0]!;
       try {
-        if (brand !== undefined) await checkBrand(this.pool, organization, brand);
-        return await answer(count, rangeAt(query.range, now), now);
+        return await this.replicas.read('metrics', this.pool, async (pool) => {
+          if (brand !== undefined) await checkBrand(pool, organization, brand);
+          return answer(async (run) => (await run(pool))[0]!, rangeAt(query.range, now), now);
+        });
       } catch (error) {
         if (isTimeLimit(error))
           throw new Unavailable('This range takes too long to count; request a shorter one, or try again', 1, {

@@ -62,8 +62,17 @@ export const createPool = (
   options: PoolConfig = {},
 ): Pool => {
   const servers = Servers.of(connectionString);
-  const leading = { Client: clientOf(servers), verify: refuseReadOnly(servers) };
-  const pool = new Pool({ max: 10, keepAlive: true, types, ...LIMITS, ...leading, ...options });
+  return listened({ Client: clientOf(servers), verify: refuseReadOnly(servers), ...options }, onConnectionLost);
+};
+
+/** The same to one server, whether it takes writes or not. */
+export const createReplicaPool = (connectionString: string, options: PoolConfig): Pool =>
+  listened({ connectionString, ...options }, () => {
+    // The next statement takes a new one, or another server.
+  });
+
+const listened = (options: PoolConfig, onConnectionLost: (error: Error) => void): Pool => {
+  const pool = new Pool({ max: 10, keepAlive: true, types, ...LIMITS, ...options });
   pool.on('error', onConnectionLost);
   // One that breaks while it is lent out, between two statements, would end the process; the next statement says it.
   pool.on('connect', (client) => client.on('error', () => {}));

@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg';
 import { isNativeError } from 'node:util/types';
 import { Unavailable } from '../errors.js';
 import { asConfigError } from './unusable-database.js';
@@ -41,6 +42,9 @@ export const isTransient = (error: unknown): boolean => {
   if (Array.isArray(errors)) return errors.some(isTransient);
   return CONNECTION_MESSAGES.test(error.message);
 };
+
+/** Whether a server said it, of whatever kind. */
+export const isDatabaseError = (error: unknown): boolean => error instanceof DatabaseError;
 
 /**
  * A database error as callers are to see it: `Unavailable` if asking again may help, else itself. For errors of calls to

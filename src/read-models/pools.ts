@@ -1,5 +1,7 @@
 import { Pool, type PoolConfig } from 'pg';
-import { createPool } from '../postgres/pool.js';
+import { serverUrls } from '../postgres/database-url.js';
+import type { Replica } from './replicas/replicas.js';
+import { createPool, createReplicaPool } from '../postgres/pool.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 
 /**
@@ -81,4 +83,15 @@ export const createRequestPool = (url: string): Pool => createApiPool(url, { max
 export const createMetricsPool = (url: string): MetricsPool => createApiPool(url, METRICS);
 export const createRecordsPool = (url: string): RecordsPool => createApiPool(url, RECORDS);
 export const createExportPool = (url: string): ExportPool => createApiPool(url, EXPORTS);
+/** Beside these limits a read that is asked again of the primary is answered in time. ms */
+const OF_REPLICA = { connectionTimeoutMillis: 300, statement_timeout: 1_500, query_timeout: 1_700 };
+
+/** @throws ConfigError naming the setting */
+export const createReplicas = (urls: string | undefined): Replica[] =>
+  (urls === undefined ? [] : serverUrls(urls, 'DATABASE_READ_URL')).map((url) => ({
+    watch: createReplicaPool(url, { max: 1, ...OF_REPLICA }),
+    metrics: createReplicaPool(url, { ...METRICS, ...OF_REPLICA }),
+    records: createReplicaPool(url, { ...RECORDS, ...OF_REPLICA }),
+  }));
+
 export const createWatchPool = (url: string): WatchPool => createApiPool(url, { max: 2 });

@@ -1,11 +1,13 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '../runtime/config.js';
+import { Replicas } from './replicas/replicas.js';
 import { RequestTurns } from './request-turns.js';
 import {
   createExportPool,
   createMetricsPool,
   createRecordsPool,
+  createReplicas,
   createRequestPool,
   createWatchPool,
   ExportPool,
@@ -42,8 +44,14 @@ import {
       inject: [Config],
       useFactory: ({ databaseUrl }: Config): WatchPool => createWatchPool(databaseUrl!),
     },
+    {
+      provide: Replicas,
+      inject: [Config, WatchPool],
+      useFactory: ({ databaseReadUrl, readMaxLag }: Config, watch: WatchPool): Replicas =>
+        new Replicas(createReplicas(databaseReadUrl), watch, readMaxLag * 1_000),
+    },
   ],
-  exports: [Pool, MetricsPool, RecordsPool, ExportPool, WatchPool, RequestTurns],
+  exports: [Replicas, Pool, MetricsPool, RecordsPool, ExportPool, WatchPool, RequestTurns],
 })
 export class ReadModelsModule implements OnApplicationShutdown {
   constructor(
@@ -52,10 +60,13 @@ export class ReadModelsModule implements OnApplicationShutdown {
     private readonly records: RecordsPool,
     private readonly exports: ExportPool,
     private readonly watch: WatchPool,
+    private readonly replicas: Replicas,
   ) {}
 
   async onApplicationShutdown(): Promise<void> {
     const { pool, metrics, records, exports, watch } = this;
+    // First: it looks at the primary.
+    await this.replicas.end();
     await Promise.all([pool, metrics, records, exports, watch].map((each) => each.end()));
   }
 }

@@ -4,7 +4,7 @@ import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
 import type { AsOf } from '../http/answers/send-counted.js';
 import { Cursors } from './cursor.js';
-import { RecordQueries, type Send } from './record-queries.js';
+import { RecordQueries, requireReached, type Send } from './record-queries.js';
 import type { AskedSelection, Selection } from './selection.js';
 import { isSifted, type ItemRow, lastExamined, type ListedRow, listPage, type PageRequest } from './statements.js';
 
@@ -39,11 +39,18 @@ interface ReadPage {
 const foundIn = (rows: readonly ListedRow[]) => rows.filter((row) => row.id !== null);
 
 /** Reads a page. It ends at its limit, at the bytes an answer may have, or after so many keys that are not shown. */
-export const readPage = async (selection: Selection, page: PageRequest, send: Send): Promise<ReadPage> => {
+export const readPage = async (
+  selection: Selection,
+  page: PageRequest,
+  send: Send,
+  isReplica = false,
+): Promise<ReadPage> => {
   const { limit } = page;
   const listed = await send<ListedRow>(listPage(selection, { ...page, limit: limit + 1 }));
   const rows = foundIn(listed).slice(0, limit);
   const found = foundIn(listed)[0]?.found ?? 0;
+  // A page goes on where the one before ended.
+  requireReached(isReplica, listed[0]!.upTo, page.upTo);
   const moment = { asOf: listed[0]!.asOf ?? 0, upTo: page.upTo ?? listed[0]!.upTo ?? 0 };
   const last = rows.at(-1);
   if (last && found > rows.length) return { rows, end: [last.newest, last.id], ...moment };
@@ -69,12 +76,12 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
     const cursors = new Cursors(await this.log.id());
     const place = cursor === undefined ? undefined : cursors.read(asked, cursor);
     const question = JSON.stringify([asked, limit, cursor]);
-    return this.queries.run(organization, question, async (send) => {
-      if (brand !== undefined) await checkBrand(this.queries.pool, organization, brand);
+    return this.queries.run(organization, question, async (send, pool, isReplica) => {
+      if (brand !== undefined) await checkBrand(pool, organization, brand);
       const range = place ? { from: asked.range.from, to: place.to } : rangeAt(asked.range, Date.now());
       const selection = { ...asked, range };
       const page = { after: place?.after ?? ([-range.to, ''] as const), upTo: place?.upTo ?? null, limit };
-      const { rows, end, asOf, upTo } = await readPage(selection, page, send);
+      const { rows, end, asOf, upTo } = await readPage(selection, page, send, isReplica);
       const nextCursor = end && cursors.write(asked, { to: range.to, upTo, after: end });
       return { answer: { rows, nextCursor }, asOf };
     });

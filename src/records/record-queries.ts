@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { QueryConfig, QueryResultRow } from 'pg';
+import type { Pool, QueryConfig, QueryResultRow } from 'pg';
+import { Replicas, TooOld } from '../read-models/replicas/replicas.js';
 import { Unavailable } from '../errors.js';
 import { OrganizationTurns } from '../flow/organization-turns.js';
 import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
@@ -8,6 +9,14 @@ import { FirstFill } from './first-fill.js';
 
 /** Sends a statement. */
 export type Send = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row[]>;
+
+/** Answers from one server, a replica or the primary: all that it sends goes there. */
+type AnswerFrom<Answer> = (send: Send, pool: Pool, isReplica: boolean) => Promise<Answer>;
+
+/** @throws TooOld if a replica's rows are of before what their reader has seen, so that the primary is asked */
+export const requireReached = (isReplica: boolean, upTo: number | null, seen: number | null): void => {
+  if (isReplica && (upTo ?? -1) < (seen ?? -1)) throw new TooOld('This replica has not got what was read before');
+};
 
 /** Runs the queries of lists and feed of all organizations, within the limits of each. */
 @Injectable()
@@ -29,12 +38,13 @@ export class RecordQueries {
   });
 
   constructor(
-    readonly pool: RecordsPool,
+    private readonly pool: RecordsPool,
     private readonly fill: FirstFill,
+    private readonly replicas: Replicas = new Replicas([], pool, 0),
   ) {}
 
   /** As `run`, in turns of their own: many requests of an organization that wait for the feed are woken at once. */
-  runFeed<Answer>(organization: string, question: string, answer: (send: Send) => Promise<Answer>): Promise<Answer> {
+  runFeed<Answer>(organization: string, question: string, answer: AnswerFrom<Answer>): Promise<Answer> {
     return this.runIn(this.feedTurns, organization, question, answer);
   }
 
@@ -44,7 +54,7 @@ export class RecordQueries {
    * @throws Unavailable if the database is unavailable, the tables are not filled yet, or the query takes too long
    * @throws TooManyRequests if too many of the organization's queries are waiting
    */
-  run<Answer>(organization: string, question: string, answer: (send: Send) => Promise<Answer>): Promise<Answer> {
+  run<Answer>(organization: string, question: string, answer: AnswerFrom<Answer>): Promise<Answer> {
     return this.runIn(this.turns, organization, question, answer);
   }
 
@@ -52,15 +62,21 @@ export class RecordQueries {
     turns: OrganizationTurns,
     organization: string,
     question: string,
-    answer: (send: Send) => Promise<Answer>,
+    answer: AnswerFrom<Answer>,
   ): Promise<Answer> {
     await this.fill.done();
     return turns.runInTurn(organization, question, async () => {
       try {
-        return await answer(async <Row extends QueryResultRow>(statement: QueryConfig) => {
-          const { rows } = await this.pool.query(statement);
-          return rows as Row[];
-        });
+        return await this.replicas.read('records', this.pool, (pool, isReplica) =>
+          answer(
+            async <Row extends QueryResultRow>(statement: QueryConfig) => {
+              const { rows } = await pool.query(statement);
+              return rows as Row[];
+            },
+            pool,
+            isReplica,
+          ),
+        );
       } catch (error) {
         if (isTimeLimit(error))
           throw new Unavailable('This selection takes too long to read; narrow it, or try again', 1, { cause: error });

@@ -87,6 +87,10 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     ...opsPorts,
     /** Absent: an embedded PostgreSQL in `dataDir`. */
     databaseUrl: address('DATABASE_URL', ['postgres', 'postgresql']),
+    /** Standbys that answer reads; several as in `databaseUrl`. Absent: the primary answers all. */
+    databaseReadUrl: address('DATABASE_READ_URL', ['postgres', 'postgresql']),
+    /** How far a standby may be behind to answer reads. Seconds. */
+    readMaxLag: number('READ_MAX_LAG', '10', 86_400),
     /** Whether this process brings the tables to its version; otherwise it waits until `migrate` has done so. */
     migrates: choice('MIGRATE', 'on', SWITCH) === 'on',
     /** Absolute. */

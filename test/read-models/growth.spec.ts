@@ -177,6 +177,7 @@ const VALUES: Readonly<Record<string, Values>> = {
   'organization-flags': () => ['acme'],
   'organization-brands': () => ['acme', 'acme'],
   'projection-checkpoints': () => [],
+  'replica-as-of': () => [],
   'asset-groups-members': (_, n) => ['acme', 1, '', n],
   'asset-groups-position': () => [],
   'asset-groups-placements': (b) => ['acme', b(hash)],

@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices, type Work } from '../../flow/time-slices.js';
 import { type AsOf } from '../../http/answers/send-counted.js';
-import { RecordQueries } from '../record-queries.js';
+import { RecordQueries, requireReached } from '../record-queries.js';
 import { elementJson } from './element.js';
 import { eventMark, FeedIds, type Place, requireSame } from './feed-id.js';
 import { FeedWatch } from './feed-watch.js';
@@ -67,15 +67,18 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
     const until = performance.now() + timeout;
     const ids = new FeedIds(await this.log.id());
     const last = lastEventId === undefined ? BEGINNING : ids.read(lastEventId);
+    // What wakes a reader is on the primary.
+    let hasWaited = false;
     for (;;) {
-      const question = `feed ${kinds.join()} ${limit} ${lastEventId}`;
-      const page = await this.queries.runFeed(organization, question, async (send) => {
+      const question = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited}`;
+      const page = await this.queries.runFeed(organization, question, async (send, _pool, isReplica) => {
         const next = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
         const [found, event] = await Promise.all([
           send<FeedPage>(next),
           // Each time: the log may have been restored while this request was waiting.
           last === BEGINNING ? undefined : this.log.eventAt(BigInt(last.position)),
         ]);
+        requireReached(isReplica, found[0]!.upTo, hasWaited ? Infinity : last.position);
         requireSame(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
         return found[0]!;
       });
@@ -92,6 +95,7 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       const left = until - performance.now();
       const after = Math.max(last.position, upTo ?? -1);
       const wanted = { organization, kinds, after, asOf: asOf ?? 0 };
+      hasWaited = true;
       const { hasNews, asOf: seen } =
         left > 0 ? await this.watch.wait(wanted, left, signal) : { hasNews: false, asOf: wanted.asOf };
       if (!hasNews) return { answer: '[]', asOf: seen };
