@@ -29,6 +29,7 @@ const HOLDS: Readonly<Record<string, string>> = {
   'assets/link-forms.spec.ts': 'every form of a link that a platform gives out names the same profile',
   'assets/web-forms.spec.ts': 'every spelling of an address that opens a host is read as that host',
   'ci/integrity.spec.ts': 'the lock file check of .ci',
+  'ci/tally.spec.ts': 'how .ci counts tests',
   'cli/command-lines.spec.ts': 'no secret on the command line of any process of the service',
   'cli/interrupted.spec.ts': 'calls of the operator that are interrupted leave nothing behind',
   'demo/demo.spec.ts': 'the demo as a whole',
