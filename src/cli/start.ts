@@ -66,11 +66,11 @@ export class Service {
     const { url: databaseUrl } = await this.#database;
     this.#databaseUrl = databaseUrl;
     const delivers = openMasterKeys(this.config) !== undefined;
-    if (!delivers) this.log('WEBHOOK_MASTER_KEY_FILE is not set: no webhooks can be made, and none are delivered');
     // One after the other: the first prepares the tables or says what prevents it, and what listens is also counted.
     await this.#projector.start();
     const [{ url, opsUrl }] = await Promise.all([this.#api.start(), delivers && this.#deliveries.start()]);
     if (url === undefined) throw new Error('The API did not report its address');
+    if (!delivers) this.log('WEBHOOK_MASTER_KEY_FILE is not set: no webhooks can be made, and none are delivered');
     this.#url = url;
     this.#opsUrl = opsUrl;
     return { url, databaseUrl };
