@@ -141,10 +141,10 @@ describe('nothing is parked', () => {
   const failsOften = (projecting: Projecting): Promise<void> =>
     eventually('it has been tried often', () => projecting.troubles.length > 4);
 
-  it('while the tables are locked, however long; the place is named', async () => {
-    await append(reports(1));
+  /** Projects while a lock is held, until it has failed often, and on without it to the head. */
+  const outlasts = async (lock: string): Promise<Projecting> => {
     const holder = await database.pool.connect();
-    await holder.query('begin; lock table read.facts in exclusive mode');
+    await holder.query(`begin; ${lock}`);
     const pool = createPool(database.url, () => {}, { lock_timeout: 50 });
     const projecting = startProjecting(log, pool, [metrics], options());
     await failsOften(projecting);
@@ -153,25 +153,22 @@ describe('nothing is parked', () => {
     await projecting.reached();
     await projecting.stop();
     await pool.end();
+    return projecting;
+  };
+
+  it('while the tables are locked, however long; the place is named', async () => {
+    await append(reports(1));
+    const { troubles: told } = await outlasts('lock table read.facts in exclusive mode');
     expect(await listParked(database.pool)).toEqual([]);
     expect(await counted()).toBe(1);
-    expect(projecting.troubles[0]).toContain(`event ${idOf(report(0))}`);
+    expect(told[0]).toContain(`event ${idOf(report(0))}`);
   });
 
   it('while a recount holds the checkpoint', async () => {
     await append(reports(1));
     await project(database.pool);
     await append([report(1)]);
-    const holder = await database.pool.connect();
-    await holder.query('begin; select from read.checkpoints for update');
-    const pool = createPool(database.url, () => {}, { lock_timeout: 50 });
-    const projecting = startProjecting(log, pool, [metrics], options());
-    await failsOften(projecting);
-    await holder.query('rollback');
-    holder.release();
-    await projecting.reached();
-    await projecting.stop();
-    await pool.end();
+    await outlasts('select from read.checkpoints for update');
     expect(await listParked(database.pool)).toEqual([]);
     expect(await counted()).toBe(2);
   });
