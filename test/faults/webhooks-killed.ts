@@ -162,7 +162,7 @@ const disturb = async (scene: Scene, dose: Dose, keepsCursors = true): Promise<O
 };
 
 export const killedDeliveries: Fault<Dose> = {
-  name: 'webhooks',
+  name: 'F29',
   what: 'the delivery process killed and stopped, and its database killed, under load, while another process stands by',
   doses: {
     short: { kills: 1, databases: 1, stops: 2, takeOverMs: 20_000 },
