@@ -17,8 +17,8 @@ import { CheckAsset } from './check-asset.js';
 import { bulkJson, CheckAssets } from './check-assets.js';
 import { GetAssetHistory } from './get-asset-history.js';
 
-/** Each holds its results, a megabyte or two, until they are written. It may wait for lookups meanwhile. */
-const BULK_CHECKS: TurnLimits = { name: 'bulk checks', running: 8, waiting: 64, patience: 5_000, rest: 0 };
+/** Each holds its contents and results, a megabyte or two, until they are written. It may wait for lookups meanwhile. */
+const BULK_CHECKS: TurnLimits = { name: 'bulk checks', running: 4, waiting: 12, patience: 5_000, rest: 0 };
 
 @ApiTags('Asset check')
 @Controller('v2/asset')

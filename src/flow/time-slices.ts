@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { FairQueue } from './fair-queue.js';
 
 /** Work in steps: it yields where it may pause. */
 export type Work<Result> = Generator<undefined, Result, undefined>;
@@ -20,20 +21,19 @@ const MAX_TURN_MS = 3;
 const MAX_BUSY_TURN_MS = 1;
 /** Turns left to new connections in a row: with them some five are accepted in the time of two turns. */
 const MAX_TURNS_LEFT = 4;
-/** How long one job may work before the next owner’s turn. ms */
+/** How long one job may work before the next. ms */
 const MAX_SHARE_MS = 1;
 
 /** @returns whether the job has ended */
 type Job = () => boolean;
 
 /**
- * Shares the event loop fairly among owners: round robin, with bounded time per turn. However much one
- * caller requests, another's next request is one round away.
+ * Shares the event loop fairly among owners, with bounded time per turn. However much one caller requests, another that
+ * requests little waits for a slice or two.
  */
 @Injectable()
 export class TimeSlices {
-  /** The first owner is the next. An owner is here while it has jobs. */
-  private readonly queues = new Map<string, Job[]>();
+  private readonly queue = new FairQueue<Job>();
   private turnBegan = 0;
   private isScheduled = false;
   private hasAccepted = false;
@@ -42,12 +42,12 @@ export class TimeSlices {
   /** Whether this turn of the event loop has used up its time. */
   isOver(): boolean {
     if (!this.isScheduled) this.schedule();
-    return performance.now() - this.turnBegan >= (this.queues.size === 0 ? MAX_TURN_MS : MAX_BUSY_TURN_MS);
+    return performance.now() - this.turnBegan >= (this.queue.isEmpty ? MAX_TURN_MS : MAX_BUSY_TURN_MS);
   }
 
   /** Runs a short job: at once if nothing waits and this turn has time left, which is nearly always. */
   begin(owner: string, job: () => void): void {
-    if (!this.isOver() && this.queues.size === 0) return job();
+    if (!this.isOver() && this.queue.isEmpty) return job();
     this.add(owner, () => {
       job();
       return true;
@@ -82,9 +82,7 @@ export class TimeSlices {
   }
 
   private add(owner: string, job: Job): void {
-    const jobs = this.queues.get(owner);
-    if (jobs === undefined) this.queues.set(owner, [job]);
-    else jobs.push(job);
+    this.queue.add(owner, job);
     if (!this.isScheduled) this.schedule();
   }
 
@@ -96,7 +94,7 @@ export class TimeSlices {
 
   private readonly turn = (): void => {
     this.isScheduled = false;
-    if (this.queues.size === 0) return;
+    if (this.queue.isEmpty) return;
     this.schedule();
     const leave = this.hasAccepted && this.turnsLeft < MAX_TURNS_LEFT;
     this.turnsLeft = leave ? this.turnsLeft + 1 : 0;
@@ -106,13 +104,15 @@ export class TimeSlices {
 
   /** In a microtask each, so that what a job has left to microtasks, which is most of a request, counts as well. */
   private readonly next = (): void => {
-    const [first] = this.queues;
-    if (first === undefined || this.isOver()) return;
-    const [owner, jobs] = first;
-    const job = jobs.shift()!;
-    if (!job()) jobs.push(job);
-    this.queues.delete(owner);
-    if (jobs.length > 0) this.queues.set(owner, jobs);
-    queueMicrotask(this.next);
+    if (this.isOver()) return;
+    const next = this.queue.take();
+    if (next === undefined) return;
+    const { name, job, spend } = next;
+    const began = performance.now();
+    if (!job()) this.queue.add(name, job);
+    queueMicrotask(() => {
+      spend(performance.now() - began);
+      this.next();
+    });
   };
 }

@@ -19,7 +19,7 @@ export const BODIES: ByteLimits = {
 export const ANSWERS: ByteLimits = {
   name: 'unread answers',
   each: 16 * MiB,
-  all: 56 * MiB,
+  all: 40 * MiB,
   small: 64 * 1024,
   keptForSmall: 8 * MiB,
 };

@@ -93,7 +93,8 @@ export const slowReaders: Attack<Dose> = {
     full: {
       organizations: 10,
       connections: 20,
-      requests: 60,
+      // As many as a connection may have waiting, and the one being answered.
+      requests: 17,
       stayMs: 60_000,
       untilCut: true,
       quietMs: 10_000,

@@ -5,7 +5,7 @@ import { ownerOf } from '../access/caller.js';
 import { clientOf } from '../access/client-address.js';
 import { ANSWERS } from '../byte-limits.js';
 
-/** Bytes. Smaller answers are not charged: a connection has at most 100 of them (`pipelined-requests.ts`). */
+/** Bytes. Smaller answers are not charged: a connection has at most 16 of them (`pipelined-requests.ts`). */
 const CHARGED_FROM = 1024;
 /** What a stream holds at once, as long as its pieces are no larger. Bytes. */
 const OF_STREAM = 128 * 1024;

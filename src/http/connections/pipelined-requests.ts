@@ -1,8 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Requests of one connection that may wait behind the one being answered. Few clients pipeline at all. */
-export const MAX_PIPELINED = 100;
+/**
+ * Requests of one connection that may wait behind the one being answered. Few clients pipeline at all; each request held
+ * takes some 10 KB besides its body.
+ */
+export const MAX_PIPELINED = 16;
 
 /**
  * Cuts connections on which more requests wait behind the one being answered: Node begins each as it arrives, a thousand
