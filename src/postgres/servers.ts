@@ -49,6 +49,8 @@ export class Servers {
   private current = 0;
   /** None with a lower one is the primary: it was one, and has not noticed that another was promoted. */
   private timeline = 0;
+  /** Whether the last look found it, and nothing has spoken against it since. */
+  private isSure = false;
   private looking: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
   private dueAt = 0;
@@ -71,12 +73,12 @@ export class Servers {
   }
 
   /**
-   * Leads a new connection to the server that takes writes, as far as is known. Waits for the look under way, if there is
-   * one: a second at most.
+   * Leads a new connection to the server that takes writes, as far as is known. Where that is in doubt, it waits for the
+   * look under way: two seconds at most. A look that only confirms it may be waiting for a server that is frozen.
    */
   async lead(client: Client): Promise<void> {
     if (this.urls.length > 1 && this.timer === undefined) await this.lookAgain();
-    await this.looking;
+    if (!this.isSure) await this.looking;
     this.open.set(client, this.current);
     client.once('end', () => this.closed(client));
     wireOf(client).on('errorMessage', ({ code }) => {
@@ -89,6 +91,7 @@ export class Servers {
   refused(client: Client): void {
     const server = this.open.get(client);
     if (server === undefined) return;
+    if (server === this.current) this.isSure = false;
     if (this.urls.length > 1) void this.lookAgain();
     else this.leave(server);
   }
@@ -96,7 +99,9 @@ export class Servers {
   private closed(client: Client): void {
     const server = this.open.get(client);
     this.open.delete(client);
-    if (this.urls.length > 1 && server === this.current) this.lookIn(LOOK_AGAIN_MS);
+    if (this.urls.length === 1 || server !== this.current) return;
+    this.isSure = false;
+    this.lookIn(LOOK_AGAIN_MS);
   }
 
   private leave(server: number): void {
@@ -113,7 +118,12 @@ export class Servers {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.dueAt = at;
-    if (this.open.size > 0) this.timer = setTimeout(() => void this.lookAgain(), ms).unref();
+    if (this.open.size === 0) return;
+    this.timer = setTimeout(() => {
+      // One that ends during a look would be taken for one that is still to come.
+      this.timer = undefined;
+      void this.lookAgain();
+    }, ms).unref();
   }
 
   /** Single flight. */
@@ -128,6 +138,7 @@ export class Servers {
     const timelines = await Promise.all(this.urls.map(look));
     const best = Math.max(-1, ...timelines.map((timeline) => timeline ?? -1));
     const isFound = best >= this.timeline;
+    this.isSure = isFound;
     if (isFound) {
       this.timeline = best;
       const before = this.current;

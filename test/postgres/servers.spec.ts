@@ -22,15 +22,31 @@ const poolOf = (url: string): ReturnType<typeof createPool> => {
 };
 
 /** One more way to the database. */
-const way = async (): Promise<{ port: number; used: () => number; cut: () => Promise<void> }> => {
+const way = async (
+  at = 0,
+): Promise<{
+  port: number;
+  used: () => number;
+  cut: () => Promise<void>;
+  /** It answers nothing any more, on old and new connections. @returns how many have come since */
+  freeze: () => () => number;
+  /** The oldest connection breaks. */
+  breakOne: () => void;
+}> => {
   const { hostname, port } = new URL(database.url);
   const sockets = new Set<Socket>();
+  let isFrozen = false;
+  let came = 0;
   const server: Server = createServer((near) => {
+    if (isFrozen) {
+      came += 1;
+      return void sockets.add(near.on('error', () => {}));
+    }
     const far = connect(Number(port || 5432), hostname);
     for (const socket of [near, far])
       sockets.add(socket.on('error', () => near.destroy()).on('close', () => (near.destroy(), far.destroy())));
     near.pipe(far).pipe(near);
-  }).listen(0, '127.0.0.1');
+  }).listen(at, '127.0.0.1');
   await once(server, 'listening');
   const cut = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();
@@ -38,7 +54,13 @@ const way = async (): Promise<{ port: number; used: () => number; cut: () => Pro
   };
   endings.push(cut);
   const used = (): number => [...sockets].filter(({ destroyed }) => !destroyed).length;
-  return { port: (server.address() as { port: number }).port, used, cut };
+  const freeze = (): (() => number) => {
+    isFrozen = true;
+    for (const socket of sockets) socket.unpipe().pause();
+    return () => came;
+  };
+  const breakOne = (): void => void [...sockets].find(({ destroyed }) => !destroyed)!.destroy();
+  return { port: (server.address() as { port: number }).port, used, cut, freeze, breakOne };
 };
 
 describe('A server that takes no writes', () => {
@@ -86,5 +108,21 @@ describe('Of several servers', () => {
     await eventually('the second is used', async () => pool.query('select 1').then(Boolean, () => false));
     expect(first.used()).toBe(0);
     expect(second.used()).toBeGreaterThan(0);
+  });
+
+  it('the next one is found, whatever is lost while the one that is frozen is looked at', async () => {
+    const [first, second] = [await way(), await way()];
+    await second.cut();
+    const hosts = [first, second].map(({ port }) => `127.0.0.1:${port}`).join(',');
+    const pool = poolOf(database.url.replace(/@[^/]+/, `@${hosts}`));
+    const clients = await Promise.all([1, 2, 3].map(() => pool.connect()));
+    const looks = first.freeze();
+    first.breakOne();
+    await eventually('the frozen one is looked at', () => looks() === 1, 5_000);
+    first.breakOne();
+    await eventually('the look after it', () => looks() === 2, 5_000);
+    await way(second.port);
+    for (const client of clients) client.release(true);
+    await eventually('the second is used', async () => pool.query('select 1').then(Boolean, () => false), 10_000);
   });
 });
