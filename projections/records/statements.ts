@@ -39,6 +39,7 @@ export const STORE_RECORDS = statement(
     returning organization, kind, id`,
 );
 
+/** By the order of the primary key, as in `READ_VERDICTS`: an index by brand has equal columns too, far apart. */
 export const DELETE_OF_BRANDS = statement(
   'records-delete-of-brands',
   { organization: 'text[]', kind: 'smallint[]', id: 'text[]' },
@@ -46,7 +47,13 @@ export const DELETE_OF_BRANDS = statement(
   `
     delete from brand_records b
     using unnest($1::text[], $2::smallint[], $3::text[]) d (organization, kind, id)
-    where b.organization = d.organization and b.kind = d.kind and b.id = d.id`,
+    cross join lateral (
+      select r.ctid as place from brand_records r
+      where (r.organization, r.kind, r.id) >= (d.organization, d.kind, d.id)
+        and (r.organization, r.kind, r.id) <= (d.organization, d.kind, d.id)
+      order by r.organization, r.kind, r.id, r.brand
+    ) of_record
+    where b.ctid = of_record.place`,
 );
 
 export const INSERT_OF_BRANDS = statement(

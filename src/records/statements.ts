@@ -251,7 +251,10 @@ export const SAMPLES: readonly Statement[] = FILTERS.flatMap((filter) =>
   }),
 );
 
-/** One record; a null id: there is none. */
+/**
+ * One record; a null id: there is none. The first row from the key on, if it is the key's: to find equal columns the
+ * planner may take any index that begins with the organization.
+ */
 export const FIND_RECORD = statement(
   'records-find',
   { organization: 'text', kind: 'smallint', id: 'text' },
@@ -259,7 +262,10 @@ export const FIND_RECORD = statement(
   `
     select c.*, r.* from (${CHECKPOINT}
     ) c left join (
-      select id, ${ITEM} from read.listed_records
+      select id, ${ITEM} from (
+        select * from read.listed_records
+        where (organization, kind, id) >= ($1, $2::smallint, $3) order by organization, kind, id limit 1
+      ) next
       where organization = $1 and kind = $2 and id = $3 and created_at is not null
     ) r on true`,
 );
