@@ -4,6 +4,7 @@
  */
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bundleDependencies } from './dependencies.mjs';
 import { stampOf } from './stamp.mjs';
 
 // The programs look at it themselves (`src/runtime/node-version.ts`), but the build runs first.
@@ -63,6 +64,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
     const { compile } = await import('./compile.mjs');
     if (compile(NEXT)) {
       copyAssets();
+      await bundleDependencies(NEXT);
       writeFileSync(join(NEXT, STAMP), stamp);
       switchOver();
     } else process.exitCode = 1;

