@@ -576,7 +576,7 @@ describe('Ten times the rows', () => {
       const indexes = await readIndexes(connection);
       connection.release();
       for (const way of waysOf(one))
-        for (const stored of KNOWN_ONLY.has(one.name) ? [FEW] : [0, FEW, MANY])
+        for (const stored of KNOWN_ONLY.has(one.name) ? [MANY] : [0, MANY])
           expect(gapsOf(await planOf(one, { n: FEW, stored, ...way }), indexes)).toEqual([]);
     },
     60_000,

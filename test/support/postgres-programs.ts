@@ -24,33 +24,28 @@ export const findPrograms = (): string | undefined => {
   return newest?.folder;
 };
 
-/**
- * A new cluster of these programs, on loopback, whose pg_dump is of the server's version.
- * @param folder that every user can pass through: where we are root, the server is another user
- * @returns the URL of its superuser and its empty database
- */
-export const startCluster = async (
-  programs: string,
-  folder: string,
-): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> => {
-  const cluster = join(folder, 'cluster');
-  const owner = serverOwner(cluster);
-  await mkdir(cluster, { mode: 0o700 });
-  if (owner) await chown(cluster, owner.uid, owner.gid);
-  const options = { ...owner, cwd: '/' };
-  await promisify(execFile)(
-    join(programs, 'initdb'),
-    ['-D', cluster, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
-    options,
-  );
+/** A server of these programs, on loopback. */
+export interface Cluster {
+  /** Of its superuser and its empty database. */
+  readonly url: string;
+  /** The folder of its files. */
+  readonly folder: string;
+  /** Kills it, so that nothing it has not written yet is. */
+  readonly stop: () => Promise<void>;
+}
+
+/** @param folder a cluster's files */
+export const launchCluster = async (programs: string, folder: string): Promise<Cluster> => {
   const port = await freePort();
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=60'];
-  const server = spawn(join(programs, 'postgres'), ['-D', cluster, ...settings.flatMap((setting) => ['-c', setting])], {
-    ...options,
+  const server = spawn(join(programs, 'postgres'), ['-D', folder, ...settings.flatMap((setting) => ['-c', setting])], {
+    ...serverOwner(folder),
+    cwd: '/',
     stdio: 'ignore',
   });
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   const stop = async (): Promise<void> => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
     server.kill('SIGQUIT');
     await Promise.race([once(server, 'exit'), sleep(5_000)]);
   };
@@ -65,5 +60,19 @@ export const startCluster = async (
     await stop();
     throw error;
   }
-  return { url, stop };
+  return { url, folder, stop };
+};
+
+/**
+ * A new cluster, whose pg_dump is of the server's version.
+ * @param folder that every user can pass through: where we are root, the server is another user
+ */
+export const startCluster = async (programs: string, folder: string): Promise<Cluster> => {
+  const cluster = join(folder, 'cluster');
+  const owner = serverOwner(cluster);
+  await mkdir(cluster, { mode: 0o700 });
+  if (owner) await chown(cluster, owner.uid, owner.gid);
+  const args = ['-D', cluster, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
+  await promisify(execFile)(join(programs, 'initdb'), args, { ...owner, cwd: '/' });
+  return launchCluster(programs, cluster);
 };

@@ -1,0 +1,30 @@
+/**
+ * Resolves packages as the built service does: to their bundles, if it is built (ADR 0021). Each spec loads the packages
+ * anew, and a bundle takes half the time.
+ */
+const { existsSync } = require('node:fs');
+const { join, resolve } = require('node:path');
+
+const PROJECT = resolve(__dirname, '../..');
+const BUNDLES = join(PROJECT, 'dist/node_modules');
+const found = new Map();
+
+const bundleOf = (name) => {
+  if (!found.has(name)) {
+    const files = [join(BUNDLES, name, 'index.mjs'), join(BUNDLES, `${name}.mjs`)];
+    found.set(
+      name,
+      files.find((file) => existsSync(file)),
+    );
+  }
+  return found.get(name);
+};
+
+module.exports = (request, options) => {
+  const isPackage = /^[@a-z]/.test(request);
+  const bundle = isPackage && options.conditions?.includes('import') ? bundleOf(request) : undefined;
+  if (bundle !== undefined) return bundle;
+  // What a bundle requires is CommonJS: Jest cannot require the ES modules beside it, as Node does.
+  const basedir = isPackage && options.basedir.startsWith(BUNDLES) ? PROJECT : options.basedir;
+  return options.defaultResolver(request, { ...options, basedir });
+};
