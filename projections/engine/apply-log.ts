@@ -77,7 +77,7 @@ const applyPiece = async (
   const projections = targets.map(({ projection }) => projection);
   const checkpoints = projections.map(({ name }) => ({ projection: name, position: after }));
   const shares = await dispatchBatch(projections, checkpoints, { events, position });
-  const limit = events.length > 1 && suspicion.isAt(events[0]!.position) ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS;
+  const statementMs = events.length > 1 && suspicion.isAt(events[0]!.position) ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS;
   for (const [index, { projection, events: own, prepared, unreadable, dropped }] of shares.entries()) {
     if (own.length + unreadable.length + dropped.length === 0) continue;
     const work = async (transaction: ProjectorTransaction): Promise<void> => {
@@ -92,6 +92,6 @@ const applyPiece = async (
       await park(transaction.connection, projection.name, [...refused, ...unreadable]);
       await unpark(transaction, projection.name, dropped);
     };
-    await transact(pool, targets[index]!.schema, work, limit);
+    await transact(pool, targets[index]!.schema, work, { statementMs });
   }
 };

@@ -61,7 +61,7 @@ export const retryParked = (pool: Pool, projection: Projection, parked: Parked):
           .execute();
       return reason;
     },
-    RETRY_LIMIT_MS,
+    { statementMs: RETRY_LIMIT_MS },
   );
 
 /**

@@ -26,6 +26,11 @@ const FIRST_BACK_OFF_MS = 50;
 const MAX_BACK_OFF_MS = 5_000;
 /** The statement timeout once events have failed twice: everything else waits while the bad one is isolated. */
 export const SUSPECT_LIMIT_MS = 5_000;
+/**
+ * How long a transaction may wait for its next statement, as long as a lease lasts: one that stands still holds the
+ * checkpoints, and whoever takes over its lane would wait for them. ms
+ */
+const IDLE_LIMIT_MS = 3_000;
 
 /**
  * Follows the log and maintains the read models. One transaction per batch contains every projection's rows and
@@ -147,7 +152,10 @@ export class Projector {
       }
       return parked;
     };
-    const parked = await transact(this.pool, 'read', work, isSuspect ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS);
+    // Not in the transaction, which is to wait for nothing but its own statements.
+    await Promise.allSettled(shares.map(({ prepared }) => prepared));
+    const statementMs = isSuspect ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS;
+    const parked = await transact(this.pool, 'read', work, { statementMs, idleMs: IDLE_LIMIT_MS });
     for (const { id, type, stream, reason } of parked)
       this.onTrouble(`Parked event ${id} (${type} in ${stream}): ${reason}`, undefined);
   }

@@ -23,23 +23,32 @@ const SETTINGS = [
 /** Statement timeout: a transaction writes so few facts that statements take milliseconds. */
 export const STATEMENT_LIMIT_MS = 15_000;
 
+/** What a transaction may take; ms. */
+interface Limits {
+  /** A statement of it. A rebuild must not wait forever for one event either. */
+  readonly statementMs?: number;
+  /** The time between two statements; absent: as long as the connection says. */
+  readonly idleMs?: number;
+}
+
 /**
  * Runs `work` in one transaction with `schema` as its search path. The commit does not wait for the disk: rows and
  * checkpoint are lost together, and the log has the events.
- * @param statementLimitMs overrides the pool's limit: a rebuild must not wait forever for one event either
  */
 export const transact = async <Result>(
   pool: Pool,
   schema: string,
   work: (transaction: ProjectorTransaction) => Promise<Result>,
-  statementLimitMs = STATEMENT_LIMIT_MS,
+  { statementMs = STATEMENT_LIMIT_MS, idleMs }: Limits = {},
 ): Promise<Result> => {
   const connection = await pool.connect();
   let broken: unknown;
   try {
-    await connection.query(
-      `begin; set local statement_timeout = ${statementLimitMs}; set local search_path = "${schema}"; ${SETTINGS.join('; ')}`,
-    );
+    const limits = [
+      `set local statement_timeout = ${statementMs}`,
+      ...(idleMs === undefined ? [] : [`set local idle_in_transaction_session_timeout = ${idleMs}`]),
+    ];
+    await connection.query(['begin', ...limits, `set local search_path = "${schema}"`, ...SETTINGS].join('; '));
     const result = await work({ connection });
     await connection.query('commit');
     return result;

@@ -18,7 +18,7 @@ import { longRun } from './long-run.js';
 import { loudNeighbour } from './loud-neighbour.js';
 import { restored } from './restore.js';
 import { severalProjectors } from './several-projectors.js';
-import { killedProjector } from './take-over.js';
+import { takenOver } from './take-over.js';
 import { killedDeliveries } from './webhooks-killed.js';
 
 /** Every fault that the service is put through here, as the goals number them. */
@@ -46,7 +46,7 @@ export const FAULTS: readonly Fault[] = [
   failover,
   asynchronousFailover,
   killedDeliveries,
-  killedProjector,
+  takenOver,
   groupsOnPostgres,
   groupsOnEventStore,
   copyOnPostgres,

@@ -1,72 +1,158 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDatabase } from '../support/postgres.js';
-import { sent, stored } from '../support/upstream.js';
+import { LANES } from '../../projections/registry.js';
+import { ORGANIZATIONS } from '../projections/histories.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { sentThreat, stored } from '../support/upstream.js';
+import type { Receiver } from '../webhooks/delivery/receiver.js';
 import type { Fault, Outcome } from './fault.js';
-import { openLog } from './rig/keys.js';
+import { checkVerify } from './rig/check.js';
+import { issueKeys, keysKnown, openLog } from './rig/keys.js';
+import { inBatches, upstream } from './rig/load.js';
 import { Process } from './rig/processes.js';
 import type { Scene } from './rig/scene.js';
+import { createWebhook, webhookSettings } from './rig/webhook.js';
+import { Workers } from './rig/workers.js';
+
+const WAYS = ['killed', 'frozen'] as const;
+type Way = (typeof WAYS)[number];
 
 interface Dose {
+  /** Of each lane and way. */
   readonly rounds: number;
-  /** How long it may take until another one works, ms. */
+  readonly ways: readonly Way[];
+  /** How soon what came after it must be worked on by another one. ms */
   readonly takeOverMs: number;
 }
 
-const works = ({ lines }: Process): boolean => lines.some((line) => line.includes('Lease acquired; projecting counts'));
+const WEBHOOKS = 'webhooks';
+/** Those of the projectors, and that of the delivery processes. */
+const ALL = [...LANES.map(({ name }) => name), WEBHOOKS];
+const WATCHED = 'watched';
+/** Enough that who is frozen is often in the middle of a transaction. */
+const APPENDS_EVERY_MS = 20;
+const BATCH = 5;
+/** How long a frozen one is silent after another has taken over. ms */
+const FROZEN_ON_MS = 1_000;
 
-const killTheWorking = async (scene: Scene, { rounds, takeOverMs }: Dose, isLeaseEndless = false): Promise<Outcome> => {
+/** Waits until a lane has worked on an event. */
+const workedOn = async (lane: string, event: { id: string; position: bigint }, means: Means): Promise<boolean> => {
+  const { database, receiver } = means;
+  if (lane === WEBHOOKS) return receiver.subjects.includes(event.id);
+  const names = LANES.find(({ name }) => name === lane)!.projections.map(({ name }) => name);
+  const { rows } = await database.pool.query<{ position: number }>(
+    'select min(position) as position from read.checkpoints where projection = any($1)',
+    [names],
+  );
+  return BigInt(rows[0]!.position) >= event.position;
+};
+
+interface Means {
+  readonly database: TestDatabase;
+  readonly receiver: Receiver;
+}
+
+/** Each record came, in order; what came again is counted. */
+const checkDelivered = (subjects: readonly string[], due: readonly string[], mostRepeated: number): string[] => {
+  const first = [...new Set(subjects)];
+  const wrong = due.findIndex((subject, n) => first[n] !== subject);
+  if (wrong >= 0) return [`The webhook got ${first[wrong] ?? 'nothing'} where ${due[wrong]} was due`];
+  const repeated = subjects.length - first.length;
+  return repeated > mostRepeated ? [`${repeated} requests were repeated, at most ${mostRepeated} may be`] : [];
+};
+
+const takeHolders = async (scene: Scene, dose: Dose, isLeaseEndless = false): Promise<Outcome> => {
+  const { rounds, ways, takeOverMs } = dose;
   const database = await createDatabase();
   scene.later(() => database.drop());
   const log = await openLog(scene, database.url);
-  const start = (): Process => Process.start(scene, 'projections/main', { DATABASE_URL: database.url });
-  const worksWithin = async (projector: Process, ms: number): Promise<boolean> => {
-    for (const until = Date.now() + ms; Date.now() < until; await sleep(10)) if (works(projector)) return true;
-    return false;
+  const keys = await issueKeys(log, [...ORGANIZATIONS, WATCHED]);
+  const env = { DATABASE_URL: database.url, ...(await webhookSettings(await scene.folder())) };
+  const workers = new Workers(scene, env);
+  for (const program of ['projections/main', 'projections/main', 'src/deliver', 'src/deliver'] as const)
+    await workers.start(program);
+  // Only it can make a webhook.
+  const api = Process.start(scene, 'src/main', env);
+  while (api.url === undefined && api.isRunning) await sleep(20);
+  await keysKnown(api.url!, keys);
+  const receiver = await createWebhook(scene, api.url!, keys.read[WATCHED]!);
+  await api.stop();
+
+  const stop = new AbortController();
+  const due: string[] = [];
+  const watched = async (): Promise<{ id: string; position: bigint }> => {
+    const [id, at] = [`t-${due.length}`, new Date().toISOString()];
+    due.push(id);
+    await log.appendAll([stored(sentThreat(id, { organization: WATCHED, createdAt: at, updatedAt: at }, id))]);
+    return { id, position: await log.head() };
   };
-  let working = start();
-  await worksWithin(working, 30_000);
+  const appending = (async () => {
+    for (const batch of inBatches(upstream(scene.random), BATCH)) {
+      if (stop.signal.aborted) return;
+      await log.appendAll(batch.map(stored));
+      await sleep(APPENDS_EVERY_MS);
+    }
+  })();
+
   const findings: string[] = [];
-  const waits: number[] = [];
-  for (let round = 1; round <= rounds && findings.length === 0; round += 1) {
-    const standby = start();
-    // Until it has asked for the lease once it does not stand by.
-    while (standby.isRunning && !(await isConnected(standby))) await sleep(20);
-    if (works(standby)) findings.push('Two projectors work at once');
-    await working.kill();
-    if (isLeaseEndless) await database.pool.query('update read.projector_leases set expires_at = expires_at * 2');
+  const slowest: Record<Way, number> = { killed: 0, frozen: 0 };
+  const deeds = Array.from({ length: rounds }).flatMap(() =>
+    ways.flatMap((way) => ALL.map((lane) => [way, lane] as const)),
+  );
+  for (const [n, [way, lane]] of deeds.entries()) {
+    scene.tell(`${lane} ${way}, ${n + 1} of ${deeds.length}, ${due.length} delivered`);
+    // In turn one that has another lane takes over, or one that stands by.
+    const standby = n % 2 === 1 && lane !== WEBHOOKS ? await workers.start('projections/main') : undefined;
+    await workers.spread(LANES.length);
+    findings.push(...(await workers.contradictions()));
+    await watched();
+    const holder = await workers.holder(lane);
+    if (way === 'killed') await holder.kill();
+    else holder.signal('SIGSTOP');
     const begin = Date.now();
-    const event = stored(
-      sent('BrandRegistered', { organization: 'acme', brand: `b-${round}`, updatedAt: '2026-01-01T00:00:00Z' }),
-    );
-    await log.appendAll([event]);
-    if (!(await worksWithin(standby, takeOverMs))) findings.push(`Nobody took over within ${takeOverMs} ms`);
-    waits.push(Date.now() - begin);
-    const count = async (): Promise<number | null> =>
-      (await database.pool.query('select from read.brands where brand = $1', [`b-${round}`])).rowCount;
-    for (const until = Date.now() + 5_000; findings.length === 0 && (await count()) === 0; await sleep(10))
-      if (Date.now() > until) findings.push('What came meanwhile was not counted');
-    working = standby;
-    scene.tell(`round ${round} of ${rounds}, taken over after ${waits.at(-1)} ms`);
+    if (isLeaseEndless) await database.pool.query('update read.projector_leases set expires_at = expires_at * 2');
+    const event = await watched();
+    while (!(await workedOn(lane, event, { database, receiver })) && Date.now() - begin <= takeOverMs) await sleep(10);
+    const took = Date.now() - begin;
+    slowest[way] = Math.max(slowest[way], took);
+    if (took > takeOverMs) {
+      findings.push(`${lane}: what came after its worker was ${way} waited longer than ${takeOverMs} ms`);
+      break;
+    }
+    if (way === 'frozen') {
+      await sleep(FROZEN_ON_MS);
+      holder.signal('SIGCONT');
+    }
+    // As many as before.
+    else if (standby === undefined) await workers.start(holder.program as 'projections/main' | 'src/deliver');
+    if (way === 'frozen') await standby?.stop();
+    await workers.holder(lane);
   }
-  await working.stop();
+  stop.abort();
+  await appending;
+  if (findings.length === 0) {
+    const last = await watched();
+    for (const lane of ALL)
+      for (const end = Date.now() + 60_000; !(await workedOn(lane, last, { database, receiver })); await sleep(20))
+        if (Date.now() > end) throw new Error(`${lane} does not reach the end of the log`);
+    const disturbed = deeds.filter(([, lane]) => lane === WEBHOOKS).length;
+    findings.push(...checkDelivered(receiver.subjects, due, disturbed), ...(await checkVerify(scene, env)));
+  }
+  const times = ways.map((way) => `${way} ${(slowest[way] / 1000).toFixed(1)} s`).join(', ');
   return {
-    dose: `${rounds} kills, another projector standing by`,
-    seen: `taken over after at most ${Math.max(...waits)} ms`,
+    dose: `${rounds} × ${ALL.join(', ')}, each ${ways.join(' and ')}`,
+    seen: `worked on by another process after at most: ${times}; recount 0, ${due.length} delivered in order`,
     findings,
   };
-
-  async function isConnected(projector: Process): Promise<boolean> {
-    const text = `select count(*) as n from pg_stat_activity where datname = current_database() and query like '%projector_lease%'`;
-    // The worker's, the standby's, and this look itself.
-    return works(projector) || (await database.pool.query<{ n: number }>(text)).rows[0]!.n >= 3;
-  }
 };
 
-export const killedProjector: Fault<Dose> = {
-  name: 'lease',
-  what: 'kill -9 of the active projector while another one stands by',
-  doses: { short: { rounds: 1, takeOverMs: 15_000 }, full: { rounds: 10, takeOverMs: 5_000 } },
-  run: (scene, dose) => killTheWorking(scene, dose),
+export const takenOver: Fault<Dose> = {
+  name: 'lanes',
+  what: 'the process that works in a lane is killed or frozen, under load',
+  doses: {
+    short: { rounds: 1, ways: ['killed'], takeOverMs: 20_000 },
+    full: { rounds: 5, ways: WAYS, takeOverMs: 5_000 },
+  },
+  run: (scene, dose) => takeHolders(scene, dose),
   guard: 'a lease that expires',
-  without: (scene) => killTheWorking(scene, { rounds: 1, takeOverMs: 5_000 }, true),
+  without: (scene) => takeHolders(scene, { rounds: 1, ways: ['killed'], takeOverMs: 5_000 }, true),
 };

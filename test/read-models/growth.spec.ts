@@ -531,7 +531,7 @@ describe('Ten times the rows', () => {
       }
     };
     const running = one.isOfProjector
-      ? transact(pool, 'read', ({ connection }) => run(connection), 60_000)
+      ? transact(pool, 'read', ({ connection }) => run(connection), { statementMs: 60_000 })
       : asRequest();
     await running.catch((error: unknown) => {
       if (!(error instanceof RolledBack)) throw error;

@@ -2,7 +2,7 @@ import { statement } from '../../postgres/statement.js';
 
 const CLOCK = `floor(extract(epoch from clock_timestamp()) * 1000)`;
 
-/** How long a projector that has a lane already leaves another one that is free to those that have none. ms */
+/** How long a projector that has a lane already leaves another one that is free to one that wants it and has none. ms */
 const LEFT_FREE_MS = 1_500;
 
 /**
@@ -39,7 +39,7 @@ export const TAKE_LEASE = statement(
           end
         from (
           select l.owner = excluded.owner
-            or l.expires_at < ${CLOCK} - case when $4 then ${LEFT_FREE_MS} else 0 end as taken
+            or l.expires_at < ${CLOCK} - case when $4 and l.wanted_until > ${CLOCK} then ${LEFT_FREE_MS} else 0 end as taken
         ) decided
       )
     returning owner = $2 as "isHeld", epoch, wanted_until > ${CLOCK} as "isWanted"`,

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Scene } from './scene.js';
 
 /** The built service. The specs and `npm run test:faults` both run in the project's folder. */
-const built = (path: string): string => join(process.cwd(), 'dist', `${path}.js`);
+const built = (path: string, installed = join(process.cwd(), 'dist')): string => join(installed, `${path}.js`);
 
 /** A file of `preload/`, to be loaded into a process before it begins. */
 export const preloadOf = (name: string): string => pathToFileURL(built(`test/faults/rig/preload/${name}`)).href;
@@ -16,12 +16,22 @@ const NO_LIMITS = { RATE_LIMIT_PER_MINUTE: '0', UNAUTHENTICATED_PER_MINUTE: '0',
 
 export type Environment = Readonly<Record<string, string>>;
 
+interface StartOptions {
+  readonly words?: readonly string[];
+  /** A file that is loaded into it before it begins. */
+  readonly preload?: string | undefined;
+  /** The folder of the built programs; `dist` unless told. */
+  readonly installed?: string | undefined;
+}
+
 /** A process of the built service. It ends with us, because it watches the channel between us. */
 export class Process {
   readonly lines: string[] = [];
   readonly ended: Promise<void>;
   /** Where it listens, once it says so. */
   url: string | undefined;
+  /** Where it tells operators of its health, once it says so. */
+  opsUrl: string | undefined;
   /** Whether it has told its supervisor that it is ready. */
   hasSpoken = false;
 
@@ -35,6 +45,7 @@ export class Process {
       stream.setEncoding('utf8').on('data', (text: string) => {
         this.lines.push(...text.trimEnd().split('\n'));
         this.url = /Listening on (http:[^"\s]+)/.exec(text)?.[1] ?? this.url;
+        this.opsUrl = /operators on (http:[^"\s]+)/.exec(text)?.[1] ?? this.opsUrl;
       });
   }
 
@@ -42,11 +53,11 @@ export class Process {
     scene: Scene,
     program: string,
     env: Environment,
-    { words = [], preload }: { words?: readonly string[]; preload?: string } = {},
+    { words = [], preload, installed }: StartOptions = {},
   ): Process {
     const loads = preload === undefined ? [] : ['--import', preload];
     const { PATH, HOME, SOURCES_FILE } = process.env;
-    const child = spawn(process.execPath, [...loads, built(program), ...words], {
+    const child = spawn(process.execPath, [...loads, built(program, installed), ...words], {
       env: { PATH, HOME, SOURCES_FILE, LOG_FORMAT: 'json', PORT: '0', ...NO_LIMITS, ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
@@ -122,8 +133,9 @@ export const call = async (
   scene: Scene,
   env: Environment,
   words: readonly string[],
+  installed?: string,
 ): Promise<{ code: number | null; output: string; process: Process }> => {
-  const process = Process.start(scene, 'src/cli', env, { words });
+  const process = Process.start(scene, 'src/cli', env, { words, installed });
   await process.ended;
   // What was written last arrives after the end.
   await sleep(10);

@@ -257,6 +257,21 @@ describe('the checkpoint', () => {
     expect(await counted()).toBe(1_000);
   });
 
+  it('is held no longer than a lease lasts by a projector that stands still in the middle of its transaction', async () => {
+    const limits: unknown[] = [];
+    const asking: Projection<MetricEvent> = {
+      ...metrics,
+      prepare:
+        async () =>
+        async ({ connection }) => {
+          limits.push(...(await connection.query('show idle_in_transaction_session_timeout')).rows);
+        },
+    };
+    await append([threat(1)]);
+    await project([asking]);
+    expect(limits).toEqual([{ idle_in_transaction_session_timeout: '3s' }]);
+  });
+
   it('is lost with the rows if a connection dies, and both come again: one transaction in ten', async () => {
     const random = new Random(4);
     let killed = 0;

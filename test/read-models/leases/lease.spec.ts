@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HeldLanes, Lease } from '../../../src/read-models/leases/lease.js';
+import { TAKE_LEASE } from '../../../src/read-models/leases/statements.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
 let database: TestDatabase;
@@ -119,5 +120,23 @@ describe('the leases of several lanes', () => {
     await first.end({ isKilled: true });
     await within(20_000, [second], ['counts records']);
     await second.end();
+  });
+
+  it('that are free are taken at once by a projector that has another, unless one that has none wants them', async () => {
+    const now = Date.now();
+    const at = (lane: string, expiresAt: number, wantedUntil: number): Promise<unknown> =>
+      database.pool.query(
+        `insert into read.projector_leases (lane, owner, epoch, expires_at, wanted_until) values ($1, 'gone', 1, $2, $3)`,
+        [lane, expiresAt, wantedUntil],
+      );
+    await at('unwanted', now - 1, now - 1);
+    await at('wanted', now - 1, now + 60_000);
+    await at('wanted in vain', now - 60_000, now + 60_000);
+    const take = async (lane: string, hasOther: boolean): Promise<boolean> =>
+      (await TAKE_LEASE.run(database.pool, { lane, owner: 'us', holdsMs: 3_000, hasOther }))[0]!.isHeld;
+    expect(await take('unwanted', true)).toBe(true);
+    expect(await take('wanted', true)).toBe(false);
+    expect(await take('wanted', false)).toBe(true);
+    expect(await take('wanted in vain', true)).toBe(true);
   });
 });
