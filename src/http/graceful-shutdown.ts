@@ -6,6 +6,11 @@ import type { Readiness } from '../ops/readiness.js';
 
 /** Long enough for a load balancer, or a client with an open connection, to learn to go elsewhere. */
 const GRACE_MS = 500;
+/**
+ * How long an open connection may be silent: its next answer tells the client to take another one, while one that is
+ * closed as a request comes in is a reset. Less than `npm start` waits for the API.
+ */
+const SILENCE_MS = 2_500;
 const MAX_MS = 9_500;
 
 const MAX_ACCEPT_WAIT_MS = 3_000;
@@ -32,14 +37,18 @@ const acceptQueueIsEmpty = (server: Server): Promise<void> =>
     look(-1, 0);
   });
 
-/** Accepts no more connections, and waits until every open one has been answered. */
-const drain = async (server: Server, open: ReadonlySet<Socket>): Promise<void> => {
+/**
+ * Accepts no more connections, and waits until every open one has been answered.
+ * @param begin when the process was asked to stop, ms
+ */
+const drain = async (server: Server, open: ReadonlySet<Socket>, begin: number): Promise<void> => {
   await acceptQueueIsEmpty(server);
-  const silentUntil = performance.now() + GRACE_MS;
+  const unheardUntil = performance.now() + GRACE_MS;
   const sweep = setInterval(() => {
-    server.closeIdleConnections();
+    const now = performance.now();
+    if (now > begin + SILENCE_MS) server.closeIdleConnections();
     // Node treats a connection without any data as busy until the header timeout.
-    if (performance.now() > silentUntil) for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
+    if (now > unheardUntil) for (const socket of open) if (socket.bytesRead === 0) socket.destroy();
   }, SWEEP_MS);
   // Not http's own close, which ends idle connections at once, even with a request on the way in.
   await new Promise<unknown>((resolve) => NetServer.prototype.close.call(server, resolve));
@@ -61,6 +70,7 @@ export const gracefulShutdown = (
 ): void => {
   const open = openConnections(server);
   const stop = async (): Promise<void> => {
+    const begin = performance.now();
     readiness.stopping = true;
     log(`${asked.reason}: finishing requests in flight, then stopping`);
     setTimeout(() => {
@@ -69,7 +79,7 @@ export const gracefulShutdown = (
     }, MAX_MS).unref();
     await sleep(GRACE_MS);
     try {
-      await drain(server, open);
+      await drain(server, open, begin);
       await close();
       process.exit(0);
     } catch (error) {

@@ -17,6 +17,7 @@ import { fasterProducer } from './faster-producer.js';
 import { longRun } from './long-run.js';
 import { loudNeighbour } from './loud-neighbour.js';
 import { restored } from './restore.js';
+import { rollingRestarts } from './rolling-restarts.js';
 import { severalProjectors } from './several-projectors.js';
 import { takenOver } from './take-over.js';
 import { killedDeliveries } from './webhooks-killed.js';
@@ -45,6 +46,7 @@ export const FAULTS: readonly Fault[] = [
   heavyNeighbour,
   failover,
   asynchronousFailover,
+  rollingRestarts,
   killedDeliveries,
   takenOver,
   groupsOnPostgres,

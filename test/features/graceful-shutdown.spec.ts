@@ -97,6 +97,19 @@ describe('A process that is asked to stop', () => {
     silent.destroy();
   });
 
+  it('answers a client that was silent on its connection when nothing listened any more, and tells it to leave', async () => {
+    const { service, url } = await startService();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect(await get(`${url}/health/live`, agent)).toBe('200');
+    const ended = service.stop();
+    await eventually('nothing listens', async () => (await get(`${url}/health/live`, new Agent())) === REFUSED);
+    await sleep(300);
+    expect(await get(`${url}/health/live`, agent)).toBe('200');
+    expect(await get(`${url}/health/live`, agent)).toBe(REFUSED);
+    agent.destroy();
+    expect(await ended).toBe(0);
+  });
+
   it('ends at once at the second signal', async () => {
     const { service } = await startService();
     service.process.kill('SIGTERM');

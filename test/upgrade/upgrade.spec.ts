@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sql, type Kysely } from 'kysely';
 import { EXIT_CONFIG } from '../../src/runtime/config.js';
 import { migrate, type NumberedMigration } from '../../src/postgres/migrator.js';
 import { call } from '../support/call.js';
@@ -12,6 +11,7 @@ import { operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
 import { cloudEvent, sent } from '../support/upstream.js';
+import { EXTENDED, extension } from './extension.js';
 import { buildReleaseBefore, hasReleaseBefore } from './release-before.js';
 
 /** A build, and six starts of the whole service. */
@@ -24,13 +24,6 @@ if (!isHere)
 const describeUpgrade = isHere || process.env['REQUIRE_ALL'] === '1' ? describe : describe.skip;
 
 const running: Program[] = [];
-
-/** A migration of a later version. */
-const extension: NumberedMigration = {
-  up: async (db: Kysely<unknown>): Promise<void> => {
-    await sql`create table read.of_a_later_version (n int)`.execute(db);
-  },
-};
 
 /** The API, the projector and their supervisor. */
 const startService = (env: NodeJS.ProcessEnv, installed?: string): Program => {
@@ -137,7 +130,7 @@ describeUpgrade('A rolling upgrade', () => {
       await sender.to(first);
       const newer = startService(env);
       await isReady(newer);
-      await migrate(database.pool, 'read', { '9998-extended': extension });
+      await migrate(database.pool, 'read', { [EXTENDED]: extension });
       await sender.to(first, newer);
       // The tables of this version do not keep one of the release before from starting again, ...
       await sender.to(newer);
@@ -178,15 +171,15 @@ describe('Tables of the version after this one', () => {
 
   it('are passed over with a line if they were extended, and refused with a sentence if they were cut', async () => {
     const env = { DATABASE_URL: database.url, PORT: '0' };
-    const extended = { '9998-extended': extension };
+    const extended = { [EXTENDED]: extension };
     await migrate(database.pool, 'read', extended);
     const beside = startProgram('src/main.js', [], { env });
     running.push(beside);
     await beside.listening();
-    expect(beside.said()).toContain('extended by a newer version of this service (9998-extended)');
+    expect(beside.said()).toContain(`extended by a newer version of this service (${EXTENDED})`);
     const cut: NumberedMigration = {
       up: () => Promise.resolve(),
-      minimalVersion: { knows: '9998-extended', version: '9.8.0' },
+      minimalVersion: { knows: EXTENDED, version: '9.8.0' },
     };
     await migrate(database.pool, 'read', { ...extended, '9999-cut': cut });
     const refused = startProgram('src/main.js', [], { env });

@@ -1,0 +1,13 @@
+import { sql, type Kysely } from 'kysely';
+import type { NumberedMigration } from '../../src/postgres/migrator.js';
+
+/** The name of a migration of a later version. */
+export const EXTENDED = '9998-extended';
+
+/** It extends the tables: by one, and one that is read and written all the while by a column. */
+export const extension: NumberedMigration = {
+  up: async (db: Kysely<unknown>): Promise<void> => {
+    await sql`create table read.of_a_later_version (n int)`.execute(db);
+    await sql`alter table read.listed_records add column of_a_later_version int`.execute(db);
+  },
+};
