@@ -27,6 +27,7 @@ import { recordPages } from './record-pages.js';
 import { ingestToFeed } from './ingest-to-feed.js';
 import { feedCopy } from './feed-copy.js';
 import { waitingAtFeed } from './waiting-at-feed.js';
+import { sizing } from './sizing.js';
 import { webhooks } from './webhooks.js';
 
 export const GOALS: readonly Goal[] = [
@@ -58,5 +59,6 @@ export const GOALS: readonly Goal[] = [
   feedCopy,
   waitingAtFeed,
   webhooks,
+  sizing,
   eventStore,
 ];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { dirname, extname, join } from 'node:path';
+import { dirname, extname, join, relative, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { NotFound } from '../errors.js';
 import { ROUTE_NOT_FOUND, sendError } from '../http/errors/error-response.js';
@@ -43,7 +43,10 @@ interface Dashboard {
 
 /** Links are relative, so that the page also works under a proxy's path. */
 const readDashboard = async (): Promise<Dashboard> => {
-  const names = (await readdir(FOLDER)).filter((name) => name !== PAGE).sort();
+  const names = (await readdir(FOLDER, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && entry.name !== PAGE)
+    .map(({ parentPath, name }) => relative(FOLDER, join(parentPath, name)).replaceAll(sep, '/'))
+    .sort();
   const paths = [
     ['chart.js', chartJs()] as const,
     ['theme.css', THEME] as const,
@@ -69,9 +72,9 @@ export const serveDashboard = (instance: FastifyInstance): void => {
     return sendKept(page, request, reply.headers(HEADERS));
   });
   instance.get('/dashboard/', (_request, reply) => reply.redirect('../dashboard', 308));
-  instance.get<{ Params: { version: string; file: string } }>('/dashboard/:version/:file', async (request, reply) => {
+  instance.get<{ Params: { version: string; '*': string } }>('/dashboard/:version/*', async (request, reply) => {
     const { version, files } = await dashboard();
-    const file = files.get(request.params.file);
+    const file = files.get(request.params['*']);
     if (file === undefined) {
       sendError(new NotFound(ROUTE_NOT_FOUND), request, reply);
       return reply;

@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs';
+import { extname, posix } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 
@@ -51,13 +52,19 @@ describe('GET /dashboard', () => {
         const response = await get(folder() + name);
         expect([name, response.status]).toEqual([name, 200]);
         const text = await response.text();
-        if (name !== 'chart.js') await follow([...text.matchAll(/from '\.\/([^']+)'/g)].map(([, other]) => other!));
+        const others = [...text.matchAll(/from '(\.[^']+)'/g)].map(([, other]) =>
+          posix.join(posix.dirname(name), other!),
+        );
+        if (name !== 'chart.js') await follow(others);
       }
     };
     const linked = [...html.matchAll(/(?:src|href)="dashboard\/[0-9a-f]+\/([^"]+)"/g)].map(([, name]) => name!);
     await follow(linked);
+    const files = readdirSync('src/dashboard/page', { recursive: true, encoding: 'utf8' }).filter((name) =>
+      extname(name),
+    );
     expect([...named].sort()).toEqual(
-      ['chart.js', 'theme.css', ...readdirSync('src/dashboard/page').filter((name) => name !== 'index.html')].sort(),
+      ['chart.js', 'theme.css', ...files.filter((name) => name !== 'index.html')].sort(),
     );
   });
 

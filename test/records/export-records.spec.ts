@@ -108,10 +108,13 @@ describe('a table of records', () => {
 
   it('is cut where its database or its reader fails, and never ends as if it were whole', async () => {
     const broken = await open('acme');
-    await app.pool.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and xact_start is not null
-         and pid <> pg_backend_pid() and query like '%listed_records%'`,
-    );
+    await eventually('its transaction is ended', async () => {
+      const { rowCount } = await app.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and xact_start is not null
+           and pid <> pg_backend_pid() and query like '%listed_records%'`,
+      );
+      return rowCount! > 0;
+    });
     await expect(text(broken)).rejects.toThrow('aborted');
     expect(broken.complete).toBe(false);
 

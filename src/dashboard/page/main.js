@@ -1,14 +1,14 @@
 import { Api } from './api.js';
 import * as check from './check.js';
-import { clearFigures, loadFigures } from './figures.js';
+import { clearFigures, loadFigures } from './figures/figures.js';
 import { NO_KEY } from './failure.js';
 import { forgetKey, keepKey, keptKey, readKey } from './key.js';
 import { startLive } from './live.js';
-import { startNewest } from './newest.js';
+import { startNewest } from './which/newest.js';
 import { announce, showProblem } from './problem.js';
 import { startQuestion } from './question.js';
 import { RANGES } from './range.js';
-import * as which from './which.js';
+import * as which from './which/which.js';
 import { time } from './words.js';
 
 const EVERY_MS = 30_000;

@@ -1,5 +1,5 @@
 import { draw, fontSize, pressed } from './chart-drawing.js';
-import { number } from './words.js';
+import { number } from '../words.js';
 
 const REM_PER_BAR = 2.1;
 /** Characters of a name beside its bar; the table has it whole. */

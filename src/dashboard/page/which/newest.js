@@ -1,5 +1,5 @@
-import { queryOf } from './range.js';
-import { day, days } from './words.js';
+import { queryOf } from '../range.js';
+import { day, days } from '../words.js';
 
 const place = document.getElementById('newest');
 const sentence = place.querySelector('span');

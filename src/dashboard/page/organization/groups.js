@@ -1,5 +1,5 @@
-import { fillTable } from './table.js';
-import { number } from './words.js';
+import { fillTable } from '../table.js';
+import { number } from '../words.js';
 
 const place = document.getElementById('groups');
 const COLUMNS = ['Group', 'Assets'];

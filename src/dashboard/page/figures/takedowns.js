@@ -1,9 +1,9 @@
 import { drawBars } from './bars.js';
-import { csvOf } from './csv.js';
-import { queryOf, RANGES } from './range.js';
-import { fillTable } from './table.js';
-import { counted, opener } from './which.js';
-import { duration, number, share } from './words.js';
+import { csvOf } from '../csv.js';
+import { queryOf, RANGES } from '../range.js';
+import { fillTable } from '../table.js';
+import { counted, opener } from '../which/which.js';
+import { duration, number, share } from '../words.js';
 
 const place = document.getElementById('takedowns');
 const canvas = place.querySelector('canvas');

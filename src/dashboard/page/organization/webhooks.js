@@ -1,5 +1,5 @@
-import { fillTable } from './table.js';
-import { number, time } from './words.js';
+import { fillTable } from '../table.js';
+import { number, time } from '../words.js';
 
 const place = document.getElementById('webhooks');
 const COLUMNS = ['Webhook', 'State', 'Behind', 'Last success', 'Last failure', 'Next attempt'];

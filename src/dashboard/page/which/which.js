@@ -1,7 +1,7 @@
-import { save } from './csv.js';
-import { element, fillTable } from './table.js';
+import { save } from '../csv.js';
+import { element, fillTable } from '../table.js';
 import { COLUMNS, listOf } from './which-list.js';
-import { number, time } from './words.js';
+import { number, time } from '../words.js';
 
 const place = document.getElementById('which');
 const [title, summary, form, problem] = ['h2', '.summary', 'form', '[role=alert]'].map((each) =>

@@ -1,10 +1,10 @@
-import * as brands from './brands.js';
-import * as groups from './groups.js';
-import * as organization from './organization.js';
+import * as brands from '../organization/brands.js';
+import * as groups from '../organization/groups.js';
+import * as organization from '../organization/organization.js';
 import * as overTime from './over-time.js';
 import * as takedowns from './takedowns.js';
 import * as totals from './totals.js';
-import * as webhooks from './webhooks.js';
+import * as webhooks from '../organization/webhooks.js';
 
 /** Each panel loads its own data, so that one failure does not affect the others. */
 const OF_THE_QUESTION = [totals, overTime, takedowns];

@@ -1,4 +1,4 @@
-import { day } from './words.js';
+import { day } from '../words.js';
 
 const place = document.getElementById('organization');
 

@@ -1,7 +1,7 @@
 import { draw, fontSize, pressed } from './chart-drawing.js';
-import { fillTable } from './table.js';
-import { counted, opener } from './which.js';
-import { compact, number, pointName } from './words.js';
+import { fillTable } from '../table.js';
+import { counted, opener } from '../which/which.js';
+import { compact, number, pointName } from '../words.js';
 
 const place = document.getElementById('timeline');
 const table = place.querySelector('details');

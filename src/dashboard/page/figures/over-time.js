@@ -1,4 +1,4 @@
-import { intervalFor, queryOf } from './range.js';
+import { intervalFor, queryOf } from '../range.js';
 import * as timeline from './timeline.js';
 import * as types from './types.js';
 

@@ -1,8 +1,8 @@
-import { newestDay, offerNewest } from './newest.js';
-import { RANGES, queryOf } from './range.js';
-import { element } from './table.js';
-import { counted, opener } from './which.js';
-import { change, number } from './words.js';
+import { newestDay, offerNewest } from '../which/newest.js';
+import { RANGES, queryOf } from '../range.js';
+import { element } from '../table.js';
+import { counted, opener } from '../which/which.js';
+import { change, number } from '../words.js';
 
 /** Which are counted, if the name does not say it all: in a range of the organization, and in one of a brand. */
 const METRICS = [

@@ -1,0 +1,107 @@
+import type { Pool } from 'pg';
+import { LANES } from '../projections/registry.js';
+import { createPostgresLog } from '../src/event-log/postgres/log.js';
+import { createPool } from '../src/postgres/pool.js';
+import { storedEvents, upstreamEvents } from './events.js';
+import { amount, type Goal } from './goal.js';
+import { project } from './log-work.js';
+
+const STEP = 100_000;
+const BATCH = 1_000;
+const MB = 1024 * 1024;
+
+interface Sizes {
+  readonly log: number;
+  readonly readModels: number;
+  /** Write-ahead log since the cluster was made. */
+  readonly wal: number;
+}
+
+/** Bytes. */
+const sizesOf = async (pool: Pool): Promise<Sizes> => {
+  const of = (schema: string): string =>
+    `(select sum(pg_total_relation_size(c.oid)) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = '${schema}' and c.relkind = 'r')::float8`;
+  const { rows } = await pool.query<Sizes>(`
+    select ${of('log')} as log, ${of('read')} as "readModels", (pg_current_wal_lsn() - '0/0')::float8 as wal`);
+  return rows[0]!;
+};
+
+/** The largest tables, indexes included, and how much of each is indexes. */
+const tablesOf = async (pool: Pool, events: number): Promise<(string | number)[][]> => {
+  const { rows } = await pool.query<{ name: string; bytes: number; indexes: number }>(`
+    select n.nspname || '.' || c.relname as name, pg_total_relation_size(c.oid)::float8 as bytes,
+      pg_indexes_size(c.oid)::float8 as indexes
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('log', 'read') and c.relkind = 'r' order by 2 desc limit 8`);
+  return rows.map(({ name, bytes, indexes }) => [
+    name,
+    Math.round(bytes / events),
+    `${Math.round((100 * indexes) / bytes)} %`,
+  ]);
+};
+
+const perMillion = (ms: number, events: number): string => ((ms / events) * 1_000).toFixed(0);
+
+/** What a log and its read models take while they grow: up to 2 M events, with --20m to 20 M. */
+export const sizing: Goal = {
+  name: 'sizing',
+  run: async (bench) => {
+    const { quick, twenty } = bench.sizes;
+    const marks = quick ? [STEP / 10] : [1, 2, ...(twenty ? [5, 10, 20] : [])].map((millions) => millions * 1_000_000);
+    const { pool, url } = await bench.database();
+    const log = await createPostgresLog(createPool(url, () => {}));
+    bench.onEnd(() => log.close());
+    const rows: (string | number)[][] = [];
+    let events = 0;
+    let before: Sizes & { readonly events: number } = { ...(await sizesOf(pool)), events };
+    for (const mark of marks) {
+      const took = { append: 0, project: 0 };
+      while (events < mark) {
+        const entries = storedEvents(upstreamEvents(Math.min(STEP, mark - events), 1 + events / STEP));
+        let from = performance.now();
+        for (let n = 0; n < entries.length; n += BATCH) await log.appendAll(entries.slice(n, n + BATCH));
+        took.append += performance.now() - from;
+        events += entries.length;
+        from = performance.now();
+        // In one process, as a projector of its own has them.
+        const filled = { database: { pool, url, drop: () => Promise.resolve() }, log, events };
+        await Promise.all(LANES.map((lane) => project(filled, pool, (reached) => reached >= BigInt(events), lane)));
+        took.project += performance.now() - from;
+        bench.say(`sizing: ${events.toLocaleString('en-US')} events`);
+      }
+      const sizes = await sizesOf(pool);
+      const grown = events - before.events;
+      rows.push([
+        amount(events),
+        amount((sizes.log + sizes.readModels) / MB),
+        Math.round((sizes.log - before.log) / grown),
+        Math.round((sizes.readModels - before.readModels) / grown),
+        Math.round((sizes.wal - before.wal) / grown),
+        perMillion(took.append, grown),
+        perMillion(took.project, grown),
+      ]);
+      before = { ...sizes, events };
+    }
+    const columns = [
+      'events',
+      'MB',
+      'log, bytes an event since',
+      'read models',
+      'write-ahead log',
+      's a million to append',
+      's a million to project',
+    ];
+    return {
+      lines: [],
+      growths: [
+        { what: 'A log and its read models while they grow', columns, rows },
+        {
+          what: 'The largest tables',
+          columns: ['table', 'bytes an event', 'indexes'],
+          rows: await tablesOf(pool, events),
+        },
+      ],
+    };
+  },
+};
