@@ -15,6 +15,8 @@ const LIMITS = { statement_timeout: 15_000, query_timeout: 16_000 };
 
 interface Means {
   readonly pool: Pool;
+  /** For what needs one connection throughout. */
+  readonly direct: Pool;
   readonly log: EventLog;
   readonly say: Tell;
   readonly warn: (line: string) => void;
@@ -25,7 +27,7 @@ interface Means {
 const projectLane = async (
   { name, projections }: Lane,
   lease: Lease,
-  { pool, log, say, warn, lanes }: Means,
+  { pool, direct, log, say, warn, lanes }: Means,
   stop: AbortSignal,
 ): Promise<void> => {
   while (!stop.aborted) {
@@ -41,7 +43,7 @@ const projectLane = async (
     await Promise.all([
       lease.hold(endTurn, signal).finally(endTurn),
       new Projector(log, pool, projections, warn, undefined, say, onTurn).run(signal).finally(endTurn),
-      rebuildOutdated({ pool, log }, projections, { say, warn }, signal),
+      rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal),
     ]);
     await lease.release().catch(() => {});
     if (!stop.aborted) say(`Another projector takes over ${name}; standing by`);
@@ -66,15 +68,18 @@ await runWorker({
   name: 'The projector',
   unbegun: 'projected',
   port: 'PROJECTOR_OPS_PORT',
-  work: async ({ url, log, ops, tell: say }, asked) => {
+  work: async ({ config, url, log, ops, tell: say }, asked) => {
     const warn = (line: string): void => say(line, 'warn');
-    const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), LIMITS);
+    const open = (at: string): Pool =>
+      createPool(at, ({ message }) => warn(`A database connection was lost: ${message}`), LIMITS);
+    const pool = open(url);
+    const direct = config.databaseDirectUrl === undefined ? pool : open(config.databaseDirectUrl);
     const watchPool = createWatchPool(url);
     try {
       ops.begin(log, watchPool, 'projections');
-      await project({ pool, log, say, warn, lanes: ops.lanes }, asked);
+      await project({ pool, direct, log, say, warn, lanes: ops.lanes }, asked);
     } finally {
-      await Promise.all([pool.end(), watchPool.end()]);
+      await Promise.all([...new Set([pool, direct, watchPool])].map((each) => each.end()));
     }
   },
 });

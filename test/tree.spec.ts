@@ -33,6 +33,7 @@ const HOLDS: Readonly<Record<string, string>> = {
   'cli/command-lines.spec.ts': 'no secret on the command line of any process of the service',
   'cli/interrupted.spec.ts': 'calls of the operator that are interrupted leave nothing behind',
   'demo/demo.spec.ts': 'the demo as a whole',
+  'event-log/behind-pgbouncer.spec.ts': 'the contract of the log behind a real PgBouncer',
   'event-log/eventstoredb-adapter.spec.ts': 'what the adapter does beyond the contract of a log',
   'events/longest-list.spec.ts': 'the longest lists that an event may carry',
   'events/vocabulary.spec.ts': 'the types of the vocabulary, by the compiler',

@@ -4,6 +4,7 @@ const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)([^?#]*)(?:\?([^#]*)
 /** `target_session_attrs` by setting; without it, the service asks for the same. */
 const WANTED = {
   DATABASE_URL: ['read-write', 'primary', 'any'],
+  DATABASE_DIRECT_URL: ['read-write', 'primary', 'any'],
   DATABASE_READ_URL: ['any', 'standby', 'prefer-standby', 'read-only'],
 } as const;
 

@@ -1,4 +1,6 @@
 import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig, TypeOverrides } from 'pg';
+import { goThrough } from './pooled-client.js';
+import { type Pooler, poolerAt } from './pooler.js';
 import { Servers } from './servers.js';
 import { IS_READ_ONLY } from './statements.js';
 
@@ -26,16 +28,20 @@ const LIMITS = {
   idle_in_transaction_session_timeout: 10_000,
 } satisfies PoolConfig;
 
-/** Connections that are led to the server which takes the writes. */
-const clientOf = (servers: Servers) =>
+/** Connections that are led to a server, and through the pooler before it. */
+const clientOf = (connectionString: string, lead: (client: Client) => Promise<Pooler | undefined>) =>
   class extends Client {
     constructor(config?: ClientConfig) {
-      super({ ...config, connectionString: servers.connectionString });
+      super({ ...config, connectionString });
     }
 
     override connect(callback?: unknown): Promise<never> {
       // A pool passes a callback; what waits for a promise is not ours.
-      void servers.lead(this).then(() => super.connect(callback as (error: Error) => void));
+      const connected = callback as (error: Error) => void;
+      void lead(this).then((pooler) => {
+        if (pooler !== undefined) goThrough(pooler, this);
+        super.connect(connected);
+      }, connected);
       return undefined as never;
     }
   };
@@ -62,12 +68,13 @@ export const createPool = (
   options: PoolConfig = {},
 ): Pool => {
   const servers = Servers.of(connectionString);
-  return listened({ Client: clientOf(servers), verify: refuseReadOnly(servers), ...options }, onConnectionLost);
+  const Led = clientOf(servers.connectionString, (client) => servers.lead(client));
+  return listened({ Client: Led, verify: refuseReadOnly(servers), ...options }, onConnectionLost);
 };
 
 /** The same to one server, whether it takes writes or not. */
 export const createReplicaPool = (connectionString: string, options: PoolConfig): Pool =>
-  listened({ connectionString, ...options }, () => {
+  listened({ Client: clientOf(connectionString, () => poolerAt(connectionString)), ...options }, () => {
     // The next statement takes a new one, or another server.
   });
 

@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { tellAs } from '../runtime/log-line.js';
 import { type Place, placeOf, serverUrls, shownServer } from './database-url.js';
+import { type Pooler, poolerAt } from './pooler.js';
 import { STANDING } from './statements.js';
 
 /** How often all servers of a `DATABASE_URL` with several are looked at. ms */
@@ -28,7 +29,7 @@ const look = async (url: string): Promise<number | undefined> => {
   client.on('error', () => {});
   try {
     await client.connect();
-    const [row] = await STANDING.run(client, {});
+    const [row] = await STANDING.plan(client, {});
     return row!.timeline ?? undefined;
   } catch {
     return undefined;
@@ -75,16 +76,25 @@ export class Servers {
   /**
    * Leads a new connection to the server that takes writes, as far as is known. Where that is in doubt, it waits for the
    * look under way: two seconds at most. A look that only confirms it may be waiting for a server that is frozen.
+   * @returns the pooler before that server
+   * @throws what a connection throws
    */
-  async lead(client: Client): Promise<void> {
+  async lead(client: Client): Promise<Pooler | undefined> {
     if (this.urls.length > 1 && this.timer === undefined) await this.lookAgain();
     if (!this.isSure) await this.looking;
-    this.open.set(client, this.current);
+    const server = this.current;
+    this.open.set(client, server);
     client.once('end', () => this.closed(client));
     wireOf(client).on('errorMessage', ({ code }) => {
       if (code === READ_ONLY) this.refused(client);
     });
-    if (this.urls.length > 1) Object.assign(client, this.places[this.current]);
+    if (this.urls.length > 1) Object.assign(client, this.places[server]);
+    try {
+      return await poolerAt(this.urls[server]!);
+    } catch (error) {
+      this.closed(client);
+      throw error;
+    }
   }
 
   /** The server of this connection took no writes. */

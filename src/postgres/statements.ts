@@ -1,7 +1,24 @@
 import { nullable, statement } from './statement.js';
 
-/** The process of the server behind a connection. */
-export const BACKEND = statement('backend', {}, { pid: 'integer' }, 'select pg_backend_pid() as pid');
+/** The process of the server behind a connection, asked by two clients. */
+export const BACKEND_OF = [
+  statement('backend-of-first', {}, { pid: 'integer', whose: 'integer' }, 'select pg_backend_pid() as pid, 0 as whose'),
+  statement(
+    'backend-of-second',
+    {},
+    { pid: 'integer', whose: 'integer' },
+    'select pg_backend_pid() as pid, 1 as whose',
+  ),
+] as const;
+
+/** The same on a server and its standbys. */
+export const IDENTITY = statement(
+  'identity',
+  {},
+  { identity: 'text' },
+  `select s.system_identifier || '/' || d.oid as identity from pg_control_system() s, pg_database d
+    where d.datname = current_database()`,
+);
 
 /** Whether a server takes writes, and since which promotion. */
 export const STANDING = statement(

@@ -5,9 +5,10 @@ import { asConfigError } from './unusable-database.js';
 
 /**
  * SQLSTATE classes and codes that say the database is unavailable, busy or shutting down, not that the statement is
- * wrong. 25006: it takes no writes, so another server does, or will.
+ * wrong. 25006: it takes no writes, so another server does, or will. 26000 and 42P05: a pooler has lost a named statement,
+ * or mixed it up with another client's, and new connections go without names (`pooled-client.ts`).
  */
-const TRANSIENT = /^(08|53|57P|40001|40P01|55P03|57014|25P03|25006)/;
+const TRANSIENT = /^(08|53|57P|40001|40P01|55P03|57014|25P03|25006|26000|42P05)/;
 const CONNECTION_ERRORS = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -1,7 +1,8 @@
 import { migrateReadModels, missingOfReadModels } from './migrate.js';
 import { createPool } from '../postgres/pool.js';
 import { isTransient } from '../postgres/transient-errors.js';
-import { asConfigError, refuseTransactionPooler } from '../postgres/unusable-database.js';
+import { requireSessions } from '../postgres/direct.js';
+import { asConfigError } from '../postgres/unusable-database.js';
 import type { Pool } from 'pg';
 import type { Config } from '../runtime/config.js';
 import type { Tell } from '../runtime/log-line.js';
@@ -11,6 +12,10 @@ const FIRST_BACK_OFF_MS = 250;
 const MAX_BACK_OFF_MS = 5_000;
 /** How often a process that leaves the tables to `migrate` looks whether they are ready. ms */
 const LOOKS_EVERY_MS = 1_000;
+
+const NAMELESS =
+  'The pooler at DATABASE_URL keeps no prepared statements: each is parsed and planned anew (PgBouncer keeps them from ' +
+  '1.21 on, with max_prepared_statements)';
 
 const awaitTables = async (pool: Pool, tell: Tell, stop?: AbortSignal): Promise<void> => {
   let hasWaited = false;
@@ -32,7 +37,11 @@ const awaitTables = async (pool: Pool, tell: Tell, stop?: AbortSignal): Promise<
  * @throws ConfigError if the database will not do, however long it is waited for
  */
 export const prepareTables = async (
-  { databaseUrl, migrates }: Pick<Config, 'databaseUrl' | 'migrates'>,
+  {
+    databaseUrl,
+    databaseDirectUrl,
+    migrates,
+  }: Pick<Config, 'databaseUrl' | 'migrates'> & Partial<Pick<Config, 'databaseDirectUrl'>>,
   tell: Tell,
   stop?: AbortSignal,
 ): Promise<void> => {
@@ -43,7 +52,8 @@ export const prepareTables = async (
     const wait = backoff.next();
     const pool = createPool(url, () => undefined, { max: 2 });
     try {
-      await refuseTransactionPooler(pool);
+      const pooler = await requireSessions(url, { databaseDirectUrl });
+      if (pooler?.keepsNames === false) tell(NAMELESS);
       await (migrates ? migrateReadModels(pool, tell) : awaitTables(pool, tell, stop));
       if (wasAway) tell('The database is available again');
       return;

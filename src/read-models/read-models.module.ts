@@ -37,7 +37,9 @@ import {
     {
       provide: ExportPool,
       inject: [Config],
-      useFactory: ({ databaseUrl }: Config): ExportPool => createExportPool(databaseUrl!),
+      // Each keeps its connection for minutes, which a pooler has not got to spare.
+      useFactory: ({ databaseUrl, databaseDirectUrl }: Config): ExportPool =>
+        createExportPool(databaseDirectUrl ?? databaseUrl!),
     },
     {
       provide: WatchPool,

@@ -19,6 +19,7 @@ const oneOf = <T extends string>(name: string, value: string, allowed: readonly 
 
 const MAX_LIMIT = 999_999_999;
 const MAX_A_DAY = 999_999_999_999_999;
+const POSTGRES = ['postgres', 'postgresql'];
 const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
 
 const wholeNumber = (name: string, value: string, max: number): number => {
@@ -78,6 +79,10 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   };
   if (read('OPS_HOST') !== undefined && Object.values(opsPorts).every((port) => port === undefined))
     throw new ConfigError('OPS_HOST is set, but no OPS_PORT is; a listener for operators needs a port');
+  const databaseUrl = address('DATABASE_URL', POSTGRES);
+  const databaseDirectUrl = address('DATABASE_DIRECT_URL', POSTGRES);
+  if (databaseDirectUrl !== undefined && databaseUrl === undefined)
+    throw new ConfigError('DATABASE_DIRECT_URL is set, but no DATABASE_URL is; the two lead to one database');
   return {
     host: read('HOST') ?? '127.0.0.1',
     /** 0 takes a free port. */
@@ -86,9 +91,11 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     opsHost: read('OPS_HOST') ?? '127.0.0.1',
     ...opsPorts,
     /** Absent: an embedded PostgreSQL in `dataDir`. */
-    databaseUrl: address('DATABASE_URL', ['postgres', 'postgresql']),
+    databaseUrl,
+    /** The same database without the pooler that `databaseUrl` leads to, for what needs one connection throughout. */
+    databaseDirectUrl,
     /** Standbys that answer reads; several as in `databaseUrl`. Absent: the primary answers all. */
-    databaseReadUrl: address('DATABASE_READ_URL', ['postgres', 'postgresql']),
+    databaseReadUrl: address('DATABASE_READ_URL', POSTGRES),
     /** How far a standby may be behind to answer reads. Seconds. */
     readMaxLag: number('READ_MAX_LAG', '10', 86_400),
     /** Whether this process brings the tables to its version; otherwise it waits until `migrate` has done so. */

@@ -2,16 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Pool } from 'pg';
 import { isTransient } from '../../src/postgres/transient-errors.js';
-import { asConfigError, refuseTransactionPooler } from '../../src/postgres/unusable-database.js';
+import { asConfigError } from '../../src/postgres/unusable-database.js';
 import { prepareTables } from '../../src/read-models/prepare-tables.js';
 import { ConfigError } from '../../src/runtime/config.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { startProgram } from '../support/program.js';
 
 const PATIENCE_MS = 180_000;
-const POOLER = 'DATABASE_URL leads to a transaction pooler';
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
 describe('A database that cannot be used', () => {
@@ -50,16 +48,7 @@ describe('A database that cannot be used', () => {
   });
 
   it.each([
-    ['42P05', 'prepared statement "log-head" already exists'],
-    ['26000', 'prepared statement "log-read-stream" does not exist'],
-  ])('is one behind a pooler that answers %s: %s', (code, message) => {
-    const error = coded(code, message);
-    expect(asConfigError(error)).toMatchObject({ message: expect.stringContaining(POOLER), cause: error });
-    expect(isTransient(error)).toBe(false);
-  });
-
-  it.each([
-    'unsupported startup parameter: statement_timeout',
+    'transaction blocks not allowed in statement pooling mode',
     'password authentication failed',
     'no such database: nowhere',
     'database "nowhere" does not exist',
@@ -73,14 +62,6 @@ describe('A database that cannot be used', () => {
     const error = coded('08P01', 'server login has been failing, try again later (server_login_retry)');
     expect(asConfigError(error)).toBe(error);
     expect(isTransient(error)).toBe(true);
-  });
-
-  it('is recognised behind a pooler that says nothing, by two connections that are one process', async () => {
-    await refuseTransactionPooler(database.pool);
-    const shared = await database.pool.connect();
-    const pooled = { connect: () => Promise.resolve({ query: shared.query.bind(shared), release() {} }) };
-    await expect(refuseTransactionPooler(pooled as unknown as Pool)).rejects.toThrow(POOLER);
-    shared.release();
   });
 
   it.each(['json', 'pretty'])(

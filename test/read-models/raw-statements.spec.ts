@@ -29,6 +29,8 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
     by: 'test/projections/engine/projector.spec.ts',
     sql: ['drop schema if exists "…" cascade', 'select … from … except all select … from … limit …'],
   },
+  // Each setting of a connection.
+  'src/postgres/pooled-client.ts': { by: 'test/postgres/pooled-client.spec.ts', sql: ['select …'] },
   // Each table of a projection.
   'projections/engine/parking.ts': {
     by: 'test/projections/engine/projector.spec.ts',

@@ -8,14 +8,28 @@ import { serverOwner } from '../../src/postgres/embedded/os-user.js';
 import { eventuallyPasses } from './eventually.js';
 import { freePort } from './free-port.js';
 
-/** Whether PgBouncer is installed; Debian puts it where ordinary users do not look. */
-export const PGBOUNCER = ['pgbouncer', '/usr/sbin/pgbouncer'].find((program) => {
+const versionOf = (program: string): string | undefined => {
   try {
-    return execFileSync(program, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] }).length > 0;
+    return /PgBouncer (\d+\.\d+)/.exec(execFileSync(program, ['--version'], { encoding: 'utf8', stdio: 'pipe' }))?.[1];
   } catch {
-    return false;
+    return undefined;
   }
-});
+};
+
+/** The program, if it is installed; Debian puts it where ordinary users do not look. */
+export const PGBOUNCER = [process.env['TEST_PGBOUNCER'], 'pgbouncer', '/usr/sbin/pgbouncer'].find(
+  (program) => program !== undefined && versionOf(program) !== undefined,
+);
+
+/** Whether it can let named statements follow their clients: from 1.21 on. */
+export const FOLLOWS_NAMES = PGBOUNCER !== undefined && Number(versionOf(PGBOUNCER)!.split('.')[1]) >= 21;
+
+/** Each transaction gets one of few connections, as clients of a real installation do. */
+export const BY_TRANSACTION = [
+  'pool_mode = transaction',
+  'default_pool_size = 3',
+  ...(FOLLOWS_NAMES ? ['max_prepared_statements = 200'] : []),
+];
 
 export interface PgBouncer {
   readonly url: string;
@@ -25,11 +39,16 @@ export interface PgBouncer {
 /**
  * Starts PgBouncer on loopback before a database.
  * @param settings lines of its section `pgbouncer`
+ * @param listenPort a free one unless told
  */
-export const startPgBouncer = async (database: string, settings: readonly string[]): Promise<PgBouncer> => {
+export const startPgBouncer = async (
+  database: string,
+  settings: readonly string[],
+  listenPort?: number,
+): Promise<PgBouncer> => {
   const { hostname, port, username, password, pathname } = new URL(database);
   const folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'));
-  const listenPort = await freePort();
+  const at = listenPort ?? (await freePort());
   const file = join(folder, 'pgbouncer.ini');
   const users = join(folder, 'users');
   writeFileSync(users, `"${username}" "${password}"\n`);
@@ -40,7 +59,7 @@ export const startPgBouncer = async (database: string, settings: readonly string
       `${pathname.slice(1)} = host=${hostname} port=${port}`,
       '[pgbouncer]',
       'listen_addr = 127.0.0.1',
-      `listen_port = ${listenPort}`,
+      `listen_port = ${at}`,
       'unix_socket_dir =',
       'auth_type = plain',
       `auth_file = ${users}`,
@@ -58,7 +77,7 @@ export const startPgBouncer = async (database: string, settings: readonly string
     rmSync(folder, { recursive: true, force: true });
   };
   const url = new URL(database);
-  url.port = String(listenPort);
+  url.port = String(at);
   try {
     await eventuallyPasses(async () => {
       const client = new Client({ connectionString: url.href });

@@ -6,6 +6,7 @@ import type { EventLog } from '../../event-log/event-log.js';
 import { openEventLog } from '../../event-log/open-event-log.js';
 import { migrateReadModels, missingOfReadModels } from '../../read-models/migrate.js';
 import { asConfigError } from '../../postgres/unusable-database.js';
+import { requireSessions } from '../../postgres/direct.js';
 import { createPool } from '../../postgres/pool.js';
 import { say } from '../../runtime/terminal.js';
 import { onFirstSignal } from './interruption.js';
@@ -20,7 +21,7 @@ export interface Session {
 export interface SessionOptions {
   /** The work handles signals itself, in its own time. Otherwise it is abandoned. */
   readonly endsItself?: boolean;
-  /** No statement timeout, for rebuilds. */
+  /** No statement timeout, and past a pooler, for rebuilds. */
   readonly takesItsTime?: boolean;
   /** The tables are brought to this version even where MIGRATE is off. */
   readonly migrates?: boolean;
@@ -35,14 +36,16 @@ const requireTables = async (pool: Pool): Promise<void> => {
 };
 
 const useDatabase = async <Result>(
-  url: string,
+  databaseUrl: string,
   work: (pool: Pool, databaseUrl: string) => Promise<Result>,
   { takesItsTime = false, migrates = false }: SessionOptions,
 ): Promise<Result> => {
   const limits = takesItsTime ? NO_LIMITS : {};
   const config = readConfig();
+  const url = (takesItsTime ? config.databaseDirectUrl : undefined) ?? databaseUrl;
   const pool = createPool(url, ({ message }) => say(`A database connection was lost: ${message}`), limits);
   try {
+    if (takesItsTime) await requireSessions(databaseUrl, config);
     // The log first: processes that wait for the tables look at the read models.
     if (migrates) await (await openEventLog({ ...config, databaseUrl: url, migrates })).close();
     if (migrates || config.migrates) await migrateReadModels(pool, say);
