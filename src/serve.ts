@@ -14,6 +14,7 @@ import { prepareTables } from './read-models/prepare-tables.js';
 import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
 import { Pool } from 'pg';
 import { tellOfStandbys } from './postgres/standbys.js';
+import { closeTracing, openTracing } from './tracing/open-tracing.js';
 import { asConfigError } from './postgres/unusable-database.js';
 
 interface Start {
@@ -37,7 +38,7 @@ const serve = async (config: Config, { sources, logger, release, asked }: Start)
     await app.close();
     // Last, so that it says to the end that the process is stopping.
     await ops?.close();
-    await release();
+    await Promise.all([release(), closeTracing()]);
   };
   gracefulShutdown(asked, app.getHttpServer(), app.get(Readiness), close, log);
   const opsUrl = ops && (await listenAt<string>(ops, { host: config.opsHost, port: opsPort! }, 'OPS_PORT'));
@@ -52,6 +53,7 @@ const run = async (config: Config, asked: AbortSignal): Promise<void> => {
   const logger = createLogger(config);
   // First, so that a mistake in it stops the start before anything has started.
   const sources = readSourcesFile(config);
+  await openTracing(config, 'threat-protection-api', tellThrough(logger, 'main'));
   const database = await openDatabase(config, tellThrough(logger, 'main')).catch((error: unknown) => {
     // A terminal sends its signal to initdb too, whose words would be about something else.
     asked.throwIfAborted();

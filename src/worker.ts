@@ -10,6 +10,7 @@ import { exitWith } from './runtime/exit.js';
 import { notifySupervisor, shutdownSignal } from './runtime/lifecycle.js';
 import type { Tell } from './runtime/log-line.js';
 import { createLogger, tellThrough } from './runtime/logger.js';
+import { closeTracing, openTracing } from './tracing/open-tracing.js';
 
 /** What a worker has, once the tables are at this version. */
 export interface Means {
@@ -38,6 +39,7 @@ interface Worker {
 
 const run = async ({ context, port, work }: Worker, config: Config, asked: AbortSignal): Promise<void> => {
   const tell = tellThrough(createLogger(config), context);
+  await openTracing(config, `threat-protection-${context}`, tell);
   const ops = new WorkerOps(tell, asked);
   const own = config[PORTS[port]];
   const number = own ?? config.opsPort;
@@ -56,7 +58,7 @@ const run = async ({ context, port, work }: Worker, config: Config, asked: Abort
       await log.close();
     }
   } finally {
-    await database.release();
+    await Promise.all([database.release(), closeTracing()]);
     // Last, so that it says to the end that the process is stopping.
     await ops.close();
   }

@@ -12,6 +12,7 @@ const FEATURE = [
   'ops',
   'quotas',
   'http',
+  'tracing',
 ];
 /** The rooms of src, and which others each may import: the table of docs/architecture.md. A room is a folder or a file. */
 export const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
@@ -19,15 +20,16 @@ export const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> =
   assets: [],
   events: ['assets'],
   runtime: [],
+  tracing: ['runtime'],
   flow: ['errors', 'postgres'],
   json: ['errors', 'flow'],
-  postgres: ['runtime', 'errors'],
-  'event-log': ['events', 'postgres', 'runtime', 'errors', 'flow'],
+  postgres: ['runtime', 'errors', 'tracing'],
+  'event-log': ['events', 'postgres', 'runtime', 'errors', 'flow', 'tracing'],
   'read-models': ['postgres', 'runtime', 'errors', 'flow'],
   ops: ['event-log', 'flow', 'read-models', 'runtime'],
-  worker: ['event-log', 'ops', 'postgres', 'read-models', 'runtime'],
+  worker: ['event-log', 'ops', 'postgres', 'read-models', 'runtime', 'tracing'],
   quotas: ['events', 'postgres', 'read-models', 'runtime', 'errors', 'flow', 'http'],
-  http: ['runtime', 'errors', 'events', 'flow', 'json', 'ops', 'postgres', 'event-log', 'read-models'],
+  http: ['runtime', 'errors', 'events', 'flow', 'json', 'ops', 'postgres', 'event-log', 'read-models', 'tracing'],
   ingestion: FEATURE,
   metrics: FEATURE,
   records: FEATURE,
@@ -57,5 +59,6 @@ export const PROJECTIONS = [
   'errors',
   'flow',
   'ops',
+  'tracing',
   'worker',
 ];

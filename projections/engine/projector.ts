@@ -10,6 +10,8 @@ import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { NotApplied, Suspicion } from './suspicion.js';
 import { chunksYielding } from '../../src/flow/yielder.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
+import { asSpan, type Span, tracing } from '../../src/tracing/tracing.js';
+import { batchSpan } from './batch-span.js';
 
 /** A batch as seen by one projection. */
 interface ProjectionBatch {
@@ -66,8 +68,8 @@ export class Projector {
           (least, { position }) => (position < least ? position : least),
           checkpoints[0]!.position,
         );
-        const writer = new PipelinedWriter<{ shares: ProjectionBatch[]; piece: Batch }>(
-          ({ shares, piece }, onBegun) => this.apply(shares, piece, onBegun),
+        const writer = new PipelinedWriter<{ shares: ProjectionBatch[]; piece: Batch; span: Span | undefined }>(
+          ({ shares, piece, span }, onBegun) => asSpan(tracing, span, () => this.apply(shares, piece, onBegun)),
           signal,
         );
         const onBatch = async (batch: Batch): Promise<void> => {
@@ -75,9 +77,10 @@ export class Projector {
           for (const { events, position, isLast } of this.suspicion.cut(batch)) {
             // The whole batch is counted only after the last piece.
             const piece = { events, position, asOf: isLast ? batch.asOf : 0 };
+            const span = batchSpan(tracing, this.log, this.projections, piece);
             const shares = await dispatchBatch(this.projections, checkpoints, piece);
             checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
-            await writer.push({ shares, piece });
+            await writer.push({ shares, piece, span });
             this.backoff.reset();
             if (this.isWaiting) this.onRecovery('The read models advance again');
             this.isWaiting = false;

@@ -2,6 +2,7 @@ import { TooManyRequests, Unavailable } from '../errors.js';
 import type { DomainEvent } from '../events/event.js';
 import { OrganizationQueues } from '../flow/organization-queues.js';
 import { Backoff, pause } from '../flow/retry.js';
+import { type Span, tracing } from '../tracing/tracing.js';
 import { type EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from './event-log.js';
 import { newEvent } from './new-event.js';
 
@@ -57,6 +58,8 @@ interface Waiting<Command, State, Decision> {
   readonly command: Command;
   /** The caller, stored in the events' metadata. */
   readonly origin: object;
+  /** On whose behalf, if that is traced. */
+  readonly spans: readonly Span[] | undefined;
   readonly resolve: (executed: Executed<State, Decision>) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -84,7 +87,15 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   ) {
     this.queues = new OrganizationQueues(
       (queue) => queue.splice(0, rules.maxCommands),
-      (organization, batch) => this.executeBatch(organization, batch),
+      (organization, batch) => {
+        const run = (): Promise<void> => this.executeBatch(organization, batch);
+        return tracing === undefined
+          ? run()
+          : tracing.within(
+              batch.flatMap(({ spans = [] }) => spans),
+              run,
+            );
+      },
     );
   }
 
@@ -99,7 +110,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
       if (this.queues.behind(organization).length >= this.rules.maxWaiting) {
         const { name } = this.rules;
         reject(new TooManyRequests(1, `Too many changes of the ${name} of this organization are waiting; try again`));
-      } else this.queues.add(organization, { command, origin, resolve, reject });
+      } else this.queues.add(organization, { command, origin, spans: tracing?.active(), resolve, reject });
     });
   }
 

@@ -2,13 +2,14 @@ import { Config } from '../runtime/config.js';
 import { createPool } from '../postgres/pool.js';
 import type { EventLog } from './event-log.js';
 import { createPostgresLog } from './postgres/log.js';
+import { traceAppends } from './traced-appends.js';
 
 /** The log that the settings name, opened: ready to append and read. */
 export const openEventLog = async (config: Config): Promise<EventLog> => {
   if (config.eventStoreUrl !== undefined) {
     // Loaded only if used: its client takes a third of a second and tens of megabytes.
     const { createEventStoreDbLog } = await import('./eventstoredb/log.js');
-    return createEventStoreDbLog(config.eventStoreUrl);
+    return traceAppends(await createEventStoreDbLog(config.eventStoreUrl));
   }
   // One writes; the others read the tails of groups' streams.
   const [pool, followers] = [6, 2].map((max) =>
@@ -20,5 +21,5 @@ export const openEventLog = async (config: Config): Promise<EventLog> => {
       { max },
     ),
   );
-  return createPostgresLog(pool!, followers, config.migrates);
+  return traceAppends(await createPostgresLog(pool!, followers, config.migrates));
 };

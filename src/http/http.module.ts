@@ -26,6 +26,8 @@ import { Readiness } from '../ops/readiness.js';
 import { AddressRateLimit } from './access/address-rate-limit.js';
 import { TimeSlices } from '../flow/time-slices.js';
 import { whenEnded } from './request-end.js';
+import { beginSpan, endSpan, workWithinSpans } from './request-span.js';
+import { tracing } from '../tracing/tracing.js';
 import { pathOf } from './request-line.js';
 
 const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
@@ -80,6 +82,7 @@ export class HttpModule {
         }
       });
     });
+    if (tracing !== undefined) workWithinSpans(tracing, instance);
     instance.addHook('onRoute', (route) => this.prepare(route, limit, addressLimit));
     onEveryRequest(instance, readiness, (request, reply, ambiguity) => {
       whenEnded(request, reply, countUnmatched);
@@ -116,10 +119,24 @@ export class HttpModule {
     }
     const check = checkAccess(access, this.keys, limit, addressLimit, this.slices);
     // One hook, not two: each costs every request.
-    route.onRequest = (request, reply, done) => {
-      whenEnded(request, reply, count);
-      check(request, reply, done);
-    };
+    const tracer = tracing;
+    if (tracer === undefined)
+      route.onRequest = (request, reply, done) => {
+        whenEnded(request, reply, count);
+        check(request, reply, done);
+      };
+    else
+      route.onRequest = (request, reply, done) => {
+        const since = performance.now();
+        whenEnded(request, reply, (status, ms) => {
+          count(status, ms, reply);
+          endSpan(request, status);
+        });
+        check(request, reply, () => {
+          beginSpan(tracer, request, route.url, since);
+          done();
+        });
+      };
   }
 
   private countOf(method: string, route: string): (status: number, ms: number, reply: FastifyReply) => void {

@@ -36,6 +36,7 @@ export const createServer = (config: Config): FastifyAdapter => {
   instance.decorateRequest('access', null);
   instance.decorateRequest('answer', null);
   instance.decorateRequest('bodyCharge', null);
+  instance.decorateRequest('span', null);
   handleRawNodeEvents(instance.server);
   return adapter;
 };

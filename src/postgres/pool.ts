@@ -3,6 +3,7 @@ import { goThrough } from './pooled-client.js';
 import { type Pooler, poolerAt } from './pooler.js';
 import { Servers } from './servers.js';
 import { IS_READ_ONLY } from './statements.js';
+import { traceStatements } from './traced-statements.js';
 
 const INT8 = 20;
 const NUMERIC = 1700;
@@ -83,5 +84,5 @@ const listened = (options: PoolConfig, onConnectionLost: (error: Error) => void)
   pool.on('error', onConnectionLost);
   // One that breaks while it is lent out, between two statements, would end the process; the next statement says it.
   pool.on('connect', (client) => client.on('error', () => {}));
-  return pool;
+  return traceStatements(pool);
 };

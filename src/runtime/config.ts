@@ -17,6 +17,9 @@ const oneOf = <T extends string>(name: string, value: string, allowed: readonly 
   return found;
 };
 
+const PROTOBUF = 'http/protobuf';
+const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`]);
+
 const MAX_LIMIT = 999_999_999;
 const MAX_A_DAY = 999_999_999_999_999;
 const POSTGRES = ['postgres', 'postgresql'];
@@ -65,6 +68,12 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
       .map((address) => address.trim())
       .filter((address) => address !== '')
       .map((address) => network(name, address));
+  const share = (name: string, otherwise: string): number => {
+    const value = read(name) ?? otherwise;
+    if (!(Number(value) >= 0 && Number(value) <= 1))
+      throw new ConfigError(`${name} is "${value}"; it must be a number from 0 to 1`);
+    return Number(value);
+  };
   const sourcesFile = read('SOURCES_FILE');
   const webhookMasterKeyFile = read('WEBHOOK_MASTER_KEY_FILE');
   const portOf = (name: string): number | undefined =>
@@ -77,6 +86,11 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** Where the delivery process does. */
     deliveriesOpsPort: portOf('DELIVERIES_OPS_PORT'),
   };
+  const collector = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'].map((name) =>
+    address(name, ['http', 'https']),
+  );
+  const isTraced = collector.some((each) => each !== undefined) && read('OTEL_SDK_DISABLED')?.toLowerCase() !== 'true';
+  if (isTraced) choice('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOBUF, [PROTOBUF]);
   if (read('OPS_HOST') !== undefined && Object.values(opsPorts).every((port) => port === undefined))
     throw new ConfigError('OPS_HOST is set, but no OPS_PORT is; a listener for operators needs a port');
   const databaseUrl = address('DATABASE_URL', POSTGRES);
@@ -110,6 +124,13 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     logFormat: choice('LOG_FORMAT', process.stdout.isTTY ? 'pretty' : 'json', LOG_FORMATS),
     /** Whether each request is a line of JSON on standard output. */
     accessLog: choice('ACCESS_LOG', 'on', SWITCH) === 'on',
+    /** What of the work is traced, as OpenTelemetry's own settings say. Absent: no collector is named, and nothing is. */
+    sampling: isTraced
+      ? {
+          sampler: choice('OTEL_TRACES_SAMPLER', 'parentbased_always_on', SAMPLERS),
+          share: share('OTEL_TRACES_SAMPLER_ARG', '1'),
+        }
+      : undefined,
     /** Requests per key and minute; 0 means no limit. */
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', '6000', MAX_LIMIT),
     /** Events that one organization's own ingest keys and changes of groups and members may store in a UTC day; 0 means no limit. */
@@ -156,7 +177,7 @@ export const logFormatOf = ({ LOG_FORMAT } = process.env): Config['logFormat'] =
 
 /** What a process of the service may need besides its settings: to find programs, folders, time zone and Node's own. */
 const SYSTEM =
-  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TZ|LANG|LC_\w+|TMPDIR|TEMP|TMP|PG\w+|NODE_\w+|SSL_CERT_(?:FILE|DIR)|(?:HTTPS?|NO)_PROXY|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i;
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TZ|LANG|LC_\w+|TMPDIR|TEMP|TMP|PG\w+|NODE_\w+|OTEL_\w+|SSL_CERT_(?:FILE|DIR)|(?:HTTPS?|NO)_PROXY|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i;
 
 /** The environment for a process with these settings, some of them decided since: what it needs, not all of the operator's. */
 export const environmentOf = (

@@ -53,12 +53,17 @@ describe('The log says', () => {
       time: '2026-03-01T12:00:00.000Z',
       data: { organization: 'acme', threatId: id, deletedAt: '2026-03-01T12:00:00.000Z' },
     });
-    const send = (id: string, traceparent: string) =>
-      call('POST', '/v2/events', event(id), {
-        'x-api-key': ingest,
-        'content-type': 'application/cloudevents+json',
-        traceparent,
-      });
+    const send = (id: string, traceparent: string | undefined, more: object = {}) =>
+      call(
+        'POST',
+        '/v2/events',
+        { ...event(id), ...more },
+        {
+          'x-api-key': ingest,
+          'content-type': 'application/cloudevents+json',
+          ...(traceparent !== undefined && { traceparent }),
+        },
+      );
     expect(await send('a', TRACEPARENT)).toBe(200);
     for (const [n, wrong] of [
       TRACEPARENT.toUpperCase(),
@@ -72,6 +77,17 @@ describe('The log says', () => {
     expect(good).toMatchObject({ id: 'a', traceparent: TRACEPARENT });
     expect(others).toHaveLength(5);
     for (const other of others) expect(other).not.toHaveProperty('traceparent');
+
+    // Where the request says nothing, what the event says of its own making; a value that is none refuses nothing.
+    const made = TRACEPARENT.replace('4bf9', '0000');
+    expect(await send('made', undefined, { traceparent: made })).toBe(200);
+    expect(await send('both', TRACEPARENT, { traceparent: made })).toBe(200);
+    expect(await send('nonsense', undefined, { traceparent: 'nonsense' })).toBe(200);
+    expect((await metadataOf('ThreatDeleted')).slice(-3)).toEqual([
+      expect.objectContaining({ id: 'made', traceparent: made }),
+      expect.objectContaining({ id: 'both', traceparent: TRACEPARENT }),
+      expect.not.objectContaining({ traceparent: expect.anything() }),
+    ]);
   });
 
   it('which operator issued and revoked a key', async () => {

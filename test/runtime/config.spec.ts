@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { ConfigError, environmentOf, readConfig } from '../../src/runtime/config.js';
 
+const COLLECTOR = 'http://collector:4318';
+
 describe('the settings', () => {
   it('have defaults, and an empty variable counts as absent', () => {
     expect(readConfig({ PORT: ' ', DATABASE_URL: '' })).toMatchObject({
@@ -24,8 +26,45 @@ describe('the settings', () => {
         { TRUST_PROXY: '10.0.0.0/40' },
         'TRUST_PROXY holds "10.0.0.0/40"; it may hold addresses and networks (10.0.0.0/8)',
       ],
+      [
+        { OTEL_EXPORTER_OTLP_ENDPOINT: 'grpc://secret@collector' },
+        'OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or https://',
+      ],
+      [
+        { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+        'OTEL_EXPORTER_OTLP_PROTOCOL is "grpc"; it may be http/protobuf',
+      ],
+      [
+        { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_TRACES_SAMPLER: 'some' },
+        'OTEL_TRACES_SAMPLER is "some"; it may be always_on, parentbased_always_on, always_off, parentbased_always_off, traceidratio, parentbased_traceidratio',
+      ],
+      [
+        { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_TRACES_SAMPLER_ARG: '1 %' },
+        'OTEL_TRACES_SAMPLER_ARG is "1 %"; it must be a number from 0 to 1',
+      ],
     ] as const)
       expect(() => readConfig(env)).toThrow(new ConfigError(message));
+  });
+
+  it.each([
+    [{}, undefined],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR }, { sampler: 'parentbased_always_on', share: 1 }],
+    [
+      {
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${COLLECTOR}/v1/traces`,
+        OTEL_TRACES_SAMPLER: 'traceidratio',
+        OTEL_TRACES_SAMPLER_ARG: '.01',
+      },
+      { sampler: 'traceidratio', share: 0.01 },
+    ],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_SDK_DISABLED: 'TRUE' }, undefined],
+  ])('with %j say what is traced: %j', (env, sampling) => {
+    expect(readConfig(env).sampling).toEqual(sampling);
+    // Whatever else the SDK reads reaches a child too.
+    expect(environmentOf(readConfig({ ...env, OTEL_BSP_SCHEDULE_DELAY: '1' }), {})).toEqual({
+      ...env,
+      OTEL_BSP_SCHEDULE_DELAY: '1',
+    });
   });
 
   it('reach a child as they were read, with what has been decided since', () => {

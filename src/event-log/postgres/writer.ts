@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { Unavailable } from '../../errors.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
+import { type Span, tracing } from '../../tracing/tracing.js';
 import type { NewEvent } from '../event-log.js';
 import { APPEND, type AppendedEntry } from './statements.js';
 
@@ -14,9 +15,13 @@ export interface AppendRequest {
 
 interface Waiting {
   readonly request: AppendRequest;
+  /** On whose behalf, if that is traced. */
+  readonly spans: readonly Span[] | undefined;
   readonly resolve: (entries: AppendedEntry[]) => void;
   readonly reject: (error: unknown) => void;
 }
+
+const spansOf = (batch: readonly Waiting[]): Span[] => batch.flatMap(({ spans = [] }) => spans);
 
 /** Events per statement, unless a single request is larger. */
 const MAX_EVENTS = 1_000;
@@ -38,7 +43,7 @@ export class PostgresWriter {
   /** @throws Unavailable if the outcome is unknown */
   append(request: AppendRequest): Promise<AppendedEntry[]> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ request, resolve, reject });
+      this.waiting.push({ request, spans: tracing?.active(), resolve, reject });
       if (!this.writing) void this.write();
     });
   }
@@ -90,7 +95,8 @@ export class PostgresWriter {
   private async store(batch: readonly Waiting[]): Promise<void> {
     let answers: AppendedEntry[];
     try {
-      answers = await this.execute(batch.map(({ request }) => request));
+      const run = (): Promise<AppendedEntry[]> => this.execute(batch.map(({ request }) => request));
+      answers = await (tracing === undefined ? run() : tracing.within(spansOf(batch), run));
     } catch (error) {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
       // One of them cannot be stored; the others must not fail because of it.

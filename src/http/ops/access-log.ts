@@ -2,7 +2,8 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Counter, Registry } from 'prom-client';
 import { Config } from '../../runtime/config.js';
-import { traceIdOf, traceparentOf } from '../trace-parent.js';
+import { traceIdOf } from '../../tracing/traceparent.js';
+import { placeOf } from '../request-span.js';
 
 /** How long lines wait to be written together. ms */
 const FLUSH_EVERY_MS = 100;
@@ -49,7 +50,7 @@ export class AccessLog implements OnApplicationShutdown {
     if (!this.isOn) return;
     const { request } = reply;
     const { caller } = request;
-    const traceparent = traceparentOf(request.headers['traceparent']);
+    const traceparent = placeOf(request);
     const length = reply.raw.headersSent ? Number(reply.getHeader('content-length') ?? 0) : 0;
     this.append(
       `"requestId":"${request.id}","method":"${request.method}","route":"${route}","status":${status},` +

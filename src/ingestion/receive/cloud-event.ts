@@ -7,6 +7,7 @@ import { isUnstorable } from '../../events/declaring/text.js';
 import { isUriReference } from '../../events/declaring/uri-reference.js';
 import { parserOf, sliceJson } from '../../json/slices.js';
 import { finish } from '../../flow/time-slices.js';
+import { traceparentOf } from '../../tracing/traceparent.js';
 
 /**
  * A parsed CloudEvent 1.0. If `issues` is empty, every attribute is present and valid; otherwise only `id` may be used,
@@ -19,6 +20,8 @@ export interface CloudEvent {
   /** ms */
   readonly time: number;
   readonly data: unknown;
+  /** W3C Trace Context: where it was made. Undefined if absent or invalid. */
+  readonly traceparent?: string | undefined;
   /** One message per problem. */
   readonly issues: readonly string[];
 }
@@ -116,7 +119,8 @@ export const readCloudEvent = (value: unknown, latest: number, suspicious: boole
     issues.push('datacontenttype must be a JSON media type, such as application/json');
   if ((suspicious || base64 !== undefined) && holdsUnstorable(data))
     issues.push('data must not contain U+0000 or lone surrogates');
-  return { id: typeof id === 'string' ? id : undefined, source, type, time, data, issues };
+  const traceparent = traceparentOf(attributes['traceparent']);
+  return { id: typeof id === 'string' ? id : undefined, source, type, time, data, traceparent, issues };
 };
 
 /** An event of which only the problem is known. */

@@ -48,6 +48,8 @@ const readBinary = (headers: NodeJS.Dict<string[]>, json: unknown, latest: numbe
     if (values.length > 1) issues.push(`${header} is present ${values.length} times`);
     else if (value === undefined) issues.push(`${header} must be percent-encoded UTF-8`);
   }
+  // An extension, which cannot make an event invalid either.
+  attributes['traceparent'] = headers[`${ATTRIBUTE_HEADER}traceparent`]?.[0];
   const event = readCloudEvent(attributes, latest, true);
   return issues.length > 0 ? { ...event, issues: [...issues, ...event.issues] } : event;
 };

@@ -55,7 +55,7 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
   const rejected: Rejection[] = [];
   const warnings: Rejection[] = [];
   const seen = new Set<string>();
-  const { keyId, traceparent } = origin;
+  const { keyId } = origin;
   const refusals = new Refusals();
   const repeated: string[] = [];
   let index = -1;
@@ -98,6 +98,8 @@ export function* decide({ events, latest, organization, origin }: SentEvents): W
       continue;
     }
     seen.add(eventId);
+    // The request is what stored it; where that is not known, what made it.
+    const traceparent = origin.traceparent ?? sent.traceparent;
     const metadata = {
       source,
       id,

@@ -5,6 +5,8 @@ import type { DeliveryContext } from './context.js';
 import type { Endpoint } from './endpoint.js';
 import type { Connection } from './requests/send.js';
 import { signedHeaders, webhookIdOf } from './requests/sign.js';
+import { tracing } from '../../tracing/tracing.js';
+import { deliverySpan, endDelivery } from './delivery-span.js';
 
 const AGENT = 'threat-protection/2.0';
 
@@ -62,6 +64,10 @@ export const post = async (
     ...signedHeaders(secrets, webhookId, at, body),
   };
   const begin = performance.now();
-  const answer = await connection.send({ url: new URL(endpoint.url), headers, body }, giveUp);
+  const url = new URL(endpoint.url);
+  const span = tracing?.begin(deliverySpan(endpoint.id, webhookId, url));
+  const traced = span === undefined ? headers : { ...headers, traceparent: span.traceparent };
+  const answer = await connection.send({ url, headers: traced, body }, giveUp);
+  if (span !== undefined) endDelivery(span, answer);
   return { at, webhookId, answer, took: Math.round(performance.now() - begin) };
 };

@@ -1,0 +1,57 @@
+import { asSpan, type Attributes, type Beginning, type Span, tracing } from '../tracing/tracing.js';
+import type { EventLog, NewEvent, RecordedEvent } from './event-log.js';
+
+/** As the conventions for messages name the log. */
+export const logAttributes = ({ positionUnit }: EventLog, events: number): Attributes => ({
+  'messaging.system': positionUnit === 'events' ? 'postgresql' : 'eventstoredb',
+  'messaging.destination.name': 'log',
+  'messaging.batch.message_count': events,
+});
+
+/** The event of which there is only one, by the conventions for CloudEvents. */
+export const cloudEventAttributes = (
+  events: readonly Pick<NewEvent | RecordedEvent, 'id' | 'type' | 'metadata'>[],
+): Attributes => {
+  const [event, other] = events;
+  if (event === undefined || other !== undefined) return {};
+  const { source, id } = (event.metadata ?? {}) as Readonly<Record<string, unknown>>;
+  return {
+    'cloudevents.event_type': event.type,
+    'cloudevents.event_id': typeof id === 'string' ? id : event.id,
+    ...(typeof source === 'string' && { 'cloudevents.event_source': source }),
+  };
+};
+
+const appendSpan = (log: EventLog, events: readonly NewEvent[]): Beginning => ({
+  name: 'append log',
+  kind: 'producer',
+  attributes: () => ({
+    ...logAttributes(log, events.length),
+    'messaging.operation.name': 'append',
+    'messaging.operation.type': 'send',
+    ...cloudEventAttributes(events),
+  }),
+});
+
+/** Traces what is appended to a log, if this process traces. */
+export const traceAppends = (log: EventLog): EventLog => {
+  const tracer = tracing;
+  if (tracer === undefined) return log;
+  const [append, appendAll] = [log.append.bind(log), log.appendAll.bind(log)];
+  /** Only for somebody who is traced: a process appends for itself too. */
+  const begin = (events: () => readonly NewEvent[]): Span | undefined =>
+    tracer.active().length === 0 ? undefined : tracer.begin(appendSpan(log, events()));
+  log.append = (stream, expected, events) =>
+    asSpan(
+      tracer,
+      begin(() => events),
+      () => append(stream, expected, events),
+    );
+  log.appendAll = (entries) =>
+    asSpan(
+      tracer,
+      begin(() => entries.map(({ event }) => event)),
+      () => appendAll(entries),
+    );
+  return log;
+};

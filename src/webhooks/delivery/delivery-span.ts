@@ -1,0 +1,25 @@
+import type { Beginning, Span } from '../../tracing/tracing.js';
+import type { Answer } from './requests/answer.js';
+
+const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
+
+/** What is traced of a delivery. Of its address the host alone: path and query may hold what its owner keeps secret. */
+export const deliverySpan = (endpointId: string, webhookId: string, { hostname, port, protocol }: URL): Beginning => ({
+  name: 'POST webhook',
+  kind: 'client',
+  attributes: () => ({
+    'http.request.method': 'POST',
+    'server.address': hostname,
+    'server.port': port === '' ? (PORTS[protocol] ?? 0) : Number(port),
+    'url.scheme': protocol.slice(0, -1),
+    'messaging.destination.name': endpointId,
+    'messaging.message.id': webhookId,
+    'messaging.operation.name': 'deliver',
+    'messaging.operation.type': 'send',
+  }),
+});
+
+export const endDelivery = (span: Span, { status, error }: Answer): void => {
+  if (status !== undefined) span.set({ 'http.response.status_code': status });
+  span.end(error === undefined ? undefined : status === undefined ? 'no_answer' : String(status));
+};

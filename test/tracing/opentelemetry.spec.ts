@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startOpenTelemetry } from '../../src/tracing/opentelemetry.js';
+import { readConfig } from '../../src/runtime/config.js';
+import type { Beginning, Span, Tracing } from '../../src/tracing/tracing.js';
+import { Collector } from './collector.js';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const from = (flags: string): string => `00-${TRACE}-00f067aa0ba902b7-${flags}`;
+const client = (name: string, more: Partial<Beginning> = {}): Beginning => ({
+  name,
+  kind: 'client',
+  attributes: () => ({}),
+  ...more,
+});
+
+let collector: Collector;
+const before = process.env;
+
+beforeAll(async () => {
+  collector = new Collector();
+  process.env = { ...before, OTEL_EXPORTER_OTLP_ENDPOINT: await collector.start() };
+});
+afterAll(async () => {
+  process.env = before;
+  await collector.stop();
+});
+beforeEach(() => void (collector.spans.length = 0));
+
+const opened = (settings: NodeJS.ProcessEnv = {}): Tracing => {
+  const now = process.env;
+  process.env = { ...now, ...settings };
+  try {
+    return startOpenTelemetry('a-process', readConfig().sampling!, () => {});
+  } finally {
+    process.env = now;
+  }
+};
+const received = async (tracing: Tracing) => {
+  await tracing.close();
+  return Object.fromEntries(collector.spans.map((span) => [span.name, span]));
+};
+
+describe('Work', () => {
+  it('is part of the first span that it is done within and linked to the others, also after a wait', async () => {
+    const tracing = opened();
+    const spans = ['one', 'two'].map((name) => tracing.begin(client(name))!);
+    await tracing.within(spans, async () => {
+      await new Promise(setImmediate);
+      tracing.begin(client('both'))!.end();
+      tracing.within([], () => tracing.begin(client('neither'))!.end());
+      // What begins with somebody else is not part of what this process does meanwhile.
+      tracing.begin({ ...client('asked'), kind: 'server' })!.end();
+    });
+    for (const span of spans) span.end();
+    const { one, two, both, neither, asked } = await received(tracing);
+    expect(both).toMatchObject({ traceId: one!.traceId, parentSpanId: one!.spanId });
+    expect(both!.links).toEqual([{ traceId: two!.traceId, spanId: two!.spanId }]);
+    for (const alone of [neither, asked]) expect(alone).toMatchObject({ parentSpanId: '', links: [] });
+  });
+
+  it('is not part of a span that has ended', async () => {
+    const tracing = opened();
+    const span = tracing.begin(client('first'))!;
+    await tracing.within([span], async () => {
+      expect(tracing.active()).toEqual([span]);
+      span.end();
+      expect(tracing.active()).toEqual([]);
+    });
+    await tracing.close();
+  });
+});
+
+describe('A span', () => {
+  it('begins where it is told to have begun, and ends once, with its error', async () => {
+    const tracing = opened({ OTEL_SERVICE_NAME: 'their-name' });
+    const span = tracing.begin(client('late', { ago: 5_000 }))!;
+    span.end('23505');
+    span.end();
+    const { late } = await received(tracing);
+    expect(late).toMatchObject({ service: 'their-name', status: 2, attributes: { 'error.type': '23505' } });
+    expect(late!.end - late!.start).toBeGreaterThanOrEqual(5_000_000_000n);
+  });
+
+  it.each([
+    ['is not recorded where its caller does not record', {}, from('00'), false],
+    ['is recorded where its caller does', {}, from('01'), true],
+    [
+      'is recorded by the settings of the SDK whatever its caller does',
+      { OTEL_TRACES_SAMPLER: 'always_off' },
+      from('01'),
+      false,
+    ],
+    ['is recorded where it begins a trace', {}, undefined, true],
+    [
+      'is recorded by its share',
+      { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' },
+      undefined,
+      false,
+    ],
+  ])('%s', async (_, settings, parent, isRecorded) => {
+    const tracing = opened(settings);
+    const span: Span | undefined = tracing.begin(client('sampled', { parent }));
+    expect(span !== undefined).toBe(isRecorded);
+    if (span !== undefined && parent !== undefined) expect(span.traceparent).toMatch(new RegExp(`^00-${TRACE}-`));
+    await tracing.close();
+  });
+});
