@@ -1,4 +1,5 @@
 import { accessLog } from './access-log.js';
+import { tracing } from './tracing.js';
 import { contentReading } from './content-reading.js';
 import { eventStore } from './event-store.js';
 import { routeOverhead } from './route-overhead.js';
@@ -33,6 +34,7 @@ import { webhooks } from './webhooks.js';
 export const GOALS: readonly Goal[] = [
   routeOverhead,
   accessLog,
+  tracing,
   queryRouteOverhead,
   metricsQuery,
   metricsQueryGrowth,

@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { CONNECTIONS, ECHO, openDoors, watchGenerator } from './route-overhead.js';
+import { type Bench, type Goal, measure } from './goal.js';
+import { residentMegabytes } from './idle-memory.js';
+import { wire } from './load.js';
+import type { Slice } from './paired.js';
+import { issueKeys, startApi } from './services.js';
+import { quartilesOf } from './statistics.js';
+
+const SHARE = 0.01;
+
+/** Something that takes spans and looks at none. */
+const startCollector = async (bench: Bench) => {
+  const taken = { bytes: 0 };
+  const server = createServer((request, response) => {
+    request.on('data', (chunk: Buffer) => (taken.bytes += chunk.length));
+    request.on('end', () => response.end());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  bench.onEnd(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { taken, url: `http://127.0.0.1:${(server.address() as { port: number }).port}` };
+};
+
+/** Of a process, user and system, in ms; the kernel counts in hundredths of a second. */
+const processorTime = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  // utime and stime, counted behind the name.
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+};
+
+/** A slice whose processor time is counted too: on a busy machine the better figure. */
+const chargeable = (slice: Slice, pid: number) => {
+  let requests = 0;
+  let spent = 0;
+  return {
+    slice: async (ms: number): Promise<number> => {
+      const before = processorTime(pid);
+      const perSecond = await slice(ms);
+      spent += processorTime(pid) - before;
+      requests += (perSecond * ms) / 1_000;
+      return perSecond;
+    },
+    /** µs a request */
+    charge: () => (spent * 1_000) / requests,
+  };
+};
+
+/** The route of G1 with a trace of one request in a hundred, beside the same service without any. */
+export const tracing: Goal = {
+  name: 'G1t',
+  run: async (bench) => {
+    const { load } = await openDoors(bench);
+    const database = await bench.database();
+    const collector = await startCollector(bench);
+    const off = await startApi(bench, database, 'bench/bench-app.js');
+    const on = await startApi(bench, database, 'bench/bench-app.js', {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: String(SHARE),
+      OTEL_BSP_SCHEDULE_DELAY: '1000',
+    });
+    const [key] = await issueKeys(database, ['read'], ['org-1']);
+    const { watched, note } = watchGenerator(bench, true);
+    const doors = [off, on].map(({ url, child }) => {
+      const slice = watched(load, url, [wire(url, key!, ECHO)], CONNECTIONS);
+      return chargeable(slice, child.process.pid!);
+    });
+    const paired = await measure(bench, 'G1t', { base: doors[0]!.slice, target: doors[1]!.slice });
+    const [offUs, onUs] = doors.map(({ charge }) => charge().toFixed(1));
+    const [without, with_] = [
+      await residentMegabytes(off.child.process.pid!),
+      await residentMegabytes(on.child.process.pid!),
+    ];
+    await on.child.stop();
+    if (collector.taken.bytes === 0) throw new Error('The collector got no spans');
+    const what = `with a trace of ${SHARE * 100} % of the requests`;
+    return {
+      lines: [
+        {
+          goal: 'G1t',
+          what: `the route of G1 ${what}`,
+          against: 'the same without a collector',
+          measured: paired.ratio,
+          unit: '',
+          must: 0.95,
+          note: `${note(paired)}; ${onUs} against ${offUs} µs of a processor a request`,
+        },
+        {
+          goal: 'G1t',
+          what: `memory after that, ${what}`,
+          against: 'the same without a collector',
+          measured: quartilesOf([with_ - without]),
+          unit: 'MB',
+          must: 30,
+          more: false,
+          note: `${with_.toFixed(0)} against ${without.toFixed(0)} MB`,
+        },
+      ],
+    };
+  },
+};
