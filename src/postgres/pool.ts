@@ -79,8 +79,14 @@ export const createReplicaPool = (connectionString: string, options: PoolConfig)
     // The next statement takes a new one, or another server.
   });
 
+/**
+ * How long a connection may be idle. To make one takes a busy server longer than a request may wait, so a pause between
+ * two bursts must not cost all of them. ms
+ */
+const IDLE_MS = 60_000;
+
 const listened = (options: PoolConfig, onConnectionLost: (error: Error) => void): Pool => {
-  const pool = new Pool({ max: 10, keepAlive: true, types, ...LIMITS, ...options });
+  const pool = new Pool({ max: 10, idleTimeoutMillis: IDLE_MS, keepAlive: true, types, ...LIMITS, ...options });
   pool.on('error', onConnectionLost);
   // One that breaks while it is lent out, between two statements, would end the process; the next statement says it.
   pool.on('connect', (client) => client.on('error', () => {}));
