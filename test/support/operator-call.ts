@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { directTo } from './direct.js';
 import { run } from '../../src/cli/runtime/run.js';
 
 export interface Call {
@@ -16,7 +17,7 @@ const callNow = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promis
       return true;
     }),
   );
-  process.env = { ...before, LOG_FORMAT: 'json', ...env };
+  process.env = { ...before, LOG_FORMAT: 'json', ...directTo(env['DATABASE_URL']), ...env };
   process.exitCode = undefined;
   try {
     await run(words);

@@ -2,10 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { createPool } from '../../src/postgres/pool.js';
+import { directTo } from './direct.js';
 
 export interface TestDatabase {
   readonly url: string;
   readonly pool: Pool;
+  /** For what needs one connection throughout. */
+  readonly direct: Pool;
   drop(): Promise<void>;
 }
 
@@ -44,12 +47,15 @@ export const createDatabase = async ({ migrated = true } = {}): Promise<TestData
   await administer(server, `create database ${name}${migrated && isServerOurs ? ` template ${TEMPLATE}` : ''}`);
   const url = urlOn(server, name);
   const pool = createPool(url, () => {});
+  const { DATABASE_DIRECT_URL } = directTo(url);
+  const direct = DATABASE_DIRECT_URL === undefined ? pool : createPool(DATABASE_DIRECT_URL, () => {});
   if (migrated && !isServerOurs) await migrateReadModels(pool);
   return {
     url,
     pool,
+    direct,
     drop: async () => {
-      await pool.end();
+      for (const each of new Set([pool, direct])) await each.end();
       // A drop waits for a checkpoint of the whole server. One that is deleted itself need only be left alone.
       await administer(
         server,

@@ -275,7 +275,7 @@ describe('the checkpoint', () => {
   it('is lost with the rows if a connection dies, and both come again: one transaction in ten', async () => {
     const random = new Random(4);
     let killed = 0;
-    const pool = tampered(database.pool, (connection) => {
+    const pool = tampered(database.direct, (connection) => {
       let left = random.chance(0.1) ? random.int(5) : -1;
       const tamper: Tamper = async (statement, send) => {
         if (left-- === 0) {
@@ -363,7 +363,7 @@ describe('the checkpoint', () => {
 });
 
 describe('a recount', () => {
-  const source = () => ({ pool: database.pool, log });
+  const source = () => ({ pool: database.direct, log });
 
   it('shows no reader less than was there, while events arrive, and ends in the same rows', async () => {
     await append([...threats(3_000), ...history(new Random(5), 300)]);
