@@ -26,7 +26,7 @@ import { Readiness } from '../ops/readiness.js';
 import { AddressRateLimit } from './access/address-rate-limit.js';
 import { TimeSlices } from '../flow/time-slices.js';
 import { whenEnded } from './request-end.js';
-import { beginSpan, endSpan, workWithinSpans } from './request-span.js';
+import { beginSpan, endSpan, withinSpan } from './request-span.js';
 import { tracing } from '../tracing/tracing.js';
 import { pathOf } from './request-line.js';
 
@@ -82,7 +82,6 @@ export class HttpModule {
         }
       });
     });
-    if (tracing !== undefined) workWithinSpans(tracing, instance);
     instance.addHook('onRoute', (route) => this.prepare(route, limit, addressLimit));
     onEveryRequest(instance, readiness, (request, reply, ambiguity) => {
       whenEnded(request, reply, countUnmatched);
@@ -125,7 +124,9 @@ export class HttpModule {
         whenEnded(request, reply, count);
         check(request, reply, done);
       };
-    else
+    else {
+      const name = `${methods.join()} ${route.url}`;
+      route.handler = withinSpan(tracer, route.handler);
       route.onRequest = (request, reply, done) => {
         const since = performance.now();
         whenEnded(request, reply, (status, ms) => {
@@ -133,10 +134,11 @@ export class HttpModule {
           endSpan(request, status);
         });
         check(request, reply, () => {
-          beginSpan(tracer, request, route.url, since);
+          beginSpan(tracer, request, name, route.url, since);
           done();
         });
       };
+    }
   }
 
   private countOf(method: string, route: string): (status: number, ms: number, reply: FastifyReply) => void {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { traceparentOf } from '../tracing/traceparent.js';
 import type { Span, Tracing } from '../tracing/tracing.js';
 import { pathOf } from './request-line.js';
@@ -16,13 +16,20 @@ export const placeOf = ({ span, headers }: Pick<FastifyRequest, 'span' | 'header
 
 /**
  * Begins to trace a request whose caller may call: whoever has no key does not make the collector work.
- * @param route the route's pattern
+ * @param name method and pattern of the route
+ * @param route the pattern
  * @param since when the request came, by `performance.now()`
  */
-export const beginSpan = (tracer: Tracing, request: FastifyRequest, route: string, since: number): void => {
+export const beginSpan = (
+  tracer: Tracing,
+  request: FastifyRequest,
+  name: string,
+  route: string,
+  since: number,
+): void => {
   const { method, headers, raw } = request;
   const span = tracer.begin({
-    name: `${method} ${route}`,
+    name,
     kind: 'server',
     attributes: () => ({
       'http.request.method': method,
@@ -45,10 +52,12 @@ export const endSpan = ({ span }: FastifyRequest, status: number): void => {
   span.end(status >= 500 ? String(status) : undefined);
 };
 
-/** Handlers work within the request's span. A body is read by its connection, which knows of no request: so after that. */
-export const workWithinSpans = (tracer: Tracing, instance: FastifyInstance): void => {
-  instance.addHook('preHandler', (request, _, done) => {
-    if (request.span === null) done();
-    else tracer.within([request.span], done);
-  });
-};
+/**
+ * A handler that works within its request's span. Not a hook, which would cost every request; and not earlier, because a
+ * body is read by its connection, which knows of no request.
+ */
+export const withinSpan = (tracer: Tracing, handler: RouteHandlerMethod): RouteHandlerMethod =>
+  function (request, reply) {
+    if (request.span === null) return handler.call(this, request, reply);
+    return tracer.within([request.span], () => handler.call(this, request, reply));
+  };
