@@ -1,4 +1,6 @@
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { readConfig } from '../../src/runtime/config.js';
 import { openEventLog } from '../../src/event-log/open-event-log.js';
 import { ORGANIZATIONS } from '../projections/histories.js';
@@ -115,11 +117,13 @@ const keepCopies = async (
   };
 };
 
+/** The package as the built service has it. */
+const BUNDLED_PG = pathToFileURL(resolve('dist/node_modules/pg/index.mjs')).href;
+
 /** Loaded into the service: one of its statements says something else. */
 const saying = (name: string, what: string, instead: string): string =>
   `data:text/javascript,${encodeURIComponent(`
-    import { createRequire } from 'node:module';
-    const { Client } = createRequire(${JSON.stringify(`${process.cwd()}/package.json`)})('pg');
+    import { Client } from ${JSON.stringify(BUNDLED_PG)};
     const { query } = Client.prototype;
     Client.prototype.query = function (config, ...rest) {
       if (!config?.name?.startsWith(${JSON.stringify(name)})) return query.call(this, config, ...rest);
