@@ -79,7 +79,6 @@ export const bundleDependencies = async (dist) => {
     target: 'node20.19',
     outExtension: { '.js': '.mjs' },
     chunkNames: '.bundled/[name]-[hash]',
-    keepNames: true,
     legalComments: 'none',
     logLevel: 'error',
     banner: {
