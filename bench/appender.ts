@@ -30,7 +30,7 @@ const next = distinctEvents(run);
 
 const withClient = (): Promise<unknown> => {
   const { stream, event } = next();
-  return client.appendToStream(prefix + stream, [jsonEvent(event as never)]);
+  return untilTaken(() => client.appendToStream(prefix + stream, [jsonEvent(event as never)]));
 };
 
 const openAdapter = async (): Promise<(lot: number) => Promise<unknown>> => {

@@ -50,6 +50,8 @@ export interface Bench {
   database(): Promise<Database>;
   /** Made once a run, for those who share it. */
   shared<T>(name: string, make: () => Promise<T>): Promise<T>;
+  /** A line that is in the table even if its goal fails later. */
+  keep(line: Line): void;
   /** Done at the end of the run, the last first. */
   onEnd(end: () => Promise<unknown>): void;
   say(line: string): void;

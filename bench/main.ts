@@ -59,9 +59,11 @@ const machine = {
 const ending = new Ending(say);
 ending.add(() => server.stop());
 const made = new Map<string, Promise<unknown>>();
+const lines: Line[] = [];
 const bench: Bench = {
   sizes,
   say,
+  keep: (line) => void lines.push(line),
   onEnd: (end) => ending.add(end),
   database: async () => {
     const database: Database = await server.createDatabase();
@@ -74,15 +76,29 @@ const bench: Bench = {
   },
 };
 
+const growths: Growth[] = [];
+const failed: { goal: string; error: string }[] = [];
+
+/** Everything that was measured. */
+const print = (): void => {
+  lines.sort((a, b) => (a.goal < b.goal ? -1 : a.goal > b.goal ? 1 : 0));
+  if (args.json) process.stdout.write(`${JSON.stringify({ machine, lines, growths, failed })}\n`);
+  else {
+    const about = Object.entries(machine).map(([name, value]) => `${name} ${value}`);
+    const parts = [about.join(' · '), goalsTable(lines), ...growths.map(growthTable)];
+    if (args.quick) parts.push('A smoke dose: no figure means anything.');
+    process.stdout.write(`${parts.join('\n\n')}\n`);
+    for (const { goal } of failed) process.stdout.write(`\n${goal} could not be measured; the reason stands above.\n`);
+  }
+};
+
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     say('Stops');
+    print();
     void ending.run().finally(() => process.exit(1));
   });
 
-const lines: Line[] = [];
-const growths: Growth[] = [];
-const failed: { goal: string; error: string }[] = [];
 try {
   for (const goal of args.goals) {
     say(`${goal.name} begins`);
@@ -100,14 +116,6 @@ try {
   await ending.run();
 }
 
-lines.sort((a, b) => (a.goal < b.goal ? -1 : a.goal > b.goal ? 1 : 0));
-if (args.json) process.stdout.write(`${JSON.stringify({ machine, lines, growths, failed })}\n`);
-else {
-  const about = Object.entries(machine).map(([name, value]) => `${name} ${value}`);
-  const parts = [about.join(' · '), goalsTable(lines), ...growths.map(growthTable)];
-  if (args.quick) parts.push('A smoke dose: no figure means anything.');
-  process.stdout.write(`${parts.join('\n\n')}\n`);
-  for (const { goal } of failed) process.stdout.write(`\n${goal} could not be measured; the reason stands above.\n`);
-}
+print();
 // Once what was written has left the process, which may be slower than the process.
 process.stdout.write('', () => process.exit(failed.length > 0 ? 1 : 0));

@@ -3,15 +3,15 @@
  * anew, and a bundle takes half the time.
  */
 const { existsSync } = require('node:fs');
-const { join, resolve } = require('node:path');
+const path = require('node:path');
 
-const PROJECT = resolve(__dirname, '../..');
-const BUNDLES = join(PROJECT, 'dist/node_modules');
+const PROJECT = path.resolve(__dirname, '../..');
+const BUNDLES = path.join(PROJECT, 'dist/node_modules');
 const found = new Map();
 
 const bundleOf = (name) => {
   if (!found.has(name)) {
-    const files = [join(BUNDLES, name, 'index.mjs'), join(BUNDLES, `${name}.mjs`)];
+    const files = [path.join(BUNDLES, name, 'index.mjs'), path.join(BUNDLES, `${name}.mjs`)];
     found.set(
       name,
       files.find((file) => existsSync(file)),
