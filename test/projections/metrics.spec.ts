@@ -22,9 +22,9 @@ import { isRerun, Logs } from '../support/log-of.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
-import { recordedInOrder, type Sent } from '../support/upstream.js';
+import { eventId, recordedInOrder, type Sent } from '../support/upstream.js';
 import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from './histories.js';
-import { naiveCount, newestStates, type Query } from './naive-count.js';
+import { naiveCount, naiveEventId, newestStates, type Query } from './naive-count.js';
 import { naiveTakedowns } from './naive-takedowns.js';
 import { naiveStart, naiveTimeline } from './naive-timeline.js';
 
@@ -206,6 +206,11 @@ describe('the projections behind the metrics', () => {
       expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
     },
   );
+
+  it('is judged by a recount that breaks ties between the same ids', () => {
+    const events = history(new Random(12), 2_000);
+    expect(events.map(naiveEventId)).toEqual(events.map(eventId));
+  });
 
   it('counts to the millisecond on both sides of every midnight', async () => {
     const random = new Random(11);

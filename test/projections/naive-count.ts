@@ -30,21 +30,28 @@ const recordKey = ({ type, data }: Sent): string => {
   return `entry ${data['changeId']}`;
 };
 
-/** Contents here are their own keys. */
+/** Contents here are hosts and plain names, which are their own keys; a page without a path has its host's. */
+const keyOf = ({ type, content }: { type: string; content: string }): string =>
+  `${type === 'PAGE' ? 'URL' : type}:${content}`;
+
 const streamOf = ({ type, data }: Sent): string => {
   if (type.startsWith('Report')) return `report-${data['organization']}:${data['reportId']}`;
   if (type.startsWith('Threat')) return `threat-${data['organization']}:${data['threatId']}`;
   if (type.startsWith('Takedown')) return `takedown-${data['organization']}:${data['takedownId']}`;
-  const { type: assetType, content } = data['asset'] as { type: string; content: string };
-  return `assetStatus-${createHash('sha256').update(`${assetType}:${content}`).digest('hex').slice(0, 32)}`;
+  return `assetStatus-${createHash('sha256')
+    .update(keyOf(data['asset'] as { type: string; content: string }))
+    .digest('hex')
+    .slice(0, 32)}`;
 };
 
+/** What decides between two states of one instant. */
+export const naiveEventId = (event: Sent): string => uuid5([SOURCE, event.id, event.type, streamOf(event)].join('\n'));
+
 const rankOf = (event: Sent): State['rank'] => {
-  const { id, type, data } = event;
+  const { type, data } = event;
   if (type === 'AssetStatusChangeDeleted') return [Infinity, 1, ''];
   const text = data['deletedAt'] ?? (type === 'AssetStatusChanged' ? data['createdAt'] : data['updatedAt']);
-  const eventId = uuid5([SOURCE, id, type, streamOf(event)].join('\n'));
-  return [new Date(text as string).getTime(), data['deletedAt'] === undefined ? 0 : 1, eventId];
+  return [new Date(text as string).getTime(), data['deletedAt'] === undefined ? 0 : 1, naiveEventId(event)];
 };
 
 const isLater = (a: State['rank'], b: State['rank']): boolean => {
