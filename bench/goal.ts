@@ -27,7 +27,7 @@ export interface Growth {
 }
 
 export interface Report {
-  readonly lines: readonly Line[];
+  readonly lines?: readonly Line[];
   readonly growths?: readonly Growth[];
 }
 

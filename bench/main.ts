@@ -104,7 +104,7 @@ try {
     say(`${goal.name} begins`);
     try {
       const report = await goal.run(bench);
-      lines.push(...report.lines);
+      lines.push(...(report.lines ?? []));
       growths.push(...(report.growths ?? []));
     } catch (error) {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

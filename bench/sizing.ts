@@ -49,8 +49,9 @@ export const sizing: Goal = {
   run: async (bench) => {
     const { quick, twenty } = bench.sizes;
     const marks = quick ? [STEP / 10] : [1, 2, ...(twenty ? [5, 10, 20] : [])].map((millions) => millions * 1_000_000);
-    const { pool, url } = await bench.database();
-    const log = await createPostgresLog(createPool(url, () => {}));
+    const database = await bench.database();
+    const { pool } = database;
+    const log = await createPostgresLog(createPool(database.url, () => {}));
     bench.onEnd(() => log.close());
     const rows: (string | number)[][] = [];
     let events = 0;
@@ -65,7 +66,7 @@ export const sizing: Goal = {
         events += entries.length;
         from = performance.now();
         // In one process, as a projector of its own has them.
-        const filled = { database: { pool, url, drop: () => Promise.resolve() }, log, events };
+        const filled = { database, log, events };
         await Promise.all(LANES.map((lane) => project(filled, pool, (reached) => reached >= BigInt(events), lane)));
         took.project += performance.now() - from;
         bench.say(`sizing: ${events.toLocaleString('en-US')} events`);
@@ -93,7 +94,6 @@ export const sizing: Goal = {
       's a million to project',
     ];
     return {
-      lines: [],
       growths: [
         { what: 'A log and its read models while they grow', columns, rows },
         {

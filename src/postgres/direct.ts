@@ -28,8 +28,15 @@ const at = async <Answer>(url: string, ask: (connection: PoolClient) => Answer |
   }
 };
 
-const identityOf = async (connection: PoolClient): Promise<string> =>
-  (await IDENTITY.plan(connection, {}))[0]!.identity;
+/** What is there, and which database, if that is to be compared. */
+const look = (
+  url: string,
+  isCompared: boolean,
+): Promise<{ pooler: Pooler | undefined; identity: string | undefined }> =>
+  at(url, async (connection) => ({
+    pooler: poolerOf(connection),
+    identity: isCompared ? (await IDENTITY.plan(connection, {}))[0]!.identity : undefined,
+  }));
 
 /**
  * Sees to it that what needs one connection throughout has one.
@@ -40,14 +47,14 @@ export const requireSessions = async (
   databaseUrl: string,
   { databaseDirectUrl }: Pick<Config, 'databaseDirectUrl'>,
 ): Promise<Pooler | undefined> => {
-  const pooler = await at(databaseUrl, poolerOf);
+  const { pooler, identity } = await look(databaseUrl, databaseDirectUrl !== undefined);
   if (databaseDirectUrl === undefined) {
     if (pooler?.mixesSessions === true) throw new ConfigError(MISSING);
     return pooler;
   }
   serverUrls(databaseDirectUrl, 'DATABASE_DIRECT_URL');
-  if ((await at(databaseDirectUrl, poolerOf))?.mixesSessions === true) throw new ConfigError(MIXES_SESSIONS);
-  if ((await at(databaseDirectUrl, identityOf)) !== (await at(databaseUrl, identityOf)))
-    throw new ConfigError(ELSEWHERE);
+  const direct = await look(databaseDirectUrl, true);
+  if (direct.pooler?.mixesSessions === true) throw new ConfigError(MIXES_SESSIONS);
+  if (direct.identity !== identity) throw new ConfigError(ELSEWHERE);
   return pooler;
 };

@@ -47,6 +47,18 @@ export const traceBy = (one: Tracing | undefined): void => {
   tracing = one;
 };
 
+/** Does at once what has waited on behalf of the spans that were active when each began to wait. */
+export const onBehalfOf = <Result>(
+  waiting: readonly { readonly spans: readonly Span[] | undefined }[],
+  work: () => Result,
+): Result =>
+  tracing === undefined
+    ? work()
+    : tracing.within(
+        waiting.flatMap(({ spans = [] }) => spans),
+        work,
+      );
+
 /** The name of an error, as spans have it. */
 export const errorTypeOf = (error: unknown): string => {
   const { code, name } = error as { code?: unknown; name?: unknown };

@@ -1,10 +1,9 @@
-import type { EventLog } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { BY_TRANSACTION, PGBOUNCER, startPgBouncer } from '../support/pgbouncer.js';
 import { createDatabase } from '../support/postgres.js';
 import { describeWith } from '../support/tools.js';
-import { describeEventLog } from './event-log.contract.js';
+import { describeEventLog, openedLog } from './event-log.contract.js';
 
 describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('Behind PgBouncer', () => {
   describeEventLog({
@@ -12,21 +11,13 @@ describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('
     open: async () => {
       const database = await createDatabase({ migrated: false });
       const pooler = await startPgBouncer(database.url, BY_TRANSACTION);
-      const instances: EventLog[] = [];
-      const another = async (): Promise<EventLog> => {
-        const instance = await createPostgresLog(createPool(pooler.url, () => {}));
-        instances.push(instance);
-        return instance;
-      };
-      return {
-        log: await another(),
-        another,
-        close: async () => {
-          for (const instance of instances) await instance.close();
+      return openedLog(
+        () => createPostgresLog(createPool(pooler.url, () => {})),
+        async () => {
           await pooler.stop();
           await database.drop();
         },
-      };
+      );
     },
   });
 });

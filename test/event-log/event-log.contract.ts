@@ -20,6 +20,28 @@ export interface OpenedLog {
   close(): Promise<void>;
 }
 
+/**
+ * Opens a log in a store.
+ * @param open an instance
+ * @param release the store, once every instance has ended
+ */
+export const openedLog = async (open: () => Promise<EventLog>, release: () => Promise<unknown>): Promise<OpenedLog> => {
+  const instances: EventLog[] = [];
+  const another = async (): Promise<EventLog> => {
+    const instance = await open();
+    instances.push(instance);
+    return instance;
+  };
+  return {
+    log: await another(),
+    another,
+    close: async () => {
+      for (const instance of instances) await instance.close();
+      await release();
+    },
+  };
+};
+
 export interface LogUnderTest {
   readonly name: string;
   readonly open: () => Promise<OpenedLog>;

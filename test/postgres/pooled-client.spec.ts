@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client, type Pool, type QueryConfig } from 'pg';
 import { createPool, createReplicaPool } from '../../src/postgres/pool.js';
@@ -10,6 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { statement } from '../../src/postgres/statement.js';
 import { BY_TRANSACTION, FOLLOWS_NAMES, PGBOUNCER, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { refusingAtFirst } from '../support/refusing-at-first.js';
 import { describeWith } from '../support/tools.js';
 
 const LIMITS = {
@@ -65,20 +64,10 @@ describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('
   });
 
   it('is looked at again if nobody answered', async () => {
-    let refusals = 1;
-    const { hostname, port } = new URL(mixed.url);
-    const way = createServer((near) => {
-      if (refusals-- > 0) return void near.destroy();
-      const far = connect({ host: hostname, port: Number(port) });
-      for (const socket of [near, far]) socket.on('error', () => near.destroy()).on('close', () => far.destroy());
-      near.pipe(far).pipe(near);
-    }).listen(0, '127.0.0.1');
-    ends.unshift(async () => void way.close());
-    await once(way, 'listening');
-    const url = new URL(mixed.url);
-    url.port = String((way.address() as AddressInfo).port);
-    await expect(poolerAt(url.href)).rejects.toThrow('Connection terminated');
-    expect(await poolerAt(url.href)).toMatchObject({ mixesSessions: true });
+    const { url, close } = await refusingAtFirst(mixed.url, 1);
+    ends.unshift(async () => close());
+    await expect(poolerAt(url)).rejects.toThrow('Connection terminated');
+    expect(await poolerAt(url)).toMatchObject({ mixesSessions: true });
   });
 
   it('finds its statements on whichever connection it gets', async () => {

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { asConfigError } from '../../src/postgres/unusable-database.js';
@@ -8,6 +6,7 @@ import { prepareTables } from '../../src/read-models/prepare-tables.js';
 import { ConfigError } from '../../src/runtime/config.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { startProgram } from '../support/program.js';
+import { refusingAtFirst } from '../support/refusing-at-first.js';
 
 const PATIENCE_MS = 180_000;
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
@@ -108,25 +107,15 @@ describe('A database that cannot be used', () => {
 describe('A database that is away', () => {
   it('is a warning, and a line when it is back', async () => {
     const database = await createDatabase({ migrated: false });
-    const { hostname, port } = new URL(database.url);
-    let refusals = 2;
-    const way = createServer((near) => {
-      if (refusals-- > 0) return void near.destroy();
-      const far = connect({ host: hostname, port: Number(port) });
-      for (const socket of [near, far]) socket.on('error', () => near.destroy()).on('close', () => far.destroy());
-      near.pipe(far).pipe(near);
-    }).listen(0, '127.0.0.1');
-    await once(way, 'listening');
-    const url = new URL(database.url);
-    url.host = `127.0.0.1:${(way.address() as { port: number }).port}`;
+    const { url, close } = await refusingAtFirst(database.url, 2);
     const told: string[] = [];
-    await prepareTables({ databaseUrl: url.href, migrates: true }, (sentence, level = 'info') =>
+    await prepareTables({ databaseUrl: url, migrates: true }, (sentence, level = 'info') =>
       told.push(`${level} ${sentence}`),
     );
     expect(told.at(-1)).toBe('info The database is available again');
     expect(told.slice(0, -1)).not.toEqual([]);
     for (const line of told.slice(0, -1)) expect(line).toMatch(/^warn The database is unavailable: .*; retrying in/);
-    way.close();
+    close();
     await database.drop();
   });
 });

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { Unavailable } from '../../errors.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
-import { type Span, tracing } from '../../tracing/tracing.js';
+import { onBehalfOf, type Span, tracing } from '../../tracing/tracing.js';
 import type { NewEvent } from '../event-log.js';
 import { APPEND, type AppendedEntry } from './statements.js';
 
@@ -20,8 +20,6 @@ interface Waiting {
   readonly resolve: (entries: AppendedEntry[]) => void;
   readonly reject: (error: unknown) => void;
 }
-
-const spansOf = (batch: readonly Waiting[]): Span[] => batch.flatMap(({ spans = [] }) => spans);
 
 /** Events per statement, unless a single request is larger. */
 const MAX_EVENTS = 1_000;
@@ -95,8 +93,7 @@ export class PostgresWriter {
   private async store(batch: readonly Waiting[]): Promise<void> {
     let answers: AppendedEntry[];
     try {
-      const run = (): Promise<AppendedEntry[]> => this.execute(batch.map(({ request }) => request));
-      answers = await (tracing === undefined ? run() : tracing.within(spansOf(batch), run));
+      answers = await onBehalfOf(batch, () => this.execute(batch.map(({ request }) => request)));
     } catch (error) {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
       // One of them cannot be stored; the others must not fail because of it.

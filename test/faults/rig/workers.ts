@@ -1,10 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../support/eventually.js';
 import { ask } from './ask.js';
 import { type Environment, Process } from './processes.js';
 import type { Scene } from './scene.js';
-
-/** However busy the machine is. ms */
-const PATIENCE_MS = 60_000;
 
 /** Projectors and delivery processes, and what they say of their lanes. */
 export class Workers {
@@ -19,7 +16,7 @@ export class Workers {
   async start(program: 'projections/main' | 'src/deliver'): Promise<Process> {
     const worker = Process.start(this.scene, program, { ...this.env, OPS_PORT: '0' });
     this.all.push(worker);
-    await this.until(`${program} asks for its lanes`, async () => (await lanesOf(worker)).size > 0);
+    await eventually(`${program} asks for its lanes`, async () => (await lanesOf(worker)).size > 0);
     return worker;
   }
 
@@ -30,7 +27,7 @@ export class Workers {
   /** Waits until one says that it works in the lane, and only one. */
   async holder(lane: string): Promise<Process> {
     let found: Process[] = [];
-    await this.until(`one works in ${lane}`, async () => {
+    await eventually(`one works in ${lane}`, async () => {
       const lanes = await Promise.all(this.running.map(async (worker) => ({ worker, held: await lanesOf(worker) })));
       found = lanes.filter(({ held }) => held.get(lane) === true).map(({ worker }) => worker);
       return found.length === 1;
@@ -41,7 +38,7 @@ export class Workers {
   /** Waits until each projector has a lane, or there is none left. */
   async spread(lanes: number): Promise<void> {
     const projectors = this.of('projections/main');
-    await this.until('no projector has two lanes while another has none', async () => {
+    await eventually('no projector has two lanes while another has none', async () => {
       const held = await Promise.all(projectors.map(heldBy));
       return held.filter((names) => names.length > 0).length === Math.min(lanes, projectors.length);
     });
@@ -68,11 +65,6 @@ export class Workers {
 
   private get running(): Process[] {
     return this.all.filter(({ isRunning }) => isRunning);
-  }
-
-  private async until(what: string, holds: () => Promise<boolean>): Promise<void> {
-    for (const end = Date.now() + PATIENCE_MS; !(await holds()); await sleep(50))
-      if (Date.now() > end) throw new Error(`Not within ${PATIENCE_MS} ms: ${what}`);
   }
 }
 
