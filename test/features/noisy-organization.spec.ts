@@ -5,6 +5,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
+import { whileLocked } from '../support/while-locked.js';
 
 let database: TestDatabase;
 let app: TestApp;
@@ -44,16 +45,8 @@ const begun = async (): Promise<number> => {
 };
 
 /** Holds up every metrics query while `work` is done: each is as heavy as can be. */
-const whileQueriesHang = async (work: () => Promise<void>): Promise<void> => {
-  const connection = await database.pool.connect();
-  try {
-    await connection.query('begin; lock table read.type_days in access exclusive mode');
-    await work();
-  } finally {
-    await connection.query('rollback');
-    connection.release();
-  }
-};
+const whileQueriesHang = (work: () => Promise<void>): Promise<void> =>
+  whileLocked(database.pool, ['read.type_days'], work);
 
 describe('An organization that asks for metrics without end', () => {
   it('runs two queries at a time, and leaves others their connections, keys and health', async () => {

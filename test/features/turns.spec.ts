@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
@@ -10,6 +11,7 @@ import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
 import { cloudEvent, sent } from '../support/upstream.js';
+import { whileLocked } from '../support/while-locked.js';
 
 interface Request extends Omit<CallOptions, 'key'> {
   readonly path: string;
@@ -111,26 +113,34 @@ afterAll(async () => {
 
 /** Holds every statement on the read models while `work` is done. */
 const whileHeld = async (work: () => Promise<void>): Promise<void> => {
-  const connection = await database.pool.connect();
-  try {
-    const { rows } = await connection.query<{ name: string }>(
-      `select 'read.' || quote_ident(tablename) as name from pg_tables where schemaname = 'read' and tablename <> 'checkpoints'`,
-    );
-    await connection.query(`begin; lock table ${rows.map(({ name }) => name).join(', ')} in access exclusive mode`);
-    await work();
-  } finally {
-    await connection.query('rollback');
-    connection.release();
-  }
+  const { rows } = await database.pool.query<{ name: string }>(
+    `select 'read.' || quote_ident(tablename) as name from pg_tables where schemaname = 'read' and tablename <> 'checkpoints'`,
+  );
+  await whileLocked(
+    database.pool,
+    rows.map(({ name }) => name),
+    work,
+  );
 };
 
-/** Statements of requests that are held. Followers read one table of their own. */
+/** Statements of requests that are held. Followers read one table of their own; requests write nothing themselves. */
 const held = async (): Promise<number> => {
   const { rows } = await database.pool.query<{ n: number }>(
     `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-       and query not like '%asset_statuses%' and query not like '%ingest_usage%' and query not like '%insert into read.event_usage%' and query not like '%insert into read.rejections%' and query not like '%key_uses%'`,
+       and query !~* '^\\s*(insert|delete)|asset_statuses|ingest_usage|key_uses'`,
   );
   return rows[0]!.n;
+};
+
+/** How many are held once no more come: a second statement may wait for its connection to be made. */
+const heldInTheEnd = async (): Promise<number> => {
+  let most = 0;
+  for (let looks = 0; looks < 10; looks += 1) {
+    const now = await held();
+    if (now > most) [most, looks] = [now, 0];
+    await sleep(10);
+  }
+  return most;
 };
 
 const newOrganization = async () => {
@@ -164,15 +174,14 @@ describe('The turns of an organization', () => {
     async (operation) => {
       const [noisy, quiet] = [await newOrganization(), await newOrganization()];
       const asked: Promise<number>[] = [];
-      let most = 0;
       let other: Promise<number>;
       await whileHeld(async () => {
         for (let n = 0; n < WAITING; n += 1) asked.push(noisy(operation, n));
         await eventually('its statements hang', async () => (await held()) > 0);
-        for (let look = 0; look < 10; look += 1) most = Math.max(most, await held());
+        const most = await heldInTheEnd();
         expect(most).toBeLessThanOrEqual(2);
         other = quiet(operation, 1);
-        await eventually('the other one has a connection', async () => (await held()) === most + 1);
+        await eventually('the other one has a connection', async () => (await held()) > most);
       });
       expect([200, 201, 404]).toContain(await other!);
       for (const status of await Promise.all(asked)) expect([200, 201, 404, 409, 429, 503]).toContain(status);
