@@ -28,6 +28,13 @@ const WORD = { magic: 0, origin: 1, seed: 2, otherSeed: 3, watchedSince: 4, capa
 const HEADER = 6;
 const BYTES = 4;
 
+/** Memory that `free` returns at once, whenever the collector comes: nothing follows a refresh that would make it come. */
+const wordsOf = (length: number): Uint32Array<ArrayBuffer> => {
+  const bytes = length * BYTES;
+  return new Uint32Array(new ArrayBuffer(bytes, { maxByteLength: bytes }));
+};
+const free = (words: Uint32Array<ArrayBuffer> | undefined): void => words?.buffer.resize(0);
+
 const nowInSeconds = (ms: number): number => Math.floor(ms / 1_000);
 const originOf = (origin: string): number => hash('sha256', origin, 'buffer').readUInt32LE();
 
@@ -54,7 +61,7 @@ export class FirstSeen {
     const known = await this.readAll();
     const now = nowInSeconds(at);
     const capacity = Math.max(16, Math.ceil(table.size * SLOTS_PER_ENTRY));
-    const words = new Uint32Array(HEADER + 2 * capacity);
+    const words = wordsOf(HEADER + 2 * capacity);
     words[WORD.magic] = MAGIC;
     words[WORD.origin] = originOf(this.origin);
     const seed = (words[WORD.seed] = known?.[WORD.seed] ?? randomInt(TWO_TO_32));
@@ -73,7 +80,9 @@ export class FirstSeen {
       noted += 1;
       if (noted % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
     }
+    free(known);
     await this.replace(words);
+    free(words);
   }
 
   /**
@@ -119,13 +128,13 @@ export class FirstSeen {
   }
 
   /** The whole file; undefined if there is none, or it is unusable. */
-  private async readAll(): Promise<Uint32Array | undefined> {
+  private async readAll(): Promise<Uint32Array<ArrayBuffer> | undefined> {
     const file = await open(this.path).catch(() => undefined);
     if (file === undefined) return undefined;
     try {
       const { size } = await file.stat();
       if (size > BYTES * (HEADER + 2 * SLOTS_PER_ENTRY * MAX_ENTRIES) || size % BYTES !== 0) return undefined;
-      const words = new Uint32Array(size / BYTES);
+      const words = wordsOf(size / BYTES);
       const { bytesRead } = await file.read(new Uint8Array(words.buffer), 0, size, 0);
       const isWhole = bytesRead === size && words.length === HEADER + 2 * (words[WORD.capacity] ?? 0);
       return isWhole && this.isOurs(words) && words.length > HEADER ? words : undefined;
@@ -135,7 +144,7 @@ export class FirstSeen {
   }
 
   /** Atomically, like the list's copy. */
-  private async replace(words: Uint32Array): Promise<void> {
+  private async replace(words: Uint32Array<ArrayBuffer>): Promise<void> {
     const part = `${this.path}.${process.pid}.part`;
     await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
     try {
