@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { createDatabase } from '../support/postgres.js';
 
-const PATH = join(import.meta.dirname, '../../src/read-models/tables.ts');
+const FOLDER = join(import.meta.dirname, '../../src/read-models/tables');
 
 /** What `pg` makes of a type of PostgreSQL, by the parsers of `src/postgres/pool.ts`. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -18,19 +18,18 @@ const TYPES: Readonly<Record<string, string>> = {
   ARRAY: 'string[]',
 };
 
-/** `table.column: type` of each column, as `tables.ts` has it. */
-const declared = (): string[] => {
-  const source = ts.createSourceFile(PATH, readFileSync(PATH, 'utf8'), ts.ScriptTarget.ES2023, true);
-  const tables = source.statements.filter(ts.isInterfaceDeclaration).find(({ name }) => name.text === 'Tables')!;
-  return tables.members
-    .filter(ts.isPropertySignature)
+/** `table.column: type` of each column, as the files of `tables` have it. */
+const declared = (): string[] =>
+  readdirSync(FOLDER)
+    .map((file) => ts.createSourceFile(file, readFileSync(join(FOLDER, file), 'utf8'), ts.ScriptTarget.ES2023, true))
+    .flatMap((source) => source.statements.filter(ts.isInterfaceDeclaration))
+    .flatMap(({ members }) => members.filter(ts.isPropertySignature))
     .flatMap(({ name: table, type }) =>
       (type as ts.TypeLiteralNode).members
         .filter(ts.isPropertySignature)
         .map((column) => `${table.getText()}.${column.name.getText()}: ${column.type!.getText()}`),
     )
     .sort();
-};
 
 it('Kysely knows the tables as the migrations make them', async () => {
   const database = await createDatabase();

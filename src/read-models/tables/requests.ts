@@ -1,0 +1,51 @@
+/** What requests leave behind. The service's own: they start empty. */
+export interface RequestTables {
+  /** What organizations have sent with their own ingest keys, by UTC day. */
+  ingest_usage: {
+    /** Days since 1970. */
+    day: number;
+    organization: string;
+    events: number;
+    bytes: number;
+  };
+  /** When each key was last good for a request. */
+  key_uses: {
+    key_id: string;
+    /** ms */
+    last_used_at: number;
+  };
+  /** What became of the events that each organization, or key without one, has sent, by UTC day. */
+  event_usage: {
+    owner: string;
+    /** Days since 1970. */
+    day: number;
+    /** An upstream type, or `other`. */
+    type: string;
+    outcome: string;
+    events: number;
+  };
+  /** As versions before `rejections` have it. */
+  rejected_events: {
+    day: number;
+    key_id: string;
+    reason: string;
+    count: number;
+    last_at: number;
+    sample: unknown;
+  };
+  /** Events that were rejected, by organization or key without one, UTC day, key, reason and type. */
+  rejections: {
+    owner: string;
+    /** Days since 1970. */
+    day: number;
+    key_id: string;
+    reason: string;
+    /** An upstream type, or `other`. */
+    type: string;
+    count: number;
+    /** ms */
+    last_at: number;
+    /** The first of them. */
+    sample: unknown;
+  };
+}
