@@ -2,7 +2,7 @@ import { lookup as lookUpName, type LookupAddress, type LookupAllOptions } from 
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { type Body, ListRefused } from './parse-list.js';
+import { type Body, ListRefused } from './collector.js';
 import { isReachableAddress } from '../../assets/reachable-address.js';
 
 /** For a conditional request, which the server can answer with 304. */

@@ -2,7 +2,8 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Validators } from './fetch-list.js';
-import type { Body, UnusedPages } from './parse-list.js';
+import type { Body } from './collector.js';
+import type { UnusedPages } from './parse-list.js';
 
 /** What is known about a list. The operator's command reads it too, in another process. */
 export interface ListState {

@@ -1,11 +1,9 @@
 import { isIP } from 'node:net';
-import { JSONParser } from '@streamparser/json';
-import { parseLocation } from '../../assets/location.js';
-import { ALLOWED, BLOCKED, type HostTable, HostTableBuilder } from './host-table.js';
-import { FuzzyList } from './fuzzy-list.js';
+import { type Body, Collector, ListRefused } from './collector.js';
+import { ALLOWED, BLOCKED, type HostTable } from './host-table.js';
+import type { FuzzyList } from './fuzzy-list.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
-import { PATH_OF_ONE_HOST, readEntry } from './list-entry.js';
-import { Yielder } from '../../flow/yielder.js';
+import { readArray, readMetamask, readSections } from './json-lists.js';
 
 export const FORMATS = ['plain', 'hosts', 'json', 'metamask', 'polkadot'] as const;
 export type Format = (typeof FORMATS)[number];
@@ -29,62 +27,11 @@ export interface ListContent {
   readonly unusedPages: UnusedPages;
 }
 
-/** A list as a stream of bytes. */
-export interface Body {
-  readonly chunks: AsyncIterable<Buffer> | Iterable<Buffer>;
-  /** Bytes. */
-  readonly size: number;
-}
-
-/** The content is not a usable list. The message says why. */
-export class ListRefused extends Error {}
-
 /** Whether the format may name wallet addresses, pages and profiles besides hosts. */
 export const isWide = (format: Format): boolean => format === 'plain' || format === 'json';
 
-const SLICE = 16_384;
 const MAX_LINE_LENGTH = 4_096;
 const LINE_FEED = 0x0a;
-const MAX_FUZZY = 1_000;
-/** With more, all short names are within reach of each other, and the list would block hosts it never meant. */
-const MAX_TOLERANCE = 5;
-const DEFAULT_TOLERANCE = 3;
-
-const MAX_EXAMPLES = 10;
-const MAX_EXAMPLE = 120;
-/** The type prefix of a page or profile; hosts and addresses have no capital letters before a colon. */
-const PROFILE = /^[A-Z_]+:/;
-
-/** Collects entries and counts the ones it leaves out. */
-class Collector {
-  readonly builder: HostTableBuilder;
-  readonly turns = new Yielder();
-  readonly unused: string[] = [];
-  unusedCount = 0;
-  pages = 0;
-  refused = 0;
-
-  constructor(
-    private readonly suffixes: HostingSuffixes,
-    private readonly wide: boolean,
-    expectedBytes: number,
-  ) {
-    this.builder = new HostTableBuilder(expectedBytes);
-  }
-
-  take(entry: unknown, flags: number): void {
-    const text = typeof entry === 'string' ? readEntry(entry, this.suffixes, this.wide) : undefined;
-    if (typeof text === 'string') {
-      if (PROFILE.test(text)) this.pages += 1;
-      return this.builder.add(text, flags, (entry as string).trim());
-    }
-    this.refused += 1;
-    if (text !== PATH_OF_ONE_HOST) return;
-    this.unusedCount += 1;
-    if (this.unused.length < MAX_EXAMPLES) this.unused.push((entry as string).trim().slice(0, MAX_EXAMPLE));
-  }
-}
-
 /**
  * Parses a list in slices, so that requests are served in between.
  * @param verdict what being listed means, for formats that do not say it themselves
@@ -158,84 +105,4 @@ const eachLine = async (body: Body, collector: Collector, onLine: (line: string)
       rest = Buffer.concat([rest, chunk.subarray(start, start + MAX_LINE_LENGTH + 1)]);
   }
   if (rest.length > 0) take(rest, 0, rest.length);
-};
-
-const hasByteOrderMark = (chunk: Uint8Array): boolean => chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf;
-
-type OnValue = (value: unknown, path: readonly (string | number)[], parent: unknown) => void;
-
-/** Parses JSON incrementally, one slice at a time, passing on values up to two levels deep. */
-const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onValue: OnValue): Promise<void> => {
-  const parser = new JSONParser({
-    paths: root === '[' ? ['$.*'] : ['$.*', '$.*.*'],
-    keepStack: false,
-    stringBufferSize: SLICE,
-  });
-  parser.onValue = ({ value, key, parent, stack }) => {
-    onValue(value, [...stack.slice(1).map((level) => level.key!), key!], parent);
-    // Frees the value, which the parser would keep until the end of its array.
-    if (Array.isArray(parent)) (parent as unknown[])[key as number] = undefined;
-  };
-  try {
-    let isFirst = true;
-    for await (const chunk of body.chunks) {
-      const begin = isFirst && hasByteOrderMark(chunk) ? 3 : 0;
-      if (isFirst && !chunk.toString('utf8', begin, 64).trimStart().startsWith(root))
-        throw new ListRefused(`It must be JSON beginning with ${root}`);
-      isFirst = false;
-      for (let start = begin; start < chunk.length; start += SLICE) {
-        parser.write(chunk.subarray(start, start + SLICE));
-        if (collector.turns.isOver()) await collector.turns.pass();
-      }
-    }
-  } catch (error) {
-    if (error instanceof ListRefused || (error as NodeJS.ErrnoException).code !== undefined) throw error;
-    throw new ListRefused(`It is invalid JSON: ${(error as Error).message.slice(0, 200)}`);
-  }
-  if (!parser.isEnded) throw new ListRefused('It is invalid JSON: unexpected end');
-};
-
-const readArray = (body: Body, collector: Collector, flags: number): Promise<void> =>
-  parseJson(body, '[', collector, (value) => collector.take(value, flags));
-
-/** Reads an object of lists, ignoring unknown fields. */
-const readSections = async (
-  body: Body,
-  collector: Collector,
-  sections: Readonly<Record<string, number>>,
-  oneOf: readonly string[],
-  onOther: OnValue = () => undefined,
-): Promise<void> => {
-  const seen = new Set<string>();
-  await parseJson(body, '{', collector, (value, path, parent) => {
-    const [name] = path as [string];
-    const flags = Object.hasOwn(sections, name) ? sections[name] : undefined;
-    if (flags === undefined) return onOther(value, path, parent);
-    if (path.length === 1) {
-      if (!Array.isArray(value)) throw new ListRefused(`"${name}" must be an array`);
-      seen.add(name);
-    } else if (Array.isArray(parent)) collector.take(value, flags);
-  });
-  if (!oneOf.some((name) => seen.has(name))) throw new ListRefused(`It must have the array "${oneOf.join('" or "')}"`);
-};
-
-const readMetamask = async (body: Body, collector: Collector): Promise<FuzzyList | undefined> => {
-  const hosts: string[] = [];
-  let tolerance = DEFAULT_TOLERANCE;
-  const sections = { blacklist: BLOCKED, blocklist: BLOCKED, whitelist: ALLOWED, allowlist: ALLOWED };
-  await readSections(body, collector, sections, ['blacklist', 'blocklist'], (value, path, parent) => {
-    if (path[0] === 'tolerance' && path.length === 1) {
-      if (typeof value !== 'number' || !(value >= 0 && value <= MAX_TOLERANCE))
-        throw new ListRefused(`"tolerance" must be a number from 0 to ${MAX_TOLERANCE}`);
-      tolerance = value;
-    }
-    if (path[0] !== 'fuzzylist') return;
-    if (path.length === 1 && !Array.isArray(value)) throw new ListRefused('"fuzzylist" must be an array');
-    if (path.length !== 2 || !Array.isArray(parent)) return;
-    const location = typeof value === 'string' ? parseLocation(value.trim()) : undefined;
-    if (!location?.isName || location.rest !== '' || !location.host.includes('.')) collector.refused += 1;
-    else if (hosts.push(location.host) > MAX_FUZZY)
-      throw new ListRefused(`"fuzzylist" has more than ${MAX_FUZZY} hosts`);
-  });
-  return hosts.length > 0 && tolerance > 0 ? new FuzzyList(hosts, tolerance) : undefined;
 };

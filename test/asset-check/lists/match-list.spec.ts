@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { FAILED } from '../../../src/asset-check/opinion.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
-import { type Format, ListRefused } from '../../../src/asset-check/lists/parse-list.js';
+import { ListRefused } from '../../../src/asset-check/lists/collector.js';
+import type { Format } from '../../../src/asset-check/lists/parse-list.js';
 import { matchList } from '../../../src/asset-check/lists/match-list.js';
 import { SuffixHashes } from '../../../src/asset-check/lists/suffix-hashes.js';
 import { parseContent } from '../../../src/assets/parse-content.js';

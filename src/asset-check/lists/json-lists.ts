@@ -1,0 +1,91 @@
+import { JSONParser } from '@streamparser/json';
+import { parseLocation } from '../../assets/location.js';
+import { type Body, type Collector, ListRefused } from './collector.js';
+import { FuzzyList } from './fuzzy-list.js';
+import { ALLOWED, BLOCKED } from './host-table.js';
+
+const SLICE = 16_384;
+const MAX_FUZZY = 1_000;
+/** With more, all short names are within reach of each other, and the list would block hosts it never meant. */
+const MAX_TOLERANCE = 5;
+const DEFAULT_TOLERANCE = 3;
+
+const hasByteOrderMark = (chunk: Uint8Array): boolean => chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf;
+
+type OnValue = (value: unknown, path: readonly (string | number)[], parent: unknown) => void;
+
+/** Parses JSON incrementally, one slice at a time, passing on values up to two levels deep. */
+const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onValue: OnValue): Promise<void> => {
+  const parser = new JSONParser({
+    paths: root === '[' ? ['$.*'] : ['$.*', '$.*.*'],
+    keepStack: false,
+    stringBufferSize: SLICE,
+  });
+  parser.onValue = ({ value, key, parent, stack }) => {
+    onValue(value, [...stack.slice(1).map((level) => level.key!), key!], parent);
+    // Frees the value, which the parser would keep until the end of its array.
+    if (Array.isArray(parent)) (parent as unknown[])[key as number] = undefined;
+  };
+  try {
+    let isFirst = true;
+    for await (const chunk of body.chunks) {
+      const begin = isFirst && hasByteOrderMark(chunk) ? 3 : 0;
+      if (isFirst && !chunk.toString('utf8', begin, 64).trimStart().startsWith(root))
+        throw new ListRefused(`It must be JSON beginning with ${root}`);
+      isFirst = false;
+      for (let start = begin; start < chunk.length; start += SLICE) {
+        parser.write(chunk.subarray(start, start + SLICE));
+        if (collector.turns.isOver()) await collector.turns.pass();
+      }
+    }
+  } catch (error) {
+    if (error instanceof ListRefused || (error as NodeJS.ErrnoException).code !== undefined) throw error;
+    throw new ListRefused(`It is invalid JSON: ${(error as Error).message.slice(0, 200)}`);
+  }
+  if (!parser.isEnded) throw new ListRefused('It is invalid JSON: unexpected end');
+};
+
+export const readArray = (body: Body, collector: Collector, flags: number): Promise<void> =>
+  parseJson(body, '[', collector, (value) => collector.take(value, flags));
+
+/** Reads an object of lists, ignoring unknown fields. */
+export const readSections = async (
+  body: Body,
+  collector: Collector,
+  sections: Readonly<Record<string, number>>,
+  oneOf: readonly string[],
+  onOther: OnValue = () => undefined,
+): Promise<void> => {
+  const seen = new Set<string>();
+  await parseJson(body, '{', collector, (value, path, parent) => {
+    const [name] = path as [string];
+    const flags = Object.hasOwn(sections, name) ? sections[name] : undefined;
+    if (flags === undefined) return onOther(value, path, parent);
+    if (path.length === 1) {
+      if (!Array.isArray(value)) throw new ListRefused(`"${name}" must be an array`);
+      seen.add(name);
+    } else if (Array.isArray(parent)) collector.take(value, flags);
+  });
+  if (!oneOf.some((name) => seen.has(name))) throw new ListRefused(`It must have the array "${oneOf.join('" or "')}"`);
+};
+
+export const readMetamask = async (body: Body, collector: Collector): Promise<FuzzyList | undefined> => {
+  const hosts: string[] = [];
+  let tolerance = DEFAULT_TOLERANCE;
+  const sections = { blacklist: BLOCKED, blocklist: BLOCKED, whitelist: ALLOWED, allowlist: ALLOWED };
+  await readSections(body, collector, sections, ['blacklist', 'blocklist'], (value, path, parent) => {
+    if (path[0] === 'tolerance' && path.length === 1) {
+      if (typeof value !== 'number' || !(value >= 0 && value <= MAX_TOLERANCE))
+        throw new ListRefused(`"tolerance" must be a number from 0 to ${MAX_TOLERANCE}`);
+      tolerance = value;
+    }
+    if (path[0] !== 'fuzzylist') return;
+    if (path.length === 1 && !Array.isArray(value)) throw new ListRefused('"fuzzylist" must be an array');
+    if (path.length !== 2 || !Array.isArray(parent)) return;
+    const location = typeof value === 'string' ? parseLocation(value.trim()) : undefined;
+    if (!location?.isName || location.rest !== '' || !location.host.includes('.')) collector.refused += 1;
+    else if (hosts.push(location.host) > MAX_FUZZY)
+      throw new ListRefused(`"fuzzylist" has more than ${MAX_FUZZY} hosts`);
+  });
+  return hosts.length > 0 && tolerance > 0 ? new FuzzyList(hosts, tolerance) : undefined;
+};
