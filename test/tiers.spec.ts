@@ -16,22 +16,30 @@ const roomsWhere = (condition: (spec: string) => boolean): string[] =>
   [...new Set(specs.filter(condition).map(roomOf))].sort();
 
 /**
- * Doses of faults and attacks with their counter-tests, the second log's reruns, the bench, what needs a real Chromium
- * or Prometheus, and what takes a build of its own.
+ * What takes more than the spec's own process and the run's database: the built programs, servers and clients of others,
+ * a PostgreSQL or a build of its own, Chromium, Prometheus; doses of faults and attacks with their counter-tests; the
+ * bench; the reruns on the second log.
  */
 const ALL_ONLY = [
   'bench',
   'browser',
   'build',
+  'clients',
   'event-log/on-eventstoredb',
   'faults',
   'monitoring',
+  'postgres/embedded',
+  'program',
   'security',
   'upgrade',
 ];
 
-/** What a spec imports that belongs to the second tier: a dose, or the log that another spec is run again on. */
-const DOSE = /(?:^|\n)await import\(|\bfrom '[^']*\/(?:stands|withstands)\.js'|\bTEST_LOG\b/;
+/** What only a spec of the second tier has: a built program, a dose, or the log that another spec is run again on. */
+const SECOND: Readonly<Record<string, RegExp>> = {
+  program: /\bfrom '[^']*\/support\/program\.js'/,
+  dose: /\bfrom '[^']*\/(?:stands|withstands)\.js'/,
+  rerun: /(?:^|\n)await import\(|\bTEST_LOG\b/,
+};
 
 describe('The tiers of the tests', () => {
   it('are two: `npm test` leaves these rooms to `npm run test:all`, and no other', () => {
@@ -49,9 +57,9 @@ describe('The tiers of the tests', () => {
     expect(ci).toContain('npm run --ignore-scripts test:all -- ');
   });
 
-  it('leave no dose and no rerun in `npm test`', () => {
-    const doses = specs.filter((spec) => DOSE.test(readFileSync(join(root, spec), 'utf8')));
-    expect(doses.filter(isLeft)).not.toEqual([]);
-    expect(doses.filter((spec) => !isLeft(spec))).toEqual([]);
+  it.each(Object.keys(SECOND))('leave no %s in `npm test`', (what) => {
+    const found = specs.filter((spec) => SECOND[what]!.test(readFileSync(join(root, spec), 'utf8')));
+    expect(found.filter(isLeft)).not.toEqual([]);
+    expect(found.filter((spec) => !isLeft(spec))).toEqual([]);
   });
 });

@@ -1,7 +1,4 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { copyLog, type CopyProgress } from '../../src/event-log/copy-log.js';
 import { Conflict, Invalid } from '../../src/errors.js';
@@ -10,6 +7,7 @@ import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { EventStoreDouble } from '../support/eventstore-double/server.js';
+import { operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const EVENTS = 130;
@@ -139,13 +137,10 @@ describe('log copy', () => {
   });
 
   it('is wrong usage if the address is, which is named as the option it is', async () => {
-    const call = spawn(process.execPath, ['dist/src/cli.js', 'log', 'copy', '--to', 'http://127.0.0.1:2113'], {
-      env: { ...process.env, DATABASE_URL: database.url, EVENTSTORE_URL: '' },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    const [said, [code]] = await Promise.all([text(call.stderr), once(call, 'exit')]);
-    expect(said).toMatch(/--to .*esdb/);
-    expect(said).not.toContain('EVENTSTORE_URL');
+    const env = { DATABASE_URL: database.url, EVENTSTORE_URL: '' };
+    const { code, err } = await operatorCall(env, 'log', 'copy', '--to', 'http://127.0.0.1:2113');
+    expect(err).toMatch(/--to .*esdb/);
+    expect(err).not.toContain('EVENTSTORE_URL');
     expect(code).toBe(2);
   });
 });

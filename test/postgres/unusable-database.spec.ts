@@ -5,10 +5,8 @@ import { asConfigError } from '../../src/postgres/unusable-database.js';
 import { prepareTables } from '../../src/read-models/prepare-tables.js';
 import { ConfigError } from '../../src/runtime/config.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { startProgram } from '../support/program.js';
 import { refusingAtFirst } from '../support/refusing-at-first.js';
 
-const PATIENCE_MS = 180_000;
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
 describe('A database that cannot be used', () => {
@@ -62,46 +60,6 @@ describe('A database that cannot be used', () => {
     expect(asConfigError(error)).toBe(error);
     expect(isTransient(error)).toBe(true);
   });
-
-  it.each(['json', 'pretty'])(
-    'ends each program with one line and 78, LOG_FORMAT=%s',
-    async (LOG_FORMAT) => {
-      const env = { DATABASE_URL: urlWith((url) => (url.password = 'bad')), PORT: '0', LOG_FORMAT };
-      for (const program of ['src/main.js', 'projections/main.js'] as const) {
-        const ended = startProgram(program, [], { env });
-        expect(await ended.ended()).toBe(78);
-        const lines = ended.said().trimEnd().split('\n');
-        expect(lines).toEqual([expect.stringContaining('correct user and password in DATABASE_URL')]);
-        if (LOG_FORMAT === 'json')
-          expect(JSON.parse(lines[0]!)).toEqual({
-            time: expect.stringMatching(/^\d{4}-.*Z$/),
-            level: 'error',
-            context: program === 'src/main.js' ? 'main' : 'projector',
-            message: expect.any(String),
-          });
-      }
-    },
-    PATIENCE_MS,
-  );
-
-  it(
-    'ends npm start with 78 too, and is said by one of its programs only',
-    async () => {
-      const env = { DATABASE_URL: urlWith((url) => (url.password = 'bad')), PORT: '0' };
-      const ended = startProgram('src/cli.js', ['start'], { env });
-      expect(await ended.ended()).toBe(78);
-      const lines = ended.said().trimEnd().split('\n');
-      expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
-        expect.objectContaining({ level: 'error', context: 'projector' }),
-        expect.objectContaining({
-          level: 'error',
-          context: 'start',
-          message: 'The projector does not start with these settings. See its output above.',
-        }),
-      ]);
-    },
-    PATIENCE_MS,
-  );
 });
 
 describe('A database that is away', () => {

@@ -26,7 +26,7 @@ interface Service {
   close(): Promise<void>;
 }
 // A name that the compiler does not follow: with the service behind it, it would take a minute for the types of a client.
-const SCENE = './scene.js';
+const SCENE = '../reference/scene.js';
 
 let scene: Service;
 let client: Client<paths>;
