@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const root = join(import.meta.dirname, '..');
@@ -18,11 +18,40 @@ const LINK = /\]\(([^)#]+)(?:#[^)]*)?\)/g;
 
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(PATH)].map(([, path]) => path!).filter((path) => !/\/[A-Z]+\//.test(path));
+/** A file that a comment of the source names without its folder. */
+const COMMENT = /^\s*(?:\/\/|\/?\*).*/gm;
+const filesIn = (source: string): string[] =>
+  (source.match(COMMENT) ?? []).flatMap((line) => [...line.matchAll(/`([\w-]+\.ts)`/g)].map(([, name]) => name!));
 const linksIn = (page: string, text: string): string[] =>
   [...text.matchAll(LINK)]
     .map(([, link]) => link!)
     .flatMap((link) => (/^\w+:/.test(link) ? [] : join(dirname(page), link)));
 const isThere = (path: string): boolean => [path, `${path}.ts`].some((name) => existsSync(join(root, name)));
+
+const SOURCES = ['src', 'projections', 'bench', 'build'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.m?ts$/.test(name))
+    .map((name) => `${folder}/${name.replaceAll('\\', '/')}`),
+);
+
+describe('The comments', () => {
+  it('name no file that is not there', () => {
+    const names = new Set(SOURCES.map((path) => basename(path)));
+    const gone = SOURCES.flatMap((path) =>
+      filesIn(readFileSync(join(root, path), 'utf8'))
+        .filter((name) => !names.has(name))
+        .map((name) => `${path}: ${name}`),
+    );
+    expect(gone).toEqual([]);
+  });
+
+  it('are searched for what they name', () => {
+    expect(filesIn('/** As in `gone.ts`. */\nconst a = `not.ts`; // `too.ts`\n  // see `b.ts`')).toEqual([
+      'gone.ts',
+      'b.ts',
+    ]);
+  });
+});
 
 describe('The pages', () => {
   it.each(PAGES)('%s names and links to nothing that is not there', (page) => {

@@ -14,7 +14,8 @@ import { readPage } from './list-records.js';
 import type { Send } from './record-queries.js';
 import { headerOf, lineOf } from './records-csv.js';
 import type { AskedSelection, Selection } from './selection.js';
-import { countUpTo, type ItemRow } from './statements.js';
+import { countUpTo } from './page/statements.js';
+import type { ItemRow } from './statements.js';
 
 /** All records of a selection as a table, from one moment. */
 export class ExportRecords extends Query<AsOf<Readable>> {

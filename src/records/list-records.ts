@@ -3,10 +3,12 @@ import { EventLog } from '../event-log/event-log.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
 import type { AsOf } from '../http/answers/send-counted.js';
-import { Cursors } from './cursor.js';
 import { RecordQueries, requireReached, type Send } from './record-queries.js';
 import type { AskedSelection, Selection } from './selection.js';
-import { isSifted, type ItemRow, lastExamined, type ListedRow, listPage, type PageRequest } from './statements.js';
+import { Cursors } from './page/cursor.js';
+import type { PageRequest } from './page/keys.js';
+import { isSifted, lastExamined, type ListedRow, listPage } from './page/statements.js';
+import type { ItemRow } from './statements.js';
 
 /** A page of a list. */
 export interface Page {

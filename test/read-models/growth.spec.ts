@@ -7,7 +7,7 @@ import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { BY_INDEX } from '../../src/read-models/pools.js';
 import { NEXT_ELEMENTS } from '../../src/records/feed/statements.js';
 import type { Selection } from '../../src/records/selection.js';
-import { countUpTo, lastExamined, listPage } from '../../src/records/statements.js';
+import { countUpTo, lastExamined, listPage } from '../../src/records/page/statements.js';
 import { compiledStatements, rawStatements, unexpectedNulls } from './every-statement.js';
 
 /** Rows of each table and elements of each array: ten times as many may cost about ten times as much. */

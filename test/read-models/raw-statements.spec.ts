@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
 import ts from 'typescript';
@@ -91,10 +91,10 @@ const isPartOf = (part: string, text: string): boolean => {
   });
 };
 
-/** What is neither prepared nor run by a spec. */
+/** What is neither prepared, as a part of a statement of the same folder, nor run by a spec. */
 const uncheckedIn = (path: string, source: string): string[] => {
   if (SCHEMAS.test(path)) return [];
-  const statements = RAW.filter((one) => one.path === path).map(({ statement }) => statement.text);
+  const statements = RAW.filter((one) => dirname(one.path) === dirname(path)).map(({ statement }) => statement.text);
   const run = RUN[path]?.sql ?? [];
   return sqlIn(path, source)
     .filter((sql) => !run.includes(sql) && !statements.some((text) => isPartOf(sql, text)))

@@ -12,7 +12,7 @@ import { itemOf, kindOf } from '../../src/records/item.js';
 import { ListRecords, ListRecordsHandler } from '../../src/records/list-records.js';
 import { RecordQueries } from '../../src/records/record-queries.js';
 import { type AskedSelection, readSelection } from '../../src/records/selection.js';
-import { listPage } from '../../src/records/statements.js';
+import { listPage } from '../../src/records/page/statements.js';
 import { isRerun, Logs } from '../support/log-of.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';

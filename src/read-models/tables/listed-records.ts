@@ -6,7 +6,7 @@ export interface ListedRecordTables {
    */
   listed_records: {
     organization: string;
-    /** As in `record-kind.ts`. */
+    /** As in `listed-kind.ts`. */
     kind: number;
     id: string;
     version: number;

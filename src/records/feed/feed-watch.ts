@@ -17,7 +17,7 @@ const RETRY_AFTER_SECONDS = 1;
 /** What is waited for. */
 export interface Wanted {
   readonly organization: string;
-  /** As in `record-kind.ts`, ascending. */
+  /** As in `listed-kind.ts`, ascending. */
   readonly kinds: readonly number[];
   /** In the log. There is nothing up to here that has not been read. */
   readonly after: number;

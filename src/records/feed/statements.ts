@@ -16,7 +16,7 @@ const parkedUpTo = (position: string): string => `
 
 export interface ElementRow {
   readonly position: number;
-  /** As in `record-kind.ts`. */
+  /** As in `listed-kind.ts`. */
   readonly kind: number;
   readonly id: string;
   readonly eventId: string;
@@ -92,7 +92,7 @@ export const rowsOf = (page: FeedPage): ElementRow[] => {
 
 /**
  * The next elements of an organization's feed, in one snapshot: a slice of an index for each kind, merged.
- * @param kinds as in `record-kind.ts`, ascending
+ * @param kinds as in `listed-kind.ts`, ascending
  */
 const nextOf = (kinds: readonly number[]) => {
   const branches = kinds.map(

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
-import { Invalid } from '../errors.js';
-import type { AskedSelection } from './selection.js';
+import { Invalid } from '../../errors.js';
+import type { AskedSelection } from '../selection.js';
 
 /** Where a page ended. */
 export interface Place {

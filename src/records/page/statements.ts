@@ -1,0 +1,145 @@
+import type { QueryConfig } from 'pg';
+import { EARLIEST, LATEST } from '../../events/instant.js';
+import { nullable, type Statement } from '../../postgres/statement.js';
+import type { Selection } from '../selection.js';
+import { CHECKPOINT, ITEM, ITEM_COLUMNS, type ItemRow, MOMENT_COLUMNS } from '../statements.js';
+import { branchesOf, Draft, keysOf, type PageRequest, testsOf } from './keys.js';
+
+const SIZE = `octet_length(coalesce(content, '')) + coalesce(octet_length(array_to_string(brands, ',')), 0)`;
+/** Bytes of contents and brands that a page holds, as they are stored; a page of one item may hold more. */
+const MAX_PAGE_BYTES = 512 * 1024;
+/** Keys that a page looks at if not all of them are shown. */
+const MAX_EXAMINED = 20_000;
+/** More branches than these are planned each time, rather than kept by each connection. */
+const MAX_PREPARED_BRANCHES = 12;
+
+interface Moment {
+  readonly asOf: number | null;
+  readonly upTo: number | null;
+}
+
+/** One row with a null id: nothing was found. */
+export type ListedRow = Moment &
+  (
+    | { readonly id: null }
+    | (ItemRow & {
+        /** The negated instant by which it is listed. ms */
+        readonly newest: number;
+        /** Rows there were before the page was cut to its bytes. */
+        readonly found: number;
+      })
+  );
+
+/** As in the projection's READ_VERDICTS: an order can only come from the primary key. */
+const itemOfKey = `cross join lateral (
+            select organization as of_organization, kind as of_kind, id as of_id, ${ITEM} from read.listed_records
+            where (organization, kind, id) >= ($1, $2, examined.id)
+            order by organization, kind, id limit 1
+          ) item`;
+const IS_OF_KEY = 'of_organization = $1 and of_kind = $2 and of_id = examined.id';
+
+/** Whether some keys of a page may not be shown. */
+export const isSifted = ({ asset }: Selection, { upTo }: PageRequest): boolean => asset !== undefined || upTo !== null;
+
+const nameOf = (purpose: string, selection: Selection): string | undefined => {
+  const { brand, statuses, types, asset } = selection;
+  const branches = branchesOf(selection).length;
+  const by = `${asset === undefined ? '' : 'a'}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
+  const name = `records-${purpose}-${brand === undefined ? 'all' : 'brand'}-${by}`;
+  return branches > MAX_PREPARED_BRANCHES ? undefined : name;
+};
+
+const LISTED_COLUMNS = {
+  ...MOMENT_COLUMNS,
+  newest: nullable('bigint'),
+  id: nullable('text'),
+  ...ITEM_COLUMNS,
+  found: nullable('bigint'),
+} as const;
+
+const draftPage = (draft: Draft, selection: Selection, page: PageRequest): string => {
+  const examined = `(${keysOf(draft, selection, page)} limit ${MAX_EXAMINED}) examined`;
+  const upTo = draft.add(page.upTo, 'bigint');
+  const tests = [`(${upTo} is null or position <= ${upTo})`, ...testsOf(draft, selection)];
+  if (selection.brand !== undefined) tests.unshift(IS_OF_KEY);
+  return `
+    select c."asOf", c."upTo", p.newest, p.id, p.position, p."createdAt", p."updatedAt", p.status, p.type, p.content,
+      p.brands, p.found
+    from (${CHECKPOINT}
+    ) c left join lateral (
+      select * from (
+        select *, ${SIZE} as size, count(*) over () as found,
+          sum(${SIZE}) over (order by newest, id rows unbounded preceding) as bytes
+        from (
+          select * from ${examined} ${selection.brand === undefined ? '' : itemOfKey}
+          where ${tests.join(' and ')}
+          order by newest, id limit ${draft.add(page.limit, 'integer')}
+        ) shown
+      ) sized
+      where bytes <= ${MAX_PAGE_BYTES} or bytes = size
+    ) p on true
+    order by p.newest, p.id`;
+};
+
+/**
+ * A page of a list, newest first, with the moment it is of. Reads as many keys as it shows, whatever the filter: each
+ * combination of values is a slice of an index in that order, and the slices are merged.
+ */
+export const listPage = (selection: Selection, page: PageRequest): QueryConfig => {
+  const draft = new Draft();
+  return draft.query(nameOf('list', selection), draftPage(draft, selection, page));
+};
+
+const draftLast = (draft: Draft, selection: Selection, page: PageRequest): string =>
+  `select newest, id from (${keysOf(draft, selection, page)} limit ${MAX_EXAMINED}) examined offset ${MAX_EXAMINED - 1}`;
+
+/** The last key that a page looks at; no row if it has looked at all of them. */
+export const lastExamined = (selection: Selection, page: PageRequest): QueryConfig => {
+  const draft = new Draft();
+  return draft.query(nameOf('last', selection), draftLast(draft, selection, page));
+};
+
+const draftCount = (draft: Draft, selection: Selection, page: PageRequest): string => {
+  const examined = `(${keysOf(draft, selection, page)}) examined`;
+  const tests = testsOf(draft, selection);
+  const items = tests.length > 0 && selection.brand !== undefined ? itemOfKey : '';
+  if (items !== '') tests.unshift(IS_OF_KEY);
+  const where = tests.length === 0 ? '' : `where ${tests.join(' and ')}`;
+  return `select count(*) as n from (
+      select from ${examined} ${items} ${where} limit ${draft.add(page.limit, 'integer')}
+    ) counted`;
+};
+
+/** Counts a selection, up to the page's limit. */
+export const countUpTo = (selection: Selection, page: PageRequest): QueryConfig => {
+  const draft = new Draft();
+  return draft.query(undefined, draftCount(draft, selection, page));
+};
+
+const SAMPLE = { organization: 'acme', kind: 2, range: { from: EARLIEST, to: LATEST } };
+const NONE = { brand: undefined, statuses: undefined, types: undefined, asset: undefined };
+const FILTERS: readonly Partial<Selection>[] = [
+  {},
+  { statuses: ['BLOCKED'] },
+  { types: ['URL', 'PAGE'] },
+  { statuses: ['BLOCKED'], types: ['URL', 'PAGE'] },
+  {
+    asset: { type: 'URL', hash: '0123456789abcdef0123456789abcdef' },
+    statuses: ['BLOCKED'],
+    types: ['URL'],
+  },
+];
+
+/** One of each shape, as a connection prepares it. */
+export const SAMPLES: readonly Statement[] = FILTERS.flatMap((filter) =>
+  [undefined, 'shoes'].flatMap((brand) => {
+    const selection = { ...SAMPLE, ...NONE, ...filter, brand };
+    const page = { after: [-LATEST, ''], upTo: null, limit: 100 } as const;
+    const [list, last, count] = [new Draft(), new Draft(), new Draft()];
+    return [
+      list.declare(nameOf('list', selection)!, draftPage(list, selection, page), LISTED_COLUMNS),
+      last.declare(nameOf('last', selection)!, draftLast(last, selection, page), { newest: 'bigint', id: 'text' }),
+      count.declare(nameOf('count', selection)!, draftCount(count, selection, page), { n: 'bigint' }),
+    ];
+  }),
+);
