@@ -110,8 +110,8 @@ describe('a table of records', () => {
     const broken = await open('acme');
     await eventually('its transaction is ended', async () => {
       const { rowCount } = await app.pool.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and xact_start is not null
-           and pid <> pg_backend_pid() and query like '%listed_records%'`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'
+           and query like '%listed_records%'`,
       );
       return rowCount! > 0;
     });
@@ -120,7 +120,7 @@ describe('a table of records', () => {
 
     handler().patience = 300;
     const left = await open('b');
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await eventually('it is under way no more', async () => (await status('b', '?status=NONE')) === 200);
     await expect(text(left)).rejects.toThrow('aborted');
     expect(left.complete).toBe(false);
   });
