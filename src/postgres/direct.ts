@@ -1,10 +1,11 @@
+import { randomInt } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { type Config, ConfigError } from '../runtime/config.js';
 import { serverUrls } from './database-url.js';
 import { poolerOf } from './pooled-client.js';
 import { createPool } from './pool.js';
 import type { Pooler } from './pooler.js';
-import { IDENTITY } from './statements.js';
+import { LOCK_IF_FREE, LOCK_UNTIL_COMMIT } from './statements.js';
 
 const MISSING =
   'DATABASE_URL leads to a pooler that gives each transaction another connection: set DATABASE_DIRECT_URL to the ' +
@@ -28,15 +29,16 @@ const at = async <Answer>(url: string, ask: (connection: PoolClient) => Answer |
   }
 };
 
-/** What is there, and which database, if that is to be compared. */
-const look = (
-  url: string,
-  isCompared: boolean,
-): Promise<{ pooler: Pooler | undefined; identity: string | undefined }> =>
-  at(url, async (connection) => ({
-    pooler: poolerOf(connection),
-    identity: isCompared ? (await IDENTITY.plan(connection, {}))[0]!.identity : undefined,
-  }));
+/** Whether two connections lead to one database: what the one has locked, the other cannot. It takes no special right. */
+const leadToOneDatabase = async (one: PoolClient, other: PoolClient): Promise<boolean> => {
+  const key = randomInt(2 ** 47);
+  await one.query('begin');
+  await LOCK_UNTIL_COMMIT.plan(one, { key });
+  const [row] = await LOCK_IF_FREE.plan(other, { key });
+  // Fails if this one was lost meanwhile, and its lock with it.
+  await one.query('commit');
+  return !row!.is_locked;
+};
 
 /**
  * Sees to it that what needs one connection throughout has one.
@@ -47,14 +49,16 @@ export const requireSessions = async (
   databaseUrl: string,
   { databaseDirectUrl }: Pick<Config, 'databaseDirectUrl'>,
 ): Promise<Pooler | undefined> => {
-  const { pooler, identity } = await look(databaseUrl, databaseDirectUrl !== undefined);
-  if (databaseDirectUrl === undefined) {
+  if (databaseDirectUrl !== undefined) serverUrls(databaseDirectUrl, 'DATABASE_DIRECT_URL');
+  return at(databaseUrl, (connection) => {
+    const pooler = poolerOf(connection);
+    if (databaseDirectUrl !== undefined)
+      return at(databaseDirectUrl, async (direct) => {
+        if (poolerOf(direct)?.mixesSessions === true) throw new ConfigError(MIXES_SESSIONS);
+        if (!(await leadToOneDatabase(connection, direct))) throw new ConfigError(ELSEWHERE);
+        return pooler;
+      });
     if (pooler?.mixesSessions === true) throw new ConfigError(MISSING);
     return pooler;
-  }
-  serverUrls(databaseDirectUrl, 'DATABASE_DIRECT_URL');
-  const direct = await look(databaseDirectUrl, true);
-  if (direct.pooler?.mixesSessions === true) throw new ConfigError(MIXES_SESSIONS);
-  if (direct.identity !== identity) throw new ConfigError(ELSEWHERE);
-  return pooler;
+  });
 };

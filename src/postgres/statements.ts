@@ -11,13 +11,18 @@ export const BACKEND_OF = [
   ),
 ] as const;
 
-/** The same on a server and its standbys. */
-export const IDENTITY = statement(
-  'identity',
-  {},
-  { identity: 'text' },
-  `select s.system_identifier || '/' || d.oid as identity from pg_control_system() s, pg_database d
-    where d.datname = current_database()`,
+/** Advisory locks are of a database. */
+export const LOCK_UNTIL_COMMIT = statement(
+  'lock-until-commit',
+  { key: 'bigint' },
+  { is_locked: 'boolean' },
+  `select pg_advisory_xact_lock($1) is not null as is_locked`,
+);
+export const LOCK_IF_FREE = statement(
+  'lock-if-free',
+  { key: 'bigint' },
+  { is_locked: 'boolean' },
+  `select pg_try_advisory_xact_lock($1) as is_locked`,
 );
 
 /** Whether a server takes writes, and since which promotion. */
