@@ -62,7 +62,7 @@ const failOver = async (
   knowsAll = true,
 ): Promise<Outcome> => {
   const isSynchronous = !ways.includes('behind');
-  const standbys = await Standbys.start(scene, findPrograms()!, isSynchronous);
+  const standbys = await Standbys.start(scene, findPrograms()!, { isSynchronous });
   const env = { DATABASE_URL: knowsAll ? standbys.url : standbys.urlOf(standbys.primary) };
   const { service } = await Service.start(scene, { env });
   const log = await openLog(scene, standbys.url);
@@ -122,7 +122,7 @@ const failOver = async (
   if (!probed.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
   stop.abort();
   let lost = 0;
-  const lostBy: Record<Way, number> = { killed: 0, frozen: 0, switched: 0, behind: 0 };
+  const lostBy: Record<Way, number[]> = { killed: [], frozen: [], switched: [], behind: [] };
   if (findings.length === 0) {
     await delivering;
     const stored = await wholeLog(log);
@@ -134,18 +134,22 @@ const failOver = async (
     for (const [round, [way, end]] of upTo.entries()) {
       const gone = history.acknowledged.slice(upTo[round - 1]?.[1] ?? 0, end).filter(isLost).length;
       if (way === 'switched' && gone > 0) findings.push(`${gone} acknowledged events were lost in order`);
-      lostBy[way] += gone;
+      lostBy[way].push(gone);
     }
     findings.push(...history.wrong, ...checkLog(stored, kept));
     findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
   }
   sender.close();
   await service.stop();
-  const slowest = ways.map((way) => `${way} ${(Math.max(0, ...good[way]) / 1000).toFixed(1)} s`).join(', ');
-  const byWay = isSynchronous ? '' : ` (${ways.map((way) => `${way} ${lostBy[way]}`).join(', ')})`;
+  const bad = probed.filter(({ status }) => status === 503).length;
+  const byWay = (of: (way: Way) => readonly (number | string)[]): string =>
+    ways.map((way) => `${way} ${of(way).join(' ')}`).join(', ');
+  const seconds = byWay((way) => good[way].map((ms) => (ms / 1000).toFixed(1)));
   return {
     dose: `${rounds} × ${ways.join(', ')}; ${history.acknowledged.length} acknowledged`,
-    seen: `${lost} lost${byWay}, 0 doubled, recount 0, no process started again; good after the promotion at the latest: ${slowest}`,
+    seen:
+      `${lost} lost${isSynchronous ? '' : ` (${byWay((way) => lostBy[way])})`}, 0 doubled, recount 0, no process ` +
+      `started again; ${bad} of ${probed.length} probes 503; seconds from the promotion to good: ${seconds}`,
     findings,
   };
 };

@@ -20,6 +20,15 @@ interface Server {
   process?: ChildProcess;
 }
 
+interface StandbysOptions {
+  /** Whether each commit waits for one of them. */
+  readonly isSynchronous: boolean;
+  /** How many; 2 unless told. */
+  readonly count?: number;
+  /** Of the primary and of all standbys: `name=value`. */
+  readonly settings?: readonly string[];
+}
+
 /** A primary and its standbys, made by `pg_basebackup`, and what an operator does with them. */
 export class Standbys {
   readonly servers: readonly Server[];
@@ -27,7 +36,7 @@ export class Standbys {
 
   private constructor(
     private readonly programs: string,
-    private readonly isSynchronous: boolean,
+    private readonly options: StandbysOptions,
     servers: readonly Server[],
   ) {
     this.servers = servers;
@@ -35,11 +44,12 @@ export class Standbys {
   }
 
   /** @param programs the folder of `initdb` and `pg_basebackup` */
-  static async start(scene: Scene, programs: string, isSynchronous: boolean): Promise<Standbys> {
+  static async start(scene: Scene, programs: string, options: StandbysOptions): Promise<Standbys> {
+    const { count = 2 } = options;
     const folder = await scene.folder();
     const servers: Server[] = [];
-    for (const n of [0, 1, 2]) servers.push({ port: await freePort(), folder: join(folder, `server-${n}`) });
-    const standbys = new Standbys(programs, isSynchronous, servers);
+    for (let n = 0; n <= count; n += 1) servers.push({ port: await freePort(), folder: join(folder, `server-${n}`) });
+    const standbys = new Standbys(programs, options, servers);
     scene.later(async () => {
       for (const server of servers) await standbys.kill(server);
     });
@@ -124,12 +134,13 @@ export class Standbys {
 
   /** From here on each commit waits for one of them. */
   async requireStandby(): Promise<void> {
-    if (!this.isSynchronous) return;
+    if (!this.options.isSynchronous) return;
     await this.ask(this.primary, `alter system set synchronous_standby_names = '${QUORUM}'`);
     await this.ask(this.primary, 'select pg_reload_conf()');
     await eventually(
       'both standbys stream',
-      async () => (await this.ask(this.primary, 'select 1 from pg_stat_replication')).length === 2,
+      async () =>
+        (await this.ask(this.primary, 'select 1 from pg_stat_replication')).length === this.servers.length - 1,
     );
   }
 
@@ -164,7 +175,8 @@ export class Standbys {
     await run(join(this.programs, name), words, { ...serverOwner(this.servers[0]!.folder), cwd: '/' });
   }
 
-  private async launch(server: Server): Promise<void> {
+  /** Starts it with the files it has. */
+  async launch(server: Server): Promise<void> {
     const settings = [
       `port=${server.port}`,
       'listen_addresses=127.0.0.1',
@@ -173,8 +185,9 @@ export class Standbys {
       'wal_keep_size=512MB',
       // Beside the others on one small machine.
       'shared_buffers=64MB',
+      ...(this.options.settings ?? []),
       // What it is as a primary; a standby passes it over.
-      ...(this.isSynchronous && server !== this.primary ? [`synchronous_standby_names=${QUORUM}`] : []),
+      ...(this.options.isSynchronous && server !== this.primary ? [`synchronous_standby_names=${QUORUM}`] : []),
     ];
     server.process = spawn(
       join(this.programs, 'postgres'),
