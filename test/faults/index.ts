@@ -16,6 +16,7 @@ import { poisonEvents } from './poison.js';
 import { fasterProducer } from './faster-producer.js';
 import { longRun } from './long-run.js';
 import { loudNeighbour } from './loud-neighbour.js';
+import { troubledReplica } from './replica.js';
 import { restored } from './restore.js';
 import { rollingRestarts } from './rolling-restarts.js';
 import { severalProjectors } from './several-projectors.js';
@@ -46,6 +47,7 @@ export const FAULTS: readonly Fault[] = [
   heavyNeighbour,
   failover,
   asynchronousFailover,
+  troubledReplica,
   rollingRestarts,
   killedDeliveries,
   takenOver,

@@ -3,9 +3,12 @@ import { isDatabaseError, isTransient } from '../../postgres/transient-errors.js
 import { pause } from '../../flow/retry.js';
 import { compiled } from '../compiled-statement.js';
 
-/** How often the replicas are looked at. ms */
-const LOOK_EVERY_MS = 1_000;
-const LOOK_MS = 1_000;
+/**
+ * How often the replicas are looked at, and how long one may take to answer. Together less than a request waits for the
+ * requests before it (`metrics/metrics-queries.ts`), which may be waiting for a silent replica. ms
+ */
+const LOOK_EVERY_MS = 250;
+const LOOK_MS = 500;
 
 /** The instant up to which the furthest projection has counted: the projector moves it four times a second. */
 const readAsOf = compiled('replica-as-of', (db) =>
@@ -23,21 +26,46 @@ export interface Replica {
 /** What an answer from a replica throws that would be older than what its reader has seen. */
 export class TooOld extends Error {}
 
+/** What a read of a replica that no longer answers is ended with. */
+class Silent extends Error {}
+
+interface Watched {
+  readonly replica: Replica;
+  isFit: boolean;
+  /** Ends each read that it has not answered yet. */
+  readonly unanswered: Set<() => void>;
+}
+
+const answeredBy = async <Answer>({ unanswered }: Watched, answer: Promise<Answer>): Promise<Answer> => {
+  let end!: () => void;
+  const silence = new Promise<never>((_, reject) => {
+    end = () => reject(new Silent('This replica does not answer'));
+  });
+  unanswered.add(end);
+  try {
+    return await Promise.race([answer, silence]);
+  } finally {
+    unanswered.delete(end);
+  }
+};
+
 /**
  * Chooses where a read is answered: by a replica that is not too far behind, in turn, else by the primary. A read that
- * a replica cannot answer is asked again of the primary, as a whole, so that no answer is of two servers.
+ * a replica cannot answer is asked again of the primary, as a whole, so that no answer is of two servers; so are all that
+ * wait for one that is found silent.
  */
 export class Replicas {
-  private readonly fit = new Set<Replica>();
+  private readonly replicas: readonly Watched[];
   private readonly stop = new AbortController();
   private readonly looking: Promise<void>;
   private turn = 0;
 
   constructor(
-    private readonly replicas: readonly Replica[],
+    replicas: readonly Replica[],
     private readonly primary: Pool,
     private readonly maxLagMs: number,
   ) {
+    this.replicas = replicas.map((replica) => ({ replica, isFit: false, unanswered: new Set() }));
     this.looking = replicas.length > 0 ? this.look() : Promise.resolve();
   }
 
@@ -47,15 +75,16 @@ export class Replicas {
     primary: Pool,
     answer: (pool: Pool, isReplica: boolean) => Promise<Answer>,
   ): Promise<Answer> {
-    const replica = [...this.fit][(this.turn += 1) % Math.max(1, this.fit.size)];
-    if (replica === undefined) return answer(primary, false);
+    const fit = this.replicas.filter(({ isFit }) => isFit);
+    const chosen = fit[(this.turn += 1) % Math.max(1, fit.length)];
+    if (chosen === undefined) return answer(primary, false);
     try {
-      return await answer(replica[kind], true);
+      return await answeredBy(chosen, answer(chosen.replica[kind], true));
     } catch (error) {
-      if (error instanceof TooOld) return answer(primary, false);
+      if (error instanceof TooOld || error instanceof Silent) return answer(primary, false);
       if (!isTransient(error) && !isDatabaseError(error)) throw error;
       // Until the next look finds it well again.
-      this.fit.delete(replica);
+      chosen.isFit = false;
       return answer(primary, false);
     }
   }
@@ -64,7 +93,7 @@ export class Replicas {
     this.stop.abort();
     await this.looking;
     await Promise.all(
-      this.replicas.flatMap(({ watch, metrics, records }) => [watch.end(), metrics.end(), records.end()]),
+      this.replicas.flatMap(({ replica: { watch, metrics, records } }) => [watch.end(), metrics.end(), records.end()]),
     );
   }
 
@@ -81,12 +110,13 @@ export class Replicas {
         ([row]) => row!.asOf ?? 0,
         () => undefined,
       );
-    const [newest, ...seen] = await Promise.all([asOf(this.primary), ...this.replicas.map(({ watch }) => asOf(watch))]);
-    for (const [index, replica] of this.replicas.entries()) {
+    const looks = this.replicas.map(({ replica }) => asOf(replica.watch));
+    const [newest, ...seen] = await Promise.all([asOf(this.primary), ...looks]);
+    for (const [index, one] of this.replicas.entries()) {
       const its = seen[index];
       // While the primary does not answer, what the replicas have is all there is.
-      if (its !== undefined && (newest === undefined || newest - its <= this.maxLagMs)) this.fit.add(replica);
-      else this.fit.delete(replica);
+      one.isFit = its !== undefined && (newest === undefined || newest - its <= this.maxLagMs);
+      if (its === undefined) for (const end of one.unanswered) end();
     }
   }
 }

@@ -80,6 +80,21 @@ describe('A read', () => {
     await replicas.end();
   });
 
+  it('is asked of the primary as soon as its replica is found silent', async () => {
+    const [replicas, primary] = await open({ a: 100_000 });
+    const asked: string[] = [];
+    const answer = (pool: Pool, isReplica: boolean): Promise<string> => {
+      asked.push(nameOf(pool));
+      return isReplica ? new Promise(() => {}) : Promise.resolve('answered');
+    };
+    const answers = [1, 2].map(() => replicas.read('metrics', primary, answer));
+    expect(asked).toEqual(['a', 'a']);
+    seen['a'] = undefined;
+    expect(await Promise.all(answers)).toEqual(['answered', 'answered']);
+    expect(asked).toEqual(['a', 'a', 'primary', 'primary']);
+    await replicas.end();
+  });
+
   it('that has a good reason to fail is not asked twice', async () => {
     const [replicas, primary] = await open({ a: 100_000 });
     const answer = jest.fn(() => Promise.reject(new NotFound('Brand not found')));

@@ -1,0 +1,4 @@
+import { troubledReplica } from './replica.js';
+import { stands } from './stands.js';
+
+await stands(troubledReplica);

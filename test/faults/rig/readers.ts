@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ask } from './ask.js';
+import { type Probe, type Probed, Prober } from './probe.js';
+import { DAY, numberOf, type Reports } from './reports.js';
+
+/** What was answered to a read of one of the routes that a replica may answer. */
+export interface Read extends Probed {
+  /** Of the reports, the first so many are in the answer. */
+  readonly count: number;
+  /** ms */
+  readonly asOf: number;
+}
+
+interface Route {
+  readonly name: string;
+  readonly everyMs: number;
+  /** No two alike shortly after each other: equal ones share an answer. */
+  readonly path: (n: number) => string;
+  readonly countOf: (body: any) => number;
+}
+
+/** The end of a range within the day, so that its single facts are counted. */
+const withinDay = (n: number): string => `startDate=${DAY}&endDate=${DAY}T23:59:59.${String(100 + (n % 800))}Z`;
+/** Metrics of the day, as a path of the organization. */
+export const metricsPath = (n: number): string => `metrics?${withinDay(n)}`;
+const otherEnd = (n: number): string => `startDate=${DAY}&endDate=2026-03-${String(2 + (n % 25)).padStart(2, '0')}`;
+
+const ROUTES: readonly Route[] = [
+  {
+    name: 'metrics',
+    everyMs: 80,
+    path: metricsPath,
+    countOf: ({ metrics }) => metrics.reports,
+  },
+  {
+    name: 'timeline',
+    everyMs: 200,
+    path: (n) => `metrics/timeline?${otherEnd(n)}`,
+    countOf: ({ points }) => points.reduce((sum: number, { reports }: { reports: number }) => sum + reports, 0),
+  },
+  {
+    name: 'comparison',
+    everyMs: 400,
+    path: (n) => `metrics/comparison?${otherEnd(n)}`,
+    countOf: ({ current }) => current.metrics.reports,
+  },
+  {
+    name: 'list',
+    everyMs: 150,
+    path: (n) => `reports?${otherEnd(n)}&limit=1`,
+    countOf: ({ items }) => (items.length === 0 ? 0 : numberOf(items[0].id)),
+  },
+];
+const FEED_EVERY_MS = 100;
+
+/** Everything that a replica may answer, asked of API processes at a steady rate, however long they take. */
+export class Readers {
+  private readonly prober: Prober;
+  private readonly stopping = new AbortController();
+  private readonly following: Promise<void>;
+  private readonly elements: Read[] = [];
+  readonly findings: string[] = [];
+
+  constructor(
+    private readonly urls: readonly string[],
+    private readonly key: string,
+  ) {
+    this.prober = new Prober(
+      urls.flatMap((url) =>
+        ROUTES.map(({ name, everyMs, path }): Probe => {
+          let n = 0;
+          return { what: name, everyMs, key, url: () => `${url}/v2/organization/${path((n += 1))}` };
+        }),
+      ),
+    );
+    this.following = this.follow();
+  }
+
+  /** How many answers there are. */
+  get count(): number {
+    return this.prober.results.length;
+  }
+
+  /** @returns what was answered, in no order */
+  async stop(): Promise<readonly Read[]> {
+    this.stopping.abort();
+    await this.following;
+    const reads = (await this.prober.stop()).map((probed): Read => {
+      const { status, answer, what } = probed;
+      const count = status === 200 ? ROUTES.find(({ name }) => name === what)!.countOf(answer!.body) : 0;
+      return { ...probed, count, asOf: Date.parse(String(answer?.headers['x-as-of'])) };
+    });
+    return [...reads, ...this.elements];
+  }
+
+  /** One reader of the feed, who asks the processes in turn. */
+  private async follow(): Promise<void> {
+    let last: string | undefined;
+    let count = 0;
+    for (let n = 0; !this.stopping.signal.aborted; n += 1) {
+      const at = Date.now();
+      const url = `${this.urls[n % this.urls.length]!}/v2/organization/feed?types=report&limit=1000`;
+      const from = last === undefined ? '' : `&lastEventId=${encodeURIComponent(last)}`;
+      try {
+        const { status, headers, body, ms } = await ask(url + from, { key: this.key });
+        for (const { id, subject } of status === 200 ? (body as { id: string; subject: string }[]) : []) {
+          if (numberOf(subject) !== count + 1) this.findings.push(`The feed went on from ${count} with ${subject}`);
+          [last, count] = [id, numberOf(subject)];
+        }
+        const error = status === 200 ? undefined : JSON.stringify(body);
+        const asOf = Date.parse(String(headers['x-as-of']));
+        this.elements.push({ what: 'feed', at, ms, status, count, asOf, ...(error !== undefined && { error }) });
+      } catch (error) {
+        const { message } = error as Error;
+        this.elements.push({ what: 'feed', at, ms: Date.now() - at, status: 0, error: message, count: 0, asOf: 0 });
+      }
+      await sleep(FEED_EVERY_MS);
+    }
+  }
+}
+
+const shown = ({ what, status, error, answer, ms }: Read): string =>
+  `${what}: ${status} ${error ?? JSON.stringify(answer?.body)} after ${Math.round(ms)} ms`;
+
+/** What of these answers should not be: an error, or not what was acknowledged before the instant they are as of. */
+export const checkReads = (reads: readonly Read[], reports: Reports): string[] => {
+  const failed = reads.filter(({ status }) => status !== 200);
+  const wrong = reads.flatMap(({ what, at, ms, status, count, asOf }) => {
+    if (status !== 200) return [];
+    const [least, most] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
+    if (count >= least && count <= most) return [];
+    const instant = new Date(asOf).toISOString();
+    return [`${what} as of ${instant} has ${count} reports; ${least} were acknowledged before, ${most} were sent`];
+  });
+  return [
+    ...(failed.length > 0 ? [`${failed.length} of ${reads.length} reads failed, such as ${shown(failed[0]!)}`] : []),
+    ...wrong.slice(0, 3),
+  ];
+};
