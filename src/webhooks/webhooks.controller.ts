@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
@@ -14,24 +14,11 @@ import { Reach, readAddress } from './address.js';
 import { ChangeWebhook } from './endpoints/change-webhook.js';
 import { CreateWebhook } from './endpoints/create-webhook.js';
 import { DeleteWebhook } from './endpoints/delete-webhook.js';
-import { ListAttempts } from './endpoints/list-attempts.js';
 import { ListWebhooks } from './endpoints/list-webhooks.js';
-import { ReplayWebhook } from './endpoints/replay-webhook.js';
-import { RotateSecret } from './endpoints/rotate-secret.js';
-import { TestWebhook } from './endpoints/test-webhook.js';
 import { MAX_WEBHOOKS, type Settings } from './endpoints/webhook.js';
-import { AttemptListDto, TestResultDto } from './attempts.dto.js';
-import { AttemptsRequest, NewWebhookDto, ReplayDto, RotationDto, WebhookChangeDto } from './requests.dto.js';
-import { CreatedWebhookDto, DeletedWebhookDto, RotatedSecretDto, WebhookDto, WebhookListDto } from './webhooks.dto.js';
-
-const NO_SUCH_WEBHOOK = 'The organization has no webhook with this id.';
-const WEBHOOK_ID = {
-  name: 'id',
-  description: "The webhook's id.",
-  schema: { type: 'string' },
-  example: 'wh_4a7d1ed414474e4033ac29cc',
-} as const;
-const MAX_ATTEMPTS = '100';
+import { NewWebhookDto, WebhookChangeDto } from './requests.dto.js';
+import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-id.js';
+import { CreatedWebhookDto, DeletedWebhookDto, WebhookDto, WebhookListDto } from './webhooks.dto.js';
 
 /** As they are kept; null: all. */
 const namesOf = (names: readonly string[] | null | undefined): string[] | undefined =>
@@ -179,78 +166,6 @@ export class WebhooksController {
   ): Promise<DeletedWebhookDto> {
     await this.commands.execute(new DeleteWebhook(organization, id, origin));
     return { success: true, id };
-  }
-
-  @Post(':id/rotate')
-  @HttpCode(200)
-  @Access({ scope: 'write' })
-  @ApiOperation({
-    summary: 'Make a new secret for a webhook',
-    description: 'For 24 hours the new secret and the one before both sign each delivery.',
-  })
-  @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The new secret, shown this once.', type: RotatedSecretDto })
-  @ApiFailure(404, NO_SUCH_WEBHOOK)
-  @ApiFailure(409, 'It was rotated within the last 24 hours, and `force` is not `true`.')
-  rotateWebhookSecret(
-    @Organization() organization: string,
-    @Param('id') id: string,
-    @Body() { force = false }: RotationDto,
-    @RequestOrigin() origin: Origin,
-  ): Promise<RotatedSecretDto> {
-    return this.commands.execute(new RotateSecret(organization, id, force, origin));
-  }
-
-  @Post(':id/test')
-  @HttpCode(200)
-  @Access({ scope: 'write' })
-  @ApiOperation({
-    summary: 'Send one webhook.test now',
-    description: 'Whatever its state, and beside its deliveries. Answers with what came back, within some 20 seconds.',
-  })
-  @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'It was sent; without `error` it was a success.', type: TestResultDto })
-  @ApiFailure(404, NO_SUCH_WEBHOOK)
-  testWebhook(@Organization() organization: string, @Param('id') id: string): Promise<TestResultDto> {
-    return this.commands.execute(new TestWebhook(organization, id));
-  }
-
-  @Post(':id/replay')
-  @HttpCode(200)
-  @Access({ scope: 'write' })
-  @ApiOperation({
-    summary: 'Send again what was stored since an instant',
-    description: 'Sets the cursor; an instant after it leaves out what is between the two.',
-  })
-  @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The cursor is set.', type: WebhookDto })
-  @ApiFailure(404, NO_SUCH_WEBHOOK)
-  async replayWebhook(
-    @Organization() organization: string,
-    @Param('id') id: string,
-    @Body() { from }: ReplayDto,
-    @RequestOrigin() origin: Origin,
-  ): Promise<WebhookDto> {
-    await this.commands.execute(new ReplayWebhook(organization, id, from, origin));
-    return this.show(organization, id);
-  }
-
-  @Get(':id/attempts')
-  @Access({ scope: 'read' })
-  @ApiOperation({
-    summary: 'List the newest attempts of a webhook, tests included',
-    description:
-      'Each delivery with what came back. A record that was set aside is named by the attempt after which it was.',
-  })
-  @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The newest 100, or fewer.', type: AttemptListDto })
-  @ApiFailure(404, NO_SUCH_WEBHOOK)
-  async listWebhookAttempts(
-    @Organization() organization: string,
-    @Param('id') id: string,
-    @Query() { limit = MAX_ATTEMPTS }: AttemptsRequest,
-  ): Promise<AttemptListDto> {
-    return { attempts: await this.queries.execute(new ListAttempts(organization, id, Number(limit))) };
   }
 
   private async show(organization: string, id: string): Promise<WebhookDto> {

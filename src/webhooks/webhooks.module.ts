@@ -3,6 +3,7 @@ import { EventLogModule } from '../event-log/event-log.module.js';
 import { QuotasModule } from '../quotas/quotas.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { RecordsModule } from '../records/records.module.js';
+import { DeliveriesController } from './deliveries.controller.js';
 import { ChangeWebhookHandler } from './endpoints/change-webhook.js';
 import { CreateWebhookHandler } from './endpoints/create-webhook.js';
 import { DeleteWebhookHandler } from './endpoints/delete-webhook.js';
@@ -18,7 +19,7 @@ import { WebhooksController } from './webhooks.controller.js';
 
 @Module({
   imports: [EventLogModule, ReadModelsModule, QuotasModule, RecordsModule],
-  controllers: [WebhooksController],
+  controllers: [WebhooksController, DeliveriesController],
   providers: [
     WebhookCommands,
     Secrets,

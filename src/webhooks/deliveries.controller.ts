@@ -1,0 +1,101 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { CommandBus, QueryBus } from '@nestjs/cqrs';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Access } from '../http/access/access.js';
+import { Organization } from '../http/access/caller.js';
+import { type Origin, RequestOrigin } from '../http/access/origin.js';
+import { ApiFailure } from '../http/errors/api-failure.js';
+import { AttemptListDto, TestResultDto } from './attempts.dto.js';
+import { ListAttempts } from './endpoints/list-attempts.js';
+import { ListWebhooks } from './endpoints/list-webhooks.js';
+import { ReplayWebhook } from './endpoints/replay-webhook.js';
+import { RotateSecret } from './endpoints/rotate-secret.js';
+import { TestWebhook } from './endpoints/test-webhook.js';
+import { AttemptsRequest, ReplayDto, RotationDto } from './requests.dto.js';
+import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-id.js';
+import { RotatedSecretDto, WebhookDto } from './webhooks.dto.js';
+
+const MAX_ATTEMPTS = '100';
+
+/** What a receiver and its operator do with a webhook: its secret, tests, replays and attempts. */
+@ApiTags('Webhooks')
+@Controller('v2/organization/webhooks')
+export class DeliveriesController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: QueryBus,
+  ) {}
+
+  @Post(':id/rotate')
+  @HttpCode(200)
+  @Access({ scope: 'write' })
+  @ApiOperation({
+    summary: 'Make a new secret for a webhook',
+    description: 'For 24 hours the new secret and the one before both sign each delivery.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'The new secret, shown this once.', type: RotatedSecretDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  @ApiFailure(409, 'It was rotated within the last 24 hours, and `force` is not `true`.')
+  rotateWebhookSecret(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() { force = false }: RotationDto,
+    @RequestOrigin() origin: Origin,
+  ): Promise<RotatedSecretDto> {
+    return this.commands.execute(new RotateSecret(organization, id, force, origin));
+  }
+
+  @Post(':id/test')
+  @HttpCode(200)
+  @Access({ scope: 'write' })
+  @ApiOperation({
+    summary: 'Send one webhook.test now',
+    description: 'Whatever its state, and beside its deliveries. Answers with what came back, within some 20 seconds.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'It was sent; without `error` it was a success.', type: TestResultDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  testWebhook(@Organization() organization: string, @Param('id') id: string): Promise<TestResultDto> {
+    return this.commands.execute(new TestWebhook(organization, id));
+  }
+
+  @Post(':id/replay')
+  @HttpCode(200)
+  @Access({ scope: 'write' })
+  @ApiOperation({
+    summary: 'Send again what was stored since an instant',
+    description: 'Sets the cursor; an instant after it leaves out what is between the two.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'The cursor is set.', type: WebhookDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  async replayWebhook(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Body() { from }: ReplayDto,
+    @RequestOrigin() origin: Origin,
+  ): Promise<WebhookDto> {
+    await this.commands.execute(new ReplayWebhook(organization, id, from, origin));
+    const [webhook] = await this.queries.execute(new ListWebhooks(organization, id));
+    return webhook!;
+  }
+
+  @Get(':id/attempts')
+  @Access({ scope: 'read' })
+  @ApiOperation({
+    summary: 'List the newest attempts of a webhook, tests included',
+    description:
+      'Each delivery with what came back. A record that was set aside is named by the attempt after which it was.',
+  })
+  @ApiParam(WEBHOOK_ID)
+  @ApiOkResponse({ description: 'The newest 100, or fewer.', type: AttemptListDto })
+  @ApiFailure(404, NO_SUCH_WEBHOOK)
+  async listWebhookAttempts(
+    @Organization() organization: string,
+    @Param('id') id: string,
+    @Query() { limit = MAX_ATTEMPTS }: AttemptsRequest,
+  ): Promise<AttemptListDto> {
+    return { attempts: await this.queries.execute(new ListAttempts(organization, id, Number(limit))) };
+  }
+}
