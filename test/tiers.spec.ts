@@ -17,8 +17,8 @@ const roomsWhere = (condition: (spec: string) => boolean): string[] =>
 
 /**
  * What takes more than the spec's own process and the run's database: the built programs, servers and clients of others,
- * a PostgreSQL or a build of its own, Chromium, Prometheus; doses of faults and attacks with their counter-tests; the
- * bench; the reruns on the second log.
+ * a PostgreSQL or a build of its own, Chromium, Prometheus; doses of faults and attacks with their counter-tests; every
+ * statement over ten times the rows; the bench; the reruns on the second log.
  */
 const ALL_ONLY = [
   'bench',
@@ -30,6 +30,7 @@ const ALL_ONLY = [
   'monitoring',
   'postgres/embedded',
   'program',
+  'read-models/growth',
   'security',
   'upgrade',
 ];

@@ -44,7 +44,7 @@ const HOLDS: Readonly<Record<string, string>> = {
   'postgres/embedded/rights.spec.ts': 'permissions of DATA_DIR',
   'postgres/embedded/users-and-folders.spec.ts': 'users and folders in which the server starts',
   'projections/metrics-statements.spec.ts': 'plans and effects of the statements of a batch',
-  'read-models/growth.spec.ts': 'no statement grows by its square',
+  'read-models/growth/growth.spec.ts': 'no statement grows by its square',
   'read-models/raw-statements.spec.ts': 'every raw statement fits the migrated schema',
 };
 

@@ -7,6 +7,7 @@ const path = require('node:path');
 
 const PROJECT = path.resolve(__dirname, '../..');
 const BUNDLES = path.join(PROJECT, 'dist/node_modules');
+const CLASS_VALIDATOR = path.join(__dirname, 'class-validator.cjs');
 const found = new Map();
 
 const bundleOf = (name) => {
@@ -24,6 +25,8 @@ module.exports = (request, options) => {
   const isPackage = /^[@a-z]/.test(request);
   const bundle = isPackage && options.conditions?.includes('import') ? bundleOf(request) : undefined;
   if (bundle !== undefined) return bundle;
+  // Node requires the bundle that is imported. Jest cannot, and the package itself is three hundred files.
+  if (request === 'class-validator' && options.basedir.startsWith(BUNDLES)) return CLASS_VALIDATOR;
   // What a bundle requires is CommonJS: Jest cannot require the ES modules beside it, as Node does.
   const basedir = isPackage && options.basedir.startsWith(BUNDLES) ? PROJECT : options.basedir;
   return options.defaultResolver(request, { ...options, basedir });

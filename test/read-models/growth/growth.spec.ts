@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
-import { transact } from '../../projections/engine/transaction.js';
-import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
-import { migrate } from '../../src/postgres/migrator.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { BY_INDEX } from '../../src/read-models/pools.js';
-import { NEXT_ELEMENTS } from '../../src/records/feed/statements.js';
-import type { Selection } from '../../src/records/selection.js';
-import { countUpTo, lastExamined, listPage } from '../../src/records/page/statements.js';
-import { compiledStatements, rawStatements, unexpectedNulls } from './every-statement.js';
+import { transact } from '../../../projections/engine/transaction.js';
+import { LOG_MIGRATIONS } from '../../../src/event-log/postgres/schema.js';
+import { migrate } from '../../../src/postgres/migrator.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { BY_INDEX } from '../../../src/read-models/pools.js';
+import { NEXT_ELEMENTS } from '../../../src/records/feed/statements.js';
+import type { Selection } from '../../../src/records/selection.js';
+import { countUpTo, lastExamined, listPage } from '../../../src/records/page/statements.js';
+import { compiledStatements, rawStatements, unexpectedNulls } from '../every-statement.js';
 
 /** Rows of each table and elements of each array: ten times as many may cost about ten times as much. */
 const FEW = 300;
