@@ -31,10 +31,12 @@ const LAST_IN_FIRST_TABLE: Readonly<Record<string, string>> = {
 const LOCK = '3853314791062309107';
 
 const createRecords = async (db: Transaction<Records>, schema: string): Promise<void> => {
-  // A role that owns the schema, but may not create any, is refused even `create schema if not exists`.
+  // A role that owns the schema, but may not create any, is refused even `create schema if not exists`. What
+  // `to_regnamespace` and the like once found missing they find missing still after a wait for the lock.
   const { rows } = await sql<{ has_schema: boolean; has_records: boolean }>`
-    select to_regnamespace(${schema}) is not null as has_schema,
-      to_regclass(${`${schema}.later_migrations`}) is not null as has_records`.execute(db);
+    select exists (select from pg_namespace where nspname = ${schema}) as has_schema,
+      exists (select from pg_tables where schemaname = ${schema} and tablename = 'later_migrations') as has_records
+    `.execute(db);
   const { has_schema, has_records } = rows[0]!;
   if (has_records) return;
   if (!has_schema) await db.schema.createSchema(schema).execute();
