@@ -1,15 +1,15 @@
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { BY_TRANSACTION, PGBOUNCER, startPgBouncer } from '../support/pgbouncer.js';
+import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, startPgBouncer } from '../support/pgbouncer.js';
 import { createDatabase } from '../support/postgres.js';
 import { describeWith } from '../support/tools.js';
 import { describeEventLog, openedLog } from './event-log.contract.js';
 
-describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('Behind PgBouncer', () => {
+describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () => {
   describeEventLog({
     name: 'in PostgreSQL, each transaction on another connection',
     open: async () => {
-      const database = await createDatabase({ migrated: false });
+      const database = await createDatabase({ migrated: false, pooled: false });
       const pooler = await startPgBouncer(database.url, BY_TRANSACTION);
       return openedLog(
         () => createPostgresLog(createPool(pooler.url, () => {})),

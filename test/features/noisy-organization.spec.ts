@@ -12,7 +12,7 @@ let app: TestApp;
 let projecting: Projecting;
 
 beforeAll(async () => {
-  database = await createDatabase();
+  database = await createDatabase({ pooled: false });
   app = await startApp({ databaseUrl: database.url });
   projecting = startProjecting(app.log, database.pool);
 });

@@ -6,7 +6,14 @@ import { poolerAt } from '../../src/postgres/pooler.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { eventually } from '../support/eventually.js';
 import { statement } from '../../src/postgres/statement.js';
-import { BY_TRANSACTION, FOLLOWS_NAMES, PGBOUNCER, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
+import {
+  BY_TRANSACTION,
+  FOLLOWS_NAMES,
+  PGBOUNCER,
+  PGBOUNCER_PACKAGE,
+  type PgBouncer,
+  startPgBouncer,
+} from '../support/pgbouncer.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { refusingAtFirst } from '../support/refusing-at-first.js';
 import { describeWith } from '../support/tools.js';
@@ -27,7 +34,7 @@ const SHOWN = statement(
 );
 const WANTED = ['200ms', '123ms', '10s', 'off', 'force_custom_plan'];
 
-describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('A connection through PgBouncer', () => {
+describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('A connection through PgBouncer', () => {
   let database: TestDatabase;
   const ends: (() => Promise<unknown>)[] = [];
   const behind = async (...settings: string[]): Promise<PgBouncer> => {
@@ -43,7 +50,7 @@ describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('
   let pool: Pool;
 
   beforeAll(async () => {
-    database = await createDatabase({ migrated: false });
+    database = await createDatabase({ migrated: false, pooled: false });
     mixed = await behind(...BY_TRANSACTION);
     pool = opened(createPool(mixed.url, () => {}, LIMITS));
   });
@@ -91,7 +98,7 @@ describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('
     await NAMED.run(lasting, { n: 1 });
     await first.stop();
     const nameless = ['pool_mode = transaction', ...(FOLLOWS_NAMES ? ['max_prepared_statements = 0'] : [])];
-    const second = await startPgBouncer(database.url, nameless, Number(new URL(url).port));
+    const second = await startPgBouncer(database.url, nameless, { listenPort: Number(new URL(url).port) });
     ends.unshift(() => second.stop());
     const errors: unknown[] = [];
     const many = Array.from({ length: 10 }, (_, n) => n);

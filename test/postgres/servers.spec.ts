@@ -9,7 +9,7 @@ import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
 const endings: (() => Promise<unknown>)[] = [];
-beforeEach(async () => void (database = await createDatabase({ migrated: false })));
+beforeEach(async () => void (database = await createDatabase({ migrated: false, pooled: false })));
 afterEach(async () => {
   for (const ending of endings.splice(0).reverse()) await ending();
   await database.drop();

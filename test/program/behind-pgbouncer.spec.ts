@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Answer, call, type CallOptions } from '../support/call.js';
 import { eventually, eventuallyPasses } from '../support/eventually.js';
 import { operatorCall } from '../support/operator-call.js';
-import { BY_TRANSACTION, PGBOUNCER, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
+import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
 import { describeWith } from '../support/tools.js';
@@ -21,7 +21,7 @@ const RANGE = 'startDate=2024-01-01&endDate=2030-01-01';
 
 const statusesOf = (answers: readonly Answer[]): number[] => [...new Set(answers.map(({ status }) => status))];
 
-describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')(
+describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)(
   'The service behind PgBouncer, where each transaction gets one of three connections',
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'behind-pgbouncer-'));
@@ -50,7 +50,7 @@ describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')(
     beforeAll(async () => {
       receiver.listen(0, '127.0.0.1');
       await once(receiver, 'listening');
-      database = await createDatabase({ migrated: false });
+      database = await createDatabase({ migrated: false, pooled: false });
       pooler = await startPgBouncer(database.url, BY_TRANSACTION);
       const keys = join(folder, 'keys');
       writeFileSync(keys, `${Buffer.alloc(32, 7).toString('base64')}\n`);

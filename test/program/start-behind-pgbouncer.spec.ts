@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { prepareTables } from '../../src/read-models/prepare-tables.js';
 import { operatorCall } from '../support/operator-call.js';
-import { BY_TRANSACTION, PGBOUNCER, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
+import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { startProgram } from '../support/program.js';
 import { describeWith } from '../support/tools.js';
 
 const PATIENCE_MS = 180_000;
 
-describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('Behind PgBouncer', () => {
+describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () => {
   let database: TestDatabase;
   let pooler: PgBouncer | undefined;
 
   beforeAll(async () => {
-    database = await createDatabase();
+    database = await createDatabase({ pooled: false });
   });
   afterAll(() => database.drop());
 
@@ -57,7 +57,7 @@ describeWith(PGBOUNCER !== undefined, 'pgbouncer (apt-get install pgbouncer)')('
       await expect(prepared(url)).rejects.toThrow(
         'DATABASE_DIRECT_URL leads to a pooler that gives each transaction another connection',
       );
-      const other = await createDatabase({ migrated: false });
+      const other = await createDatabase({ migrated: false, pooled: false });
       await expect(prepared(other.url)).rejects.toThrow(
         'DATABASE_DIRECT_URL leads to another database than DATABASE_URL',
       );

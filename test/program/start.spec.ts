@@ -135,7 +135,7 @@ describe('npm start', () => {
       await once(probe, 'listening');
       const { port } = probe.address() as { port: number };
       probe.close();
-      const real = await createDatabase({ migrated: false });
+      const real = await createDatabase({ migrated: false, pooled: false });
       const url = new URL(real.url);
       const target = { host: url.hostname, port: Number(url.port || 5432) };
       url.host = `127.0.0.1:${port}`;

@@ -16,6 +16,9 @@ const versionOf = (program: string): string | undefined => {
   }
 };
 
+/** How to get it, for those who miss it. */
+export const PGBOUNCER_PACKAGE = 'pgbouncer (apt-get install pgbouncer)';
+
 /** The program, if it is installed; Debian puts it where ordinary users do not look. */
 export const PGBOUNCER = [process.env['TEST_PGBOUNCER'], 'pgbouncer', '/usr/sbin/pgbouncer'].find(
   (program) => program !== undefined && versionOf(program) !== undefined,
@@ -33,18 +36,26 @@ export const BY_TRANSACTION = [
 
 export interface PgBouncer {
   readonly url: string;
+  readonly process: ChildProcess;
+  /** Kills it. */
   stop(): Promise<void>;
+}
+
+interface PgBouncerOptions {
+  /** Where it listens; a free one unless told. */
+  readonly listenPort?: number;
+  /** The database that it leads to, `*` for all of the server; that of the address unless told. */
+  readonly leadsTo?: string;
 }
 
 /**
  * Starts PgBouncer on loopback before a database.
  * @param settings lines of its section `pgbouncer`
- * @param listenPort a free one unless told
  */
 export const startPgBouncer = async (
   database: string,
   settings: readonly string[],
-  listenPort?: number,
+  { listenPort, leadsTo }: PgBouncerOptions = {},
 ): Promise<PgBouncer> => {
   const { hostname, port, username, password, pathname } = new URL(database);
   const folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'));
@@ -56,7 +67,7 @@ export const startPgBouncer = async (
     file,
     [
       '[databases]',
-      `${pathname.slice(1)} = host=${hostname} port=${port}`,
+      `${leadsTo ?? pathname.slice(1)} = host=${hostname} port=${port}`,
       '[pgbouncer]',
       'listen_addr = 127.0.0.1',
       `listen_port = ${at}`,
@@ -73,7 +84,8 @@ export const startPgBouncer = async (
   const process: ChildProcess = spawn(PGBOUNCER!, ['--quiet', file], { ...owner, cwd: '/', stdio: 'ignore' });
   const stop = async (): Promise<void> => {
     // Asked politely, it would wait for its clients.
-    if (process.exitCode === null && process.kill('SIGKILL')) await once(process, 'exit');
+    const isRunning = process.exitCode === null && process.signalCode === null;
+    if (isRunning && process.kill('SIGKILL')) await once(process, 'exit');
     rmSync(folder, { recursive: true, force: true });
   };
   const url = new URL(database);
@@ -89,5 +101,5 @@ export const startPgBouncer = async (
     await stop();
     throw error;
   }
-  return { url: url.href, stop };
+  return { url: url.href, process, stop };
 };

@@ -38,9 +38,13 @@ export const createTemplate = async (server: string): Promise<void> => {
   await pool.end();
 };
 
-/** A database of the spec's own on the run's PostgreSQL, with the read models' tables (unless told not to). */
-export const createDatabase = async ({ migrated = true } = {}): Promise<TestDatabase> => {
-  const server = process.env['TEST_DATABASE_URL']!;
+/**
+ * A database of the spec's own on the run's PostgreSQL, with the read models' tables (unless told not to).
+ * @param pooled false: past a pooler that the run may be behind, for a spec that has its own way to the server, or is
+ *   about how many connections wait for one another
+ */
+export const createDatabase = async ({ migrated = true, pooled = true } = {}): Promise<TestDatabase> => {
+  const server = (pooled ? undefined : process.env['TEST_DIRECT_URL']) ?? process.env['TEST_DATABASE_URL']!;
   // On a server that others use too a template could be of another version, and nothing must be left behind.
   const isServerOurs = process.env['TEST_DATABASE_ENDS_WITH_RUN'] === 'yes';
   const name = `test_${randomBytes(8).toString('hex')}`;

@@ -101,7 +101,8 @@ describeUpgrade('A rolling upgrade', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'upgrade-'));
     before = await buildReleaseBefore(join(folder, 'before'));
-    database = await createDatabase({ migrated: false });
+    // The release before knows of no pooler.
+    database = await createDatabase({ migrated: false, pooled: false });
     env = { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data'), RATE_LIMIT_PER_MINUTE: '0' };
   }, PATIENCE_MS);
 

@@ -10,6 +10,7 @@ import { EARLIEST, LATEST } from '../../../src/events/instant.js';
 import { BRANDS, edgeInstant, ORGANIZATIONS } from '../../projections/histories.js';
 import { naiveCount, newestStates, type Query } from '../../projections/naive-count.js';
 import { Random } from '../../support/random.js';
+import { directTo } from '../../support/direct.js';
 import { eventId, SOURCE, type Sent } from '../../support/upstream.js';
 import { ask } from './ask.js';
 import { call, type Environment } from './processes.js';
@@ -69,8 +70,10 @@ export const counted = async (url: string, patience = 60_000): Promise<number> =
 /** The operator's own recount: by the command where the environment matters to it, else by what the command calls. */
 export const checkVerify = async (scene: Scene, env: Environment): Promise<string[]> => {
   if (env['DATABASE_URL'] !== undefined && env['TZ'] === undefined) {
-    const pool = createPool(env['DATABASE_URL'], () => {}, { statement_timeout: 0, query_timeout: 0 });
-    const log = await openEventLog(readConfig(env));
+    const config = readConfig({ ...directTo(env['DATABASE_URL']), ...env });
+    const url = config.databaseDirectUrl ?? config.databaseUrl!;
+    const pool = createPool(url, () => {}, { statement_timeout: 0, query_timeout: 0 });
+    const log = await openEventLog(config);
     try {
       const differences = await verify({ pool, log }, PROJECTIONS);
       return differences.slice(0, 3).map((difference) => `A recount differs: ${inspect(difference)}`);

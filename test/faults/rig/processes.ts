@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { directTo } from '../../support/direct.js';
 import type { Scene } from './scene.js';
 
 /** The built service. The specs and `npm run test:faults` both run in the project's folder. */
@@ -58,7 +59,16 @@ export class Process {
     const loads = preload === undefined ? [] : ['--import', preload];
     const { PATH, HOME, SOURCES_FILE } = process.env;
     const child = spawn(process.execPath, [...loads, built(program, installed), ...words], {
-      env: { PATH, HOME, SOURCES_FILE, LOG_FORMAT: 'json', PORT: '0', ...NO_LIMITS, ...env },
+      env: {
+        PATH,
+        HOME,
+        SOURCES_FILE,
+        LOG_FORMAT: 'json',
+        PORT: '0',
+        ...NO_LIMITS,
+        ...directTo(env['DATABASE_URL']),
+        ...env,
+      },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     const started = new Process(program, child);

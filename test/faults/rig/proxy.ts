@@ -1,8 +1,9 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
+import { directTo } from '../../support/direct.js';
 import type { Scene } from './scene.js';
 
-/** Stands between the service and its database. */
+/** Stands between the service and its database, past a pooler that the run may be behind. */
 export class Proxy {
   private readonly pairs = new Set<readonly [Socket, Socket]>();
   /** Told of everything that is sent to the database, before it is passed on. */
@@ -17,7 +18,7 @@ export class Proxy {
   }
 
   static async start(scene: Scene, databaseUrl: string): Promise<{ proxy: Proxy; url: string }> {
-    const url = new URL(databaseUrl);
+    const url = new URL(directTo(databaseUrl).DATABASE_DIRECT_URL ?? databaseUrl);
     const server = createServer();
     const proxy = new Proxy(server, { host: url.hostname, port: Number(url.port || 5432) });
     server.listen(0, '127.0.0.1');

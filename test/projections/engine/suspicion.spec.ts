@@ -62,12 +62,12 @@ const project = async (pool: Pool): Promise<void> => {
   troubles.push(...(await projectToHead(log, pool, [metrics], options())));
 };
 
-/** A pool on which every statement that writes this record's facts comes to harm. */
+/** A pool on which every statement that writes this record's facts comes to harm, and maybe its server's process. */
 const harming = (
   record: string,
   harm: (connection: PoolClient, send: Parameters<Tamper>[1]) => Promise<unknown>,
 ): Pool =>
-  tampered(database.pool, (connection) => async (statement, send) => {
+  tampered(database.direct, (connection) => async (statement, send) => {
     if (statement.name === 'metrics-insert-facts' && String(statement.values?.at(-1)).includes(`"${record}"`))
       await harm(connection, send);
     return send(statement);
