@@ -1,110 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase } from '../support/postgres.js';
-import { cloudEvent, sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { percentile } from './rig/ask.js';
-import { checkCounts, checkLog, checkVerify, counted, type Keys, wholeLog } from './rig/check.js';
+import { checkCounts, checkLog, checkVerify, counted, wholeLog } from './rig/check.js';
 import { issueKeys, keysKnown, openLog } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
 import { OwnPostgres } from './rig/own-postgres.js';
-import { between, type Probe, Prober, type Probed } from './rig/probe.js';
-import { type Environment, Process } from './rig/processes.js';
+import { died, goodAfter, judgeAway, naive, probes, type ReturnDose, watchReturn } from './rig/outage.js';
+import { between, Prober } from './rig/probe.js';
 import { Proxy } from './rig/proxy.js';
 import type { Scene } from './rig/scene.js';
 import { Service } from './rig/service.js';
-
-/** What is probed: a read, a write, and whether the process lives. */
-const probes = (url: () => string, keys: Keys | undefined, everyMs: number): Probe[] => [
-  { what: 'metrics', url: () => `${url()}/v2/organization/metrics`, key: keys?.read['acme'], everyMs },
-  {
-    what: 'events',
-    method: 'POST',
-    url: () => `${url()}/v2/events`,
-    key: keys?.ingest,
-    type: 'application/cloudevents-batch+json',
-    bodyOf: (n) =>
-      JSON.stringify([
-        cloudEvent(
-          sent(
-            'ReportFiled',
-            {
-              organization: 'acme',
-              reportId: `p-${n}`,
-              createdAt: '2026-01-01T00:00:00Z',
-              updatedAt: '2026-01-01T00:00:00Z',
-            },
-            `probe-${n}`,
-          ),
-        ),
-      ]),
-    everyMs,
-  },
-  { what: 'live', url: () => `${url()}/health/live`, everyMs },
-];
-
-const describeProbed = ({ what, ms, status, error }: Probed): string =>
-  `${what} ended after ${Math.round(ms)} ms with ${status === 0 ? error : status}`;
-
-/** At most three of a kind are told in full. */
-const first = (kind: string, found: readonly string[]): string[] =>
-  found.length === 0 ? [] : [`${found.length} ${kind}: ${found.slice(0, 3).join('; ')}`];
-
-/** How requests must fare while the database is away. */
-const judgeAway = (results: readonly Probed[], answerMs: number, liveMs: number): string[] => {
-  const asked = results.filter(({ what }) => what !== 'live');
-  return [
-    ...first('requests were not answered in time', asked.filter(({ ms }) => ms > answerMs).map(describeProbed)),
-    ...first(
-      'requests got neither a good answer nor a 503',
-      asked.filter(({ status }) => status !== 200 && status !== 503).map(describeProbed),
-    ),
-    ...first(
-      'answers 503 have no Retry-After',
-      asked.filter(({ status, answer }) => status === 503 && !answer?.headers['retry-after']).map(describeProbed),
-    ),
-    ...first(
-      'looks at liveness failed or took long',
-      results.filter(({ what, ms, status }) => what === 'live' && (ms > liveMs || status !== 200)).map(describeProbed),
-    ),
-  ];
-};
-
-/** From when on every request was answered well. ms after `from`. */
-const goodAfter = (results: readonly Probed[], from: number): number =>
-  Math.max(0, ...results.filter(({ at, status }) => at >= from && status !== 200).map(({ at }) => at - from));
-
-const died = (processes: readonly Process[]): string[] =>
-  processes.filter(({ isRunning }) => !isRunning).map(({ program, exitCode }) => `${program} ended with ${exitCode}`);
-
-interface ReturnDose {
-  /** How soon all must be well again once the database is back. ms */
-  readonly goodMs: number;
-  /** All being well for so long it is not watched until then. ms */
-  readonly calmMs: number;
-}
-
-/** Watches until everything was answered well for `calmMs`, at most until a while after it must be. ms */
-const watchReturn = async (prober: Prober, from: number, { calmMs, goodMs }: ReturnDose): Promise<void> => {
-  const end = from + goodMs + 500;
-  for (let now = Date.now(); now < end; now = Date.now()) {
-    const calmSince = from + goodAfter(prober.results, from);
-    if (now - calmSince >= calmMs) return;
-    await sleep(Math.min(20, end - now));
-  }
-};
 
 interface KilledDose extends ReturnDose {
   readonly rounds: number;
   readonly awayMs: number;
   readonly answerMs: number;
 }
-
-/** A process that answers reads and writes, on the naive side without a word to the log. */
-const naive = async (scene: Scene, env: Environment): Promise<Process> => {
-  const api = Process.start(scene, 'test/faults/rig/naive-api', env);
-  while (api.url === undefined && api.isRunning) await sleep(20);
-  return api;
-};
 
 const killPostgres = async (
   scene: Scene,

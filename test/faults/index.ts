@@ -13,6 +13,7 @@ import { copyOnEventStore, copyOnPostgres } from './kept-copy.js';
 import { killedMigration } from './migrations.js';
 import { stopped } from './orderly-stop.js';
 import { poisonEvents } from './poison.js';
+import { poolerAway } from './pooler-away.js';
 import { fasterProducer } from './faster-producer.js';
 import { longRun } from './long-run.js';
 import { loudNeighbour } from './loud-neighbour.js';
@@ -48,6 +49,7 @@ export const FAULTS: readonly Fault[] = [
   failover,
   asynchronousFailover,
   troubledReplica,
+  poolerAway,
   rollingRestarts,
   killedDeliveries,
   takenOver,

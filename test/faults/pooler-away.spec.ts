@@ -1,0 +1,4 @@
+import { poolerAway } from './pooler-away.js';
+import { stands } from './stands.js';
+
+await stands(poolerAway);
