@@ -1,7 +1,7 @@
 import { findPrograms } from '../support/postgres-programs.js';
 import type { Fault, Outcome } from './fault.js';
 import { percentile } from './rig/ask.js';
-import { checkReads, type Read, Readers } from './rig/readers.js';
+import { checkReads, type Period, type Read, Readers } from './rig/readers.js';
 import { Replicated, type Way, WAYS } from './rig/replicated.js';
 import type { Scene } from './rig/scene.js';
 
@@ -65,11 +65,13 @@ const troubled = async (
     await Promise.all([readers.stop(), others.stop()]);
   });
   const did: string[] = [];
+  const periods: Period[] = [];
   const findings: string[] = [];
   const calm = await replicated.usesReplica(readers);
   for (let round = 0; round < rounds; round += 1)
     for (const way of ways) {
       scene.tell(`round ${round + 1}: ${way}, ${reports.count} reports`);
+      periods.push({ name: way, from: Date.now() });
       did.push(await replicated.disturb(way, lastsMs));
       await replicated.usesReplica(readers);
     }
@@ -79,7 +81,8 @@ const troubled = async (
   const [reads, ofPrimary] = [await readers.stop(), await others.stop()];
   const rates = measuredMs > 0 ? await compared(replicated, measuredMs) : '';
   findings.push(...readers.findings, ...others.findings);
-  findings.push(...checkReads([...reads, ...ofPrimary], reports), ...checkAge(reads, ofPrimary));
+  findings.push(...checkReads(reads, reports, periods), ...checkAge(reads, ofPrimary));
+  findings.push(...checkReads(ofPrimary, reports, periods).map((finding) => `Without a replica: ${finding}`));
   const slow = reads.map(({ ms }) => ms);
   for (const { processes } of [plain, ...withReplica])
     for (const { program, exitCode, isRunning } of processes)

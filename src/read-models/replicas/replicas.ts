@@ -4,11 +4,13 @@ import { pause } from '../../flow/retry.js';
 import { compiled } from '../compiled-statement.js';
 
 /**
- * How often the replicas are looked at, and how long one may take to answer. Together less than a request waits for the
+ * How often the replicas are looked at, and how long one may take to answer. Together half of what a request waits for the
  * requests before it (`metrics/metrics-queries.ts`), which may be waiting for a silent replica. ms
  */
-const LOOK_EVERY_MS = 250;
-const LOOK_MS = 500;
+const LOOK_EVERY_MS = 200;
+const LOOK_MS = 300;
+/** Looks in a row that the primary leaves unanswered before replicas answer in its place, however far behind they are. */
+const LOOKS_IN_VAIN = 5;
 
 /** The instant up to which the furthest projection has counted: the projector moves it four times a second. */
 const readAsOf = compiled('replica-as-of', (db) =>
@@ -59,6 +61,9 @@ export class Replicas {
   private readonly stop = new AbortController();
   private readonly looking: Promise<void>;
   private turn = 0;
+  /** Of the primary, when it last answered. ms */
+  private newest: number | undefined;
+  private inVain = 0;
 
   constructor(
     replicas: readonly Replica[],
@@ -112,10 +117,12 @@ export class Replicas {
       );
     const looks = this.replicas.map(({ replica }) => asOf(replica.watch));
     const [newest, ...seen] = await Promise.all([asOf(this.primary), ...looks]);
+    this.inVain = newest === undefined ? this.inVain + 1 : 0;
+    // What the replicas have is all there is then.
+    this.newest = this.inVain >= LOOKS_IN_VAIN ? undefined : (newest ?? this.newest);
     for (const [index, one] of this.replicas.entries()) {
       const its = seen[index];
-      // While the primary does not answer, what the replicas have is all there is.
-      one.isFit = its !== undefined && (newest === undefined || newest - its <= this.maxLagMs);
+      one.isFit = its !== undefined && (this.newest === undefined || this.newest - its <= this.maxLagMs);
       if (its === undefined) for (const end of one.unanswered) end();
     }
   }

@@ -119,11 +119,20 @@ export class Readers {
   }
 }
 
-const shown = ({ what, status, error, answer, ms }: Read): string =>
-  `${what}: ${status} ${error ?? JSON.stringify(answer?.body)} after ${Math.round(ms)} ms`;
+/** What went on from an instant on (ms). */
+export interface Period {
+  readonly name: string;
+  readonly from: number;
+}
+
+const shown = ({ what, at, status, error, answer, ms }: Read, periods: readonly Period[]): string => {
+  const period = periods.findLast(({ from }) => from <= at);
+  const since = period === undefined ? 'before all' : `${at - period.from} ms after the beginning of ${period.name}`;
+  return `${what}, ${since}: ${status} ${error ?? JSON.stringify(answer?.body)} after ${Math.round(ms)} ms`;
+};
 
 /** What of these answers should not be: an error, or not what was acknowledged before the instant they are as of. */
-export const checkReads = (reads: readonly Read[], reports: Reports): string[] => {
+export const checkReads = (reads: readonly Read[], reports: Reports, periods: readonly Period[]): string[] => {
   const failed = reads.filter(({ status }) => status !== 200);
   const wrong = reads.flatMap(({ what, at, ms, status, count, asOf }) => {
     if (status !== 200) return [];
@@ -132,8 +141,9 @@ export const checkReads = (reads: readonly Read[], reports: Reports): string[] =
     const instant = new Date(asOf).toISOString();
     return [`${what} as of ${instant} has ${count} reports; ${least} were acknowledged before, ${most} were sent`];
   });
+  const some = failed.slice(0, 5).map((read) => shown(read, periods));
   return [
-    ...(failed.length > 0 ? [`${failed.length} of ${reads.length} reads failed, such as ${shown(failed[0]!)}`] : []),
+    ...(failed.length > 0 ? [`${failed.length} of ${reads.length} reads failed: ${some.join('; ')}`] : []),
     ...wrong.slice(0, 3),
   ];
 };

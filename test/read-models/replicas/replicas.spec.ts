@@ -50,6 +50,23 @@ describe('A read', () => {
     await replicas.end();
   });
 
+  it('is answered by one that is too far behind only after the primary has not answered several looks', async () => {
+    let looks = 0;
+    let isAway = false;
+    const primary = poolAsOf('primary', () => {
+      looks += isAway ? 1 : 0;
+      return isAway ? undefined : 100_000;
+    });
+    Object.assign(seen, { a: 1 });
+    const replicas = new Replicas([replicaOf('a')], primary, 10_000);
+    const asked = (): Promise<string> => replicas.read('records', primary, async (pool) => nameOf(pool));
+    await eventually('a first look', async () => (await asked()) === 'primary');
+    isAway = true;
+    await eventually('the replica answers', async () => (await asked()) === 'a');
+    expect(looks).toBeGreaterThan(3);
+    await replicas.end();
+  });
+
   it.each(['40001', '57014', '57P01', 'ECONNREFUSED'])(
     'is asked of the primary, as a whole, where a replica fails with %s, and the next one at once',
     async (code) => {
