@@ -28,6 +28,10 @@ const CANCEL = ['pg_cancel_backend', 'pg_terminate_backend'].map(
 
 /** A primary with one standby, which two API processes read from, and a third one that does not. */
 export class Replicated {
+  /** Statements that its recovery cancelled, and that were cancelled by hand. */
+  conflicts = 0;
+  cancelled = 0;
+
   private constructor(
     readonly standbys: Standbys,
     readonly reports: Reports,
@@ -83,8 +87,8 @@ export class Replicated {
     return answered;
   }
 
-  /** Does it to the replica for so long. @returns what it came to, in words */
-  async disturb(way: Way, lastsMs: number): Promise<string> {
+  /** Does it to the replica for so long. */
+  async disturb(way: Way, lastsMs: number): Promise<void> {
     const { standbys } = this;
     const standby = standbys.servers[1]!;
     const tell = (text: string): Promise<object[]> => standbys.ask(standby, text);
@@ -100,8 +104,7 @@ export class Replicated {
       await standbys.kill(standby);
       await sleep(lastsMs);
       await standbys.launch(standby);
-    } else return this.cancelling(lastsMs);
-    return way;
+    } else await this.cancel(lastsMs);
   }
 
   /** @returns how many metrics requests a second these processes answer, and how many of all of them the primary did */
@@ -119,7 +122,7 @@ export class Replicated {
     return { rate: Math.round((answered * 1_000) / ms), ofPrimary: (await this.readsOfPrimary()) - before };
   }
 
-  private async cancelling(lastsMs: number): Promise<string> {
+  private async cancel(lastsMs: number): Promise<void> {
     const { standbys } = this;
     const standby = standbys.servers[1]!;
     const setDelay = async (to: string): Promise<void> => {
@@ -128,16 +131,14 @@ export class Replicated {
     };
     await setDelay('set max_standby_streaming_delay = 0');
     const before = await this.number(CONFLICTS, true);
-    let cancelled = 0;
     const until = Date.now() + lastsMs;
     for (let n = 0; Date.now() < until; n += 1) {
       await standbys.ask(standbys.primary, 'vacuum read.facts, read.days, read.checkpoints');
-      cancelled += await this.number(CANCEL[n % CANCEL.length]!, true);
+      this.cancelled += await this.number(CANCEL[n % CANCEL.length]!, true);
       await sleep(CANCEL_EVERY_MS);
     }
-    const conflicts = (await this.number(CONFLICTS, true)) - before;
+    this.conflicts += (await this.number(CONFLICTS, true)) - before;
     await setDelay('reset max_standby_streaming_delay');
-    return `cancelling (${conflicts} conflicts with recovery, ${cancelled} cancelled by hand)`;
   }
 
   private async number(text: string, isOfReplica: boolean): Promise<number> {
