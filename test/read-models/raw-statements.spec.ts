@@ -6,7 +6,8 @@ import ts from 'typescript';
 import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
 import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { rawStatements, sourcesIn, typesOf, unexpectedNulls } from './every-statement.js';
+import { compiledStatements, rawStatements, sourcesIn, typesOf, unexpectedNulls } from './every-statement.js';
+import { VALUES } from './growth/values.js';
 
 const RAW = await rawStatements();
 
@@ -146,6 +147,11 @@ describe('A statement that is written as SQL', () => {
       fields.map((field) => [field.name, typeOf.get(field.dataTypeID)]),
     );
     expect(unexpectedNulls(statement, rows)).toEqual([]);
+  });
+
+  it('has, as those of Kysely have, values with which growth/growth.spec.ts tries it', async () => {
+    const names = [...RAW.map(({ statement }) => statement.name), ...(await compiledStatements()).keys()];
+    expect(names.sort()).toEqual(Object.keys(VALUES).sort());
   });
 
   it('is the only source of rows besides Kysely', () => {

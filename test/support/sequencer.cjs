@@ -1,8 +1,8 @@
 const Sequencer = require('@jest/test-sequencer').default;
+const { scripts } = require('../../package.json');
 
-/** What starts processes, and so takes longest however short its file is. Begun last it would keep one worker waiting. */
-const LONG =
-  /\/test\/(?:faults|security|bench|cli|demo|embedded-postgres|event-log|projections)\/|\/(?:operator|orderly-stop|stopped-start)\.spec/;
+/** What `npm test` leaves out takes longest, however short its file. Begun last it would keep one worker waiting. */
+const LONG = new RegExp(/--testPathIgnorePatterns "<rootDir>([^"]+)"/.exec(scripts.test)[1]);
 
 /** The long ones first; among equals as Jest has them: by the time they last took, and by size where that is unknown. */
 module.exports = class extends Sequencer {

@@ -5,10 +5,8 @@ import { LOG_MIGRATIONS } from '../../../src/event-log/postgres/schema.js';
 import { migrate } from '../../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { BY_INDEX } from '../../../src/read-models/pools.js';
-import { NEXT_ELEMENTS } from '../../../src/records/feed/statements.js';
-import type { Selection } from '../../../src/records/selection.js';
-import { countUpTo, lastExamined, listPage } from '../../../src/records/page/statements.js';
 import { compiledStatements, rawStatements, unexpectedNulls } from '../every-statement.js';
+import { type Batch, hash, MOST, tables, VALUES } from './values.js';
 
 /** Rows of each table and elements of each array: ten times as many may cost about ten times as much. */
 const FEW = 300;
@@ -20,357 +18,8 @@ const FREE = 2_000;
 
 const mostFor = (few: number, times: number): number => FREE + TOLERANCE * few * times;
 
-/** A batch: `n` elements from `first` on. */
-type Batch = (element: (i: number) => unknown) => unknown[];
-type Values = (batch: Batch, n: number) => readonly unknown[];
-
-const id = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
-const hash = (i: number): string => String(i).padStart(32, '0');
-const key = (prefix: string) => (i: number) => `${prefix}${i}`;
-const AT = 1_790_000_000_000;
-const DAY = 20_000;
-const RANGE = [0, DAY, 0, -1, 1, AT];
-const owned = ['acme', ''];
-
-/** What each table holds for a batch that is known, by the same numbers as the values below; projections are few. */
-const tables = (n: number): string => {
-  const rows = `from generate_series(1, ${n}) i`;
-  const uuid = `('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid`;
-  const hashed = `lpad(i::text, 32, '0')`;
-  return `
-    insert into read.checkpoints (projection, log_id, position, as_of)
-      select 'p' || i, 'log', 0, 0 from generate_series(1, 10) i;
-    insert into read.checkpoints (projection, log_id, position, as_of)
-      select name, 'log', ${n}, 0 from unnest(array['metrics', 'takedowns', 'asset-groups', 'asset-statuses']) name;
-    insert into read.projector_leases (lane, owner, epoch, expires_at) values ('counts', 'me', 1, 0);
-    insert into read.listed_records
-      select 'acme', 2, 'r' || i, 2, ${uuid}, i, 0, i, i, 'BLOCKED', 'URL', 'x', ${uuid}, array['shoes'] ${rows};
-    insert into read.listed_records
-      select 'acme', 4, 'c' || i, 2, ${uuid}, i, 0, i, i, 'BLOCKED', 'URL', 'x', ${uuid}, array['shoes'] ${rows};
-    insert into read.brand_records select 'acme', 2, 'r' || i, 'shoes', i, 'BLOCKED', 'URL', ${uuid} ${rows};
-    insert into read.brand_records select 'acme', 2, 'r' || i, 'b' || lpad(i::text, 6, '0'), i, 'BLOCKED', 'URL', ${uuid} ${rows};
-    insert into read.reviewed_entries select 'c' || i, 2, ${uuid}, array['acme'] ${rows};
-    insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
-      select 'p' || (i % 10), ${uuid}, i, 's', i, 'T', '{}', '{}', '', 0 ${rows};
-    insert into read.records select 'acme', 'threat', 'r' || i, 2, ${uuid}, '[]' ${rows};
-    insert into read.facts select 'acme', '', ${AT} + i, 2, 'URL', 'r' || i ${rows};
-    insert into read.days select 'acme', '', 2, i, 5 ${rows};
-    insert into read.days select 'acme', '', 1, i, 5 ${rows};
-    insert into read.type_days select 'acme', '', i, 'URL', 5 ${rows};
-    insert into read.takedowns (organization, id, version, event_id, brand, type, outcome, created_at, updated_at)
-      select 'acme', 't' || i, 2, ${uuid}, 'shoes', 'URL', i % 4, i, 2 * i ${rows};
-    insert into read.brands select 'acme', 'b' || i, 'B', true, 2, ${uuid} ${rows};
-    insert into read.feature_flags select 'acme', 'f' || i, true, 2, ${uuid} ${rows};
-    insert into read.asset_status_entries
-      select 'c' || i, ${hashed}, 'URL:' || i, 'BLOCKED', 2, ${uuid}, array['acme:shoes'] ${rows};
-    insert into read.asset_statuses select ${hashed}, 'URL:' || i, 'BLOCKED', 1, i ${rows};
-    insert into read.asset_group_streams select 'o' || i, 5, 5, ${AT} ${rows};
-    insert into read.asset_group_streams values ('acme', ${n}, ${n}, ${AT});
-    insert into read.asset_groups select 'acme', i, 'g' || i, i ${rows};
-    insert into read.asset_group_requests select 'acme', ${hashed}, 'b', i, ${AT}, i ${rows};
-    insert into read.asset_group_requests select 'o' || i, ${hashed}, 'b', i, 0, i ${rows};
-    insert into read.grouped_assets select 'acme', ${hashed}, 1 + i % 50, 2, ${uuid}, 'URL', i || '.example' ${rows};
-    insert into read.asset_group_counts select 'acme', g, ${n} from generate_series(1, 50) g;
-    insert into read.webhook_endpoints
-      select 'acme', 'w' || i, 'https://acme.example', '{threat}', '{URL}', null, 1, null, 'ACTIVE', null, 1, 'k',
-        null, null, null, -1, 'log', 0, i, i, ${hashed}, 'b', i ${rows};
-    insert into read.webhook_progress (endpoint, replay, log_id, position) select 'w' || i, 0, 'log', 0 ${rows};
-    insert into read.webhook_attempts (endpoint, number, at, webhook_id, records, took)
-      select 'w1', i, i, 'm' || i, 1, 1 ${rows};
-    insert into read.webhook_tests (id, organization, endpoint, requested_at) select ${uuid}, 'acme', 'w1', i ${rows};
-    insert into read.ingest_usage select 1, 'o' || i, 1, 1 ${rows};
-    insert into read.key_uses select 'k' || i, 1 ${rows};
-    insert into read.event_usage select 'acme', i, 'T', 'accepted', 1 ${rows};
-    insert into read.event_usage select 'o' || i, 1, 'T', 'accepted', 1 ${rows};
-    insert into read.rejections select 'acme', i, 'k', 'data', 'T', 1, 1, '{}' ${rows};
-    insert into read.rejections select 'o' || i, 1, 'k', 'data', 'T', 1, 1, '{}' ${rows};
-    update read.parked_events set organization = 'acme', key_id = 'k';
-    insert into log.events select i, 's' || i % 10, i / 10, ${uuid}, 'T', '{}', '{}', 1 ${rows}`;
-};
-
-const group = (b: Batch): unknown[] => [b(() => 'acme'), b((i) => i), b(key('g')), b((i) => i + 1)];
-const record = (b: Batch): unknown[] => [
-  b(() => 'acme'),
-  b(() => 'threat'),
-  b(key('r')),
-  b(() => 4),
-  b(id),
-  b(() => '[]'),
-];
-const fact = (b: Batch): unknown[] => [
-  b(() => 'acme'),
-  b(() => ''),
-  b((i) => AT + i),
-  b(() => 2),
-  b(() => 'URL'),
-  b(key('r')),
-];
-
-/** Lists of records: each shape of a selection, of the organization and of a brand. */
-const lists = (): Record<string, Values> => {
-  const none = { brand: undefined, statuses: undefined, types: undefined, asset: undefined };
-  const filters: Partial<Selection>[] = [
-    {},
-    { statuses: ['BLOCKED'] },
-    { types: ['URL', 'PAGE'] },
-    { statuses: ['BLOCKED'], types: ['URL', 'PAGE'] },
-    { asset: { type: 'URL', hash: id(1) }, statuses: ['BLOCKED'], types: ['URL'] },
-  ];
-  const all: Record<string, Values> = {};
-  for (const filter of filters)
-    for (const brand of [undefined, 'shoes']) {
-      const selection = { organization: 'acme', kind: 2, range: { from: -1, to: AT }, ...none, ...filter, brand };
-      const page = (limit: number) => ({ after: [-AT, ''], upTo: limit, limit }) as const;
-      const { name } = listPage(selection, page(1));
-      all[name!] = (_, n) => listPage(selection, page(n)).values!;
-      all[name!.replace('list', 'last')] = (_, n) => lastExamined(selection, page(n)).values!;
-      all[name!.replace('list', 'count')] = (_, n) => countUpTo(selection, page(n)).values!;
-    }
-  return all;
-};
-const feeds: Record<string, Values> = Object.fromEntries(
-  Object.keys(NEXT_ELEMENTS).map((kinds) => [`feed-next-${kinds}`, (_, n) => ['acme', -1, n]]),
-);
-
 /** On the connections of lists and the feed, which have settings of their own. */
 const ON_RECORDS = /^(?:records-(?:list|last|count|find)|feed-next|webhooks-progress)/;
-
-/** The values of every statement, raw or compiled. */
-const VALUES: Readonly<Record<string, Values>> = {
-  'log-read-all': (_, n) => [0, n],
-  ...lists(),
-  ...feeds,
-  'feed-who-has-news': (b, n) => [b(() => 'acme'), b(() => '1,2'), b((i) => i), n - 1],
-  'records-find': () => ['acme', 2, 'r1'],
-  'records-fill': () => ['0013-records'],
-  'log-read-at': () => [1],
-  'log-read-stream': (_, n) => ['s1', 0, n],
-  'log-find': (b) => [b(id)],
-  'log-head': () => [],
-  'ingestion-event-states': (b) => [b(id), b(() => 'acme'), b(() => 'threat'), b(key('r')), b(() => 'metrics')],
-  'ingestion-record-states': (b) => [b(() => 'acme'), b(() => 'threat'), b(key('r'))],
-  'log-append': (b) => [b((i) => i), b(key('s')), b(() => null), b(id), b(() => 'T'), b(() => '{}'), b(() => '{}')],
-  'ingest-usage-add': (b) => [1, b(key('o')), b(() => 1), b(() => 1)],
-  'key-uses-note': (b) => [b(key('k')), b(() => 2)],
-  'rejections-add': (b) => [
-    b(() => 'acme'),
-    b((i) => i),
-    b(() => 'k'),
-    b(() => 'data'),
-    b(() => 'T'),
-    b(() => 1),
-    b(() => 2),
-    b(() => '{}'),
-  ],
-  'rejections-list': (_, n) => ['acme', 0, 2 ** 31 - 1, '', '', '', '', '', n],
-  'event-usage-add': (b) => [b(() => 'acme'), b((i) => i), b(() => 'T'), b(() => 'accepted'), b(() => 1)],
-  'event-usage-of': (_, n) => ['acme', 1, n],
-  'parked-of-organization': (_, n) => ['acme', 2 ** 40, '', n],
-  'parked-of-key': (_, n) => ['k', 2 ** 40, '', n],
-  'metrics-count': () => [...owned, ...RANGE],
-  'metrics-comparison': () => [...owned, ...RANGE, ...RANGE],
-  'metrics-timeline': () => [...owned, ...RANGE, 'month', '1 month', 0, DAY, DAY],
-  'metrics-timeline-by-day': () => [...owned, ...RANGE, 'day', '1 day', 0, 3_000, 3_000],
-  'takedown-statistics': () => [...owned, ...RANGE],
-  'takedown-statistics-of-brand': () => ['acme', 'shoes', ...RANGE],
-  'find-brand': () => ['acme', 'acme', 'b1'],
-  'pace-as-of': () => [],
-  'organization-flags': () => ['acme'],
-  'organization-brands': () => ['acme', 'acme'],
-  'projection-checkpoints': () => [],
-  'replica-as-of': () => [],
-  'asset-groups-members': (_, n) => ['acme', 1, '', n],
-  'asset-groups-position': () => [],
-  'asset-groups-placements': (b) => ['acme', b(hash)],
-  'backend-of-first': () => [],
-  'backend-of-second': () => [],
-  identity: () => [],
-  'is-read-only': () => [],
-  standbys: () => [],
-  standing: () => [],
-  'follow-asset-statuses': () => [-1, ''],
-  'asset-status-entries-newest': (b) => [b(hash).slice(0, 10), 'acme', 100],
-  'asset-groups-known': (b) => ['acme', b(key('g')), b((i) => i), b(hash)],
-  'asset-groups-read': (_, n) => ['acme', 0, n, 1_000_000],
-  'asset-groups-counts': (b) => ['acme', b((i) => i)],
-  'webhooks-store-progress': (b) => [
-    1,
-    b(key('w')),
-    b(() => 0),
-    b(() => 'log'),
-    b((i) => i),
-    b(() => 0),
-    b(() => null),
-    b(() => null),
-    b(() => 0),
-    b(() => null),
-    b(() => 0),
-    b(() => 1),
-    b(() => null),
-    b(() => 1),
-    b(() => 'msg_1'),
-    b(() => 1),
-    b(() => 200),
-    b(() => null),
-    b(() => ''),
-    b(() => 1),
-    b(() => null),
-  ],
-  'webhooks-forget-deleted': () => [],
-  'webhooks-figures': () => [],
-  'webhooks-take-tests': (_, n) => [0, n],
-  'webhooks-answer-test': () => ['00000000-0000-4000-8000-000000000000', 1, '{}'],
-  'webhooks-list-living': () => [],
-  'webhooks-read-endpoint': () => ['acme', 'w1'],
-  'lease-take': () => ['counts', 'me', 1, false],
-  'lease-release': () => ['counts', 'me'],
-  'checkpoints-enter': (b) => [b(key('p')), b(() => 1), 'log', 0],
-  'checkpoints-move': (b) => [b(key('p')), b(() => 0), b(() => 1), 1, b(() => 0), b(() => 's'), b(() => 1), b(id)],
-  'parked-events-park': (b) => [
-    'p',
-    b(id),
-    b((i) => i),
-    b(() => 's'),
-    b(() => 1),
-    b(() => 'T'),
-    b(() => '{}'),
-    b(() => '{}'),
-    b(() => ''),
-    b(() => 1),
-    b(() => 'acme'),
-    b(() => 'k'),
-    b(() => true),
-    1,
-  ],
-  'rebuild-try-lock': () => ['x'],
-  'rebuild-unlock-all': () => [],
-  'verify-columns-of-table': () => ['facts'],
-  'metrics-enter-records': record,
-  'metrics-update-records': record,
-  'metrics-delete-facts': fact,
-  'metrics-insert-facts': (b) => fact((element) => b((i) => element(i + 10 * MANY))),
-  'metrics-add-to-days': (b) => [b(() => 'acme'), b(() => ''), b(() => 2), b((i) => i), b(() => 1)],
-  'metrics-take-from-days': (b) => [b(() => 'acme'), b(() => ''), b(() => 2), b((i) => i), b(() => 1)],
-  'metrics-add-to-type_days': (b) => [b(() => 'acme'), b(() => ''), b((i) => i), b(() => 'URL'), b(() => 1)],
-  'metrics-take-from-type_days': (b) => [b(() => 'acme'), b(() => ''), b((i) => i), b(() => 'URL'), b(() => 1)],
-  'takedowns-store': (b) => [
-    b(() => 'acme'),
-    b(key('t')),
-    b(() => 4),
-    b(id),
-    b(() => 'shoes'),
-    b(() => 'URL'),
-    b(() => 1),
-    b(() => 1),
-    b(() => 2),
-  ],
-  'webhooks-store': (b) => [
-    b(() => 'acme'),
-    b(key('w')),
-    b(() => 'https://acme.example'),
-    b(() => '{threat}'),
-    b(() => null),
-    b(() => null),
-    b(() => 1),
-    b(() => null),
-    b(() => 'ACTIVE'),
-    b(() => null),
-    b(() => 1),
-    b(() => 'k'),
-    b(() => null),
-    b(() => null),
-    b(() => null),
-    b(() => -1),
-    b(() => 'log'),
-    b(() => 0),
-    b(() => AT),
-    b(() => AT),
-    b(() => null),
-    b(() => null),
-    b((i) => i + 1),
-  ],
-  'webhooks-known': (b) => ['acme', b(hash)],
-  // An organization has ten.
-  'webhooks-progress': (b) => [
-    'acme',
-    b(key('w')).slice(0, 10),
-    b(() => '{1,2,3,4}').slice(0, 10),
-    b(() => '{URL}').slice(0, 10),
-    b(() => null).slice(0, 10),
-    b(() => 0).slice(0, 10),
-    b(() => -1).slice(0, 10),
-  ],
-  'webhooks-reached': () => ['acme'],
-  'webhooks-feed-end': () => [],
-  'webhooks-attempts': (_, n) => ['w1', n],
-  'webhook-tests-add': (_, n) => [id(0), 'acme', 'w1', n, n],
-  'webhooks-read-test': () => [id(1)],
-  'webhook-tests-delete': () => [id(1)],
-  'brands-store': (b) => [b(() => 'acme'), b(key('b')), b(() => true), b(() => 4), b(id), b(() => 'B')],
-  'feature-flags-store': (b) => [b(() => 'acme'), b(key('f')), b(() => true), b(() => 4), b(id)],
-  'records-store': (b) => [
-    b(() => 'acme'),
-    b(() => 2),
-    b(key('r')),
-    b(() => 4),
-    b(id),
-    b((i) => i),
-    b(() => 1),
-    b(() => 1),
-    b(() => 2),
-    b(() => 'BLOCKED'),
-    b(() => 'URL'),
-    b(key('x')),
-    b(id),
-    b(() => 'shoes'),
-  ],
-  'records-delete-of-brands': (b) => [b(() => 'acme'), b(() => 2), b(key('r'))],
-  'records-insert-of-brands': (b) => [
-    b(() => 'acme'),
-    b(() => 2),
-    b((i) => `r${i + 10 * MANY}`),
-    b(() => 'shoes'),
-    b(() => 1),
-    b(() => 'BLOCKED'),
-    b(() => 'URL'),
-    b(id),
-  ],
-  'records-read-entries': (b) => [b(key('c'))],
-  'records-read-verdicts': (b) => [b(() => 'acme'), b(key('c'))],
-  'records-store-entries': (b) => [b(key('c')), b(() => 4), b(id), b(() => 'acme')],
-  'asset-statuses-read-entries': (b) => [b(key('c'))],
-  'asset-statuses-store-entries': (b) => [
-    b(key('c')),
-    b(hash),
-    b(key('URL:')),
-    b(key('x')),
-    b(() => 'ALLOWED'),
-    b(() => 4),
-    b(id),
-    b(() => 'acme:shoes'),
-  ],
-  'store-asset-statuses': (b) => [b(hash), b(key('URL:')), b((i) => i)],
-  'asset-groups-store-streams': (b) => [b(key('o')), b(() => 6), b(() => 6), b(() => AT)],
-  'asset-groups-store-groups': group,
-  'asset-groups-store-answers': (b) => [
-    b(() => 'acme'),
-    b(hash),
-    b(() => 'b'),
-    b((i) => i),
-    b(() => AT),
-    b((i) => i + 1),
-  ],
-  'asset-groups-forget-answers': (b) => [b(key('o')), 1_000],
-  'asset-groups-store-assets': (b) => [
-    b(() => 'acme'),
-    b(hash),
-    b((i) => 1 + ((i + 7) % 50)),
-    b(() => 4),
-    b(id),
-    b(() => 'URL'),
-    b(key('x')),
-  ],
-};
 
 interface Plan {
   readonly 'Node Type': string;
@@ -483,6 +132,16 @@ describe('Ten times the rows', () => {
 
   afterAll(() => Promise.all([...databases.values()].map((database) => database.drop())));
 
+  /** Of the parameters of each statement, as PostgreSQL takes them. */
+  const typesOf = new Map<string, readonly string[]>();
+  const readTypes = async (connection: PoolClient, name: string): Promise<readonly string[]> => {
+    const { rows } = await connection.query<{ types: string[] }>(
+      'select parameter_types::text[] as types from pg_prepared_statements where name = $1',
+      [name],
+    );
+    return rows[0]!.types;
+  };
+
   const explain = async (
     connection: PoolClient,
     { name, text }: Explained,
@@ -490,11 +149,8 @@ describe('Ten times the rows', () => {
   ): Promise<Plan> => {
     await connection.query(`prepare "${name}" as ${text}`);
     try {
-      const { rows } = await connection.query<{ types: string[] }>(
-        'select parameter_types::text[] as types from pg_prepared_statements where name = $1',
-        [name],
-      );
-      const { types } = rows[0]!;
+      const types = typesOf.get(name) ?? (await readTypes(connection, name));
+      typesOf.set(name, types);
       expect(values).toHaveLength(types.length);
       const sent = values.map((value, index) => literal(value, types[index]!)).join(', ');
       const answer = await connection.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
@@ -544,7 +200,7 @@ describe('Ten times the rows', () => {
   const waysOf = ({ name, isOfProjector }: Explained): Way[] => {
     const cases = [
       ['known', 1],
-      ['new', 1 + 10 * MANY],
+      ['new', 1 + MOST],
     ] as const;
     const batches = KNOWN_ONLY.has(name) ? cases.slice(0, 1) : cases;
     const plans = isOfProjector ? [false] : [false, true];
@@ -552,10 +208,6 @@ describe('Ten times the rows', () => {
       STATISTICS.flatMap((known) => plans.map((isGeneric) => ({ which, first, known, isGeneric }))),
     );
   };
-
-  it('are tried with every statement there is', () => {
-    expect(ALL.map(({ name }) => name).sort()).toEqual(Object.keys(VALUES).sort());
-  });
 
   it.each(ALL)(
     'cost $name no more than about ten times as much',

@@ -33,8 +33,14 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 describe('those who wait for the feed', () => {
   it('are 64 of an organization and 2,000 in all; one look serves them all, and each that leaves makes room', async () => {
-    const left = new AbortController();
-    const all = Array.from({ length: 2_000 }, (_, n) => wait(`o-${n % 40}`, 20_000, left.signal));
+    // Each of its own, as those of requests.
+    const connections: AbortController[] = [];
+    const stay = (organization: string): Promise<Outcome> => {
+      const connection = new AbortController();
+      connections.push(connection);
+      return wait(organization, 20_000, connection.signal);
+    };
+    const all = Array.from({ length: 2_000 }, (_, n) => stay(`o-${n % 40}`));
     expect(watch.size).toBe(2_000);
     await expect(wait('another', 1)).rejects.toThrow(Unavailable);
     await sleep(300);
@@ -46,9 +52,9 @@ describe('those who wait for the feed', () => {
     );
     expect(watch.size).toBe(1_950);
     news = [];
-    for (let n = 0; n < 14; n += 1) all.push(wait('o-8', 20_000, left.signal));
+    for (let n = 0; n < 14; n += 1) all.push(stay('o-8'));
     await expect(wait('o-8', 1)).rejects.toThrow(TooManyRequests);
-    left.abort();
+    for (const connection of connections) connection.abort();
     await Promise.all(all);
     expect(watch.size).toBe(0);
   });
