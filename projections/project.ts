@@ -31,8 +31,7 @@ const projectLane = async (
   stop: AbortSignal,
 ): Promise<void> => {
   while (!stop.aborted) {
-    await lease.acquire(stop, () => lanes.turned(name, false));
-    if (stop.aborted) break;
+    if ((await lease.acquire(stop, () => lanes.turned(name, false))) === undefined) break;
     const onTurn = (): void => lanes.turned(name, true);
     onTurn();
     say(`Lease acquired; projecting ${name}`);

@@ -64,7 +64,12 @@ export class Lease {
     while (!signal.aborted) {
       const taken = await this.tryToTake();
       onTurn();
-      if (taken?.isHeld === true) return taken.epoch;
+      if (taken?.isHeld === true) {
+        if (!signal.aborted) return taken.epoch;
+        // Taken by the statement that was under way: nobody is to wait until it expires.
+        await this.release().catch(() => {});
+        return undefined;
+      }
       await pause(RENEWED_EVERY_MS / 2, signal);
     }
     return undefined;

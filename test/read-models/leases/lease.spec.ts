@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HeldLanes, Lease } from '../../../src/read-models/leases/lease.js';
 import { TAKE_LEASE } from '../../../src/read-models/leases/statements.js';
+import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { whileLocked } from '../../support/while-locked.js';
 
 let database: TestDatabase;
 let troubles: string[];
@@ -41,6 +43,27 @@ describe('the lease of a lane', () => {
     expect(await acquire(third)).toBeLessThan(1_000);
     const { rows } = await database.pool.query('select lane, epoch from read.projector_leases');
     expect(rows).toEqual([{ lane: 'counts', epoch: 3 }]);
+  });
+
+  it('is free again if the process is asked to stop while it takes it', async () => {
+    const stop = new AbortController();
+    const epochs: (number | undefined)[] = [];
+    await whileLocked(database.direct, ['read.projector_leases'], async () => {
+      void lease()
+        .acquire(stop.signal)
+        .then((epoch) => epochs.push(epoch));
+      await eventually('it asks for the lease', async () => {
+        const { rowCount } = await database.pool.query(
+          `select from pg_locks where relation = 'read.projector_leases'::regclass and not granted`,
+        );
+        return rowCount === 1;
+      });
+      stop.abort();
+    });
+    await eventually('it has its answer', () => epochs.length === 1);
+    expect(epochs).toEqual([undefined]);
+    const { rows } = await database.pool.query('select owner, epoch from read.projector_leases');
+    expect(rows).toEqual([{ owner: '', epoch: 1 }]);
   });
 
   it('stays with the process that renews it, and tells a holder that lost it', async () => {
