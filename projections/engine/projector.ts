@@ -10,7 +10,7 @@ import { type DecodedEvent, decodeEvent } from './decode-event.js';
 import { NotApplied, Suspicion } from './suspicion.js';
 import { chunksYielding } from '../../src/flow/yielder.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
-import { asSpan, type Span, tracing } from '../../src/tracing/tracing.js';
+import { asSpan, tracing } from '../../src/tracing/tracing.js';
 import { batchSpan } from './batch-span.js';
 
 /** A batch as seen by one projection. */
@@ -68,8 +68,12 @@ export class Projector {
           (least, { position }) => (position < least ? position : least),
           checkpoints[0]!.position,
         );
-        const writer = new PipelinedWriter<{ shares: ProjectionBatch[]; piece: Batch; span: Span | undefined }>(
-          ({ shares, piece, span }, onBegun) => asSpan(tracing, span, () => this.apply(shares, piece, onBegun)),
+        const writer = new PipelinedWriter<{ shares: ProjectionBatch[]; piece: Batch }>(
+          ({ shares, piece }, onBegun) => {
+            // Not before: a batch that was prepared for nothing would leave it open.
+            const span = batchSpan(tracing, this.log, this.projections, piece);
+            return asSpan(tracing, span, () => this.apply(shares, piece, onBegun));
+          },
           signal,
         );
         const onBatch = async (batch: Batch): Promise<void> => {
@@ -77,13 +81,9 @@ export class Projector {
           for (const { events, position, isLast } of this.suspicion.cut(batch)) {
             // The whole batch is counted only after the last piece.
             const piece = { events, position, asOf: isLast ? batch.asOf : 0 };
-            const span = batchSpan(tracing, this.log, this.projections, piece);
             const shares = await dispatchBatch(this.projections, checkpoints, piece);
             checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
-            await writer.push({ shares, piece, span });
-            this.backoff.reset();
-            if (this.isWaiting) this.onRecovery('The read models advance again');
-            this.isWaiting = false;
+            await writer.push({ shares, piece });
             if (signal.aborted) return;
           }
         };
@@ -113,6 +113,9 @@ export class Projector {
         );
       });
       this.suspicion.passed(piece);
+      this.backoff.reset();
+      if (this.isWaiting) this.onRecovery('The read models advance again');
+      this.isWaiting = false;
     } catch (error) {
       if (error instanceof NotApplied) this.suspicion.failed(piece, error);
       throw error;
@@ -155,8 +158,6 @@ export class Projector {
       }
       return parked;
     };
-    // Not in the transaction, which is to wait for nothing but its own statements.
-    await Promise.allSettled(shares.map(({ prepared }) => prepared));
     const statementMs = isSuspect ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS;
     const parked = await transact(this.pool, 'read', work, { statementMs, idleMs: IDLE_LIMIT_MS });
     for (const { id, type, stream, reason } of parked)

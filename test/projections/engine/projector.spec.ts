@@ -5,6 +5,7 @@ import { ForeignCheckpoint } from '../../../projections/engine/checkpoints.js';
 import { type MetricEvent, metrics } from '../../../projections/metrics/projection.js';
 import { dropParked, listParked, retryParked } from '../../../projections/engine/parked.js';
 import type { Projection } from '../../../projections/engine/projection.js';
+import { Projector } from '../../../projections/engine/projector.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { projectionStatus } from '../../../projections/engine/status.js';
 import { verify } from '../../../projections/engine/verify.js';
@@ -13,7 +14,9 @@ import { legacyEventIdOf } from '../../../src/events/event-id.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/retry.js';
+import { type Span, traceBy } from '../../../src/tracing/tracing.js';
 import { type Tamper, tampered } from '../../faults/rig/tamper.js';
+import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
@@ -224,6 +227,72 @@ describe('events that cannot be applied', () => {
       { projection: 'metrics', lag: '0', parked: 3, unknown: 2 },
     ]);
     expect(await countedThreats()).toBe(1);
+  });
+});
+
+/** A projection whose rows fail this often, as where the disk is full or somebody holds a table. */
+const failing = (times: number, code: string): Projection<MetricEvent> => {
+  let left = times;
+  return {
+    ...metrics,
+    prepare: async (events) => {
+      const write = await metrics.prepare(events);
+      return async (transaction) => {
+        if (events.length > 0 && left-- > 0) throw Object.assign(new Error('cannot write'), { code });
+        await write(transaction);
+      };
+    },
+  };
+};
+
+describe('rows that cannot be written for a while', () => {
+  /** Projects until something is counted. @returns what was said and how it waited, in order */
+  const projectAtLast = async (projection: Projection): Promise<string[]> => {
+    const notes: string[] = [];
+    const backoff = new Backoff(1, 20);
+    const [next, reset] = [backoff.next.bind(backoff), backoff.reset.bind(backoff)];
+    backoff.next = () => (notes.push('waits longer'), next());
+    backoff.reset = () => (notes.push('waits no longer'), reset());
+    const stop = new AbortController();
+    const say = (sentence: string): void => void notes.push(sentence.split(':')[0]!);
+    const running = new Projector(log, database.pool, [projection], say, backoff, say).run(stop.signal);
+    await eventually('they are written', async () => (await countedThreats()) > 0);
+    stop.abort();
+    await running;
+    return notes;
+  };
+
+  it('are tried at ever longer intervals, and written before it says so', async () => {
+    await append(threats(3));
+    const notes = await projectAtLast(failing(3, '53100'));
+    const failure = ['The read models are waiting', 'waits longer'];
+    expect(notes.slice(0, 8)).toEqual([
+      ...[failure, failure, failure].flat(),
+      'waits no longer',
+      'The read models advance again',
+    ]);
+    expect(notes.slice(8).filter((note) => note !== 'waits no longer')).toEqual([]);
+  });
+
+  it('leave no trace open', async () => {
+    const open = new Set<Span>();
+    let begun = 0;
+    const begin = (): Span => {
+      const span = { traceparent: '', hasEnded: false, set: () => {}, end: () => void open.delete(span) };
+      open.add(span);
+      begun += 1;
+      return span;
+    };
+    traceBy({ begin, within: (_, work) => work(), active: () => [], close: () => Promise.resolve() });
+    try {
+      await append(threats(8));
+      // Halves of the batch are tried after the second time: one is prepared while the one before it fails.
+      await projectAtLast(failing(4, '40001'));
+    } finally {
+      traceBy(undefined);
+    }
+    expect(begun).toBeGreaterThan(4);
+    expect(open.size).toBe(0);
   });
 });
 
