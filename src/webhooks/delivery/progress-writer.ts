@@ -46,7 +46,7 @@ type Row = { readonly endpoint: string } & Readonly<Partial<Record<(typeof FIELD
 
 const jsonOf = (value: object | undefined): string | undefined => value && JSON.stringify(value);
 
-/** The columns of an attempt; with `progress` of one that says how the endpoint does. */
+/** The columns of an attempt; those of a delivery also say how its endpoint is doing. */
 const attemptColumns = ({ at, webhookId, records, answer, took, setAside }: Attempted, progress?: StoredProgress) => {
   const { status, error, text } = answer;
   const failure = error === undefined ? undefined : { at, status, error, answer: text ?? '' };
@@ -79,14 +79,23 @@ export class ProgressWriter {
    * @throws LeaseLost, or the database's error
    */
   store(endpoint: string, progress: StoredProgress, attempted?: Attempted): Promise<void> {
-    this.waiting.push({ endpoint, ...progress, ...(attempted && attemptColumns(attempted, progress)) });
-    return this.flush();
+    return this.write({ endpoint, ...progress, ...(attempted && attemptColumns(attempted, progress)) });
   }
 
   /** The same of a test, which moves nothing. */
   storeTest(endpoint: string, attempted: Attempted): Promise<void> {
-    this.waiting.push({ endpoint, ...attemptColumns(attempted) });
-    return this.flush();
+    return this.write({ endpoint, ...attemptColumns(attempted) });
+  }
+
+  private async write(row: Row): Promise<void> {
+    this.waiting.push(row);
+    try {
+      await this.flush();
+    } catch (error) {
+      // Whoever waits behind a flush that fails is refused without one: what is given again would be there twice.
+      this.waiting = this.waiting.filter((each) => each !== row);
+      throw error;
+    }
   }
 
   private readonly flush = coalesce(async (): Promise<void> => {
