@@ -1,6 +1,8 @@
-import { Kysely, type Migration, PostgresDialect, sql, type Transaction } from 'kysely';
-import type { Pool } from 'pg';
+import { Kysely, type Migration, PostgresDialect, sql } from 'kysely';
+import type { Pool, PoolClient } from 'pg';
+import { pause } from '../flow/retry.js';
 import { ConfigError } from '../runtime/config.js';
+import { LOCK_IF_FREE } from './statements.js';
 
 /** A numbered step of a schema. Processes of earlier versions pass it over, unless it names a minimal version. */
 export interface NumberedMigration extends Migration {
@@ -29,10 +31,27 @@ const LAST_IN_FIRST_TABLE: Readonly<Record<string, string>> = {
 
 /** The lock of Kysely's migrator, with which those versions migrate. */
 const LOCK = '3853314791062309107';
+/** How often a process that finds another one migrating looks whether it is done. ms */
+const LOOKS_EVERY_MS = 100;
+/** How long it waits before it says so: processes often start together. ms */
+const TOLD_AFTER_MS = 2_000;
+/** How long a step may wait for a table: whoever asks for the table after it waits too. ms */
+const TABLE_WAIT_MS = 4_000;
+/** A client's limit for a statement that has none: as long as a timer can be, for \`pg\` takes 0 for the pool's. ms */
+const NO_LIMIT_MS = 2 ** 31 - 1;
 
-const createRecords = async (db: Transaction<Records>, schema: string): Promise<void> => {
+/** One connection, whose transaction somebody else began. */
+const over = (connection: PoolClient, limitMs?: number): Kysely<Records> => {
+  const query = (text: string, values: unknown[]): unknown =>
+    connection.query(Object.assign({ text, values }, { query_timeout: limitMs }));
+  const borrowed = { query, release: () => {} } as unknown as PoolClient;
+  const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };
+  return new Kysely<Records>({ dialect: new PostgresDialect({ pool }) });
+};
+
+const createRecords = async (db: Kysely<Records>, schema: string): Promise<void> => {
   // A role that owns the schema, but may not create any, is refused even `create schema if not exists`. What
-  // `to_regnamespace` and the like once found missing they find missing still after a wait for the lock.
+  // `to_regnamespace` and the like once found missing they may find missing still when another has made it.
   const { rows } = await sql<{ has_schema: boolean; has_records: boolean }>`
     select exists (select from pg_namespace where nspname = ${schema}) as has_schema,
       exists (select from pg_tables where schemaname = ${schema} and tablename = 'later_migrations') as has_records
@@ -71,11 +90,16 @@ const refuseContracted = (
 };
 
 const applyPending = async (
-  db: Transaction<Records>,
+  connection: PoolClient,
   schema: string,
   steps: Readonly<Record<string, NumberedMigration>>,
 ): Promise<string[]> => {
-  await sql`select set_config('lock_timeout', '0', true), pg_advisory_xact_lock(${sql.lit(LOCK)}::bigint)`.execute(db);
+  const db = over(connection);
+  // A step takes as long as its tables are large.
+  const unhurried = over(connection, NO_LIMIT_MS);
+  await sql`
+    select set_config('statement_timeout', '0', true),
+      set_config('lock_timeout', ${sql.lit(String(TABLE_WAIT_MS))}, true)`.execute(db);
   await createRecords(db, schema);
   const records = db.withSchema(schema);
   const first = await records.selectFrom('migrations').select('name').execute();
@@ -87,7 +111,7 @@ const applyPending = async (
   const last = LAST_IN_FIRST_TABLE[schema]!;
   for (const name of [...known].sort().filter((each) => !applied.has(each))) {
     const step = steps[name]!;
-    await step.up(db);
+    await step.up(unhurried);
     const now = new Date().toISOString();
     await (
       name <= last
@@ -125,17 +149,60 @@ export const missingMigrations = async (
   return names.filter((name) => !applied.has(name));
 };
 
-/**
- * Brings one schema's tables to this version. Every process does it at its start; a lock in the database lets one at
- * a time, and the whole step is one transaction, so that one killed in the middle has done nothing.
- * @returns the migrations of newer versions that the tables have and that this version can pass over
- * @throws ConfigError if a newer version has removed what this one uses; or what the database said
- */
-export const migrate = (
+/** @returns undefined if another process is at it */
+const tryToMigrate = async (
   pool: Pool,
   schema: string,
   steps: Readonly<Record<string, NumberedMigration>>,
-): Promise<string[]> =>
-  new Kysely<Records>({ dialect: new PostgresDialect({ pool }) })
-    .transaction()
-    .execute((db) => applyPending(db, schema, steps));
+): Promise<string[] | undefined> => {
+  const connection = await pool.connect();
+  let broken: unknown;
+  try {
+    await connection.query('begin');
+    const [row] = await LOCK_IF_FREE.plan(connection, { key: LOCK });
+    const newer = row!.is_locked ? await applyPending(connection, schema, steps) : undefined;
+    await connection.query('commit');
+    return newer;
+  } catch (error) {
+    await connection.query('rollback').catch((rollbackError: unknown) => {
+      broken = rollbackError;
+    });
+    throw error;
+  } finally {
+    connection.release(broken !== undefined);
+  }
+};
+
+export interface MigrateOptions {
+  /** Called once if another process is at it and takes its time. */
+  readonly onWait?: () => void;
+  /** Ends the waiting for that, with the tables as they are. */
+  readonly stop?: AbortSignal | undefined;
+}
+
+/**
+ * Brings one schema's tables to this version. Every process does it at its start; a lock in the database lets one at
+ * a time, and the whole step is one transaction, so that one killed in the middle has done nothing. The work may take as
+ * long as it takes, whatever the pool's limits are; what waits for the lock asks for it again and again within them, so
+ * that it notices a server that is gone.
+ * @returns the migrations of newer versions that the tables have and that this version can pass over
+ * @throws ConfigError if a newer version has removed what this one uses; or what the database said
+ */
+export const migrate = async (
+  pool: Pool,
+  schema: string,
+  steps: Readonly<Record<string, NumberedMigration>>,
+  { onWait, stop }: MigrateOptions = {},
+): Promise<string[]> => {
+  let tellAt = performance.now() + TOLD_AFTER_MS;
+  while (stop?.aborted !== true) {
+    const newer = await tryToMigrate(pool, schema, steps);
+    if (newer !== undefined) return newer;
+    if (performance.now() > tellAt) {
+      onWait?.();
+      tellAt = Infinity;
+    }
+    await pause(LOOKS_EVERY_MS, stop);
+  }
+  return [];
+};

@@ -42,11 +42,13 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
 
 /**
  * Brings the read models' tables to this version.
- * @param tell told if the tables are of a newer version that this one can use
+ * @param tell told if the tables are of a newer version that this one can use, and if another process is at it
+ * @param stop ends the waiting for that, with the tables as they are
  * @throws ConfigError if they are of a newer version that it cannot use
  */
-export const migrateReadModels = async (pool: Pool, tell?: Tell): Promise<void> => {
-  const newer = await migrate(pool, 'read', MIGRATIONS);
+export const migrateReadModels = async (pool: Pool, tell?: Tell, stop?: AbortSignal): Promise<void> => {
+  const onWait = (): void => tell?.('Another process migrates the tables; waiting for it');
+  const newer = await migrate(pool, 'read', MIGRATIONS, { onWait, stop });
   if (newer.length > 0)
     tell?.(
       `The tables were extended by a newer version of this service (${newer.join(', ')}); this version can use them`,

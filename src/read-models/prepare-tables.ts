@@ -54,7 +54,7 @@ export const prepareTables = async (
     try {
       const pooler = await requireSessions(url, { databaseDirectUrl });
       if (pooler?.keepsNames === false) tell(NAMELESS);
-      await (migrates ? migrateReadModels(pool, tell) : awaitTables(pool, tell, stop));
+      await (migrates ? migrateReadModels(pool, tell, stop) : awaitTables(pool, tell, stop));
       if (wasAway) tell('The database is available again');
       return;
     } catch (error) {

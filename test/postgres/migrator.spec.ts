@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Kysely, Migrator, PostgresDialect, sql } from 'kysely';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { ConfigError } from '../../src/runtime/config.js';
 import { migrate, type NumberedMigration } from '../../src/postgres/migrator.js';
 import { createPool } from '../../src/postgres/pool.js';
+import { LOCK_UNTIL_COMMIT } from '../../src/postgres/statements.js';
+import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const step = (statement: string): NumberedMigration => ({
@@ -86,6 +89,58 @@ describe('Tables of a newer version', () => {
     } finally {
       for (const each of pools) await each.end();
     }
+  });
+
+  it('take as long as they take, whatever the limits of a request are; only for a table they wait no longer', async () => {
+    const hurried = createPool(database.url, () => {}, { statement_timeout: 200, query_timeout: 300 });
+    try {
+      const limits = `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock`;
+      await migrate(hurried, 'read', {
+        ...EARLIER,
+        '0013-slow': step('select pg_sleep(1)'),
+        '0014-limits': step(`create table read.limits as ${limits}`),
+      });
+      expect((await pool.query('select * from read.limits')).rows).toEqual([{ statement: '0', lock: '4s' }]);
+      await expect(hurried.query('select pg_sleep(1)')).rejects.toThrow('timeout');
+    } finally {
+      await hurried.end();
+    }
+  });
+
+  describe('while another process makes them, for longer than a request may take,', () => {
+    let hurried: Pool;
+    let other: PoolClient;
+
+    beforeEach(async () => {
+      hurried = createPool(database.url, () => {}, { statement_timeout: 200, query_timeout: 300 });
+      other = await pool.connect();
+      await other.query('begin');
+      await LOCK_UNTIL_COMMIT.run(other, { key: '3853314791062309107' });
+    });
+    afterEach(async () => {
+      other.release(true);
+      await hurried.end();
+    });
+
+    it('are waited for, which is said once', async () => {
+      let told = 0;
+      const migrated = migrate(hurried, 'read', EARLIER, { onWait: () => (told += 1) });
+      await eventually('it says that it waits', () => told > 0);
+      // It looks several times more.
+      await sleep(500);
+      await other.query('commit');
+      expect(await migrated).toEqual([]);
+      expect(told).toBe(1);
+      await pool.query('select a from read.first');
+    });
+
+    it('are no longer waited for by a process that is asked to stop', async () => {
+      const stop = new AbortController();
+      const { signal } = stop;
+      const migrated = migrate(hurried, 'read', EARLIER, { onWait: () => stop.abort(), stop: signal });
+      expect(await migrated).toEqual([]);
+      expect((await pool.query(`select to_regclass('read.first') as found`)).rows).toEqual([{ found: null }]);
+    });
   });
 
   it('need no right to create schemas if the schema is there', async () => {
