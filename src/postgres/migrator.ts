@@ -1,6 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely, type Migration, PostgresDialect, sql } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
-import { pause } from '../flow/retry.js';
 import { ConfigError } from '../runtime/config.js';
 import { LOCK_IF_FREE } from './statements.js';
 
@@ -202,7 +202,7 @@ export const migrate = async (
       onWait?.();
       tellAt = Infinity;
     }
-    await pause(LOOKS_EVERY_MS, stop);
+    await sleep(LOOKS_EVERY_MS, undefined, { signal: stop }).catch(() => {});
   }
   return [];
 };
