@@ -37,6 +37,6 @@ export interface Place {
 
 /** Where a server of several listens. */
 export const placeOf = (url: string): Place => {
-  const { hostname, port } = new URL(url.replace(/^\w+/, 'http'));
-  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 5432) };
+  const { hostname, port } = new URL(url);
+  return { host: decodeURIComponent(hostname.replace(/^\[(.*)\]$/, '$1')), port: Number(port || 5432) };
 };

@@ -45,6 +45,7 @@ const look = async (url: string): Promise<number | undefined> => {
 export class Servers {
   private static readonly known = new Map<string, Servers>();
   private readonly urls: readonly string[];
+  /** Of several; where one alone is, `pg` reads itself. */
   private readonly places: readonly Place[];
   private readonly open = new Map<Client, number>();
   private current = 0;
@@ -58,7 +59,7 @@ export class Servers {
 
   private constructor(url: string) {
     this.urls = serverUrls(url);
-    this.places = this.urls.map((each) => placeOf(each));
+    this.places = this.urls.length > 1 ? this.urls.map(placeOf) : [];
   }
 
   /** @throws ConfigError */
@@ -80,10 +81,12 @@ export class Servers {
    * @throws what a connection throws
    */
   async lead(client: Client): Promise<Pooler | undefined> {
-    if (this.urls.length > 1 && this.timer === undefined) await this.lookAgain();
+    const isWatched = (): boolean => this.urls.length === 1 || this.timer !== undefined || this.looking !== undefined;
+    if (!isWatched()) await this.lookAgain();
     if (!this.isSure) await this.looking;
     const server = this.current;
     this.open.set(client, server);
+    if (!isWatched()) this.lookIn(LOOK_EVERY_MS);
     client.once('end', () => this.closed(client));
     wireOf(client).on('errorMessage', ({ code }) => {
       if (code === READ_ONLY) this.refused(client);

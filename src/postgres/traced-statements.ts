@@ -28,7 +28,7 @@ const statementSpan = (statement: string | QueryConfig, server: Attributes): Beg
   };
 };
 
-/** A query whose answer is a span, where somebody waits for it as a promise on behalf of what is traced. */
+/** A query that is traced as a span if it is sent on behalf of a span, and its answer awaited as a promise. */
 const tracedQuery =
   (tracer: Tracing, query: Query, server: () => Attributes): Query =>
   (...given) => {
@@ -50,15 +50,17 @@ const tracedQuery =
 export const traceStatements = <Traced extends Pool>(pool: Traced): Traced => {
   const tracer = tracing;
   if (tracer === undefined) return pool;
-  let server: Attributes = {};
-  const trace = (one: { query: unknown }): void => {
-    one.query = tracedQuery(tracer, (one.query as Query).bind(one), () => server);
+  let newest: Attributes = {};
+  const trace = (one: { query: unknown }, server: () => Attributes): void => {
+    one.query = tracedQuery(tracer, (one.query as Query).bind(one), server);
   };
-  // A pool's own statements go through its connections with a callback, and are not counted twice.
-  trace(pool);
+  // A pool's own statements go through its connections with a callback, and are not counted twice. Which connection
+  // that will be, nobody knows before.
+  trace(pool, () => newest);
   pool.on('connect', (client) => {
-    server = serverOf(client);
-    trace(client);
+    const server = serverOf(client);
+    newest = server;
+    trace(client, () => server);
   });
   return pool;
 };

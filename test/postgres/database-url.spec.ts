@@ -16,6 +16,8 @@ describe('The servers of DATABASE_URL', () => {
   it('are places, and shown without user and password', () => {
     expect(placeOf('postgres://u:p@[::1]:5433/d')).toEqual({ host: '::1', port: 5433 });
     expect(placeOf('postgres://u:p@db.example/d')).toEqual({ host: 'db.example', port: 5432 });
+    expect(placeOf('postgres://u:p@db.example:80/d')).toEqual({ host: 'db.example', port: 80 });
+    expect(placeOf('postgres://u:p@%2Frun%2Fpostgresql/d')).toEqual({ host: '/run/postgresql', port: 5432 });
     expect(shownServer('postgres://u:secret@db:5433/d')).toBe('db:5433');
   });
 

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { createPool } from '../../src/postgres/pool.js';
+import { Servers } from '../../src/postgres/servers.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -78,6 +80,12 @@ describe('A server that takes no writes', () => {
     await pool.query('select 1');
   });
 
+  it('may be named by its socket, as pg reads it', () => {
+    const url = 'postgres://u:p@/d?host=/run/postgresql';
+    expect(Servers.of(url).connectionString).toBe(url);
+    expect(Servers.of('postgres://%2Frun%2Fpostgresql/d').connectionString).toBe('postgres://%2Frun%2Fpostgresql/d');
+  });
+
   it('loses all connections, of every pool, once it refuses a write', async () => {
     const [one, other] = [poolOf(database.url), poolOf(database.url)];
     await one.query('create table t (a int)');
@@ -108,6 +116,24 @@ describe('Of several servers', () => {
     await eventually('the second is used', async () => pool.query('select 1').then(Boolean, () => false));
     expect(first.used()).toBe(0);
     expect(second.used()).toBeGreaterThan(0);
+  });
+
+  it('one that is frozen keeps no new connection to the other one waiting', async () => {
+    const [first, second] = [await way(), await way()];
+    const looks = second.freeze();
+    const pool = poolOf(database.url.replace(/@[^/]+/, `@127.0.0.1:${first.port},127.0.0.1:${second.port}`));
+    // Kept: while nobody is connected there are no looks, and one that ends casts doubt on its server.
+    const connected = async (): Promise<void> => {
+      const kept = await pool.connect();
+      endings.push(async () => kept.release(true));
+    };
+    await connected();
+    // The machine may be busy during one look; a connection that waits for looks is late at each.
+    await eventually('one was made while the frozen one was looked at', async () => {
+      const before = looks();
+      await eventually('the next look', () => looks() > before);
+      return Promise.race([connected().then(() => true), sleep(800, false)]);
+    });
   });
 
   it('the next one is found, whatever is lost while the one that is frozen is looked at', async () => {

@@ -72,8 +72,8 @@ export class PostgresLog extends EventLog {
       throw new WrongExpectedRevision(stream, expected, actual);
     }
     return {
-      revision: BigInt(last.revision),
-      position: BigInt(last.position),
+      revision: BigInt(last.revision!),
+      position: BigInt(last.position!),
       duplicate: entries.every(({ outcome }) => outcome === 'duplicate'),
     };
   }

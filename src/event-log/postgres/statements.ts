@@ -64,8 +64,9 @@ export const APPEND = statement(
   },
   {
     outcome: textOf<'appended' | 'duplicate' | 'conflict'>(),
-    position: 'bigint',
-    revision: 'bigint',
+    /** Null: a conflict. So is the next one. */
+    position: nullable('bigint'),
+    revision: nullable('bigint'),
     /** The stream's last revision before the append; -1 if it did not exist. */
     stream_revision: 'bigint',
   },

@@ -97,7 +97,12 @@ export class PostgresWriter {
     } catch (error) {
       if (isTransient(error) || batch.length === 1) throw asUnavailable(error);
       // One of them cannot be stored; the others must not fail because of it.
-      for (const one of batch) await this.store([one]).catch(one.reject);
+      for (const one of batch)
+        await this.store([one]).catch((error: unknown) => {
+          one.reject(error);
+          // What the database did not answer to one, it will not answer to the next.
+          if (error instanceof Unavailable) throw error;
+        });
       return;
     }
     let from = 0;
