@@ -4,6 +4,7 @@ import { pause } from '../../src/flow/retry.js';
 import { applyByHalves, park, probe, refuse, unpark } from './parking.js';
 import type { Projection } from './projection.js';
 import { dispatchBatch, SUSPECT_LIMIT_MS } from './projector.js';
+import { INDEXES_BESIDE, OPTIONS_OF_TABLE } from './statements.js';
 import { NotApplied, Suspicion } from './suspicion.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
 
@@ -11,11 +12,25 @@ const PAGE = 2_000;
 /** Pause before a retry. */
 const PAUSE_MS = 50;
 
-/** Creates a schema with empty copies of a projection's tables, replacing what an interrupted run left. */
+/** What `like` leaves out: the storage parameters, and the names of the indexes, by which migrations know them. */
+const likenTable = async (pool: Pool, schema: string, table: string): Promise<void> => {
+  const options = await OPTIONS_OF_TABLE.run(pool, { table });
+  if (options.length > 0)
+    await pool.query(`alter table "${schema}"."${table}" set (${options.map(({ option }) => option).join(', ')})`);
+  for (const { name, live } of await INDEXES_BESIDE.run(pool, { schema, table }))
+    if (name !== live) await pool.query(`alter index "${schema}"."${name}" rename to "${live}"`);
+};
+
+/**
+ * Creates a schema with empty copies of a projection's tables, replacing what an interrupted run left. They can take the
+ * place of the live ones: a schema has names of its own for indexes.
+ */
 export const createSchemaBeside = async (pool: Pool, schema: string, projection: Projection): Promise<void> => {
   await pool.query(`drop schema if exists "${schema}" cascade; create schema "${schema}"`);
-  for (const table of [...projection.tables, 'parked_events'])
+  for (const table of [...projection.tables, 'parked_events']) {
     await pool.query(`create table "${schema}"."${table}" (like read."${table}" including all)`);
+    await likenTable(pool, schema, table);
+  }
 };
 
 /** A projection and the schema of the tables to fill. */

@@ -3,7 +3,7 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import { type Projection, versionOf } from './projection.js';
-import { createSchemaBeside, applyLog, type Target } from './apply-log.js';
+import { applyLog, createSchemaBeside, type Target } from './apply-log.js';
 import { TRY_LOCK, UNLOCK_ALL } from './statements.js';
 
 /** How long the switch waits for readers of the live tables before it backs off and retries. */

@@ -84,3 +84,33 @@ export const COLUMNS_OF_TABLE = statement(
     select column_name::text as name, data_type::text as type from information_schema.columns
     where table_schema = 'read' and table_name = $1::text order by ordinal_position`,
 );
+
+/** A table's storage parameters, each as `with` takes it. */
+export const OPTIONS_OF_TABLE = statement(
+  'rebuild-options-of-table',
+  { table: 'text' },
+  { option: 'text' },
+  `
+    select unnest(reloptions) as option from pg_class
+    where relnamespace = 'read'::regnamespace and relname = $1::text`,
+);
+
+/** The indexes of a table beside the live one, and what the live ones of the same definition are called. */
+export const INDEXES_BESIDE = statement(
+  'rebuild-indexes-beside',
+  { schema: 'text', table: 'text' },
+  { name: 'text', live: 'text' },
+  `
+    with indexes as (
+      select n.nspname as schema, i.relname::text as name, x.indisprimary,
+        regexp_replace(pg_get_indexdef(x.indexrelid), '^.*? ON \\S+ ', '') as definition, x.indisunique
+      from pg_index x
+      join pg_class i on i.oid = x.indexrelid
+      join pg_class t on t.oid = x.indrelid
+      join pg_namespace n on n.oid = t.relnamespace
+      where t.relname = $2::text and n.nspname in ('read', $1::text)
+    )
+    select beside.name, live.name as live
+    from indexes beside join indexes live using (definition, indisprimary, indisunique)
+    where beside.schema = $1::text and live.schema = 'read'`,
+);

@@ -4,7 +4,7 @@ import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import type { Tables } from '../../src/read-models/tables.js';
 import type { Projection } from './projection.js';
-import { createSchemaBeside, applyLog, type Target } from './apply-log.js';
+import { applyLog, createSchemaBeside, type Target } from './apply-log.js';
 import { COLUMNS_OF_TABLE } from './statements.js';
 
 /** A row that exists on one side only. */

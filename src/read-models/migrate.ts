@@ -18,6 +18,7 @@ import * as rowVersions from './migrations/0014-row-versions.js';
 import * as webhooks from './migrations/0015-webhooks.js';
 import * as webhookOutcomes from './migrations/0016-webhook-outcomes.js';
 import * as sentEvents from './migrations/0017-sent-events.js';
+import * as lostInRebuilds from './migrations/0018-lost-in-rebuilds.js';
 
 /** In order: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
@@ -38,6 +39,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0015-webhooks': webhooks,
   '0016-webhook-outcomes': webhookOutcomes,
   '0017-sent-events': sentEvents,
+  '0018-lost-in-rebuilds': lostInRebuilds,
 };
 
 /**

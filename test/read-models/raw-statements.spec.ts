@@ -15,8 +15,13 @@ const RAW = await rawStatements();
 const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly string[] }>> = {
   // Tables of a projection in a schema beside the live one.
   'projections/engine/apply-log.ts': {
-    by: 'test/projections/engine/projector.spec.ts',
-    sql: ['drop schema if exists "…" cascade; create schema "…"', 'create table "…"."…" (like read."…" including all)'],
+    by: 'test/projections/engine/rebuild.spec.ts',
+    sql: [
+      'drop schema if exists "…" cascade; create schema "…"',
+      'create table "…"."…" (like read."…" including all)',
+      'alter table "…"."…" set (…)',
+      'alter index "…"."…" rename to "…"',
+    ],
   },
   'projections/engine/rebuild.ts': {
     by: 'test/projections/engine/projector.spec.ts',

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assetGroups } from '../../../projections/asset-groups/projection.js';
 import { assetStatuses } from '../../../projections/asset-statuses/projection.js';
-import { rebuildOutdated } from '../../../projections/engine/rebuild.js';
+import { rebuild, rebuildOutdated } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
+import { PROJECTIONS as ALL } from '../../../projections/registry.js';
+import { migrateReadModels } from '../../../src/read-models/migrate.js';
 import { ArrayLog } from '../../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
@@ -64,5 +66,42 @@ describe('read models of an earlier version', () => {
     expect(await keys()).toEqual(['LINKEDIN:old']);
     await run();
     expect(await keys()).toEqual(['LINKEDIN:in/evil']);
+  });
+});
+
+describe('the tables of a projection', () => {
+  let database: TestDatabase;
+  beforeEach(async () => void (database = await createDatabase()));
+  afterEach(() => database.drop());
+
+  /** All that migrations can see and change of them. */
+  const shape = async (): Promise<unknown> => {
+    const queries = [
+      `select tablename, indexname, indexdef from pg_indexes where schemaname = 'read' order by 1, 2`,
+      `select relname, reloptions from pg_class where relnamespace = 'read'::regnamespace and relkind = 'r' order by 1`,
+      `select conrelid::regclass::text as "table", conname, pg_get_constraintdef(oid) as definition from pg_constraint
+        where connamespace = 'read'::regnamespace order by 1, 2`,
+    ];
+    return Promise.all(queries.map(async (query) => (await database.pool.query<object>(query)).rows));
+  };
+
+  it('are the same after a rebuild, down to their storage and the names of their indexes', async () => {
+    const log = new ArrayLog([]);
+    const before = await shape();
+    await projectToHead(log, database.pool);
+    for (const projection of ALL) await rebuild({ pool: database.direct, log }, projection);
+    expect(await shape()).toEqual(before);
+  });
+
+  it('get back what a rebuild of an earlier version lost', async () => {
+    const before = await shape();
+    await database.pool.query('create schema lossy');
+    for (const table of ALL.flatMap(({ tables }) => tables))
+      await database.pool.query(`create table lossy."${table}" (like read."${table}" including all);
+        drop table read."${table}"; alter table lossy."${table}" set schema read`);
+    expect(await shape()).not.toEqual(before);
+    await database.pool.query(`delete from read.later_migrations where name = '0018-lost-in-rebuilds'`);
+    await migrateReadModels(database.pool);
+    expect(await shape()).toEqual(before);
   });
 });

@@ -225,6 +225,8 @@ export const VALUES: Readonly<Record<string, Values>> = {
     b(() => true),
     1,
   ],
+  'rebuild-indexes-beside': () => ['read_next_metrics', 'facts'],
+  'rebuild-options-of-table': () => ['facts'],
   'rebuild-try-lock': () => ['x'],
   'rebuild-unlock-all': () => [],
   'verify-columns-of-table': () => ['facts'],
