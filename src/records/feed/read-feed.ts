@@ -2,6 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices, type Work } from '../../flow/time-slices.js';
 import { type AsOf } from '../../http/answers/send-counted.js';
+import { TooOld } from '../../read-models/replicas/replicas.js';
 import { RecordQueries, requireReached } from '../record-queries.js';
 import { elementJson } from './element.js';
 import { eventMark, FeedIds, type Place, requireSame } from './feed-id.js';
@@ -80,10 +81,14 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
         ]);
         requireReached(isReplica, found[0]!.upTo, hasWaited ? Infinity : last.position);
         requireSame(last === BEGINNING || (event !== undefined && eventMark(event.id) === last.event));
+        const isSameParked = found[0]!.parkedBefore === last.parked;
+        // An operator's retry moves no checkpoint, so which of the two is older cannot be told: the primary knows.
+        if (isReplica && !isSameParked)
+          throw new TooOld('This replica has other parked events than the reader has passed');
+        requireSame(isSameParked);
         return found[0]!;
       });
-      const { asOf, upTo, parkedBefore, found } = page;
-      requireSame(parkedBefore === last.parked);
+      const { asOf, upTo, found } = page;
       const elements = placed(page);
       if (elements.length > 0) {
         const { text, count } = await this.slices.run(organization, batchJson(ids, elements));

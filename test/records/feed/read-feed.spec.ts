@@ -1,0 +1,62 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pool, QueryConfig } from 'pg';
+import { Gone } from '../../../src/errors.js';
+import type { EventLog } from '../../../src/event-log/event-log.js';
+import { TimeSlices } from '../../../src/flow/time-slices.js';
+import type { RecordsPool } from '../../../src/read-models/pools.js';
+import { Replicas } from '../../../src/read-models/replicas/replicas.js';
+import { FeedIds } from '../../../src/records/feed/feed-id.js';
+import type { FeedWatch } from '../../../src/records/feed/feed-watch.js';
+import { ReadFeed, ReadFeedHandler } from '../../../src/records/feed/read-feed.js';
+import type { FirstFill } from '../../../src/records/first-fill.js';
+import { RecordQueries } from '../../../src/records/record-queries.js';
+
+const EVENT = '0123abcd-0000-4000-8000-000000000000';
+const LOG = { id: async () => 'log', eventAt: async () => ({ id: EVENT }) } as unknown as EventLog;
+const ID = (parked: number): string =>
+  new FeedIds('log').write([{ position: 5, event: EVENT.slice(0, 8), parked }])[0]!;
+
+/** A server that has nothing new, and these events parked before the position asked for. */
+const server = (name: string, parkedBefore: number, asked: string[]): RecordsPool => {
+  const query = async ({ name: statement }: QueryConfig) => {
+    if (!statement!.startsWith('feed-')) return { rows: [{ asOf: 1 }] };
+    asked.push(name);
+    return { rows: [{ asOf: 1, upTo: 10, parkedBefore, parkedAtFirst: 0, parked: null, found: 0, position: null }] };
+  };
+  return { query, end: async () => {} } as unknown as RecordsPool;
+};
+
+/** What a reader with this id is answered, and who was asked. */
+const read = async (id: string, parkedOn: { replica: number; primary: number }): Promise<[unknown, string[]]> => {
+  const asked: string[] = [];
+  const primary = server('primary', parkedOn.primary, asked);
+  const pool: Pool = server('replica', parkedOn.replica, asked);
+  const replicas = new Replicas([{ watch: pool, metrics: pool, records: pool }], primary, 10_000);
+  await new Promise((resolve) => setImmediate(resolve));
+  const queries = new RecordQueries(primary, { done: async () => {} } as FirstFill, replicas);
+  const handler = new ReadFeedHandler(queries, LOG, {} as FeedWatch, new TimeSlices());
+  const query = new ReadFeed('acme', [1, 2, 3, 4], 10, id, 0, new AbortController().signal);
+  try {
+    const answer = await handler.execute(query).then(
+      (answered) => answered.answer,
+      (error: Error) => error.constructor,
+    );
+    return [answer, asked];
+  } finally {
+    await replicas.end();
+  }
+};
+
+describe('A reader of the feed on a replica', () => {
+  it('is answered there where it has the parked events that the reader has passed', async () => {
+    expect(await read(ID(7), { replica: 7, primary: 0 })).toEqual(['[]', ['replica']]);
+  });
+
+  it('is answered by the primary where the replica has not got a retry of one, whose id is as good as before', async () => {
+    expect(await read(ID(0), { replica: 7, primary: 0 })).toEqual(['[]', ['replica', 'primary']]);
+  });
+
+  it('starts again where the primary has other parked events too', async () => {
+    expect(await read(ID(1), { replica: 7, primary: 0 })).toEqual([Gone, ['replica', 'primary']]);
+  });
+});
