@@ -7,7 +7,7 @@ import { RecordQueries, requireReached, type Send } from './record-queries.js';
 import type { AskedSelection, Selection } from './selection.js';
 import { Cursors } from './page/cursor.js';
 import type { PageRequest } from './page/keys.js';
-import { isSifted, lastExamined, type ListedRow, listPage } from './page/statements.js';
+import { type ListedRow, listPage } from './page/statements.js';
 import type { ItemRow } from './statements.js';
 
 /** A page of a list. */
@@ -55,10 +55,8 @@ export const readPage = async (
   requireReached(isReplica, listed[0]!.upTo, page.upTo);
   const moment = { asOf: listed[0]!.asOf ?? 0, upTo: page.upTo ?? listed[0]!.upTo ?? 0 };
   const last = rows.at(-1);
-  if (last && found > rows.length) return { rows, end: [last.newest, last.id], ...moment };
-  if (!isSifted(selection, page)) return { rows, end: undefined, ...moment };
-  const [key] = await send<{ newest: number; id: string }>(lastExamined(selection, page));
-  return { rows, end: key && [key.newest, key.id], ...moment };
+  const end = last && found > rows.length ? ([last.newest, last.id] as const) : (listed[0]!.lastExamined ?? undefined);
+  return { rows, end, ...moment };
 };
 
 @QueryHandler(ListRecords)

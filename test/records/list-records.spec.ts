@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { QueryConfig, QueryResultRow } from 'pg';
 import { metrics } from '../../projections/metrics/projection.js';
 import { records } from '../../projections/records/projection.js';
 import { Invalid } from '../../src/errors.js';
@@ -9,9 +11,10 @@ import { GetMetrics, GetMetricsHandler } from '../../src/metrics/totals/get-metr
 import { createRecordsPool, type RecordsPool } from '../../src/read-models/pools.js';
 import { FirstFill } from '../../src/records/first-fill.js';
 import { itemOf, kindOf } from '../../src/records/item.js';
-import { ListRecords, ListRecordsHandler } from '../../src/records/list-records.js';
-import { RecordQueries } from '../../src/records/record-queries.js';
+import { ListRecords, ListRecordsHandler, readPage } from '../../src/records/list-records.js';
+import { RecordQueries, type Send } from '../../src/records/record-queries.js';
 import { type AskedSelection, readSelection } from '../../src/records/selection.js';
+import type { PageRequest } from '../../src/records/page/keys.js';
 import { listPage } from '../../src/records/page/statements.js';
 import { isRerun, Logs } from '../support/log-of.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -328,6 +331,27 @@ describe('a page', () => {
     for (const text of [one, Buffer.from(one, 'base64url').toString('latin1')]) expect(text).not.toMatch(/t-7|:9:/);
   });
 
+  it('that shows few of the keys it looks at ends with the last one, whatever is deleted while it is read', async () => {
+    await database.pool.query(`
+      insert into read.listed_records
+        (organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content, asset, brands)
+      select 'acme', 2, 't-' || n, 1, gen_random_uuid(), n, n, n, n, case n when 1 then 'BLOCKED' else 'PENDING' end, 'URL',
+        'site.example', md5('')::uuid, '{}'
+      from generate_series(1, 20001) n`);
+    const asset = { type: 'URL', hash: createHash('md5').update('').digest('hex') } as const;
+    const range = { from: EARLIEST, to: LATEST };
+    const selection = { ...selectionOf({ ...all, statuses: ['BLOCKED'] }), asset, range };
+    const send: Send = async <Row extends QueryResultRow>(statement: QueryConfig) => {
+      const { rows } = await pool.query<Row>(statement);
+      await database.pool.query(`delete from read.listed_records where id = 't-20000'`);
+      return rows;
+    };
+    const first = await readPage(selection, { after: [-LATEST, ''], upTo: null, limit: 10 }, send);
+    expect(first).toMatchObject({ rows: [], end: [-2, 't-2'] });
+    const second = await readPage(selection, { after: first.end!, upTo: 20_001, limit: 10 }, send);
+    expect([second.rows.map(({ id }) => id), second.end]).toEqual([['t-1'], undefined]);
+  });
+
   it('reads no more of the tables than it shows, at the first as at the last', async () => {
     await database.pool.query(`
       set statement_timeout = 0;
@@ -337,9 +361,9 @@ describe('a page', () => {
         (array['URL', 'TWITTER'])[1 + n % 2], 'site.example', md5((n % 1000)::text)::uuid, '{}'
       from generate_series(1, 9000) n`);
     const connection = await pool.connect();
-    const readBy = async (asked: Asked, after: readonly [number, string]): Promise<number> => {
+    const readBy = async (asked: Asked, after: PageRequest['after'], upTo: number | null): Promise<number> => {
       const selection = { ...selectionOf(asked), range: { from: asked.from, to: asked.to } };
-      const { text, values } = listPage(selection, { after, upTo: null, limit: 101 });
+      const { text, values } = listPage(selection, { after, upTo, limit: 101 });
       const { rows } = await connection.query<{ 'QUERY PLAN': unknown[] }>(
         `explain (analyze, format json) ${text}`,
         values,
@@ -362,13 +386,13 @@ describe('a page', () => {
     ];
     try {
       for (const filter of filters)
-        for (const after of [
-          [-LATEST, ''],
-          [-150, 't-5'],
-          [-3, 't-1'],
+        for (const [after, upTo] of [
+          [[-LATEST, ''], null],
+          [[-150, 't-5'], 9_000],
+          [[-30, 't-1'], 9_000],
         ] as const) {
           const asked = { ...all, ...filter };
-          const read = await readBy(asked, after);
+          const read = await readBy(asked, after, upTo);
           expect({ filter, after, isBounded: read <= 101 + 12, read }).toEqual({
             filter,
             after,

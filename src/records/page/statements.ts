@@ -1,6 +1,6 @@
 import type { QueryConfig } from 'pg';
 import { EARLIEST, LATEST } from '../../events/instant.js';
-import { nullable, type Statement } from '../../postgres/statement.js';
+import { json, nullable, type Statement } from '../../postgres/statement.js';
 import type { Selection } from '../selection.js';
 import { CHECKPOINT, ITEM, ITEM_COLUMNS, type ItemRow, MOMENT_COLUMNS } from '../statements.js';
 import { branchesOf, Draft, keysOf, type PageRequest, testsOf } from './keys.js';
@@ -16,6 +16,8 @@ const MAX_PREPARED_BRANCHES = 12;
 interface Moment {
   readonly asOf: number | null;
   readonly upTo: number | null;
+  /** The last key that the page has looked at; null: its rows say where it ends, or it has looked at all keys. */
+  readonly lastExamined: readonly [newest: number, id: string] | null;
 }
 
 /** One row with a null id: nothing was found. */
@@ -39,9 +41,9 @@ const itemOfKey = `cross join lateral (
 const IS_OF_KEY = 'of_organization = $1 and of_kind = $2 and of_id = examined.id';
 
 /** Whether some keys of a page may not be shown. */
-export const isSifted = ({ asset }: Selection, { upTo }: PageRequest): boolean => asset !== undefined || upTo !== null;
+const isSifted = ({ asset }: Selection, { upTo }: PageRequest): boolean => asset !== undefined || upTo !== null;
 
-const nameOf = (purpose: string, selection: Selection): string | undefined => {
+const nameOf = (purpose: 'list' | 'next' | 'count', selection: Selection): string | undefined => {
   const { brand, statuses, types, asset } = selection;
   const branches = branchesOf(selection).length;
   const by = `${asset === undefined ? '' : 'a'}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
@@ -49,8 +51,12 @@ const nameOf = (purpose: string, selection: Selection): string | undefined => {
   return branches > MAX_PREPARED_BRANCHES ? undefined : name;
 };
 
+const pageName = (selection: Selection, { upTo }: PageRequest): string | undefined =>
+  nameOf(upTo === null ? 'list' : 'next', selection);
+
 const LISTED_COLUMNS = {
   ...MOMENT_COLUMNS,
+  lastExamined: nullable(json<NonNullable<Moment['lastExamined']>>()),
   newest: nullable('bigint'),
   id: nullable('text'),
   ...ITEM_COLUMNS,
@@ -59,12 +65,16 @@ const LISTED_COLUMNS = {
 
 const draftPage = (draft: Draft, selection: Selection, page: PageRequest): string => {
   const examined = `(${keysOf(draft, selection, page)} limit ${MAX_EXAMINED}) examined`;
-  const upTo = draft.add(page.upTo, 'bigint');
-  const tests = [`(${upTo} is null or position <= ${upTo})`, ...testsOf(draft, selection)];
+  const limit = draft.add(page.limit, 'integer');
+  const tests = testsOf(draft, selection);
+  if (page.upTo !== null) tests.unshift(`position <= ${draft.add(page.upTo, 'bigint')}`);
   if (selection.brand !== undefined) tests.unshift(IS_OF_KEY);
+  // Read only if it is asked for, and in the same snapshot: of another one it could be a key that nobody has looked at.
+  const last = `case when coalesce(p.found, 0) < ${limit} then
+        (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
   return `
-    select c."asOf", c."upTo", p.newest, p.id, p.position, p."createdAt", p."updatedAt", p.status, p.type, p.content,
-      p.brands, p.found
+    select c."asOf", c."upTo", ${isSifted(selection, page) ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.position, p."createdAt",
+      p."updatedAt", p.status, p.type, p.content, p.brands, p.found
     from (${CHECKPOINT}
     ) c left join lateral (
       select * from (
@@ -72,8 +82,8 @@ const draftPage = (draft: Draft, selection: Selection, page: PageRequest): strin
           sum(${SIZE}) over (order by newest, id rows unbounded preceding) as bytes
         from (
           select * from ${examined} ${selection.brand === undefined ? '' : itemOfKey}
-          where ${tests.join(' and ')}
-          order by newest, id limit ${draft.add(page.limit, 'integer')}
+          ${tests.length > 0 ? `where ${tests.join(' and ')}` : ''}
+          order by newest, id limit ${limit}
         ) shown
       ) sized
       where bytes <= ${MAX_PAGE_BYTES} or bytes = size
@@ -87,16 +97,7 @@ const draftPage = (draft: Draft, selection: Selection, page: PageRequest): strin
  */
 export const listPage = (selection: Selection, page: PageRequest): QueryConfig => {
   const draft = new Draft();
-  return draft.query(nameOf('list', selection), draftPage(draft, selection, page));
-};
-
-const draftLast = (draft: Draft, selection: Selection, page: PageRequest): string =>
-  `select newest, id from (${keysOf(draft, selection, page)} limit ${MAX_EXAMINED}) examined offset ${MAX_EXAMINED - 1}`;
-
-/** The last key that a page looks at; no row if it has looked at all of them. */
-export const lastExamined = (selection: Selection, page: PageRequest): QueryConfig => {
-  const draft = new Draft();
-  return draft.query(nameOf('last', selection), draftLast(draft, selection, page));
+  return draft.query(pageName(selection, page), draftPage(draft, selection, page));
 };
 
 const draftCount = (draft: Draft, selection: Selection, page: PageRequest): string => {
@@ -134,12 +135,14 @@ const FILTERS: readonly Partial<Selection>[] = [
 export const SAMPLES: readonly Statement[] = FILTERS.flatMap((filter) =>
   [undefined, 'shoes'].flatMap((brand) => {
     const selection = { ...SAMPLE, ...NONE, ...filter, brand };
-    const page = { after: [-LATEST, ''], upTo: null, limit: 100 } as const;
-    const [list, last, count] = [new Draft(), new Draft(), new Draft()];
+    const first = { after: [-LATEST, ''], upTo: null, limit: 100 } as const;
+    const count = new Draft();
     return [
-      list.declare(nameOf('list', selection)!, draftPage(list, selection, page), LISTED_COLUMNS),
-      last.declare(nameOf('last', selection)!, draftLast(last, selection, page), { newest: 'bigint', id: 'text' }),
-      count.declare(nameOf('count', selection)!, draftCount(count, selection, page), { n: 'bigint' }),
+      ...[first, { ...first, upTo: 0 }].map((page) => {
+        const list = new Draft();
+        return list.declare(pageName(selection, page)!, draftPage(list, selection, page), LISTED_COLUMNS);
+      }),
+      count.declare(nameOf('count', selection)!, draftCount(count, selection, first), { n: 'bigint' }),
     ];
   }),
 );

@@ -19,7 +19,7 @@ const FREE = 2_000;
 const mostFor = (few: number, times: number): number => FREE + TOLERANCE * few * times;
 
 /** On the connections of lists and the feed, which have settings of their own. */
-const ON_RECORDS = /^(?:records-(?:list|last|count|find)|feed-next|webhooks-progress)/;
+const ON_RECORDS = /^(?:records-(?:list|next|count|find)|feed-next|webhooks-progress)/;
 
 interface Plan {
   readonly 'Node Type': string;

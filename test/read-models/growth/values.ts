@@ -1,6 +1,6 @@
 import { NEXT_ELEMENTS } from '../../../src/records/feed/statements.js';
 import type { Selection } from '../../../src/records/selection.js';
-import { countUpTo, lastExamined, listPage } from '../../../src/records/page/statements.js';
+import { countUpTo, listPage } from '../../../src/records/page/statements.js';
 
 /** More rows than any table holds: what is new has numbers from here on. */
 export const MOST = 30_000;
@@ -105,11 +105,11 @@ const lists = (): Record<string, Values> => {
   for (const filter of filters)
     for (const brand of [undefined, 'shoes']) {
       const selection = { organization: 'acme', kind: 2, range: { from: -1, to: AT }, ...none, ...filter, brand };
-      const page = (limit: number) => ({ after: [-AT, ''], upTo: limit, limit }) as const;
-      const { name } = listPage(selection, page(1));
-      all[name!] = (_, n) => listPage(selection, page(n)).values!;
-      all[name!.replace('list', 'last')] = (_, n) => lastExamined(selection, page(n)).values!;
-      all[name!.replace('list', 'count')] = (_, n) => countUpTo(selection, page(n)).values!;
+      const page = (limit: number, upTo: number | null) => ({ after: [-AT, ''], upTo, limit }) as const;
+      const { name } = listPage(selection, page(1, null));
+      all[name!] = (_, n) => listPage(selection, page(n, null)).values!;
+      all[name!.replace('list', 'next')] = (_, n) => listPage(selection, page(n, n)).values!;
+      all[name!.replace('list', 'count')] = (_, n) => countUpTo(selection, page(n, null)).values!;
     }
   return all;
 };
