@@ -1,10 +1,10 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
 import { pause } from '../../src/flow/retry.js';
 import { applyByHalves, park, probe, refuse, unpark } from './parking.js';
 import type { Projection } from './projection.js';
 import { dispatchBatch, SUSPECT_LIMIT_MS } from './projector.js';
-import { INDEXES_BESIDE, OPTIONS_OF_TABLE } from './statements.js';
+import { INDEXES_BESIDE, OPTIONS_OF_TABLE, TRY_LOCK, UNLOCK_ALL } from './statements.js';
 import { NotApplied, Suspicion } from './suspicion.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
 
@@ -25,7 +25,7 @@ const likenTable = async (pool: Pool, schema: string, table: string): Promise<vo
  * Creates a schema with empty copies of a projection's tables, replacing what an interrupted run left. They can take the
  * place of the live ones: a schema has names of its own for indexes.
  */
-export const createSchemaBeside = async (pool: Pool, schema: string, projection: Projection): Promise<void> => {
+const createSchemaBeside = async (pool: Pool, schema: string, projection: Projection): Promise<void> => {
   await pool.query(`drop schema if exists "${schema}" cascade; create schema "${schema}"`);
   for (const table of [...projection.tables, 'parked_events']) {
     await pool.query(`create table "${schema}"."${table}" (like read."${table}" including all)`);
@@ -38,6 +38,40 @@ export interface Target {
   readonly projection: Projection;
   readonly schema: string;
 }
+
+/**
+ * Does work with empty tables of projections beside the live ones, which only one may do at a time, and drops them.
+ * @param what the work, as a sentence begins with it
+ * @param work with the connection that holds the lock. Rows are committed without waiting for the disk; a server that
+ *   may have lost them has lost this connection too, so what depends on them all is done on it
+ * @throws if somebody else is at it
+ */
+export const withTablesBeside = async <Result>(
+  pool: Pool,
+  targets: readonly Target[],
+  what: string,
+  work: (guard: PoolClient) => Promise<Result>,
+): Promise<Result> => {
+  const guard = await pool.connect();
+  const mine: string[] = [];
+  let broken: unknown;
+  try {
+    for (const { projection, schema } of targets) {
+      const [row] = await TRY_LOCK.run(guard, { lock: schema });
+      if (!row!.locked) throw new Error(`${what} of "${projection.name}" is already running; wait until it has ended`);
+      mine.push(schema);
+    }
+    for (const { projection, schema } of targets) await createSchemaBeside(pool, schema, projection);
+    return await work(guard);
+  } finally {
+    // What cannot be dropped now the next run replaces.
+    for (const schema of mine) await pool.query(`drop schema if exists "${schema}" cascade`).catch(() => {});
+    await UNLOCK_ALL.run(guard, {}).catch((error: unknown) => {
+      broken = error;
+    });
+    guard.release(broken !== undefined);
+  }
+};
 
 interface Piece extends Pick<Batch, 'events' | 'position'> {
   readonly after: bigint;

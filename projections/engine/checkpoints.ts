@@ -1,6 +1,8 @@
+import type { Kysely } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
+import type { Tables } from '../../src/read-models/tables.js';
 import { type Projection, versionOf } from './projection.js';
 import { ENTER_CHECKPOINTS, MOVE_CHECKPOINTS } from './statements.js';
 
@@ -66,6 +68,20 @@ export const readCheckpoints = async (
       );
   }
   return rows.map(({ projection, position }) => ({ projection, position: BigInt(position) }));
+};
+
+/**
+ * A projection's position in the live tables.
+ * @param lock it stays there until the transaction ends
+ */
+export const livePosition = async (
+  live: Kysely<Tables>,
+  { name }: Projection,
+  { lock = false }: { readonly lock?: boolean } = {},
+): Promise<bigint> => {
+  const checkpoint = live.selectFrom('checkpoints').select('position').where('projection', '=', name);
+  const row = await (lock ? checkpoint.forUpdate() : checkpoint).executeTakeFirst();
+  return row ? BigInt(row.position) : BEGINNING;
 };
 
 export interface Move {

@@ -1,91 +1,109 @@
-import type { Pool } from 'pg';
-import type { EventLog } from '../../src/event-log/event-log.js';
-import { isTransient } from '../../src/postgres/transient-errors.js';
+import type { Pool, PoolClient } from 'pg';
+import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
+import { Backoff, pause } from '../../src/flow/retry.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import { type Projection, versionOf } from './projection.js';
-import { applyLog, createSchemaBeside, type Target } from './apply-log.js';
-import { TRY_LOCK, UNLOCK_ALL } from './statements.js';
+import { applyLog, type Target, withTablesBeside } from './apply-log.js';
+import { livePosition } from './checkpoints.js';
 
-/** How long the switch waits for readers of the live tables before it backs off and retries. */
+interface Source {
+  readonly pool: Pool;
+  readonly log: EventLog;
+}
+
+/** How long the switch waits for readers of the live tables before it lets them go on, and tries again. */
 const LOCK_TIMEOUT_MS = 500;
+const FIRST_BACK_OFF_MS = 100;
+const MAX_BACK_OFF_MS = 5_000;
 const MAX_TRIES = 60;
+/** The live projector waits for what is applied during the switch. ms */
+const LEFT_FOR_SWITCH_MS = 500;
+/** Somebody holds a table. Not a lost connection, after which rows may be lost too. */
+const CONTENDED: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
 
 /**
  * Fills a projection's tables next to the live ones, then switches atomically: readers see either the old rows or the
- * new ones, complete.
+ * new ones, complete. The live projector may be at work, behind or stopped.
  * @param onProgress called with the position reached
- * @throws if another rebuild of the same projection is running
+ * @param stop ends it with the live tables as they are
+ * @throws if another rebuild of the same projection is running; the reason of `stop`
  */
-export const rebuild = async (
-  source: { readonly pool: Pool; readonly log: EventLog },
+export const rebuild = (
+  source: Source,
   projection: Projection,
   onProgress?: (position: bigint) => void,
+  stop?: AbortSignal,
 ): Promise<void> => {
-  const { pool } = source;
-  const schema = `read_next_${projection.name}`;
-  const target = { projection, schema };
-  const guard = await pool.connect();
-  try {
-    const [guarded] = await TRY_LOCK.run(guard, { lock: schema });
-    if (!guarded!.locked) throw new Error(`A rebuild of "${projection.name}" is already running`);
-    await createSchemaBeside(pool, schema, projection);
-    let position = await applyLog(source, [target], { onProgress });
+  const target = { projection, schema: `read_next_${projection.name}` };
+  const told = (position: bigint): void => {
+    stop?.throwIfAborted();
+    onProgress?.(position);
+  };
+  return withTablesBeside(source.pool, [target], 'A rebuild', async (guard) => {
+    const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
+    let position = BEGINNING;
     for (let attempt = 1; ; attempt += 1) {
+      position = await applyUpToLive(source, target, position, told);
       try {
-        position = await switchOver(source, target, position);
+        position = await switchOver(source, target, guard, position);
         break;
       } catch (error) {
-        if (!isTransient(error) || attempt === MAX_TRIES) throw error;
-        // The live projector has advanced in the meantime; the next attempt finds little left to apply.
-        position = await applyLog(source, [target], { after: position });
+        if (attempt === MAX_TRIES || !CONTENDED.has((error as { code?: unknown }).code)) throw error;
       }
+      await pause(backoff.next(), stop);
+      stop?.throwIfAborted();
     }
-    await pool.query(`drop schema "${schema}" cascade`);
     onProgress?.(position);
-  } finally {
-    await UNLOCK_ALL.run(guard, {}).catch(() => {});
-    guard.release();
+  });
+};
+
+/**
+ * Applies the log as far as the live tables have it: never further, for they may stay behind.
+ * @returns the position reached, shortly before theirs
+ */
+const applyUpToLive = async (
+  source: Source,
+  target: Target,
+  after: bigint,
+  onProgress: (position: bigint) => void,
+): Promise<bigint> => {
+  const live = createReadModels(source.pool);
+  for (let position = after; ;) {
+    const upTo = await livePosition(live, target.projection);
+    if (position >= upTo) return position;
+    const began = performance.now();
+    await applyLog(source, [target], { after: position, upTo, onProgress });
+    position = upTo;
+    if (performance.now() - began < LEFT_FOR_SWITCH_MS) return position;
   }
 };
 
-const switchOver = async (
-  source: { readonly pool: Pool; readonly log: EventLog },
-  target: Target,
-  position: bigint,
-): Promise<bigint> => {
+/** @returns the position at which the tables were switched */
+const switchOver = async (source: Source, target: Target, guard: PoolClient, position: bigint): Promise<bigint> => {
   const { projection, schema } = target;
-  const connection = await source.pool.connect();
-  const live = readModelsOver(connection).withSchema('read');
+  const live = readModelsOver(guard).withSchema('read');
   try {
-    await connection.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
+    await guard.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
     // From here on the live projector waits, so that the new tables can reach exactly its position.
-    const { position: reached } = await live
-      .selectFrom('checkpoints')
-      .select('position')
-      .where('projection', '=', projection.name)
-      .forUpdate()
-      .executeTakeFirstOrThrow();
-    const upTo = BigInt(reached);
+    const upTo = await livePosition(live, projection, { lock: true });
     if (position > upTo)
-      throw Object.assign(new Error('The live projector is behind the rebuilt tables'), { code: '55P03' });
+      throw new Error(`The checkpoint of "${projection.name}" went back from ${position} to ${upTo}: rebuild it again`);
     // Committed before the switch, so that no reader can find the new tables without the last events.
     await applyLog(source, [target], { after: position, upTo });
     for (const table of projection.tables)
-      await connection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
+      await guard.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
     await live
       .updateTable('checkpoints')
       .set({ version: versionOf(projection) })
       .where('projection', '=', projection.name)
       .execute();
     await live.deleteFrom('parked_events').where('projection', '=', projection.name).execute();
-    await connection.query(`insert into read.parked_events select * from "${schema}".parked_events`);
-    await connection.query('commit');
+    await guard.query(`insert into read.parked_events select * from "${schema}".parked_events`);
+    await guard.query('commit');
     return upTo;
   } catch (error) {
-    await connection.query('rollback').catch(() => {});
+    await guard.query('rollback').catch(() => {});
     throw error;
-  } finally {
-    connection.release();
   }
 };
 
@@ -103,7 +121,7 @@ const findOutdated = async (pool: Pool, projections: readonly Projection[]): Pro
  * stay in use, and the next start tries again.
  */
 export const rebuildOutdated = async (
-  source: { readonly pool: Pool; readonly log: EventLog },
+  source: Source,
   projections: readonly Projection[],
   { say, warn }: { readonly say: (line: string) => void; readonly warn: (line: string) => void },
   stop: AbortSignal,
@@ -111,7 +129,7 @@ export const rebuildOutdated = async (
   try {
     for (const projection of await findOutdated(source.pool, projections)) {
       say(`Rebuilding the read model of "${projection.name}", whose rows are of an earlier version`);
-      await rebuild(source, projection, () => stop.throwIfAborted());
+      await rebuild(source, projection, undefined, stop);
       say(`Rebuilt the read model of "${projection.name}"`);
     }
   } catch (error) {

@@ -21,19 +21,19 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
       'create table "…"."…" (like read."…" including all)',
       'alter table "…"."…" set (…)',
       'alter index "…"."…" rename to "…"',
+      'drop schema if exists "…" cascade',
     ],
   },
   'projections/engine/rebuild.ts': {
     by: 'test/projections/engine/projector.spec.ts',
     sql: [
-      'drop schema "…" cascade',
       'drop table read."…"; alter table "…"."…" set schema read',
       'insert into read.parked_events select * from "…".parked_events',
     ],
   },
   'projections/engine/verify.ts': {
     by: 'test/projections/engine/projector.spec.ts',
-    sql: ['drop schema if exists "…" cascade', 'select … from … except all select … from … limit …'],
+    sql: ['select … from … except all select … from … limit …'],
   },
   // Each setting of a connection.
   'src/postgres/pooled-client.ts': { by: 'test/postgres/pooled-client.spec.ts', sql: ['select …'] },

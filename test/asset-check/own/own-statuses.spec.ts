@@ -226,7 +226,7 @@ describe('our own statuses in memory', () => {
     const log = await project(events);
     await own.refresh();
     // What a rebuild with a mended projection does: the same positions, other rows.
-    await rebuild({ pool: database.pool, log }, assetStatuses);
+    await rebuild({ pool: database.direct, log }, assetStatuses);
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:one.example'`);
     await own.refresh();
     expect(ask('one.example')).toBe('ALLOWED one.example');

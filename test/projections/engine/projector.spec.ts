@@ -142,7 +142,7 @@ describe('events that cannot be applied', () => {
     };
     await append(threats(3));
     await project([projection]);
-    await rebuild({ pool: database.pool, log }, projection);
+    await rebuild({ pool: database.direct, log }, projection);
     expect(await listParked(database.pool)).toMatchObject([{ event_id: bad, reason: 'cannot prepare it' }]);
     expect(await countedThreats()).toBe(2);
   });
@@ -172,7 +172,7 @@ describe('events that cannot be applied', () => {
     expect(await retryParked(database.pool, projection, parked!)).toBeUndefined();
     expect(await listParked(database.pool)).toEqual([]);
     expect(await countedThreats()).toBe(3);
-    expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
+    expect(await verify({ pool: database.direct, log }, [metrics])).toEqual([]);
   });
 
   it('are let go by a drop, which the log remembers for a rebuild', async () => {
@@ -184,7 +184,7 @@ describe('events that cannot be applied', () => {
     await dropParked(log, [one!], 'upstream made it up');
     await running.reached();
     expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
-    await rebuild({ pool: database.pool, log }, projection);
+    await rebuild({ pool: database.direct, log }, projection);
     expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
     await running.stop();
     expect(await countedThreats()).toBe(2);
@@ -470,6 +470,53 @@ describe('a recount', () => {
     const results = await Promise.allSettled([rebuild(source(), metrics), rebuild(source(), metrics)]);
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect(await verify(source(), [metrics])).toEqual([]);
+  });
+
+  it('goes as far as a projector that is behind or stopped, which counts the rest', async () => {
+    await append(threats(5));
+    await project([metrics]);
+    await append(threats(5, 5));
+    await rebuild(source(), metrics);
+    expect(await countedThreats()).toBe(5);
+    await project([metrics]);
+    expect(await countedThreats()).toBe(10);
+  });
+
+  it('for comparison by two operators at once is refused to the second, and disturbs the first in nothing', async () => {
+    await append(threats(500));
+    await project([metrics, brandsAndFlags]);
+    const results = await Promise.allSettled([
+      verify(source(), [metrics]),
+      verify(source(), [brandsAndFlags, metrics]),
+    ]);
+    const refused = 'A verification of "metrics" is already running; wait until it has ended';
+    expect(results).toEqual(
+      expect.arrayContaining([
+        { status: 'fulfilled', value: [] },
+        { status: 'rejected', reason: expect.objectContaining({ message: refused }) },
+      ]),
+    );
+    expect(await verify(source(), [metrics, brandsAndFlags])).toEqual([]);
+  });
+
+  it('is given up if the connection with its lock is lost: rows may be lost with it', async () => {
+    await append(threats(500));
+    await project([metrics]);
+    const killed: Projection<MetricEvent> = {
+      ...metrics,
+      prepare: async (events) => {
+        await database.pool.query(
+          `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database =
+            (select oid from pg_database where datname = current_database())`,
+        );
+        return metrics.prepare(events);
+      },
+    };
+    await database.pool.query('update read.days set n = n + 1');
+    await expect(rebuild(source(), killed)).rejects.toThrow();
+    expect(await countedThreats()).toBeGreaterThan(500);
+    await rebuild(source(), metrics);
+    expect(await countedThreats()).toBe(500);
   });
 
   it('corrects rows that were wrong', async () => {

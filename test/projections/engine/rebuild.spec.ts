@@ -6,8 +6,10 @@ import { verify } from '../../../projections/engine/verify.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
 import { migrateReadModels } from '../../../src/read-models/migrate.js';
 import { ArrayLog } from '../../support/array-log.js';
+import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
+import { whileLocked } from '../../support/while-locked.js';
 import { recordedInOrder, sent } from '../../support/upstream.js';
 
 const AT = '2026-03-01T00:00:00Z';
@@ -21,7 +23,7 @@ describe('read models of an earlier version', () => {
 
   const run = (stop = new AbortController().signal): Promise<void> => {
     const collect = (line: string): number => said.push(line);
-    return rebuildOutdated({ pool: database.pool, log }, PROJECTIONS, { say: collect, warn: collect }, stop);
+    return rebuildOutdated({ pool: database.direct, log }, PROJECTIONS, { say: collect, warn: collect }, stop);
   };
 
   const keys = async (): Promise<string[]> =>
@@ -53,7 +55,7 @@ describe('read models of an earlier version', () => {
   it('are rebuilt, once, with the keys of today', async () => {
     await run();
     expect(await keys()).toEqual(['LINKEDIN:in/evil']);
-    expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
+    expect(await verify({ pool: database.direct, log }, PROJECTIONS)).toEqual([]);
     expect(said).toHaveLength(2 * PROJECTIONS.length);
     await run();
     expect(said).toHaveLength(2 * PROJECTIONS.length);
@@ -63,6 +65,27 @@ describe('read models of an earlier version', () => {
     const stop = new AbortController();
     stop.abort();
     await run(stop.signal);
+    expect(await keys()).toEqual(['LINKEDIN:old']);
+    await run();
+    expect(await keys()).toEqual(['LINKEDIN:in/evil']);
+  });
+
+  it('stay in use if it is stopped while it waits for somebody who holds a table', async () => {
+    const stop = new AbortController();
+    let reads = 0;
+    await whileLocked(database.direct, ['read.asset_statuses'], async () => {
+      const running = run(stop.signal);
+      await eventually('it waits for the table', async () => {
+        const waiting = `select from pg_locks where relation = 'read.asset_statuses'::regclass and not granted`;
+        return (await database.pool.query(waiting)).rowCount === 1;
+      });
+      stop.abort();
+      const readAll = log.readAll.bind(log);
+      log.readAll = (...given) => ((reads += 1), readAll(...given));
+      await running;
+    });
+    // Each try would have read what is new in the log.
+    expect(reads).toBe(0);
     expect(await keys()).toEqual(['LINKEDIN:old']);
     await run();
     expect(await keys()).toEqual(['LINKEDIN:in/evil']);
