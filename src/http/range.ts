@@ -59,8 +59,11 @@ const readSpan = (text: string): Range | undefined => {
   return instant === undefined ? undefined : { from: instant, to: instant };
 };
 
-const readDate = (name: string, value: unknown): Range | undefined => {
-  if (value === undefined) return undefined;
+/**
+ * Reads a date or date-time of a request.
+ * @throws Invalid, with the field's name
+ */
+export const readDate = (name: string, value: unknown): Range => {
   const span = typeof value === 'string' ? readSpan(value) : undefined;
   if (!span) throw new Invalid(INVALID_DATE, [`${name}: ${INVALID_DATE}`]);
   return span;
@@ -78,8 +81,8 @@ export interface AskedRange extends Omit<Range, 'to'> {
  * @throws Invalid for an invalid date, or a start after the end
  */
 export const readRange = (startDate: unknown, endDate: unknown): AskedRange => {
-  const start = readDate('startDate', startDate);
-  const end = readDate('endDate', endDate);
+  const start = startDate === undefined ? undefined : readDate('startDate', startDate);
+  const end = endDate === undefined ? undefined : readDate('endDate', endDate);
   if (start && !end) return { from: start.from };
   if (!end) return { from: EARLIEST, to: LATEST, open: 'both' };
   if (!start) return { from: EARLIEST, to: end.to, open: 'start' };

@@ -6,3 +6,7 @@ export const LISTED_KIND = {
   verdict: 4,
 } as const;
 export type ListedKind = keyof typeof LISTED_KIND;
+
+/** The numbers of these kinds, ascending and each once; of all kinds if none is named. */
+export const numbersOf = (names: Iterable<string> = Object.keys(LISTED_KIND)): number[] =>
+  [...new Set(names)].map((name) => LISTED_KIND[name as ListedKind]).sort((a, b) => a - b);

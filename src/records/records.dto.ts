@@ -1,9 +1,9 @@
 import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
 import type { Asset } from '../assets/asset.js';
 import { IsBrandSlug, IsDateText, IsFromAnswer, IsGivenOnce, IsLimit } from '../http/parameters.js';
+import { NO_CURSOR } from './page/cursor.js';
 
 export const DEFAULT_LIMIT = 100;
-const CURSOR = 'cursor must be the nextCursor of the page before, with the same parameters besides limit';
 
 /** What a list is of. */
 export class SelectionRequest {
@@ -63,7 +63,7 @@ export class RecordsRequest extends SelectionRequest {
   limit?: string;
 
   /** The `nextCursor` of the page before, with the same parameters besides `limit`; absent for the first page. */
-  @IsFromAnswer(CURSOR)
+  @IsFromAnswer(NO_CURSOR)
   cursor?: string;
 }
 

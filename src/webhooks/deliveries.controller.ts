@@ -31,7 +31,7 @@ export class DeliveriesController {
   @Access({ scope: 'write' })
   @ApiOperation({
     summary: 'Make a new secret for a webhook',
-    description: 'For 24 hours the new secret and the one before both sign each delivery.',
+    description: 'For 24 hours the new secret and the previous one both sign each delivery.',
   })
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ description: 'The new secret, shown this once.', type: RotatedSecretDto })
@@ -65,7 +65,7 @@ export class DeliveriesController {
   @Access({ scope: 'write' })
   @ApiOperation({
     summary: 'Send again what was stored since an instant',
-    description: 'Sets the cursor; an instant after it leaves out what is between the two.',
+    description: 'Moves the cursor to `from`. If that lies after it, what is in between is skipped.',
   })
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ description: 'The cursor is set.', type: WebhookDto })
@@ -85,8 +85,7 @@ export class DeliveriesController {
   @Access({ scope: 'read' })
   @ApiOperation({
     summary: 'List the newest attempts of a webhook, tests included',
-    description:
-      'Each delivery with what came back. A record that was set aside is named by the attempt after which it was.',
+    description: 'Each delivery with what came back. The attempt after which a record was set aside names it.',
   })
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ description: 'The newest 100, or fewer.', type: AttemptListDto })

@@ -27,7 +27,7 @@ export const listAllWebhooks = async (pool: Pool, now: number, organization?: st
     .leftJoin('webhook_progress as p', 'p.endpoint', 'w.id')
     .select(['w.organization', 'w.id', 'w.url', 'w.state', 'w.disabled_reason', 'w.secret_key'])
     .select(['w.previous_secret_key', 'w.previous_secret_until'])
-    .select(['p.failing_since', 'p.last_success_at', 'p.next_attempt_at'])
+    .select(['w.replay', 'p.replay as told_replay', 'p.failing_since', 'p.last_success_at', 'p.next_attempt_at'])
     .where('w.state', '<>', 'DELETED');
   const rows = await (organization === undefined ? all : all.where('w.organization', '=', organization))
     .orderBy('w.organization')
@@ -36,7 +36,9 @@ export const listAllWebhooks = async (pool: Pool, now: number, organization?: st
     .execute();
   return rows.map((row) => {
     const { origin, pathname } = new URL(row.url);
-    const isFailing = row.state === 'ACTIVE' && row.failing_since !== null;
+    // After a replay it begins anew.
+    const isTold = row.state === 'ACTIVE' && row.told_replay === row.replay;
+    const isFailing = isTold && row.failing_since !== null;
     const previous = (row.previous_secret_until ?? 0) > now ? [row.previous_secret_key!] : [];
     return {
       organization: row.organization,
@@ -45,7 +47,7 @@ export const listAllWebhooks = async (pool: Pool, now: number, organization?: st
       state: isFailing ? 'FAILING' : (row.state as 'ACTIVE' | 'DISABLED'),
       disabledReason: row.disabled_reason,
       lastSuccessAt: row.last_success_at,
-      nextAttemptAt: row.state === 'ACTIVE' ? row.next_attempt_at : null,
+      nextAttemptAt: isTold ? row.next_attempt_at : null,
       masterKeys: [...new Set([row.secret_key, ...previous])],
     };
   });

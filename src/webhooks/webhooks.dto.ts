@@ -67,7 +67,7 @@ export class WebhookDto {
   /** Absent: it is told as soon as there is something, or not at all. */
   @ApiPropertyOptional({ type: 'string', format: 'date-time' })
   nextAttemptAt?: string | undefined;
-  /** Until when the secret before also signs; absent: one signs. */
+  /** Until when the previous secret still signs; absent: one signs. */
   @ApiPropertyOptional({ type: 'string', format: 'date-time' })
   previousSecretUntil?: string | undefined;
   /** @example "2026-03-01T12:00:00.000Z" */
@@ -102,7 +102,7 @@ export class RotatedSecretDto {
   /** Shown this once. */
   @ApiProperty({ type: 'string', example: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' })
   secret!: string;
-  /** Until when the secret before also signs. */
+  /** Until when the previous secret still signs. */
   @ApiProperty({ format: 'date-time' })
   previousSecretUntil!: string;
 }

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { webhooks } from '../../projections/webhooks/projection.js';
 import { AccessLogOutput } from '../../src/http/ops/access-log.js';
+import { WEBHOOK_FIGURES } from '../../src/read-models/webhooks/statements.js';
+import { listAllWebhooks } from '../../src/webhooks/list-all-webhooks.js';
 import { MasterKeys } from '../../src/webhooks/master-keys.js';
 import { secretText, signingKey } from '../../src/webhooks/secret.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -464,14 +466,36 @@ describe('POST /v2/organization/webhooks/{id}/replay', () => {
     const { organization, create, call } = await newCaller();
     await report(organization, [{}, {}]);
     const { id } = (await create()).body;
-    await progress(id, { position: Number(await app.log.head()) });
-    expect((await call('POST', `/${id}/replay`, { from: 'beginning' })).body).toMatchObject({ id, behind: 2 });
+    const failure = { at: 1, status: 503, error: 'answered 503', answer: '' };
+    await progress(id, {
+      position: Number(await app.log.head()),
+      failing_since: 1,
+      tries: 1,
+      next_attempt_at: 1_790_000_000_002,
+      last_failure: JSON.stringify(failure),
+    });
+    const states = async (): Promise<unknown> => {
+      await projecting.reached();
+      const [one] = await listAllWebhooks(app.pool, Date.now(), organization);
+      const [figures] = await WEBHOOK_FIGURES.run(app.pool, {});
+      const { failing, active } = figures!;
+      return { state: one!.state, nextAttemptAt: one!.nextAttemptAt, failing, active };
+    };
+    const before = (await states()) as { failing: number; active: number };
+    expect(before).toMatchObject({ state: 'FAILING', nextAttemptAt: 1_790_000_000_002 });
+    const { body: again } = await call('POST', `/${id}/replay`, { from: 'beginning' });
+    expect(again).toMatchObject({ id, behind: 2, state: 'ACTIVE', lastFailure: { status: 503 } });
+    expect(again.nextAttemptAt).toBeUndefined();
+    const { failing, active } = before;
+    expect(await states()).toEqual({ state: 'ACTIVE', nextAttemptAt: null, failing: failing - 1, active: active + 1 });
     expect((await call('POST', `/${id}/replay`, { from: new Date().toISOString() })).body).toMatchObject({ behind: 0 });
     await projecting.reached();
     const { rows } = await app.pool.query('select replay, start_log from read.webhook_endpoints where id = $1', [id]);
     expect(rows).toEqual([{ replay: 2, start_log: await app.log.id() }]);
     for (const body of [{}, { from: null }, { from: 'now' }])
       expect((await call('POST', `/${id}/replay`, body)).status).toBe(400);
+    const { body: refused } = await call('POST', `/${id}/replay`, { from: 'now' });
+    expect(refused.issues).toEqual([{ message: 'from: Invalid date format, use ISO 8601 format' }]);
   });
 });
 

@@ -38,7 +38,7 @@ export interface AssetGroupTables {
     group_id: number | null;
     version: number;
     event_id: string;
-    /** As it was reported. Absent: in no group, or a row of before these columns, of which the log says it. */
+    /** As it was reported. Absent: in no group, or stored before there were these columns; the log has it. */
     type: string | null;
     content: string | null;
   };

@@ -87,13 +87,12 @@ export const FORGET_DELETED = statement(
   {},
   {},
   `
-    with gone as materialized (
-      select p.endpoint from read.webhook_progress p
-      where exists (select from read.webhook_endpoints e where e.id = p.endpoint and e.state = 'DELETED')
-    ), attempts as (
-      delete from read.webhook_attempts a using gone g where a.endpoint = g.endpoint
+    with attempts as (
+      delete from read.webhook_attempts a
+      where exists (select from read.webhook_endpoints e where e.id = a.endpoint and e.state = 'DELETED')
     )
-    delete from read.webhook_progress p using gone g where p.endpoint = g.endpoint`,
+    delete from read.webhook_progress p
+    where exists (select from read.webhook_endpoints e where e.id = p.endpoint and e.state = 'DELETED')`,
 );
 
 /** Tests older than this have nobody left who waits for them. ms */
@@ -206,7 +205,8 @@ export const WEBHOOK_FIGURES = statement(
   },
   `
     with living as materialized (
-      select e.organization, e.types, e.state, p.failing_since is not null as failing,
+      select e.organization, e.types, e.state,
+        coalesce(p.replay = e.replay and p.failing_since is not null, false) as failing,
         case when p.replay = e.replay then p.position else e.start_after end as position
       from read.webhook_endpoints e left join read.webhook_progress p on p.endpoint = e.id
       where e.state <> 'DELETED'

@@ -18,6 +18,8 @@ const FORM = /^([A-Za-z0-9_-]{8})\.([A-Za-z0-9_-]{22})$/;
 const BLOCK_BYTES = 16;
 const CIPHER = 'aes-128-ecb';
 
+/** Says what an id has to be. */
+export const NO_ID = 'lastEventId must be the id of an element of this feed';
 const START_AGAIN = 'Start again without lastEventId';
 
 /**
@@ -57,8 +59,7 @@ export class FeedIds {
   read(id: string): Place {
     const [, log, packed] = FORM.exec(id) ?? [];
     const block = Buffer.from(packed ?? '', 'base64url');
-    if (log === undefined || block.toString('base64url') !== packed)
-      throw new Invalid('lastEventId must be the id of an element of this feed');
+    if (log === undefined || block.toString('base64url') !== packed) throw new Invalid(NO_ID);
     if (log !== this.log) throw new Gone(START_AGAIN);
     const decipher = createDecipheriv(CIPHER, this.key, null).setAutoPadding(false);
     const plain = Buffer.concat([decipher.update(block), decipher.final()]);

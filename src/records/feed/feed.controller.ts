@@ -6,16 +6,11 @@ import { formatInstant } from '../../events/instant.js';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
 import { ErrorBody } from '../../http/errors/error-body.dto.js';
-import { LISTED_KIND, type ListedKind } from '../../read-models/listed-kind.js';
+import { numbersOf } from '../../read-models/listed-kind.js';
 import { FeedRequest, MAX_ELEMENTS } from './feed.dto.js';
 import { ReadFeed } from './read-feed.js';
 
 const MEDIA_TYPE = 'application/cloudevents-batch+json';
-
-const kindsIn = (types: string | undefined): number[] => {
-  const names = types === undefined ? Object.keys(LISTED_KIND) : types.split(',');
-  return [...new Set(names.map((name) => LISTED_KIND[name as ListedKind]))].sort((a, b) => a - b);
-};
 
 @ApiTags('Records')
 @Controller('v2/organization')
@@ -58,7 +53,8 @@ export class FeedController {
   ): Promise<string> {
     const left = new AbortController();
     reply.raw.once('close', () => left.abort());
-    const query = new ReadFeed(organization, kindsIn(types), Number(limit), lastEventId, Number(timeout), left.signal);
+    const kinds = numbersOf(types?.split(','));
+    const query = new ReadFeed(organization, kinds, Number(limit), lastEventId, Number(timeout), left.signal);
     const { answer, asOf } = await this.queries.execute(query);
     void reply.header('x-as-of', formatInstant(asOf)).type(MEDIA_TYPE);
     return answer;

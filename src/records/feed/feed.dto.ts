@@ -2,15 +2,15 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IsOptional, Matches } from 'class-validator';
 import { IsFromAnswer, IsLimit } from '../../http/parameters.js';
 import { LISTED_KIND, type ListedKind } from '../../read-models/listed-kind.js';
+import { NO_ID } from './feed-id.js';
 
 export const MAX_ELEMENTS = 1_000;
 const KINDS = Object.keys(LISTED_KIND) as ListedKind[];
-const ID = 'lastEventId must be the id of an element of this feed';
 const NAMES = KINDS.join('|');
 
 export class FeedRequest {
   /** The `id` of the last element that was worked on; absent: everything there is, from the beginning. */
-  @IsFromAnswer(ID)
+  @IsFromAnswer(NO_ID)
   lastEventId?: string;
 
   /**

@@ -2,6 +2,9 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { Invalid } from '../../errors.js';
 import type { AskedSelection } from '../selection.js';
 
+/** Says what a cursor has to be. */
+export const NO_CURSOR = 'cursor must be the nextCursor of the page before, with the same parameters besides limit';
+
 /** Where a page ended. */
 export interface Place {
   /** The last instant of the range, as of the first page. ms */
@@ -58,7 +61,7 @@ export class Cursors {
         .setAuthTag(bytes.subarray(-TAG_BYTES));
       return unpack(Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]));
     } catch {
-      throw new Invalid('cursor must be the nextCursor of the page before, with the same parameters besides limit');
+      throw new Invalid(NO_CURSOR);
     }
   }
 }

@@ -10,7 +10,7 @@ import { LeaseLost } from './progress-writer.js';
 const LOOK_EVERY = 250;
 const FIRST_BACK_OFF = 250;
 const MAX_BACK_OFF = 5_000;
-/** Tests under way. */
+/** Tests under way, beside the deliveries. */
 const MAX_TESTS = 16;
 
 interface Running {
@@ -23,8 +23,8 @@ export class Deliveries {
   private readonly running = new Map<string, Running>();
   private readonly underWay = new Set<Promise<void>>();
   private readonly tests = new Set<string>();
-  /** Whether an endpoint may have been deleted since what is kept of such was deleted. */
-  private hasEnded = true;
+  /** Whether there may be something that is kept of an endpoint that has been deleted. */
+  private hasLeftovers = true;
 
   constructor(private readonly context: DeliveryContext) {}
 
@@ -67,9 +67,12 @@ export class Deliveries {
       }
     }
     for (const [id, { delivery }] of this.running) if (!ids.has(id)) delivery.wake();
-    if (this.hasEnded) {
-      await FORGET_DELETED.run(pool, {});
-      this.hasEnded = false;
+    if (this.hasLeftovers) {
+      this.hasLeftovers = false;
+      await FORGET_DELETED.run(pool, {}).catch((error: unknown) => {
+        this.hasLeftovers = true;
+        throw error;
+      });
     }
     await this.answerTests(pool);
   }
@@ -79,7 +82,7 @@ export class Deliveries {
     this.running.set(id, { delivery, revision });
     const ended = delivery.run().finally(() => {
       this.running.delete(id);
-      this.hasEnded = true;
+      this.hasLeftovers = true;
     });
     this.follow(ended);
   }
@@ -95,7 +98,12 @@ export class Deliveries {
         if (error instanceof LeaseLost) throw error;
         warn(`The test of the webhook ${test.endpoint} was not answered: ${(error as Error).message}`);
       });
-      this.follow(answered.finally(() => this.tests.delete(test.id)));
+      const ended = answered.finally(() => {
+        this.tests.delete(test.id);
+        // Its endpoint may have been deleted and forgotten before the attempt was stored.
+        if (!this.running.has(test.endpoint)) this.hasLeftovers = true;
+      });
+      this.follow(ended);
     }
   }
 

@@ -4,7 +4,7 @@ import type { FeedIds } from '../../records/feed/feed-id.js';
 import { type Placed, placed } from '../../records/feed/placed.js';
 import { type ElementRow, type FeedPage, NEXT_ELEMENTS } from '../../records/feed/statements.js';
 import { kindOf } from '../../records/item.js';
-import { LISTED_KIND, type ListedKind } from '../../read-models/listed-kind.js';
+import { type ListedKind, numbersOf } from '../../read-models/listed-kind.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
 import type { Endpoint } from './endpoint.js';
 
@@ -40,10 +40,7 @@ export interface Portion {
 }
 
 /** The kinds of records that an endpoint is told of, as in `listed-kind.ts`, ascending. */
-export const kindsOf = ({ types }: Endpoint): number[] => {
-  const names = types ?? Object.keys(LISTED_KIND);
-  return [...new Set(names.map((name) => LISTED_KIND[name as ListedKind]))].sort((a, b) => a - b);
-};
+export const kindsOf = ({ types }: Endpoint): number[] => numbersOf(types ?? undefined);
 
 /** A deletion has neither type nor status any more, and whoever keeps a copy must know of it. */
 const isFor = ({ assetTypes, statuses }: Endpoint, { createdAt, type, status }: ElementRow): boolean =>

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Invalid } from '../../errors.js';
 import { BEGINNING, EventLog } from '../../event-log/event-log.js';
-import { readRange } from '../../http/range.js';
+import { readDate } from '../../http/range.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { FirstFill } from '../../records/first-fill.js';
 import { FEED_END } from './statements.js';
@@ -29,7 +29,7 @@ export class StartPlaces {
     }
     const startLog = await this.log.id();
     if (from === undefined || from === 'beginning') return { startAfter: Number(BEGINNING), startLog };
-    const instant = readRange(from, undefined).from;
+    const instant = readDate('from', from).from;
     if (instant > Date.now()) throw new Invalid('from must not be in the future');
     return { startAfter: Number(await lastBefore(this.log, instant)), startLog };
   }

@@ -1,4 +1,5 @@
 import { json, nullable, statement } from '../../postgres/statement.js';
+import { WEBHOOKS_LANE } from '../../read-models/webhooks/statements.js';
 
 /** What of an endpoint lies before its next delivery is counted up to here. */
 export const MAX_BEHIND = 10_000;
@@ -75,7 +76,7 @@ const PARTS = [1, 2, 3, 4]
 
 /**
  * How the delivery process is doing with these endpoints, and how many records it is behind: of the next ${MAX_BEHIND}
- * changes, those that pass the filter.
+ * changes, those that pass the filter. After a replay it begins anew, and what came before is history.
  */
 export const READ_PROGRESS = statement(
   'webhooks-progress',
@@ -98,13 +99,15 @@ export const READ_PROGRESS = statement(
     lastFailure: nullable(json<LastFailure>()),
   },
   `
-    select i.id as "webhookId", b.behind, coalesce(p.failing_since is not null, false) as "isFailing",
-      p.next_attempt_at as "nextAttemptAt", p.last_success_at as "lastSuccessAt", p.last_failure as "lastFailure"
+    select i.id as "webhookId", b.behind, coalesce(c.failing_since is not null, false) as "isFailing",
+      c.next_attempt_at as "nextAttemptAt", p.last_success_at as "lastSuccessAt", p.last_failure as "lastFailure"
     from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::bigint[])
       i (id, kinds, asset_types, statuses, replay, start_after)
     left join read.webhook_progress p on p.endpoint = i.id
     cross join lateral (
-      select case when p.replay = i.replay then p.position else i.start_after end as position
+      select case when p.replay = i.replay then p.position else i.start_after end as position,
+        case when p.replay = i.replay then p.failing_since end as failing_since,
+        case when p.replay = i.replay then p.next_attempt_at end as next_attempt_at
     ) c
     cross join lateral (
       select count(*) filter (where wanted) as behind
@@ -167,6 +170,6 @@ export const READ_TEST = statement(
     select (select result from read.webhook_tests where id = $1) as result,
       exists (
         select from read.projector_leases
-        where lane = 'webhooks' and expires_at > extract(epoch from clock_timestamp()) * 1000
+        where lane = '${WEBHOOKS_LANE}' and expires_at > extract(epoch from clock_timestamp()) * 1000
       ) as "isDelivering"`,
 );

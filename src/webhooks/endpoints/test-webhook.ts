@@ -6,6 +6,7 @@ import { EventLog } from '../../event-log/event-log.js';
 import { OrganizationTurns } from '../../flow/organization-turns.js';
 import { pause } from '../../flow/retry.js';
 import { ADD_WEBHOOK_TEST, DELETE_WEBHOOK_TEST } from '../../read-models/statements.js';
+import { TEST_KEPT_MS } from '../../read-models/webhooks/statements.js';
 import { loadWebhooks } from './load-webhooks.js';
 import { READ_TEST, type TestResult } from './statements.js';
 import { webhookNotFound } from './webhook.js';
@@ -21,13 +22,11 @@ export class TestWebhook extends Command<TestResultDto> {
   }
 }
 
-/** An attempt takes up to 20 s. ms */
+/** An attempt takes up to 20 s, and the delivery process up to a second to see that it is asked for. ms */
 const PATIENCE = 22_000;
 /** A dead delivery process is replaced within 5 s. ms */
 const PATIENCE_ALONE = 6_000;
 const LOOK_EVERY_MS = 100;
-/** A test that nobody has answered by then is forgotten. ms */
-const KEPT_FOR = 60_000;
 const RETRY_AFTER_SECONDS = 5;
 const TIME_LIMIT_MS = 2_500;
 const TURNS = { name: 'tests of webhooks', running: 2, waiting: 8, patience: 4_000, rest: 0 };
@@ -59,7 +58,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
     const [id, now] = [randomUUID(), Date.now()];
     await ADD_WEBHOOK_TEST.run(
       this.pool,
-      { id, organization, webhookId, now, forgetBefore: now - KEPT_FOR },
+      { id, organization, webhookId, now, forgetBefore: now - TEST_KEPT_MS },
       TIME_LIMIT_MS,
     );
     try {

@@ -3,7 +3,7 @@ import { formatInstant } from '../../events/instant.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import { nameArray } from '../../postgres/array-text.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { LISTED_KIND } from '../../read-models/listed-kind.js';
+import { numbersOf } from '../../read-models/listed-kind.js';
 import { READ_PROGRESS } from './statements.js';
 import type { WebhookDto } from '../webhooks.dto.js';
 
@@ -11,9 +11,6 @@ type Progress = Omit<RowOf<typeof READ_PROGRESS>, 'webhookId'>;
 
 const UNTRIED: Progress = { behind: 0, isFailing: false, nextAttemptAt: null, lastSuccessAt: null, lastFailure: null };
 const TIME_LIMIT_MS = 2_500;
-
-const kindsOf = ({ types }: Webhook): number[] =>
-  types === undefined ? Object.values(LISTED_KIND) : types.map((type) => LISTED_KIND[type]);
 
 const textOf = (names: readonly string[] | undefined): string | undefined => names && nameArray(names);
 
@@ -56,7 +53,7 @@ export const viewsOf = async (pool: Pool, webhooks: readonly Webhook[]): Promise
     {
       organization: webhooks[0]!.organization,
       webhookIds: webhooks.map(({ webhookId }) => webhookId),
-      kinds: webhooks.map((webhook) => `{${kindsOf(webhook).join(',')}}`),
+      kinds: webhooks.map(({ types }) => `{${numbersOf(types).join(',')}}`),
       assetTypes: webhooks.map(({ assetTypes }) => textOf(assetTypes)),
       statuses: webhooks.map(({ statuses }) => textOf(statuses)),
       replays: webhooks.map(({ replay }) => replay),

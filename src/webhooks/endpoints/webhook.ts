@@ -5,7 +5,7 @@ import { MS_PER_DAY } from '../../events/instant.js';
 
 /** Endpoints of an organization, disabled ones included. */
 export const MAX_WEBHOOKS = 10;
-/** How long the secret before also signs. ms */
+/** How long the previous secret still signs. ms */
 export const BOTH_SIGN_FOR = MS_PER_DAY;
 
 /** What an organization decides about an endpoint. */

@@ -261,6 +261,45 @@ describe('A test', () => {
     ]);
     expect(receiver.received).toHaveLength(1);
   });
+
+  it('waits for no delivery that hangs', async () => {
+    for (let n = 0; n < 8; n += 1) await rig.endpoint(`${url}/hangs`);
+    const webhook = await rig.endpoint(`${url}/answers`, { state: 'DISABLED' });
+    receiver.react = (one, ...rest) => one.path === '/answers' && answering(204)(one, ...rest);
+    await rig.block(['t']);
+    await rig.deliver();
+    await got(8);
+    await rig.askForTest(webhook, Date.now());
+    await got(9);
+    expect(receiver.received.at(-1)!.path).toBe('/answers');
+    expect(await rig.rows('select from read.webhook_attempts where not is_test')).toEqual([]);
+  });
+
+  it('leaves nothing behind where its endpoint is deleted and forgotten before it ends', async () => {
+    await rig.database.pool.query(`
+      create sequence stored_attempts;
+      create function count_attempt() returns trigger language plpgsql as
+        $$ begin perform nextval('stored_attempts'); return null; end $$;
+      create trigger count_attempt after insert on read.webhook_attempts for each row execute function count_attempt()`);
+    const webhook = await rig.endpoint(url);
+    await rig.block(['t']);
+    await rig.deliver();
+    await got(1);
+    await settled(webhook, await rig.log.head());
+    let answer: (() => void) | undefined;
+    receiver.react = (...all) => (answer = () => answering(204)(...all));
+    await rig.askForTest(webhook, Date.now());
+    await got(2);
+    await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
+    const kept = () => rig.rows('select from read.webhook_progress union all select from read.webhook_attempts');
+    await eventually('it is forgotten', async () => (await kept()).length === 0);
+    answer!();
+    await eventually('the attempt of the test is stored', async () => {
+      const [row] = await rig.rows<{ last: number }>('select last_value::int as last from stored_attempts');
+      return row!.last === 2;
+    });
+    await eventually('that is forgotten too', async () => (await kept()).length === 0);
+  });
 });
 
 describe('A process that has lost its lease', () => {

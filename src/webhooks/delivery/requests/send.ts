@@ -2,9 +2,10 @@ import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { type Answer, answerOf, failureOf } from './answer.js';
-import type { Destinations } from './address.js';
+import { AddressRefused, type Destinations } from './address.js';
 
-const CONNECT_MS = 5_000;
+/** The look-up of a name and the connection, together. */
+const OPEN_MS = 5_000;
 const ANSWER_MS = 15_000;
 /** Of an answer, as many bytes are read. */
 const MAX_READ = 4_096;
@@ -38,9 +39,14 @@ export class Egress {
     readonly destinations: Destinations,
     proxyUrl?: string,
   ) {
-    const tls = { timeout: CONNECT_MS };
+    const tls = { timeout: OPEN_MS };
     if (proxyUrl !== undefined)
       this.proxy = new ProxyAgent({ ...LIMITS, uri: proxyUrl, proxyTls: tls, requestTls: tls });
+  }
+
+  /** Whether it is not told when a connection is open. */
+  get isProxied(): boolean {
+    return this.proxy !== undefined;
   }
 
   /** Which addresses may be connected to; a proxy decides for itself. @throws AddressRefused */
@@ -51,7 +57,7 @@ export class Egress {
   /** @param onChange told when the connection is open, and when it is not any more */
   open(addresses: readonly string[], onChange: (isOpen: boolean) => void): Dispatcher {
     if (this.proxy !== undefined) return this.proxy;
-    const connect = { timeout: CONNECT_MS, lookup: knowing(addresses), autoSelectFamily: true };
+    const connect = { timeout: OPEN_MS, lookup: knowing(addresses), autoSelectFamily: true };
     const keep = { keepAliveTimeout: KEPT_MS, keepAliveMaxTimeout: KEPT_MS };
     const agent = new Agent({ ...LIMITS, ...keep, connections: 1, connect });
     return agent.on('connect', () => onChange(true)).on('disconnect', () => onChange(false));
@@ -76,20 +82,32 @@ export class Connection {
   constructor(private readonly egress: Egress) {}
 
   /**
-   * Looks the name up, checks its addresses and sends the request to one of them. Whatever comes of it is an answer.
+   * Looks the name up, checks its addresses and sends the request to one of them, all within 20 s. Whatever comes of it
+   * is an answer.
    * @param stop gives the request up
    */
   async send({ url, headers, body }: Post, stop: AbortSignal): Promise<Answer> {
     const late = new AbortController();
     let timer: NodeJS.Timeout | undefined;
+    let isOpening = true;
     const allow = (ms: number): void => {
       clearTimeout(timer);
-      timer = setTimeout(() => late.abort(), ms);
+      timer = setTimeout(() => {
+        late.abort();
+        // A request that waits for its connection sees no signal.
+        this.end();
+      }, ms);
+    };
+    const awaitAnswer = (ms = ANSWER_MS): void => {
+      isOpening = false;
+      allow(ms);
     };
     try {
+      allow(OPEN_MS);
       const dispatcher = this.towards(url, await this.egress.check(url));
-      this.begin = () => allow(ANSWER_MS);
-      allow(this.isOpen ? ANSWER_MS : CONNECT_MS + ANSWER_MS);
+      if (this.egress.isProxied) awaitAnswer(OPEN_MS + ANSWER_MS);
+      else if (this.isOpen) awaitAnswer();
+      else this.begin = awaitAnswer;
       const {
         statusCode,
         headers: answered,
@@ -107,7 +125,8 @@ export class Connection {
       return answerOf(statusCode, first, typeof retryAfter === 'string' ? retryAfter : undefined);
     } catch (error) {
       this.end();
-      return late.signal.aborted ? { error: 'there was no complete answer within 15 s' } : failureOf(error);
+      if (!late.signal.aborted || error instanceof AddressRefused) return failureOf(error);
+      return { error: isOpening ? 'there was no connection within 5 s' : 'there was no complete answer within 15 s' };
     } finally {
       clearTimeout(timer);
       this.begin = () => {};

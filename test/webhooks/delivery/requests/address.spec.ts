@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Reach } from '../../../../src/webhooks/address.js';
@@ -173,6 +174,24 @@ describe('A delivery', () => {
     expect(answer.error).toMatch(/^(?:it does not speak TLS|the connection was (?:reset|closed).*)$/);
     server.close();
   });
+
+  it('has 5 s for the look-up and the connection together', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    let isLate = false;
+    const lookUp = async () => {
+      await sleep(4_500);
+      void sleep(3_000, undefined, { ref: false }).then(() => (isLate = true));
+      return ['127.0.0.1'];
+    };
+    const connection = connectionTo(new Destinations(new Reach(['127.0.0.0/8']), lookUp));
+    expect(await send(connection, `https://silent.example:${port}/`)).toEqual({
+      error: 'there was no connection within 5 s',
+    });
+    expect(isLate).toBe(false);
+    silent.close();
+  }, 30_000);
 
   it('says of a host nothing but that it is no public address', async () => {
     for (const lookUp of [async () => ['10.1.2.3'], async () => ['127.0.0.1', '10.9.9.9']]) {
