@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { issueApiKey } from '../api-keys/issue-api-key.js';
 import { revokeApiKey } from '../api-keys/revoke-api-key.js';
 import { readConfig } from '../runtime/config.js';
+import { readUrl } from '../runtime/read-url.js';
 import { answeredOf, type IngestionEndpoint, replay, type Replayed, ReplayStopped } from '../replay/send-events.js';
 import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
@@ -94,9 +95,9 @@ const readKey = async (files: readonly string[], { key, keyFile }: ReplayOptions
 };
 
 const checkUrl = (url: string): void => {
-  if (!/^https?:\/\/./.test(url) || !URL.canParse(url))
-    throw new Invalid(`--url is "${url}"; it must be an http:// or https:// URL`);
-  const { username, password } = new URL(url);
+  const read = /^https?:\/\/./.test(url) ? readUrl(url) : undefined;
+  if (read === undefined) throw new Invalid(`--url is "${url}"; it must be an http:// or https:// URL`);
+  const { username, password } = read;
   if (username !== '' || password !== '') throw new Invalid('--url must not contain a user or password');
 };
 

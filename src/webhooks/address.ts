@@ -3,6 +3,7 @@ import { isInternalHost } from '../assets/internal-host.js';
 import { simplestAddress } from '../assets/ip-address.js';
 import { isReachableAddress } from '../assets/reachable-address.js';
 import { MAX_URL } from '../events/types/webhooks.js';
+import { readUrl } from '../runtime/read-url.js';
 
 const HTTPS_PORT = 443;
 /** Below are the ports of other services. */
@@ -65,9 +66,9 @@ export const readAddress = (
 ): { readonly url: string; readonly issue?: undefined } | { readonly url?: undefined; readonly issue: string } => {
   if (typeof text !== 'string' || text === '') return { issue: 'url is required' };
   // oxlint-disable-next-line no-control-regex
-  if (text.length > MAX_URL || /[\s\0-\x1f\x7f\\]/.test(text) || !URL.canParse(text))
+  const url = text.length > MAX_URL || /[\s\0-\x1f\x7f\\]/.test(text) ? undefined : readUrl(text);
+  if (url === undefined)
     return { issue: `url must be an address of at most ${MAX_URL} characters, such as https://example.com/webhooks` };
-  const url = new URL(text);
   const host = hostOf(url);
   const isHttp = url.protocol === 'http:' && reach.isWidened && (isIP(host) === 0 || reach.isAllowed(host));
   if (url.protocol !== 'https:' && !isHttp) return { issue: 'url must begin with https://' };

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Config, ConfigError } from '../../runtime/config.js';
+import { readUrl } from '../../runtime/read-url.js';
 import { type Mode, MODES } from '../opinion.js';
 import { readSuffix } from '../lists/hosting-suffixes.js';
 import { type Format, FORMATS } from '../lists/parse-list.js';
@@ -97,7 +98,7 @@ class Fields {
 
   webAddress(name: string): string {
     const text = this.text(name, /^https?:\/\/./i, 'must be an http:// or https:// URL');
-    return URL.canParse(text) ? text : this.refuse(name, 'is not a valid URL');
+    return readUrl(text) !== undefined ? text : this.refuse(name, 'is not a valid URL');
   }
 
   list(name: string): readonly unknown[] {

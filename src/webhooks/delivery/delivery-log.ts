@@ -1,3 +1,4 @@
+import { readUrl } from '../../runtime/read-url.js';
 import { tryWriteLines } from '../../runtime/terminal.js';
 import type { Endpoint } from './endpoint.js';
 import type { Attempted } from './progress-writer.js';
@@ -19,7 +20,7 @@ export class DeliveryLog {
       context: 'delivery',
       organization,
       endpoint: id,
-      origin: URL.canParse(url) ? new URL(url).origin : null,
+      origin: readUrl(url)?.origin ?? null,
       webhookId,
       records,
       status: answer.status ?? null,
