@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { inTransaction } from '../../src/postgres/transaction.js';
 
 /** A transaction of a projector: the rows and the checkpoint of one batch. */
 export interface ProjectorTransaction {
@@ -35,30 +36,16 @@ interface Limits {
  * Runs `work` in one transaction with `schema` as its search path. The commit does not wait for the disk: rows and
  * checkpoint are lost together, and the log has the events.
  */
-export const transact = async <Result>(
+export const transact = <Result>(
   pool: Pool,
   schema: string,
   work: (transaction: ProjectorTransaction) => Promise<Result>,
   { statementMs = STATEMENT_LIMIT_MS, idleMs }: Limits = {},
 ): Promise<Result> => {
-  const connection = await pool.connect();
-  let broken: unknown;
-  try {
-    const limits = [
-      `set local statement_timeout = ${statementMs}`,
-      ...(idleMs === undefined ? [] : [`set local idle_in_transaction_session_timeout = ${idleMs}`]),
-    ];
-    await connection.query(['begin', ...limits, `set local search_path = "${schema}"`, ...SETTINGS].join('; '));
-    const result = await work({ connection });
-    await connection.query('commit');
-    return result;
-  } catch (error) {
-    await connection.query('rollback').catch((rollbackError: unknown) => {
-      broken = rollbackError;
-    });
-    throw error;
-  } finally {
-    // A connection that could not roll back is not reused.
-    connection.release(broken !== undefined);
-  }
+  const limits = [
+    `set local statement_timeout = ${statementMs}`,
+    ...(idleMs === undefined ? [] : [`set local idle_in_transaction_session_timeout = ${idleMs}`]),
+  ];
+  const begin = ['begin', ...limits, `set local search_path = "${schema}"`, ...SETTINGS].join('; ');
+  return inTransaction(pool, (connection) => work({ connection }), begin);
 };

@@ -1,7 +1,7 @@
 import type { QueryConfig } from 'pg';
 import { dayOf } from '../../src/events/instant.js';
 import { MEASURE } from '../../src/events/measure.js';
-import { columnArray, numberArray } from '../../src/postgres/array-text.js';
+import { columnArray, numberArray } from '../../src/postgres/columns.js';
 import type { Fact } from '../../src/events/facts.js';
 import { DAYS, TYPE_DAYS } from './statements.js';
 

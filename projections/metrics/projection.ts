@@ -1,7 +1,7 @@
 import type { PoolClient, QueryConfig } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
 import { COUNTED_TYPES, isLater, recordOf, type RecordState } from '../../src/events/record.js';
-import { nameArray, numberArray } from '../../src/postgres/array-text.js';
+import { nameArray, numberArray } from '../../src/postgres/columns.js';
 import { CountDifferences } from './counts.js';
 import { type Fact, factsOf, factsWithout } from '../../src/events/facts.js';
 import { DELETE_FACTS, ENTER_RECORDS, INSERT_FACTS, UPDATE_RECORDS } from './statements.js';

@@ -2,7 +2,7 @@ import type { EventOf } from '../../src/events/event.js';
 import { recordOf, type RecordState } from '../../src/events/record.js';
 import { OUTCOME } from '../../src/read-models/takedown-outcome.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
-import { nameArray, nullableNumberArray, numberArray } from '../../src/postgres/array-text.js';
+import { nameArray, nullableNumberArray, numberArray } from '../../src/postgres/columns.js';
 import { STORE_TAKEDOWNS } from './statements.js';
 
 type TakedownEvent = EventOf<'TakedownFiled' | 'TakedownStatusChanged' | 'TakedownDeleted'>;

@@ -1,6 +1,5 @@
 import { type Webhook, WEBHOOK_TYPES, type WebhookEvent } from '../../src/events/types/webhooks.js';
-import { nameArray } from '../../src/postgres/array-text.js';
-import { columnsOf } from '../../src/postgres/columns.js';
+import { columnsOf, nameArray } from '../../src/postgres/columns.js';
 import type { ProjectedEvent, Projection } from '../engine/projection.js';
 import { STORE_ENDPOINTS } from './statements.js';
 

@@ -3,6 +3,7 @@ import { Kysely, type Migration, PostgresDialect, sql } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { ConfigError } from '../runtime/config.js';
 import { LOCK_IF_FREE } from './statements.js';
+import { inTransaction, kyselyOver } from './transaction.js';
 
 /** A numbered step of a schema. Processes of earlier versions pass it over, unless it names a minimal version. */
 export interface NumberedMigration extends Migration {
@@ -14,6 +15,9 @@ export interface NumberedMigration extends Migration {
     readonly version: string;
   };
 }
+
+/** Of one schema, by name. */
+type Steps = Readonly<Record<string, NumberedMigration>>;
 
 interface Records {
   migrations: { name: string; timestamp: string };
@@ -35,19 +39,10 @@ const LOCK = '3853314791062309107';
 const LOOKS_EVERY_MS = 100;
 /** How long it waits before it says so: processes often start together. ms */
 const TOLD_AFTER_MS = 2_000;
-/** How long a step may wait for a table: whoever asks for the table after it waits too. ms */
+/** How long a step may wait for a table: what asks for the table after it waits too. ms */
 const TABLE_WAIT_MS = 4_000;
-/** A client's limit for a statement that has none: as long as a timer can be, for \`pg\` takes 0 for the pool's. ms */
+/** A client's limit for a statement that has none: as long as a timer can be, because `pg` takes 0 for the pool's. ms */
 const NO_LIMIT_MS = 2 ** 31 - 1;
-
-/** One connection, whose transaction somebody else began. */
-const over = (connection: PoolClient, limitMs?: number): Kysely<Records> => {
-  const query = (text: string, values: unknown[]): unknown =>
-    connection.query(Object.assign({ text, values }, { query_timeout: limitMs }));
-  const borrowed = { query, release: () => {} } as unknown as PoolClient;
-  const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };
-  return new Kysely<Records>({ dialect: new PostgresDialect({ pool }) });
-};
 
 const createRecords = async (db: Kysely<Records>, schema: string): Promise<void> => {
   // A role that owns the schema, but may not create any, is refused even `create schema if not exists`. What
@@ -89,27 +84,42 @@ const refuseContracted = (
   );
 };
 
-const applyPending = async (
-  connection: PoolClient,
+/**
+ * @returns the steps that the tables do not have yet, and the migrations of newer versions that they have, in order
+ * @throws ConfigError if one of those removed what this version uses
+ */
+const readApplied = async (
+  records: Kysely<Records>,
   schema: string,
-  steps: Readonly<Record<string, NumberedMigration>>,
-): Promise<string[]> => {
-  const db = over(connection);
-  // A step takes as long as its tables are large.
-  const unhurried = over(connection, NO_LIMIT_MS);
-  await sql`
-    select set_config('statement_timeout', '0', true),
-      set_config('lock_timeout', ${sql.lit(String(TABLE_WAIT_MS))}, true)`.execute(db);
-  await createRecords(db, schema);
-  const records = db.withSchema(schema);
+  steps: Steps,
+): Promise<{ readonly missing: string[]; readonly newer: string[] }> => {
   const first = await records.selectFrom('migrations').select('name').execute();
   const later = await records.selectFrom('later_migrations').selectAll().orderBy('name').execute();
   const known = new Set(Object.keys(steps));
   const newer = later.filter(({ name }) => !known.has(name));
   for (const migration of newer) refuseContracted(schema, migration, known);
   const applied = new Set([...first, ...later].map(({ name }) => name));
+  return {
+    missing: [...known].sort().filter((name) => !applied.has(name)),
+    newer: newer.map(({ name }) => name),
+  };
+};
+
+const applyPending = async (connection: PoolClient, schema: string, steps: Steps): Promise<string[]> => {
+  const db = kyselyOver<Records>(connection);
+  // A step takes as long as its tables are large.
+  const unhurried = kyselyOver<unknown>({
+    query: (text: string, values: unknown[]) =>
+      connection.query(Object.assign({ text, values }, { query_timeout: NO_LIMIT_MS })),
+  } as Pick<PoolClient, 'query'>);
+  await sql`
+    select set_config('statement_timeout', '0', true),
+      set_config('lock_timeout', ${sql.lit(String(TABLE_WAIT_MS))}, true)`.execute(db);
+  await createRecords(db, schema);
+  const records = db.withSchema(schema);
+  const { missing, newer } = await readApplied(records, schema, steps);
   const last = LAST_IN_FIRST_TABLE[schema]!;
-  for (const name of [...known].sort().filter((each) => !applied.has(each))) {
+  for (const name of missing) {
     const step = steps[name]!;
     await step.up(unhurried);
     const now = new Date().toISOString();
@@ -124,54 +134,26 @@ const applyPending = async (
           })
     ).execute();
   }
-  return newer.map(({ name }) => name);
+  return newer;
 };
 
 /**
  * @returns the migrations of this version that a schema's tables do not have yet
  * @throws ConfigError if a newer version has removed what this one uses; or what the database said
  */
-export const missingMigrations = async (
-  pool: Pool,
-  schema: string,
-  steps: Readonly<Record<string, NumberedMigration>>,
-): Promise<string[]> => {
-  const names = Object.keys(steps).sort();
+export const missingMigrations = async (pool: Pool, schema: string, steps: Steps): Promise<string[]> => {
   const db = new Kysely<Records>({ dialect: new PostgresDialect({ pool }) }).withSchema(schema);
   const { rows } = await sql<{ has_records: boolean }>`
     select to_regclass(${`${schema}.later_migrations`}) is not null as has_records`.execute(db);
-  if (!rows[0]!.has_records) return names;
-  const first = await db.selectFrom('migrations').select('name').execute();
-  const later = await db.selectFrom('later_migrations').selectAll().orderBy('name').execute();
-  const known = new Set(names);
-  for (const migration of later) refuseContracted(schema, migration, known);
-  const applied = new Set([...first, ...later].map(({ name }) => name));
-  return names.filter((name) => !applied.has(name));
+  return rows[0]!.has_records ? (await readApplied(db, schema, steps)).missing : Object.keys(steps).sort();
 };
 
 /** @returns undefined if another process is at it */
-const tryToMigrate = async (
-  pool: Pool,
-  schema: string,
-  steps: Readonly<Record<string, NumberedMigration>>,
-): Promise<string[] | undefined> => {
-  const connection = await pool.connect();
-  let broken: unknown;
-  try {
-    await connection.query('begin');
+const tryToMigrate = (pool: Pool, schema: string, steps: Steps): Promise<string[] | undefined> =>
+  inTransaction(pool, async (connection) => {
     const [row] = await LOCK_IF_FREE.plan(connection, { key: LOCK });
-    const newer = row!.is_locked ? await applyPending(connection, schema, steps) : undefined;
-    await connection.query('commit');
-    return newer;
-  } catch (error) {
-    await connection.query('rollback').catch((rollbackError: unknown) => {
-      broken = rollbackError;
-    });
-    throw error;
-  } finally {
-    connection.release(broken !== undefined);
-  }
-};
+    return row!.is_locked ? applyPending(connection, schema, steps) : undefined;
+  });
 
 export interface MigrateOptions {
   /** Called once if another process is at it and takes its time. */
@@ -191,7 +173,7 @@ export interface MigrateOptions {
 export const migrate = async (
   pool: Pool,
   schema: string,
-  steps: Readonly<Record<string, NumberedMigration>>,
+  steps: Steps,
   { onWait, stop }: MigrateOptions = {},
 ): Promise<string[]> => {
   let tellAt = performance.now() + TOLD_AFTER_MS;

@@ -45,7 +45,7 @@ const look = async (url: string): Promise<number | undefined> => {
 export class Servers {
   private static readonly known = new Map<string, Servers>();
   private readonly urls: readonly string[];
-  /** Of several; where one alone is, `pg` reads itself. */
+  /** Of several servers; a single address is left to `pg`, which knows sockets too. */
   private readonly places: readonly Place[];
   private readonly open = new Map<Client, number>();
   private current = 0;

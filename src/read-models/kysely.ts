@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type { Pool, PoolClient, QueryResult } from 'pg';
+import { kyselyOver } from '../postgres/transaction.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import type { Tables } from './tables.js';
 
@@ -31,8 +32,5 @@ export const createReadModels = (pool: Pool): Kysely<Tables> =>
   new Kysely<Tables>({ dialect: new PostgresDialect({ pool: closingFailed(pool) }) }).withSchema('read');
 
 /** The read models over one connection, whose transaction and search path somebody else set. */
-export const readModelsOver = (connection: PoolClient): Transaction<Tables> => {
-  const borrowed = { query: connection.query.bind(connection), release: () => {} } as unknown as PoolClient;
-  const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };
-  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }) as unknown as Transaction<Tables>;
-};
+export const readModelsOver = (connection: PoolClient): Transaction<Tables> =>
+  kyselyOver<Tables>(connection) as Transaction<Tables>;

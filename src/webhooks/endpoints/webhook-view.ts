@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { formatInstant } from '../../events/instant.js';
 import type { Webhook } from '../../events/types/webhooks.js';
-import { nameArray } from '../../postgres/array-text.js';
+import { nameArray } from '../../postgres/columns.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { numbersOf } from '../../read-models/listed-kind.js';
 import { READ_PROGRESS } from './statements.js';

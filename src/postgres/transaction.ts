@@ -1,0 +1,37 @@
+import { Kysely, PostgresDialect } from 'kysely';
+import type { Pool, PoolClient } from 'pg';
+
+/**
+ * Runs `work` on one connection, in one transaction.
+ * @param begin the statements that it begins with
+ * @throws as `work`, after everything was rolled back; or what the database said
+ */
+export const inTransaction = async <Result>(
+  pool: Pool,
+  work: (connection: PoolClient) => Promise<Result>,
+  begin = 'begin',
+): Promise<Result> => {
+  const connection = await pool.connect();
+  let broken: unknown;
+  try {
+    await connection.query(begin);
+    const result = await work(connection);
+    await connection.query('commit');
+    return result;
+  } catch (error) {
+    await connection.query('rollback').catch((rollbackError: unknown) => {
+      broken = rollbackError;
+    });
+    throw error;
+  } finally {
+    // A connection that could not roll back is not reused.
+    connection.release(broken !== undefined);
+  }
+};
+
+/** Kysely over one connection, whose transaction somebody else began. */
+export const kyselyOver = <Tables>(connection: Pick<PoolClient, 'query'>): Kysely<Tables> => {
+  const borrowed = { query: connection.query.bind(connection), release: () => {} } as unknown as PoolClient;
+  const pool = { connect: () => Promise.resolve(borrowed), end: () => Promise.resolve() };
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+};
