@@ -1,18 +1,27 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { assetGroups } from '../../projections/asset-groups/projection.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { readReference } from '../support/contract.js';
+import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sendRaw } from '../support/raw.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 const CODE = /^[A-Z_]{4,40}$/;
 
 let app: TestApp;
+let projecting: Projecting;
 let key: string;
 beforeAll(async () => {
   app = await startApp();
+  projecting = startProjecting(app.log, app.pool, [assetGroups]);
   key = await app.issueKey({ organization: 'acme', scopes: ['read', 'write', 'ingest'] });
 });
-afterAll(() => app?.close());
+afterAll(async () => {
+  await projecting?.stop();
+  await app?.close();
+});
 
 const post = (path: string, body: string | Uint8Array<ArrayBuffer>, type = 'application/json') =>
   app.call(path, { key, body, headers: { 'content-type': type } });
@@ -84,6 +93,54 @@ describe('Hostile bodies', () => {
       for (const value of ['{"name":"x"}', '"x"', '1', 'null', '[]'])
         expect(await post(GROUPS, `{"${name}":${value}}`)).toMatchObject({ status: 400 });
     expect(Object.keys({})).toEqual([]);
+  });
+});
+
+interface Example {
+  readonly request: { readonly path: string; readonly headers?: Record<string, string>; readonly body?: unknown };
+}
+
+const EXAMPLES = 'src/http/reference/examples';
+const METHODS = new Map(
+  Object.values(readReference().paths).flatMap((operations) =>
+    Object.entries(operations).map(([method, { operationId }]) => [operationId, method.toUpperCase()] as const),
+  ),
+);
+/** The request of each example of the reference that has a body and is answered well. */
+const taken = readdirSync(EXAMPLES).flatMap((file) => {
+  const examples = JSON.parse(readFileSync(`${EXAMPLES}/${file}`, 'utf8')) as Record<string, readonly Example[]>;
+  const [, [first] = []] = Object.entries(examples).find(([status]) => Number(status) < 300) ?? [];
+  const operation = file.replace('.json', '');
+  return first?.request.body === undefined ? [] : [[operation, METHODS.get(operation)!, first.request] as const];
+});
+
+/** The value with each of its places, and itself, holding what has no text: `String` of it throws. */
+function* withoutText(value: unknown): Generator<unknown> {
+  yield { toString: 1 };
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, inner] of Object.entries(value))
+    for (const changed of withoutText(inner))
+      yield Array.isArray(value) ? value.with(Number(name), changed) : { ...value, [name]: changed };
+}
+
+describe('A body with an object that has no text, in any of its places', () => {
+  it.each(taken)('is no failure of %s', async (_operation, method, { path, headers, body }) => {
+    for (const changed of withoutText(body)) {
+      const answer = await app.call(path, { method, key, json: changed, headers });
+      // Nobody delivers to webhooks.
+      if (!path.includes('/webhooks/')) expectFlatError(answer);
+      else expect(answer.status).not.toBe(500);
+    }
+  });
+
+  it('is tried on every operation that reads one', () => {
+    const reading = Object.values(readReference().paths).flatMap((operations) =>
+      Object.values(operations).filter((operation) => 'requestBody' in operation),
+    );
+    expect(taken.map(([operation]) => operation)).toEqual(
+      expect.arrayContaining(reading.map(({ operationId }) => operationId)),
+    );
+    expect(taken.length).toBeGreaterThan(8);
   });
 });
 

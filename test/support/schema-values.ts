@@ -49,6 +49,8 @@ const ABSENT = Symbol('absent');
 /** At the limits of what a field may be, and beyond them. */
 export const AWKWARD: readonly unknown[] = [
   [ABSENT, null, true, false, 0, -0, 1, -1, 1.5, 2 ** 53 - 1, 2 ** 53, 1e300, [], {}, [[]], [{}], [null], ['a', 'a']],
+  // Of an object like this there is no String().
+  [{ toString: 1 }],
   ['', ' ', 'a', '-a', 'a-', 'A', 'a_b', '_', 'a\n', '\n', 'a b', 'a.b:c', 'á', '\0', 'a\0', '\ud800', face],
   [64, 65, 128, 129].flatMap((length) => ['a'.repeat(length), 'A'.repeat(length)]),
   [64, 65, 255, 256, 1_024, 1_025, 4_096, 4_097].flatMap((length) => [face.repeat(length), 'é'.repeat(length)]),

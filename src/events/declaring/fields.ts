@@ -152,7 +152,8 @@ const readAsset: Field<Asset>['read'] = (value, path, reading) => {
   else if (typeof type !== 'string' || !UPPER_CASE_NAME.test(type)) reading.refuse(`${path}.type`, UPPER_CASE_RULE);
   if (content === undefined) reading.refuse(`${path}.content`, REQUIRED);
   else readText(content, `${path}.content`, MAX_CONTENT, reading);
-  return { type: String(type), content: String(content) };
+  // Not String(): a sender's object may have a toString that is none.
+  return { type: typeof type === 'string' ? type : '', content: typeof content === 'string' ? content : '' };
 };
 
 export const asset = (description: string): Field<Asset> => ({

@@ -62,7 +62,7 @@ export const readNamedEvent = (item: unknown, organization: string | undefined):
   const textOf = (name: string, value: unknown): string => {
     const issue = typeof value === 'string' ? issueOfId(value) : 'is required, a string';
     if (issue !== undefined) issues.push(`${name} ${issue}`);
-    return String(value);
+    return typeof value === 'string' ? value : '';
   };
   const [sourceText, idText] = [textOf('source', source), textOf('id', id)];
   if (typeof type !== 'string' || !isUpstreamType(type)) issues.push('type must be a type of GET /schemas');
