@@ -42,15 +42,8 @@ export const unwrap = (text: string): string => {
   return /[\t\n\r]/.test(inner) ? inner.replace(/[\t\n\r]+/g, '') : inner;
 };
 
-/** Blanks beyond ASCII, which come from copying. */
-const WIDE_BLANKS: ReadonlySet<number> = new Set(
-  Array.from('\u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff', (blank) => blank.charCodeAt(0)).concat(
-    Array.from({ length: 11 }, (_, index) => 0x2000 + index),
-  ),
-);
-
-/** Whether a character at either end is ignored by the URL parser or came from copying. */
-export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && WIDE_BLANKS.has(code));
+/** Whether a character at either end is ignored by the URL parser, or is a blank beyond ASCII, which came from copying. */
+export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
 export const refang = (text: string): string => {
@@ -239,14 +232,4 @@ export const pathOf = (rest: string): string => {
  */
 const CODE = /%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
 const normalCode = (code: string, plain: string | undefined): string =>
-  plain === undefined ? code.toUpperCase() : CHARACTERS.get(plain)!;
-/** By its two hex digits: converting thousands would be slow. */
-const CHARACTERS: ReadonlyMap<string, string> = new Map(
-  Array.from({ length: 128 }, (_, code) => code.toString(16).padStart(2, '0')).flatMap((digits) => {
-    const character = String.fromCharCode(Number.parseInt(digits, 16));
-    return [
-      [digits, character],
-      [digits.toUpperCase(), character],
-    ];
-  }),
-);
+  plain === undefined ? code.toUpperCase() : decodeURIComponent(code);

@@ -1,5 +1,5 @@
 import { type Account, readAccount } from './account.js';
-import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
+import { pageKey, readEmail, urlKey } from './asset-key.js';
 import { readCopied } from './copied-text.js';
 import { isInternalHost } from './internal-host.js';
 import { gatewayCid, isNativeIpfs, readIpfs } from './ipfs.js';
@@ -103,26 +103,17 @@ const handle = (text: string): Content | undefined => {
   return undefined;
 };
 
-/** An asset without a host. */
+const NO_HOST = { host: undefined, isSharedHost: false, isDnsName: false, isAtHost: false, account: undefined };
+
 const plainReading = (type: string, name: string): ParsedContent => ({
+  ...NO_HOST,
   type,
   name,
   keys: [`${type}:${name}`],
-  host: undefined,
-  isSharedHost: false,
-  isDnsName: false,
-  isAtHost: false,
-  account: undefined,
 });
 
 const accountReading = ({ key, involved }: Account): ParsedContent => ({
-  type: 'ADDRESS',
-  name: key,
-  keys: [addressKey(key)],
-  host: undefined,
-  isSharedHost: false,
-  isDnsName: false,
-  isAtHost: false,
+  ...plainReading('ADDRESS', key),
   account: key,
   involved: involved?.key,
 });
@@ -130,14 +121,11 @@ const accountReading = ({ key, involved }: Account): ParsedContent => ({
 const emailReading = (email: string): ParsedContent => {
   const host = email.slice(email.lastIndexOf('@') + 1);
   return {
-    type: 'EMAIL',
-    name: email,
-    keys: [`EMAIL:${email}`],
+    ...plainReading('EMAIL', email),
     host,
     isSharedHost: carriesMailboxes(host),
     isDnsName: true,
     isAtHost: true,
-    account: undefined,
   };
 };
 
