@@ -44,5 +44,8 @@ export const TIMED_OUT: Opinion = Object.freeze({ status: 'UNKNOWN', reason: 'ti
 /** The source is disabled. */
 export const NOT_ASKED: Opinion = Object.freeze({ status: 'UNKNOWN' });
 
+/** Of an asset below an entry for a domain where anybody can publish. */
+export const hosted = (match?: string): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
+
 /** Whether the verdict comes from a domain, page or profile above the asset. */
 export const isInherited = ({ reason }: Opinion): boolean => reason === 'parent-domain';

@@ -11,12 +11,6 @@ const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 const LOG_FORMATS = ['pretty', 'json'] as const;
 const SWITCH = ['on', 'off'] as const;
 
-const oneOf = <T extends string>(name: string, value: string, allowed: readonly T[]): T => {
-  const found = allowed.find((candidate) => candidate === value);
-  if (found === undefined) throw new ConfigError(`${name} is "${value}"; it may be ${allowed.join(', ')}`);
-  return found;
-};
-
 const PROTOBUF = 'http/protobuf';
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`]);
 
@@ -25,28 +19,6 @@ const MAX_A_DAY = 999_999_999_999_999;
 const POSTGRES = ['postgres', 'postgresql'];
 const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
 
-const wholeNumber = (name: string, value: string, max: number): number => {
-  if (!/^\d{1,15}$/.test(value) || Number(value) > max)
-    throw new ConfigError(`${name} is "${value}"; it must be a whole number from 0 to ${max}`);
-  return Number(value);
-};
-
-const url = (name: string, value: string, schemes: readonly string[]): string => {
-  const scheme = /^([a-z+]+):\/\/./.exec(value)?.[1];
-  // The value may hold a password, so it is never repeated.
-  if (!scheme || !schemes.includes(scheme))
-    throw new ConfigError(`${name} must begin with ${schemes.map((allowed) => `${allowed}://`).join(' or ')}`);
-  return value;
-};
-
-const network = (name: string, address: string): string => {
-  const [, ip = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(address) ?? [];
-  const version = isIP(ip);
-  if (version === 0 || Number(prefix) > (version === 4 ? 32 : 128))
-    throw new ConfigError(`${name} holds "${address}"; it may hold addresses and networks (10.0.0.0/8)`);
-  return address;
-};
-
 /** @throws ConfigError naming the variable */
 const settingsOf = (env: NodeJS.ProcessEnv) => {
   const names = new Set<string>();
@@ -54,20 +26,35 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     names.add(name);
     return env[name]?.trim() || undefined;
   };
-  const number = (name: string, otherwise: string, max: number): number =>
-    wholeNumber(name, read(name) ?? otherwise, max);
-  const choice = <T extends string>(name: string, otherwise: T, allowed: readonly T[]): T =>
-    oneOf(name, read(name) ?? otherwise, allowed);
+  const number = (name: string, otherwise: string, max: number): number => {
+    const value = read(name) ?? otherwise;
+    if (!/^\d{1,15}$/.test(value) || Number(value) > max)
+      throw new ConfigError(`${name} is "${value}"; it must be a whole number from 0 to ${max}`);
+    return Number(value);
+  };
+  const choice = <T extends string>(name: string, otherwise: T, allowed: readonly T[]): T => {
+    const value = read(name) ?? otherwise;
+    const found = allowed.find((candidate) => candidate === value);
+    if (found === undefined) throw new ConfigError(`${name} is "${value}"; it may be ${allowed.join(', ')}`);
+    return found;
+  };
   const address = (name: string, schemes: readonly string[]): string | undefined => {
     const value = read(name);
-    return value && url(name, value, schemes);
+    // The value may hold a password, so it is never repeated.
+    if (value !== undefined && !schemes.includes(/^([a-z+]+):\/\/./.exec(value)?.[1] ?? ''))
+      throw new ConfigError(`${name} must begin with ${schemes.map((allowed) => `${allowed}://`).join(' or ')}`);
+    return value;
   };
-  const networks = (name: string): readonly string[] =>
-    (read(name) ?? '')
-      .split(',')
-      .map((address) => address.trim())
-      .filter((address) => address !== '')
-      .map((address) => network(name, address));
+  const networks = (name: string): readonly string[] => {
+    const found = (read(name) ?? '').split(/\s*,\s*/).filter((each) => each !== '');
+    for (const each of found) {
+      const [, ip = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(each) ?? [];
+      const version = isIP(ip);
+      if (version === 0 || Number(prefix) > (version === 4 ? 32 : 128))
+        throw new ConfigError(`${name} holds "${each}"; it may hold addresses and networks (10.0.0.0/8)`);
+    }
+    return found;
+  };
   const share = (name: string, otherwise: string): number => {
     const value = read(name) ?? otherwise;
     if (!(Number(value) >= 0 && Number(value) <= 1))

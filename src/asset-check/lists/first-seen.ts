@@ -1,8 +1,8 @@
 import { hash, randomInt } from 'node:crypto';
-import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, rm } from 'node:fs/promises';
 import { Yielder } from '../../flow/yielder.js';
 import type { HostTable } from './host-table.js';
+import { replaceFile } from './list-copy.js';
 import { hashOf } from './suffix-hashes.js';
 
 /** Since when a list has had an entry, as observed by this service. */
@@ -21,7 +21,6 @@ const TWO_TO_32 = 4_294_967_296;
 const CHECK_EVERY = 256;
 /** Slots per read from disk. */
 const SLOTS_READ = 64;
-const FILE_MODE = 0o600;
 
 /** Header fields, as indexes of 32-bit words. */
 const WORD = { magic: 0, origin: 1, seed: 2, otherSeed: 3, watchedSince: 4, capacity: 5 } as const;
@@ -81,7 +80,7 @@ export class FirstSeen {
       if (noted % CHECK_EVERY === 0 && turns.isOver()) await turns.pass();
     }
     free(known);
-    await this.replace(words);
+    await replaceFile(this.path, new Uint8Array(words.buffer));
     free(words);
   }
 
@@ -140,19 +139,6 @@ export class FirstSeen {
       return isWhole && this.isOurs(words) && words.length > HEADER ? words : undefined;
     } finally {
       await file.close();
-    }
-  }
-
-  /** Atomically, like the list's copy. */
-  private async replace(words: Uint32Array<ArrayBuffer>): Promise<void> {
-    const part = `${this.path}.${process.pid}.part`;
-    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
-    try {
-      await writeFile(part, new Uint8Array(words.buffer), { mode: FILE_MODE });
-      await rename(part, this.path);
-    } catch (error) {
-      await rm(part, { force: true });
-      throw error;
     }
   }
 }

@@ -61,13 +61,6 @@ export class HostingSuffixes {
     return { suffix, owner: isPrivate ? 'hosting' : 'registry' };
   }
 
-  /** Just the length of the boundary's suffix, which is a little faster. */
-  boundaryLengthOf(asked: string): number {
-    const host = endOf(asked);
-    const suffix = getPublicSuffix(host, OPTIONS) ?? '';
-    return Math.max(suffix.length, this.addedSuffixOf(host)?.length ?? 0);
-  }
-
   /** Whether the host is itself a public suffix, under which strangers register names. */
   isRegistrySuffix(host: string): boolean {
     return getPublicSuffix(host, OPTIONS) === host && parse(host, OPTIONS).isIcann === true;

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Validators } from './fetch-list.js';
 import type { Body } from './collector.js';
 import type { UnusedPages } from './parse-list.js';
@@ -30,6 +30,21 @@ export interface ListState {
 /** Other users of this machine need not know which lists are read, or what they contain. */
 const FOLDER = { recursive: true, mode: 0o700 };
 const FILE_MODE = 0o600;
+
+const partOf = (path: string): string => `${path}.${process.pid}.part`;
+
+/** Atomically, so that neither a crash nor another instance leaves half a file. */
+export const replaceFile = async (path: string, content: string | Uint8Array): Promise<void> => {
+  const part = partOf(path);
+  await mkdir(dirname(path), FOLDER);
+  try {
+    await writeFile(part, content, { mode: FILE_MODE });
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+};
 
 /** The file with the first-seen times of a list's entries. */
 export const seenPathOf = (dataDir: string, id: string): string => join(folderOf(dataDir), `${id}.seen`);
@@ -82,24 +97,16 @@ export class ListCopy {
   }
 
   /**
-   * Replaces each file atomically, so that neither a crash nor another instance leaves half a file.
+   * Replaces each file atomically.
    * @param isGood whether the recorded body, if any, becomes the new copy
    */
   async write(state: ListState, isGood: boolean): Promise<void> {
     const { recorded } = this;
     this.recorded = undefined;
-    await mkdir(folderOf(this.dataDir), FOLDER);
     if (recorded !== undefined && !isGood) await rm(partOf(this.body), { force: true });
     else if (recorded?.failure !== undefined) throw recorded.failure;
     else if (recorded !== undefined) await rename(partOf(this.body), this.body);
-    const part = partOf(this.state);
-    try {
-      await writeFile(part, JSON.stringify(state), { mode: FILE_MODE });
-      await rename(part, this.state);
-    } catch (error) {
-      await rm(part, { force: true });
-      throw error;
-    }
+    await replaceFile(this.state, JSON.stringify(state));
   }
 
   private async *recording(chunks: Body['chunks']): AsyncGenerator<Buffer> {
@@ -122,5 +129,3 @@ export class ListCopy {
     }
   }
 }
-
-const partOf = (path: string): string => `${path}.${process.pid}.part`;

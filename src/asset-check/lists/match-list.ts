@@ -1,6 +1,6 @@
 import { parentPages } from '../../assets/parent-pages.js';
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { FAILED, NOT_FOUND, type Opinion, UNSUPPORTED } from '../opinion.js';
+import { FAILED, hosted, NOT_FOUND, type Opinion, UNSUPPORTED } from '../opinion.js';
 import { ALLOWED, BLOCKED, MAX_ENTRY_LENGTH } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Format, isWide, type ListContent } from './parse-list.js';
@@ -75,7 +75,7 @@ const ofPage = (reading: ParsedContent, { table }: ListContent): Opinion | undef
 /** A host's opinion, as inherited by pages and addresses on it. */
 const inherited = (opinion: Opinion, host: string, suffixes: HostingSuffixes): Opinion => {
   if (opinion.status === 'UNKNOWN' || opinion.reason === 'parent-domain') return opinion;
-  if (host.length <= suffixes.boundaryLengthOf(host)) return hosted(opinion.match!);
+  if (host.length <= suffixes.boundaryOf(host).suffix.length) return hosted(opinion.match!);
   return { ...opinion, reason: 'parent-domain', place: host.length };
 };
 
@@ -135,7 +135,7 @@ const matchNearest = (
     const match = written(host, index, content, hashes);
     const place = host.length - starts[index]!;
     // Under a hosting or public suffix, an entry is valid for that name only.
-    if (place <= suffixes.boundaryLengthOf(host)) return hosted(match);
+    if (place <= suffixes.boundaryOf(host).suffix.length) return hosted(match);
     return { status: statusOf(flags), reason: 'parent-domain', match, place };
   }
   return undefined;
@@ -159,5 +159,3 @@ const metamaskOpinion = (
   const alike = unlistedOpinion(host, content, 'metamask', reading);
   return alike.status === 'BLOCKED' ? alike : (blocked ?? allowed ?? NOT_FOUND);
 };
-
-const hosted = (match: string): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });

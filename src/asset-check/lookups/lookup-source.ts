@@ -3,6 +3,7 @@ import type { ParsedContent } from '../../assets/parse-content.js';
 import { ASSET_STATUSES } from '../../events/types/asset-statuses.js';
 import { FAILED, type Opinion, REASONS, TIMED_OUT } from '../opinion.js';
 import { Breaker } from './breaker.js';
+import { finishesWithin } from '../../flow/deadline.js';
 import { Semaphore } from '../../flow/semaphore.js';
 import type { LookupSettings } from '../sources/sources-file.js';
 
@@ -105,17 +106,8 @@ export class LookupSource {
   }
 }
 
-const within = async (answer: Promise<Opinion>, deadline: number): Promise<Opinion> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Opinion>((resolve) => {
-    timer = setTimeout(() => resolve(TIMED_OUT), Math.max(0, deadline - performance.now()));
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
+const within = async (answer: Promise<Opinion>, deadline: number): Promise<Opinion> =>
+  (await finishesWithin(answer, Math.max(0, deadline - performance.now()))) ? answer : TIMED_OUT;
 
 const readText = async (response: Response): Promise<string> => {
   const chunks: Uint8Array[] = [];

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { parentPages } from '../../assets/parent-pages.js';
 import { addressKey, assetKey, urlKey } from '../../assets/asset-key.js';
 import type { ParsedContent } from '../../assets/parse-content.js';
-import { FAILED, NOT_FOUND, type Opinion } from '../opinion.js';
+import { FAILED, hosted, NOT_FOUND, type Opinion } from '../opinion.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
 import { Backoff, pause } from '../../flow/retry.js';
@@ -72,7 +72,7 @@ export class OwnStatuses {
     if (host === undefined) return NOT_FOUND;
     if (isSharedHost) {
       const carrier = this.statuses.get(urlKey(host)) ?? this.above(host)?.status;
-      return carrier === undefined ? NOT_FOUND : hosted(carrier);
+      return carrier === undefined ? NOT_FOUND : hosted(carrier.match);
     }
     if (!isDnsName) return NOT_FOUND;
     const status = isAtHost ? this.statuses.get(urlKey(host)) : undefined;
@@ -82,7 +82,7 @@ export class OwnStatuses {
     if (parent.place > boundary.suffix.length) return inherited(parent.status, parent.place);
     // A public suffix belongs to nobody; a name under a hosting suffix to somebody else.
     return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(host.slice(-parent.place))
-      ? hosted(parent.status)
+      ? hosted(parent.status.match)
       : NOT_FOUND;
   }
 
@@ -149,14 +149,7 @@ export class OwnStatuses {
   }
 }
 
-const inherited = ({ status, match, since }: Opinion, place: number): Opinion => ({
-  status,
-  reason: 'parent-domain',
-  match,
-  since,
-  place,
-});
-const hosted = ({ match }: Opinion): Opinion => ({ status: 'UNKNOWN', reason: 'hosting-domain', match });
+const inherited = (opinion: Opinion, place: number): Opinion => ({ ...opinion, reason: 'parent-domain', place });
 
 /** A key that an earlier version stored, as today's rules read it. */
 const currentKey = (key: string): string => {

@@ -68,16 +68,6 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
       source.kind === 'list' && mode === 'ENABLED' ? [source.list] : [],
     );
     this.register(registry, readiness);
-    const http = this.sources.flatMap(({ of: source }) => (source.kind === 'http' ? [source.lookUp] : []));
-    new Gauge({
-      name: 'asset_check_breaker_open',
-      help: '1 while a source is skipped because it failed five times in a row',
-      labelNames: ['source'],
-      registers: [registry],
-      collect() {
-        for (const { settings, isCircuitOpen } of http) this.set({ source: settings.id }, isCircuitOpen ? 1 : 0);
-      },
-    });
   }
 
   /** Waits briefly, so that the first answers are complete if possible; never for a network. */
@@ -138,7 +128,12 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
         lists.map(({ state: { id, entries, lastError } }) => [id, { entries, failing: lastError !== undefined }]),
       ),
     }));
-    const gauge = (name: string, help: string, value: (list: ListSource) => number | undefined): Gauge =>
+    const gauge = <Of extends ListSource | LookupSource>(
+      name: string,
+      help: string,
+      of: readonly Of[],
+      value: (source: Of) => number | undefined,
+    ): Gauge =>
       new Gauge({
         name,
         help,
@@ -146,22 +141,31 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
         registers: [registry],
         collect() {
           this.reset();
-          for (const list of lists) {
-            const measured = value(list);
-            if (measured !== undefined) this.set({ source: list.settings.id }, measured);
+          for (const source of of) {
+            const measured = value(source);
+            if (measured !== undefined) this.set({ source: source.settings.id }, measured);
           }
         },
       });
-    gauge('asset_check_list_entries', 'Entries in use per list; 0 until it was read', ({ state }) => state.entries);
-    gauge('asset_check_list_refused_entries', 'Entries left out per list', ({ state }) => state.refused);
-    gauge('asset_check_list_bytes', 'Memory used per list', ({ bytes }) => bytes);
+    gauge(
+      'asset_check_list_entries',
+      'Entries in use per list; 0 until it was read',
+      lists,
+      ({ state }) => state.entries,
+    );
+    gauge('asset_check_list_refused_entries', 'Entries left out per list', lists, ({ state }) => state.refused);
+    gauge('asset_check_list_bytes', 'Memory used per list', lists, ({ bytes }) => bytes);
     gauge(
       'asset_check_list_age_seconds',
       'Time since each list was last known to be current',
+      lists,
       ({ state: { checkedAt } }) => (checkedAt === undefined ? undefined : (Date.now() - checkedAt) / 1_000),
     );
-    gauge('asset_check_list_failing', '1 if the last refresh of a list failed', ({ state: { lastError } }) =>
+    gauge('asset_check_list_failing', '1 if the last refresh of a list failed', lists, ({ state: { lastError } }) =>
       lastError === undefined ? 0 : 1,
     );
+    const lookUps = this.sources.flatMap(({ of }) => (of.kind === 'http' ? [of.lookUp] : []));
+    const help = '1 while a source is skipped because it failed five times in a row';
+    gauge('asset_check_breaker_open', help, lookUps, ({ isCircuitOpen }) => (isCircuitOpen ? 1 : 0));
   }
 }
