@@ -33,7 +33,6 @@ const HOLDS: Readonly<Record<string, string>> = {
   'ci/integrity.spec.ts': 'the lock file check of .ci',
   'ci/tally.spec.ts': 'how .ci counts tests',
   'event-log/behind-pgbouncer.spec.ts': 'the contract of the log behind a real PgBouncer',
-  'event-log/eventstoredb-adapter.spec.ts': 'what the adapter does beyond the contract of a log',
   'events/longest-list.spec.ts': 'the longest lists that an event may carry',
   'events/vocabulary.spec.ts': 'the types of the vocabulary, by the compiler',
   'http/bodies.spec.ts': 'bodies of all routes: sizes, packing, budgets',

@@ -1,8 +1,8 @@
 /**
  * A process that holds an embedded PostgreSQL in a temporary folder for as long as its standard input is open, then
  * deletes both: so nothing is left behind however the run that wants it ends. Writes the server's URL as its only line,
- * once it holds a database with the read models' tables to copy. With `TEST_THROUGH_PGBOUNCER` it holds a PgBouncer
- * too, whose URL stands before the server's.
+ * once it holds a database with the read models' tables to copy, and ends its output once the server has stopped. With
+ * `TEST_THROUGH_PGBOUNCER` it holds a PgBouncer too, whose URL stands before the server's.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -53,6 +53,7 @@ const hold = async (): Promise<void> => {
   for await (const _ of process.stdin);
   await pooler?.stop();
   await database.release();
+  process.stdout.end();
 };
 
 // Ctrl-C is for the run; this process ends after it.

@@ -3,13 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import messages from '@eventstore/db-client/generated/streams_pb.js';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConfigError } from '../../src/runtime/config.js';
-import { Invalid, Unavailable } from '../../src/errors.js';
-import { type Batch, BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
-import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
-import { eventually } from '../support/eventually.js';
-import { EventStoreDouble } from '../support/eventstore-double/server.js';
-import { PATIENCE_MS } from './load.js';
+import { ConfigError } from '../../../src/runtime/config.js';
+import { Invalid, Unavailable } from '../../../src/errors.js';
+import { type Batch, BEGINNING, type EventLog, type NewEvent } from '../../../src/event-log/event-log.js';
+import { createEventStoreDbLog } from '../../../src/event-log/eventstoredb/log.js';
+import { eventually } from '../../support/eventually.js';
+import { EventStoreDouble } from '../../support/eventstore-double/server.js';
+import { PATIENCE_MS } from '../load.js';
 
 const someEvent = (data: object = { n: 1 }): NewEvent => ({
   id: randomUUID(),
