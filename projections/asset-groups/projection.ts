@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg';
 import { KEY_VERSION } from '../../src/assets/asset-key.js';
 import { IDEMPOTENCY_TTL_MS } from '../../src/events/types/asset-groups.js';
-import { columnsOf } from '../../src/postgres/columns.js';
 import { type GroupEvent, NewestGroups, TYPES } from './fold.js';
 import type { Projection } from '../engine/projection.js';
 import { FORGET_ANSWERS, STORE_ANSWERS, STORE_ASSETS, STORE_GROUPS, STORE_STREAMS } from './statements.js';
@@ -24,29 +23,12 @@ export const assetGroups: Projection<GroupEvent> = {
 
 const write = async ({ streams, groups, answers, assets }: NewestGroups, connection: PoolClient): Promise<void> => {
   // Every organization of the batch, so that any change of its rows also changes its row here.
-  if (streams.size > 0)
-    await STORE_STREAMS.run(
-      connection,
-      columnsOf([...streams.values()], 'organization', 'revision', 'lastGroupId', 'latestAt'),
-    );
-  if (groups.size > 0)
-    await STORE_GROUPS.run(connection, columnsOf([...groups.values()], 'organization', 'groupId', 'name', 'revision'));
-  if (answers.size > 0) {
-    const rows = [...answers.values()];
-    await STORE_ANSWERS.run(
-      connection,
-      columnsOf(rows, 'organization', 'idempotencyKeyHash', 'bodyHash', 'groupId', 'answeredAt', 'revision'),
-    );
-  }
+  await STORE_STREAMS.runEach(connection, [...streams.values()]);
+  await STORE_GROUPS.runEach(connection, [...groups.values()]);
+  await STORE_ANSWERS.runEach(connection, [...answers.values()]);
   // By event time, not by the clock, so that a rebuild expires the same answers.
   if (groups.size + answers.size > 0)
     await FORGET_ANSWERS.run(connection, { organizations: [...streams.keys()], keptMs: IDEMPOTENCY_TTL_MS });
   // A group that does not exist yet is counted too.
-  if (assets.size > 0) {
-    const rows = [...assets.values()];
-    await STORE_ASSETS.run(
-      connection,
-      columnsOf(rows, 'organization', 'asset', 'groupId', 'version', 'eventId', 'type', 'content'),
-    );
-  }
+  await STORE_ASSETS.runEach(connection, [...assets.values()]);
 };

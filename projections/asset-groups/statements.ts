@@ -1,4 +1,5 @@
 import { statement } from '../../src/postgres/statement.js';
+import { storeNewest } from '../engine/store-newest.js';
 
 export const STORE_STREAMS = statement(
   'asset-groups-store-streams',
@@ -13,35 +14,25 @@ export const STORE_STREAMS = statement(
       latest_at = greatest(s.latest_at, excluded.latest_at)`,
 );
 
-export const STORE_GROUPS = statement(
+export const STORE_GROUPS = storeNewest(
   'asset-groups-store-groups',
-  { organization: 'text[]', groupId: 'bigint[]', name: 'text[]', revision: 'bigint[]' },
-  {},
-  `
-    insert into asset_groups as g (organization, group_id, name, revision)
-    select * from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[])
-    on conflict (organization, group_id) do update set name = excluded.name, revision = excluded.revision
-    where g.revision < excluded.revision`,
+  'asset_groups',
+  { organization: 'text', groupId: 'bigint', name: 'text', revision: 'bigint' },
+  { key: ['organization', 'groupId'], by: 'revision' },
 );
 
-export const STORE_ANSWERS = statement(
+export const STORE_ANSWERS = storeNewest(
   'asset-groups-store-answers',
+  'asset_group_requests',
   {
-    organization: 'text[]',
-    idempotencyKeyHash: 'text[]',
-    bodyHash: 'text[]',
-    groupId: 'bigint[]',
-    answeredAt: 'bigint[]',
-    revision: 'bigint[]',
+    organization: 'text',
+    idempotencyKeyHash: 'text',
+    bodyHash: 'text',
+    groupId: 'bigint',
+    answeredAt: 'bigint',
+    revision: 'bigint',
   },
-  {},
-  `
-    insert into asset_group_requests as r (organization, key_hash, body_hash, group_id, answered_at, revision)
-    select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
-    on conflict (organization, key_hash) do update set
-      body_hash = excluded.body_hash, group_id = excluded.group_id,
-      answered_at = excluded.answered_at, revision = excluded.revision
-    where r.revision < excluded.revision`,
+  { key: ['organization', 'idempotencyKeyHash'], by: 'revision', names: { idempotencyKeyHash: 'key_hash' } },
 );
 
 export const FORGET_ANSWERS = statement(

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { assetHash, assetKey, KEY_VERSION } from '../../src/assets/asset-key.js';
 import type { EventOf } from '../../src/events/event.js';
 import { ENTRY_TYPES, recordOf } from '../../src/events/record.js';
-import { columnsOf } from '../../src/postgres/columns.js';
+import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
 import { READ_ENTRIES, STORE_ENTRIES, STORE_STATUSES } from './statements.js';
 import { lastWriterWins, type ProjectedEvent, type Projection } from '../engine/projection.js';
@@ -48,7 +48,8 @@ export const assetStatuses: Projection<StatusEvent> = {
 
 /** One event at a time, in the log's order, so that positions do not depend on how the log is cut into batches. */
 const write = async (incoming: readonly Incoming[], connection: PoolClient): Promise<void> => {
-  const entries = await readEntries(connection, [...new Set(incoming.map(({ entry }) => entry.changeId))]);
+  const changeIds = [...new Set(incoming.map(({ entry }) => entry.changeId))];
+  const entries = new Map((await READ_ENTRIES.run(connection, { changeIds })).map((row) => [row.changeId, row]));
   const changed = new Map<string, Entry>();
   const concerned = new Map<string, { readonly asset: string; readonly position: bigint }>();
   const concern = ({ assetHash: hash, asset }: Entry, position: bigint): void => {
@@ -61,29 +62,8 @@ const write = async (incoming: readonly Incoming[], connection: PoolClient): Pro
     concern(entry, position);
     if (lastWriterWins(entries, entry.changeId, entry)) changed.set(entry.changeId, entry);
   }
-  if (changed.size > 0) await storeEntries(connection, [...changed.values()]);
-  await STORE_STATUSES.run(connection, {
-    assetHash: [...concerned.keys()],
-    ...columnsOf([...concerned.values()], 'asset', 'position'),
-  });
-};
-
-const readEntries = async (connection: PoolClient, changeIds: readonly string[]): Promise<Map<string, Entry>> =>
-  new Map((await READ_ENTRIES.run(connection, { changeIds })).map((row) => [row.changeId, row]));
-
-const storeEntries = async (connection: PoolClient, entries: readonly Entry[]): Promise<void> => {
-  // `unnest` flattens an array of arrays.
-  const rows = entries.map((entry) => ({ ...entry, reviews: entry.reviews?.join(',') }));
-  const values = columnsOf(
-    rows,
-    'changeId',
-    'assetHash',
-    'asset',
-    'content',
-    'status',
-    'version',
-    'eventId',
-    'reviews',
-  );
-  await STORE_ENTRIES.run(connection, values);
+  const rows = [...changed.values()].map((entry) => ({ ...entry, reviews: entry.reviews && nameArray(entry.reviews) }));
+  await STORE_ENTRIES.runEach(connection, rows);
+  const statuses = [...concerned].map(([assetHash, asset]) => ({ assetHash, ...asset }));
+  await STORE_STATUSES.runEach(connection, statuses);
 };

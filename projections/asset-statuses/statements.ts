@@ -1,4 +1,5 @@
 import { nullable, statement } from '../../src/postgres/statement.js';
+import { storeNewest } from '../engine/store-newest.js';
 
 export const READ_ENTRIES = statement(
   'asset-statuses-read-entries',
@@ -20,28 +21,20 @@ export const READ_ENTRIES = statement(
     from asset_status_entries where change_id = any($1::text[])`,
 );
 
-export const STORE_ENTRIES = statement(
+export const STORE_ENTRIES = storeNewest(
   'asset-statuses-store-entries',
+  'asset_status_entries',
   {
-    changeId: 'text[]',
-    assetHash: 'text[]',
-    asset: 'text[]',
-    content: 'text[]',
-    status: 'text[]',
-    version: 'bigint[]',
-    eventId: 'uuid[]',
+    changeId: 'text',
+    assetHash: 'text',
+    asset: 'text',
+    content: 'text',
+    status: 'text',
+    version: 'bigint',
+    eventId: 'uuid',
     reviews: 'text[]',
   },
-  {},
-  `
-    insert into asset_status_entries as e (change_id, asset_hash, asset, content, status, version, event_id, reviews)
-    select change_id, asset_hash, asset, content, status, version, event_id, string_to_array(reviews, ',')
-    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::uuid[], $8::text[])
-      i (change_id, asset_hash, asset, content, status, version, event_id, reviews)
-    on conflict (change_id) do update
-      set asset_hash = excluded.asset_hash, asset = excluded.asset, content = excluded.content,
-          status = excluded.status, version = excluded.version, event_id = excluded.event_id, reviews = excluded.reviews
-      where (excluded.version, excluded.event_id) > (e.version, e.event_id)`,
+  { key: ['changeId'] },
 );
 
 export const STORE_STATUSES = statement(

@@ -1,6 +1,5 @@
 import type { EventOf } from '../../src/events/event.js';
 import { recordOf } from '../../src/events/record.js';
-import { columnsOf } from '../../src/postgres/columns.js';
 import { STORE_BRANDS, STORE_FLAGS } from './statements.js';
 import { lastWriterWins, type ProjectedEvent, type Projection } from '../engine/projection.js';
 
@@ -24,11 +23,11 @@ const changeOf = ({ id, event }: ProjectedEvent<SettingEvent>): Change => {
   return { organization, slug, version, eventId: id, ...state };
 };
 
-/** The newest change per brand or flag, as columns. */
-const newest = (changes: readonly Change[]) => {
+/** The newest change per brand or flag. */
+const newest = (changes: readonly Change[]): Change[] => {
   const byKey = new Map<string, Change>();
   for (const change of changes) lastWriterWins(byKey, `${change.organization}\n${change.slug}`, change);
-  return columnsOf([...byKey.values()], 'organization', 'slug', 'on', 'version', 'eventId', 'name');
+  return [...byKey.values()];
 };
 
 /** Each organization's brands and feature flags. */
@@ -42,7 +41,7 @@ export const brandsAndFlags: Projection<SettingEvent> = {
       const isFlag = ({ event }: ProjectedEvent): boolean => event.type === 'FeatureFlagChanged';
       const flags = events.filter(isFlag).map(changeOf);
       const brands = events.filter((event) => !isFlag(event)).map(changeOf);
-      if (brands.length > 0) await STORE_BRANDS.run(connection, newest(brands));
-      if (flags.length > 0) await STORE_FLAGS.run(connection, newest(flags));
+      await STORE_BRANDS.runEach(connection, newest(brands));
+      await STORE_FLAGS.runEach(connection, newest(flags));
     },
 };

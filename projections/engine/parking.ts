@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg';
 import { ID, SLUG } from '../../src/events/declaring/fields.js';
 import { toJson } from '../../src/events/event.js';
-import { columnsOf } from '../../src/postgres/columns.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { readModelsOver } from '../../src/read-models/kysely.js';
@@ -31,7 +30,6 @@ const textIn = (json: unknown, name: string, pattern: RegExp): string | undefine
 
 /** Parks events for an operator. An event that comes again stays parked as it was. */
 export const park = async (connection: PoolClient, projection: string, refused: readonly Refused[]): Promise<void> => {
-  if (refused.length === 0) return;
   const rows = refused.map((event) => ({
     ...event,
     data: JSON.stringify(event.data) ?? 'null',
@@ -39,22 +37,7 @@ export const park = async (connection: PoolClient, projection: string, refused: 
     organization: textIn(event.data, 'organization', SLUG),
     keyId: textIn(event.metadata, 'keyId', ID),
   }));
-  const columns = columnsOf(
-    rows,
-    'id',
-    'position',
-    'stream',
-    'revision',
-    'type',
-    'data',
-    'metadata',
-    'reason',
-    'recordedAt',
-    'organization',
-    'keyId',
-    'unreadable',
-  );
-  await PARK.run(connection, { projection, ...columns, parkedAt: Date.now() });
+  await PARK.runEach(connection, rows, { projection, parkedAt: Date.now() });
 };
 
 /** Removes parked events: they were applied, or an operator dropped them (which is in the log, for rebuilds). */

@@ -3,7 +3,7 @@ import { KEY_VERSION } from '../../src/assets/asset-key.js';
 import type { PoolClient } from 'pg';
 import { chunksYielding } from '../../src/flow/yielder.js';
 import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
-import { columnsOf } from '../../src/postgres/columns.js';
+import { nameArray } from '../../src/postgres/columns.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
 import { DELETE_OF_BRANDS, INSERT_OF_BRANDS, STORE_RECORDS } from './statements.js';
@@ -34,17 +34,18 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
 };
 
 const storeRows = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
-  if (rows.length === 0) return;
-  const keys = await STORE_RECORDS.run(connection, {
-    ...columnsOf(rows, 'organization', 'kind', 'id', 'version', 'eventId', 'position', 'storedAt', 'hash'),
-    createdAt: rows.map(({ shown }) => shown?.createdAt),
-    updatedAt: rows.map(({ shown }) => shown?.updatedAt),
-    status: rows.map(({ shown }) => shown?.status),
-    type: rows.map(({ shown }) => shown?.asset?.type),
-    content: rows.map(({ shown }) => shown?.asset?.content),
-    // `unnest` flattens an array of arrays.
-    brands: rows.map(({ shown }) => shown?.brands.join(',')),
-  });
+  const keys = await STORE_RECORDS.runEach(
+    connection,
+    rows.map(({ shown, ...row }) => ({
+      ...row,
+      createdAt: shown?.createdAt,
+      updatedAt: shown?.updatedAt,
+      status: shown?.status,
+      type: shown?.asset?.type,
+      content: shown?.asset?.content,
+      brands: shown && nameArray(shown.brands),
+    })),
+  );
   const stored = new Set(keys.map(keyOf));
   await storeOfBrands(
     rows.filter((row) => row.kind !== LISTED_KIND.threat && stored.has(keyOf(row))),
@@ -54,16 +55,17 @@ const storeRows = async (rows: readonly Row[], connection: PoolClient): Promise<
 
 /** Of records that have changed: which brands they are listed under now. Threats carry no brand. */
 const storeOfBrands = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
-  if (rows.length === 0) return;
-  await DELETE_OF_BRANDS.run(connection, columnsOf(rows, 'organization', 'kind', 'id'));
-  const ofBrands = rows.flatMap((row) => (row.shown?.brands ?? []).map((brand) => ({ ...row, brand })));
-  if (ofBrands.length === 0) return;
-  await INSERT_OF_BRANDS.run(connection, {
-    ...columnsOf(ofBrands, 'organization', 'kind', 'id', 'brand', 'hash'),
-    at: ofBrands.map(({ shown }) => shown!.brandAt),
-    status: ofBrands.map(({ shown }) => shown!.status),
-    type: ofBrands.map(({ shown }) => shown!.asset?.type),
-  });
+  await DELETE_OF_BRANDS.runEach(connection, rows);
+  const ofBrands = rows.flatMap(({ shown, ...row }) =>
+    (shown?.brands ?? []).map((brand) => ({
+      ...row,
+      brand,
+      at: shown!.brandAt,
+      status: shown!.status,
+      type: shown!.asset?.type,
+    })),
+  );
+  await INSERT_OF_BRANDS.runEach(connection, ofBrands);
 };
 
 /** Each record as lists and the feed show it. */

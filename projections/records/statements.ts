@@ -1,42 +1,32 @@
 import { nullable, statement } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
+import { storeNewest } from '../engine/store-newest.js';
 
-/** Stores rows that are newer than the stored ones. @returns the keys of those it stored */
-export const STORE_RECORDS = statement(
+/** @returns the keys of the rows that it stored */
+export const STORE_RECORDS = storeNewest(
   'records-store',
+  'listed_records',
   {
-    organization: 'text[]',
-    kind: 'smallint[]',
-    id: 'text[]',
-    version: 'bigint[]',
-    eventId: 'uuid[]',
-    position: 'bigint[]',
-    storedAt: 'bigint[]',
-    createdAt: 'bigint[]',
-    updatedAt: 'bigint[]',
-    status: 'text[]',
-    type: 'text[]',
-    content: 'text[]',
-    hash: 'uuid[]',
+    organization: 'text',
+    kind: 'smallint',
+    id: 'text',
+    version: 'bigint',
+    eventId: 'uuid',
+    position: 'bigint',
+    storedAt: 'bigint',
+    createdAt: 'bigint',
+    updatedAt: 'bigint',
+    status: 'text',
+    type: 'text',
+    content: 'text',
+    hash: 'uuid',
     brands: 'text[]',
   },
-  { organization: 'text', kind: 'smallint', id: 'text' },
-  `
-    insert into listed_records as r (organization, kind, id, version, event_id, position, stored_at, created_at,
-      updated_at, status, type, content, asset, brands)
-    select organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content,
-      asset, string_to_array(brands, ',')
-    from unnest($1::text[], $2::smallint[], $3::text[], $4::bigint[], $5::uuid[], $6::bigint[], $7::bigint[],
-      $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::uuid[], $14::text[])
-      i (organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content,
-        asset, brands)
-    on conflict (organization, kind, id) do update
-      set version = excluded.version, event_id = excluded.event_id, position = excluded.position,
-          stored_at = excluded.stored_at, created_at = excluded.created_at, updated_at = excluded.updated_at,
-          status = excluded.status, type = excluded.type, content = excluded.content, asset = excluded.asset,
-          brands = excluded.brands
-      where (excluded.version, excluded.event_id) > (r.version, r.event_id)
-    returning organization, kind, id`,
+  {
+    key: ['organization', 'kind', 'id'],
+    names: { hash: 'asset' },
+    returning: { organization: 'text', kind: 'smallint', id: 'text' },
+  },
 );
 
 /** By the order of the primary key, as in `READ_VERDICTS`: an index by brand has equal columns too, far apart. */
@@ -118,14 +108,9 @@ export const READ_VERDICTS = statement(
     where r.organization = i.organization and r.kind = ${LISTED_KIND.verdict} and r.id = i.id`,
 );
 
-export const STORE_ENTRIES = statement(
+export const STORE_ENTRIES = storeNewest(
   'records-store-entries',
-  { changeId: 'text[]', version: 'bigint[]', eventId: 'uuid[]', organizations: 'text[]' },
-  {},
-  `
-    insert into reviewed_entries as e (change_id, version, event_id, organizations)
-    select change_id, version, event_id, string_to_array(organizations, ',')
-    from unnest($1::text[], $2::bigint[], $3::uuid[], $4::text[]) i (change_id, version, event_id, organizations)
-    on conflict (change_id) do update
-      set version = excluded.version, event_id = excluded.event_id, organizations = excluded.organizations`,
+  'reviewed_entries',
+  { changeId: 'text', version: 'bigint', eventId: 'uuid', organizations: 'text[]' },
+  { key: ['changeId'] },
 );

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import { assetHash } from '../../src/assets/asset-key.js';
 import type { EventOf } from '../../src/events/event.js';
 import { type ENTRY_TYPES, isLater, recordOf } from '../../src/events/record.js';
-import { columnsOf } from '../../src/postgres/columns.js';
+import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
 import type { ProjectedEvent } from '../engine/projection.js';
@@ -68,7 +68,7 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
   const owned = known.flatMap(({ changeId, organizations }) =>
     organizations.map((organization) => ({ organization, changeId })),
   );
-  const verdicts = await READ_VERDICTS.run(connection, columnsOf(owned, 'organization', 'changeId'));
+  const verdicts = await READ_VERDICTS.runEach(connection, owned);
   const kind = LISTED_KIND.verdict;
   const seen = new Map(verdicts.map((verdict) => [keyOf({ ...verdict, kind }), knownShown(verdict)]));
   const changed = new Map<string, Row>();
@@ -88,13 +88,7 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
     entries.set(changeId, { changeId, version, eventId, organizations });
     newer.set(changeId, entries.get(changeId)!);
   }
-  await storeEntries([...newer.values()], connection);
+  const stored = [...newer.values()].map((entry) => ({ ...entry, organizations: nameArray(entry.organizations) }));
+  await STORE_ENTRIES.runEach(connection, stored);
   return [...changed.values()];
-};
-
-const storeEntries = async (entries: readonly Entry[], connection: PoolClient): Promise<void> => {
-  if (entries.length === 0) return;
-  // `unnest` flattens an array of arrays.
-  const rows = entries.map((entry) => ({ ...entry, organizations: entry.organizations.join(',') }));
-  await STORE_ENTRIES.run(connection, columnsOf(rows, 'changeId', 'version', 'eventId', 'organizations'));
 };

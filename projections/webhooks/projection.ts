@@ -1,33 +1,7 @@
 import { type Webhook, WEBHOOK_TYPES, type WebhookEvent } from '../../src/events/types/webhooks.js';
-import { columnsOf, nameArray } from '../../src/postgres/columns.js';
+import { nameArray } from '../../src/postgres/columns.js';
 import type { ProjectedEvent, Projection } from '../engine/projection.js';
 import { STORE_ENDPOINTS } from './statements.js';
-
-const FIELDS = [
-  'organization',
-  'webhookId',
-  'url',
-  'types',
-  'assetTypes',
-  'statuses',
-  'batch',
-  'description',
-  'state',
-  'disabledReason',
-  'generation',
-  'masterKey',
-  'previousGeneration',
-  'previousMasterKey',
-  'previousUntil',
-  'startAfter',
-  'startLog',
-  'replay',
-  'createdAt',
-  'updatedAt',
-  'idempotencyKeyHash',
-  'bodyHash',
-  'revision',
-] as const;
 
 const listText = (names: readonly string[] | undefined): string | undefined => names && nameArray(names);
 
@@ -55,6 +29,6 @@ export const webhooks: Projection<WebhookEvent> = {
         if (!known || known.revision < one.revision) newest.set(key, one);
       }
       const rows = [...newest.values()].map(({ event, revision }) => rowOf(event.data, revision));
-      if (rows.length > 0) await STORE_ENDPOINTS.run(connection, columnsOf(rows, ...FIELDS));
+      await STORE_ENDPOINTS.runEach(connection, rows);
     },
 };

@@ -52,9 +52,18 @@ export const json = <Shape>(): Declared<Shape> => ({ type: 'json', isNullable: f
 /** A column of these texts only. */
 export const textOf = <Text extends string>(): Declared<Text> => ({ type: 'text', isNullable: false });
 
-type Declarations = Readonly<Record<string, Declaration>>;
+export type Declarations = Readonly<Record<string, Declaration>>;
 type RowBy<Columns extends Declarations> = { readonly [Name in keyof Columns]: Read<Columns[Name]> };
 type ValuesBy<Parameters extends Declarations> = { readonly [Name in keyof Parameters]: Sent<Parameters[Name]> };
+
+/** A row of what is sent as arrays. */
+type Each<Parameters extends Declarations> = {
+  readonly [Name in keyof Parameters]: Sent<Parameters[Name]> extends infer Values
+    ? Values extends readonly (infer Value)[]
+      ? Value
+      : never
+    : never;
+};
 
 interface Connection {
   query(config: QueryConfig): Promise<QueryResult>;
@@ -97,6 +106,21 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
   /** @throws the database's error */
   async run(connection: Connection, values: ValuesBy<Parameters>, timeLimitMs?: number): Promise<RowBy<Columns>[]> {
     return (await connection.query(this.query(values, timeLimitMs))).rows as RowBy<Columns>[];
+  }
+
+  /**
+   * As `run`, for rows: every parameter that is not among `others` is the column of its name. Without rows nothing is sent.
+   * @throws the database's error
+   */
+  async runEach<Other extends keyof Parameters = never>(
+    connection: Connection,
+    rows: readonly Each<Omit<Parameters, Other>>[],
+    others = {} as Pick<ValuesBy<Parameters>, Other>,
+  ): Promise<RowBy<Columns>[]> {
+    if (rows.length === 0) return [];
+    const names = Object.keys(this.parameters) as Exclude<keyof Parameters, Other>[];
+    const columns = names.map((name) => [name, name in others ? others[name as never] : rows.map((row) => row[name])]);
+    return this.run(connection, Object.fromEntries(columns) as ValuesBy<Parameters>);
   }
 
   /**

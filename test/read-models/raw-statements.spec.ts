@@ -31,6 +31,17 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
       'insert into read.parked_events select * from "…".parked_events',
     ],
   },
+  // What it makes is prepared here, as the statements of the projections.
+  'projections/engine/store-newest.ts': {
+    by: 'test/read-models/raw-statements.spec.ts',
+    sql: [
+      `
+    insert into … as t (…) select … from unnest(…) i (…)
+    on conflict (…) do update set …
+    where … > …
+    …`,
+    ],
+  },
   'projections/engine/verify.ts': {
     by: 'test/projections/engine/projector.spec.ts',
     sql: ['select … from … except all select … from … limit …'],

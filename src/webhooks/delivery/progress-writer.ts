@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { coalesce } from '../../flow/trailing-flight.js';
-import { columnsOf } from '../../postgres/columns.js';
 import { STORE_PROGRESS, type StoredProgress } from '../../read-models/webhooks/statements.js';
 import type { Answer } from './requests/answer.js';
 import type { Batch } from './next-batch.js';
@@ -20,29 +19,9 @@ export interface Attempted {
   readonly setAside?: Batch['records'][number] | undefined;
 }
 
-const FIELDS = [
-  'endpoint',
-  'replay',
-  'logId',
-  'position',
-  'parked',
-  'parkedFrom',
-  'failingSince',
-  'tries',
-  'nextAttemptAt',
-  'refused',
-  'lastSuccessAt',
-  'lastFailure',
-  'at',
-  'webhookId',
-  'records',
-  'status',
-  'error',
-  'answer',
-  'took',
-  'setAside',
-] as const;
-type Row = { readonly endpoint: string } & Readonly<Partial<Record<(typeof FIELDS)[number], string | number | null>>>;
+type Stored = Parameters<typeof STORE_PROGRESS.runEach<'epoch'>>[1];
+/** What is not in it is null. */
+type Row = Partial<Stored[number]>;
 
 const jsonOf = (value: object | undefined): string | undefined => value && JSON.stringify(value);
 
@@ -101,8 +80,7 @@ export class ProgressWriter {
   private readonly flush = coalesce(async (): Promise<void> => {
     const rows = this.waiting;
     this.waiting = [];
-    const columns = columnsOf(rows, ...FIELDS) as unknown as Omit<Parameters<typeof STORE_PROGRESS.run>[1], 'epoch'>;
-    const [row] = await STORE_PROGRESS.run(this.pool, { epoch: this.epoch, ...columns });
+    const [row] = await STORE_PROGRESS.runEach(this.pool, rows as Stored, { epoch: this.epoch });
     if (!row!.isHeld) throw new LeaseLost('Another process delivers');
   });
 }

@@ -307,7 +307,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
     b(() => 'URL'),
     b(key('x')),
     b(id),
-    b(() => 'shoes'),
+    b(() => '{shoes}'),
   ],
   'records-delete-of-brands': (b) => [b(() => 'acme'), b(() => 2), b(key('r'))],
   'records-insert-of-brands': (b) => [
@@ -322,7 +322,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   ],
   'records-read-entries': (b) => [b(key('c'))],
   'records-read-verdicts': (b) => [b(() => 'acme'), b(key('c'))],
-  'records-store-entries': (b) => [b(key('c')), b(() => 4), b(id), b(() => 'acme')],
+  'records-store-entries': (b) => [b(key('c')), b(() => 4), b(id), b(() => '{acme}')],
   'asset-statuses-read-entries': (b) => [b(key('c'))],
   'asset-statuses-store-entries': (b) => [
     b(key('c')),
@@ -332,7 +332,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
     b(() => 'ALLOWED'),
     b(() => 4),
     b(id),
-    b(() => 'acme:shoes'),
+    b(() => '{acme:shoes}'),
   ],
   'store-asset-statuses': (b) => [b(hash), b(key('URL:')), b((i) => i)],
   'asset-groups-store-streams': (b) => [b(key('o')), b(() => 6), b(() => 6), b(() => AT)],

@@ -1,0 +1,55 @@
+import { type Declarations, type Statement, statement } from '../../src/postgres/statement.js';
+
+/** A list of names is sent as PostgreSQL's text of one (`nameArray`): `unnest` flattens an array of arrays. */
+type Column = 'text' | 'text[]' | 'uuid' | 'boolean' | 'smallint' | 'integer' | 'bigint';
+type Columns = Readonly<Record<string, Column>>;
+type Arrays<Of extends Columns> = {
+  readonly [Name in keyof Of]: Of[Name] extends 'text[]' ? 'text[]' : `${Exclude<Of[Name], 'text[]'>}[]`;
+};
+
+interface Rule<Of extends Columns, Returned extends Declarations> {
+  readonly key: readonly (keyof Of & string)[];
+  /** The columns, of PostgreSQL, that say which of two rows is the newer. Default: version, then event id. */
+  readonly by?: string;
+  /** What a column is called, if not as its parameter in snake case. */
+  readonly names?: { readonly [Name in keyof Of]?: string };
+  /** What is returned of each row that was stored. Default: nothing. */
+  readonly returning?: Returned;
+}
+
+/**
+ * A statement that stores rows unless the table has newer ones.
+ * @param columns the parameters: an array of each
+ */
+export const storeNewest = <const Of extends Columns, const Returned extends Declarations = Record<never, never>>(
+  name: string,
+  table: string,
+  columns: Of,
+  { key, by = 'version, event_id', names = {}, returning }: Rule<Of, Returned>,
+): Statement<Arrays<Of>, Returned> => {
+  const nameOf = (field: string): string =>
+    names[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const fields = Object.keys(columns);
+  const all = fields.map(nameOf).join(', ');
+  const selected = fields.map((field) => nameOf(field) + (columns[field] === 'text[]' ? '::text[]' : '')).join(', ');
+  const types = fields.map((field) => (columns[field] === 'text[]' ? 'text[]' : `${columns[field]}[]`));
+  const arrays = types.map((type, index) => `$${index + 1}::${type}`).join(', ');
+  const changes = fields
+    .filter((field) => !key.includes(field))
+    .map((field) => `${nameOf(field)} = excluded.${nameOf(field)}`);
+  const of = (row: string): string =>
+    `(${by
+      .split(', ')
+      .map((column) => `${row}.${column}`)
+      .join(', ')})`;
+  return statement(
+    name,
+    Object.fromEntries(fields.map((field, index) => [field, types[index]!])) as unknown as Arrays<Of>,
+    returning ?? ({} as Returned),
+    `
+    insert into ${table} as t (${all}) select ${selected} from unnest(${arrays}) i (${all})
+    on conflict (${key.map(nameOf).join(', ')}) do update set ${changes.join(', ')}
+    where ${of('excluded')} > ${of('t')}
+    ${returning === undefined ? '' : `returning ${Object.keys(returning).map(nameOf).join(', ')}`}`,
+  );
+};
