@@ -1,5 +1,5 @@
 import { statement } from '../../src/postgres/statement.js';
-import { storeNewest } from '../engine/store-newest.js';
+import { storeNewest } from '../store-newest.js';
 
 export const STORE_STREAMS = statement(
   'asset-groups-store-streams',

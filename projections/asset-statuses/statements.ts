@@ -1,5 +1,5 @@
 import { nullable, statement } from '../../src/postgres/statement.js';
-import { storeNewest } from '../engine/store-newest.js';
+import { storeNewest } from '../store-newest.js';
 
 export const READ_ENTRIES = statement(
   'asset-statuses-read-entries',

@@ -1,6 +1,6 @@
 import { nullable, statement } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
-import { storeNewest } from '../engine/store-newest.js';
+import { storeNewest } from '../store-newest.js';
 
 /** @returns the keys of the rows that it stored */
 export const STORE_RECORDS = storeNewest(

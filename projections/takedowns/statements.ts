@@ -1,4 +1,4 @@
-import { storeNewest } from '../engine/store-newest.js';
+import { storeNewest } from '../store-newest.js';
 
 export const STORE_TAKEDOWNS = storeNewest(
   'takedowns-store',

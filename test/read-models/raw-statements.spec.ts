@@ -32,7 +32,7 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
     ],
   },
   // What it makes is prepared here, as the statements of the projections.
-  'projections/engine/store-newest.ts': {
+  'projections/store-newest.ts': {
     by: 'test/read-models/raw-statements.spec.ts',
     sql: [
       `

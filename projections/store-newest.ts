@@ -1,4 +1,4 @@
-import { type Declarations, type Statement, statement } from '../../src/postgres/statement.js';
+import { type Declarations, type Statement, statement } from '../src/postgres/statement.js';
 
 /** A list of names is sent as PostgreSQL's text of one (`nameArray`): `unnest` flattens an array of arrays. */
 type Column = 'text' | 'text[]' | 'uuid' | 'boolean' | 'smallint' | 'integer' | 'bigint';
