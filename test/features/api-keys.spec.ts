@@ -73,32 +73,10 @@ describe('Keys of a service of two instances', () => {
     await becomes(other, key, 401);
   });
 
-  it('end when they expire', async () => {
-    const { key } = await issue(['read'], 'acme', Date.now() + 1_500);
-    await becomes(one, key, 200);
-    await becomes(one, key, 401);
-  });
-
-  it('coexist, and are revoked independently', async () => {
-    const [first, second] = [await issue(['read'], 'acme'), await issue(['read'], 'acme')];
-    await becomes(one, first.key, 200);
-    await becomes(one, second.key, 200);
-    await revokeApiKey(one.log, first.id);
-    await becomes(one, first.key, 401);
-    expect(await status(one, second.key)).toBe(200);
-  });
-
   it('are stored as a digest only', async () => {
     const { id, key } = await issue(['read', 'write'], 'acme');
-    const events = JSON.stringify(
-      (await one.log.readAll(BEGINNING, 10_000)).map(({ stream, id: eventId, type, data, metadata }) => [
-        stream,
-        eventId,
-        type,
-        data,
-        metadata,
-      ]),
-    );
+    const stored = await one.log.readAll(BEGINNING, 10_000);
+    const events = JSON.stringify(stored, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
     expect(events).toContain(id);
     expect(events).not.toContain(key.slice(3, 33));
   });
