@@ -2,10 +2,9 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { sql } from 'kysely';
 import { Pool } from 'pg';
 import { Config } from '../runtime/config.js';
-import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { compiled } from '../read-models/compiled-statement.js';
 import { RequestTurns } from '../read-models/request-turns.js';
-import { readIngestUsage } from '../quotas/usage.js';
+import { readQuotaLeft } from '../quotas/usage.js';
 import type { DailyQuotaDto, IngestLimits, OrganizationAnswer } from './organization.dto.js';
 
 export interface OrganizationState extends Pick<OrganizationAnswer, 'flags'> {
@@ -32,8 +31,8 @@ const findFlags = compiled('organization-flags', (db, { organization }: { organi
     .limit(sql.lit(MAX_FLAGS)),
 );
 
-const quota = (perDay: number, used: number): DailyQuotaDto | undefined =>
-  perDay === 0 ? undefined : { perDay, remaining: Math.max(0, perDay - used) };
+const dtoOf = (quota: { readonly limit: number; readonly left: number } | undefined): DailyQuotaDto | undefined =>
+  quota && { perDay: quota.limit, remaining: quota.left };
 
 @QueryHandler(GetOrganization)
 export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
@@ -53,18 +52,10 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
 
   private async read(organization: string): Promise<OrganizationState> {
     const rows = await findFlags(this.pool, { organization });
-    return { flags: rows.map(({ flag }) => flag), ingest: await this.ingest(organization) };
-  }
-
-  private async ingest(organization: string): Promise<IngestLimits | undefined> {
-    const { ingestEventsPerDay, ingestBytesPerDay } = this.config;
-    if (ingestEventsPerDay === 0 && ingestBytesPerDay === 0) return undefined;
-    const today = dayOf(Date.now());
-    const [used = { events: 0, bytes: 0 }] = await readIngestUsage(this.pool, today, organization);
+    const quota = await readQuotaLeft(this.pool, this.config, organization);
     return {
-      events: quota(ingestEventsPerDay, used.events),
-      bytes: quota(ingestBytesPerDay, used.bytes),
-      resetsAt: formatInstant((today + 1) * MS_PER_DAY),
+      flags: rows.map(({ flag }) => flag),
+      ingest: quota && { events: dtoOf(quota.events), bytes: dtoOf(quota.bytes), resetsAt: quota.resetsAt },
     };
   }
 }

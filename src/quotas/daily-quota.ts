@@ -5,21 +5,13 @@ import { Config } from '../runtime/config.js';
 import { finishesWithin } from '../flow/deadline.js';
 import { DelayedFlush } from '../flow/delayed-flush.js';
 import { TooManyRequests } from '../errors.js';
-import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
+import { dayOf, MS_PER_DAY } from '../events/instant.js';
 import { addIngestUsage, forgetIngestUsage } from './usage.js';
 
 /** Events stored, and bytes of bodies sent. */
 export interface Amount {
   readonly events: number;
   readonly bytes: number;
-}
-
-/** An organization's quotas today; an absent one is not limited. */
-export interface QuotaLeft {
-  readonly events?: { readonly limit: number; readonly left: number };
-  readonly bytes?: { readonly limit: number; readonly left: number };
-  /** ISO 8601 */
-  readonly resetsAt: string;
 }
 
 /** An organization's use today. */
@@ -108,20 +100,6 @@ export class DailyQuota implements BeforeApplicationShutdown {
     const use = await this.read(organization);
     if (use === undefined || this.limits.events === 0) return Number.POSITIVE_INFINITY;
     return Math.max(0, this.limits.events - use.known.events - use.pending.events);
-  }
-
-  /** What is left of an organization's quotas today, as far as this process knows; undefined if nothing is limited. */
-  async today(organization: string): Promise<QuotaLeft | undefined> {
-    const use = await this.read(organization);
-    if (use === undefined) return undefined;
-    const used = sum(use.known, use.pending);
-    const amount = (kind: keyof Amount) => {
-      const limit = this.limits[kind];
-      return limit === 0 ? undefined : { limit, left: Math.max(0, limit - used[kind]) };
-    };
-    const [events, bytes] = [amount('events'), amount('bytes')];
-    const resetsAt = formatInstant((this.day + 1) * MS_PER_DAY);
-    return { ...(events && { events }), ...(bytes && { bytes }), resetsAt };
   }
 
   /** Charges without asking. */

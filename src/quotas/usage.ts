@@ -1,7 +1,9 @@
 import type { Pool } from 'pg';
+import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from '../read-models/kysely.js';
 import { ADD_INGEST_USAGE } from '../read-models/statements.js';
+import type { Config } from '../runtime/config.js';
 
 /**
  * What organizations have stored on a UTC day with their own ingest keys and by changing groups. It cannot be counted
@@ -22,9 +24,8 @@ const KEPT_DAYS = 2;
  * @param day days since 1970
  * @returns the day's sums of these organizations over all instances
  */
-export const addIngestUsage = (pool: Pool, day: number, used: readonly IngestUsage[]): Promise<IngestUsage[]> => {
-  return ADD_INGEST_USAGE.run(pool, { day, ...columnsOf(used, 'organization', 'events', 'bytes') });
-};
+export const addIngestUsage = (pool: Pool, day: number, used: readonly IngestUsage[]): Promise<IngestUsage[]> =>
+  ADD_INGEST_USAGE.run(pool, { day, ...columnsOf(used, 'organization', 'events', 'bytes') });
 
 /** @param day days since 1970; what is older than the day before is dropped */
 export const forgetIngestUsage = async (pool: Pool, day: number): Promise<void> => {
@@ -44,4 +45,22 @@ export const readIngestUsage = (pool: Pool, day: number, organization?: string):
     .orderBy('bytes', 'desc')
     .orderBy('organization')
     .execute();
+};
+
+/** What is left of an organization's quotas today, as of the last second; undefined if nothing is limited. */
+export const readQuotaLeft = async (
+  pool: Pool,
+  { ingestEventsPerDay, ingestBytesPerDay }: Pick<Config, 'ingestEventsPerDay' | 'ingestBytesPerDay'>,
+  organization: string,
+) => {
+  if (ingestEventsPerDay === 0 && ingestBytesPerDay === 0) return undefined;
+  const today = dayOf(Date.now());
+  const [used] = await readIngestUsage(pool, today, organization);
+  const leftOf = (limit: number, amount = 0) =>
+    limit === 0 ? undefined : { limit, left: Math.max(0, limit - amount) };
+  return {
+    events: leftOf(ingestEventsPerDay, used?.events),
+    bytes: leftOf(ingestBytesPerDay, used?.bytes),
+    resetsAt: formatInstant((today + 1) * MS_PER_DAY),
+  };
 };

@@ -3,6 +3,8 @@ import { addEventUsage, type EventUsage, KEPT_DAYS } from '../../src/read-models
 import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
 import { dayOf, formatDay } from '../../src/events/instant.js';
+import { DailyQuota } from '../../src/quotas/daily-quota.js';
+import { addIngestUsage } from '../../src/quotas/usage.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Answer } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
@@ -36,8 +38,8 @@ const send = (key: string, events: readonly unknown[], query = ''): Promise<Answ
     headers: { 'content-type': 'application/cloudevents-batch+json' },
   });
 const ask = async (key: string, path: string): Promise<Answer['body']> => {
-  for (const kept of [RejectionLog, UsageLog])
-    await app.app.get<RejectionLog | UsageLog>(kept).beforeApplicationShutdown();
+  for (const kept of [RejectionLog, UsageLog, DailyQuota])
+    await app.app.get<RejectionLog | UsageLog | DailyQuota>(kept).beforeApplicationShutdown();
   const { status, body } = await app.call(`/v2/events/${path}`, { key });
   expect([path, status, body]).toEqual([path, 200, body]);
   return body;
@@ -66,10 +68,15 @@ describe('The usage of events', () => {
     expect(await used(keys.acme)).toEqual(ofAcme);
     expect(await used(keys.second)).toEqual(ofAcme);
     expect(await used(keys.globex)).toEqual({ 'today ThreatStatusChanged accepted': 1 });
-    expect((await ask(keys.acme, 'usage')).quota).toEqual({
-      events: { limit: 1_000, left: 998 },
+    const left = async (): Promise<unknown> => (await ask(keys.acme, 'usage')).quota;
+    const quota = (events: number): object => ({
+      events: { limit: 1_000, left: events },
       resetsAt: `${formatDay(dayOf(Date.now()) + 1)}T00:00:00.000Z`,
     });
+    expect(await left()).toEqual(quota(998));
+    // What another instance has stored counts too.
+    await addIngestUsage(app.pool, dayOf(Date.now()), [{ organization: 'acme', events: 100, bytes: 0 }]);
+    expect(await left()).toEqual(quota(898));
   });
 
   it('is of the key alone where that has no organization, without a quota', async () => {

@@ -3,9 +3,10 @@ import { Pool } from 'pg';
 import { Invalid } from '../../errors.js';
 import { dayOf, formatDay } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
-import { DailyQuota } from '../../quotas/daily-quota.js';
+import { readQuotaLeft } from '../../quotas/usage.js';
 import { KEPT_DAYS } from '../../read-models/event-usage.js';
 import { RequestTurns } from '../../read-models/request-turns.js';
+import { Config } from '../../runtime/config.js';
 import { readDay } from '../utc-day.js';
 import { READ_EVENT_USAGE } from './statements.js';
 import type { EventUsageDto } from './usage.dto.js';
@@ -29,7 +30,7 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
   constructor(
     private readonly pool: Pool,
     private readonly turns: RequestTurns,
-    private readonly quota: DailyQuota,
+    private readonly config: Config,
   ) {}
 
   /**
@@ -44,7 +45,8 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
     const owner = ownerOf(caller);
     return this.turns.runInTurn(owner, JSON.stringify(['usage', from, to]), async () => {
       const rows = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);
-      const quota = caller.organization === undefined ? undefined : await this.quota.today(caller.organization);
+      const { organization } = caller;
+      const quota = organization === undefined ? undefined : await readQuotaLeft(this.pool, this.config, organization);
       return {
         usage: rows.map(({ day, ...row }) => ({ day: formatDay(day), ...row })),
         ...(quota && { quota }),
