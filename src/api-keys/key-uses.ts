@@ -23,11 +23,6 @@ export class KeyUses implements BeforeApplicationShutdown {
     this.rows.add({ keyId, lastUsedAt: now - (now % MINUTE_MS) });
   }
 
-  /** Never fails: while the database is unavailable, uses are kept for the next minute. */
-  flush(): Promise<void> {
-    return this.rows.flush();
-  }
-
   beforeApplicationShutdown(): Promise<void> {
     return this.rows.stop();
   }

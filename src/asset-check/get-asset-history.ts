@@ -6,7 +6,6 @@ import { lookupText } from './lists/match-list.js';
 import type { ListSource } from './lists/list-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import type { AssetHistoryAnswer, ListedSince } from './asset-check.dto.js';
-import { type Mode, NOT_ASKED, type Opinion } from './opinion.js';
 import { SourceRefresh } from './sources/source-refresh.js';
 import { StatusEntries } from './own/status-entries.js';
 
@@ -24,13 +23,6 @@ export class GetAssetHistory extends Query<AssetHistoryAnswer> {
   }
 }
 
-interface AskedList {
-  readonly source: string;
-  readonly mode: Mode;
-  readonly list: ListSource;
-  readonly opinion: Opinion;
-}
-
 @QueryHandler(GetAssetHistory)
 export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
   constructor(
@@ -46,49 +38,49 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
   async execute({ organization, content }: GetAssetHistory): Promise<AssetHistoryAnswer> {
     const { reading, code, internal } = { internal: undefined, ...parseContent(content) };
     const asset = reading ?? internal;
-    const understood = asset && { asset: { type: asset.type, content: asset.name } };
-    if (code !== undefined) return { ...understood, code, statuses: [], hasMore: false, lists: [] };
-    const asked = this.askLists(reading);
+    const understood = asset && { type: asset.type, content: asset.name };
+    if (code !== undefined) return { asset: understood, code, statuses: [], hasMore: false, lists: [] };
     // One extra row says whether there are more.
     const entries = await this.turns.runInTurn(organization, `history ${reading.keys.join(' ')}`, () =>
       this.entries.newest(reading.keys, organization, MAX_ENTRIES + 1),
     );
     return {
-      ...understood,
-      statuses: entries.slice(0, MAX_ENTRIES).map(({ status, from, brands, match }) => ({
-        status,
-        from: formatInstant(from),
-        brands,
-        match,
-      })),
+      asset: understood,
+      statuses: entries.slice(0, MAX_ENTRIES).map((entry) => ({ ...entry, from: formatInstant(entry.from) })),
       hasMore: entries.length > MAX_ENTRIES,
-      lists: await Promise.all(asked.map(withTimes)),
+      lists: await this.askLists(reading),
     };
   }
 
-  /** Each list's current opinion, from one pass of hashing. */
-  private askLists(reading: ParsedContent): AskedList[] {
+  /** Each list's current opinion, from one pass of hashing, and since when it has the matching entry. */
+  private askLists(reading: ParsedContent): Promise<ListedSince[]> {
     const hashes = new SuffixHashes();
     hashes.read(lookupText(reading), reading.isDnsName);
-    return this.refresh.sources.flatMap(({ id: source, mode, of }) =>
-      of.kind === 'list'
-        ? [{ source, mode, list: of.list, opinion: mode === 'ENABLED' ? of.list.ask(reading, hashes) : NOT_ASKED }]
-        : [],
+    return Promise.all(
+      this.refresh.sources.flatMap(({ id: source, mode, of }) =>
+        of.kind === 'list' ? [historyOf(of.list, { source, mode }, reading, hashes)] : [],
+      ),
     );
   }
 }
 
-const withTimes = async ({ source, mode, list, opinion }: AskedList): Promise<ListedSince> => {
-  const { status, reason, match, isImitation } = opinion;
+const historyOf = async (
+  list: ListSource,
+  { source, mode }: Pick<ListedSince, 'source' | 'mode'>,
+  reading: ParsedContent,
+  hashes: SuffixHashes,
+): Promise<ListedSince> => {
+  if (mode === 'DISABLED') return { source, mode, status: 'UNKNOWN' };
+  const { status, reason, match, isImitation } = list.ask(reading, hashes);
   // An imitation matches another host's entry, not its own.
-  const seen = mode === 'ENABLED' ? await list.seenSince(isImitation ? undefined : match) : undefined;
+  const seen = await list.seenSince(isImitation ? undefined : match);
   return {
     source,
     mode,
     status,
-    ...(reason && { reason }),
-    ...(match !== undefined && { match }),
-    ...(seen?.since !== undefined && { seenSince: formatInstant(seen.since) }),
-    ...(seen && { watchedSince: formatInstant(seen.watchedSince) }),
+    reason,
+    match,
+    seenSince: seen?.since === undefined ? undefined : formatInstant(seen.since),
+    watchedSince: seen && formatInstant(seen.watchedSince),
   };
 };

@@ -47,10 +47,12 @@ const internal = (name: string): Content => ({ code: 'internal-scheme', internal
 /** Addresses of the browser or the machine. After `view-source` and `blob`, the rest is the browser's too. */
 const INTERNAL_SCHEME =
   /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;
-const HANDLE = /^@[A-Za-z0-9_]{1,15}$/;
-/** Longer than Twitter names can be. */
-const TELEGRAM_HANDLE = /^@[A-Za-z][A-Za-z0-9_]{15,31}$/;
-const BLUESKY_HANDLE = /^@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i;
+/** A handle without a platform is of the first that it could be of. */
+const HANDLES = [
+  ['TWITTER', /^@[A-Za-z0-9_]{1,15}$/],
+  ['TELEGRAM', /^@[A-Za-z][A-Za-z0-9_]{15,31}$/],
+  ['BLUESKY', /^@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i],
+] as const;
 
 /**
  * Parses content: a URL, a host, an IP address, a wallet address, a profile link or handle, an e-mail address or IPFS
@@ -97,10 +99,8 @@ const locationContent = (location: Location): Content | undefined => {
 };
 
 const handle = (text: string): Content | undefined => {
-  if (HANDLE.test(text)) return { reading: plainReading('TWITTER', profileName('TWITTER', text)) };
-  if (TELEGRAM_HANDLE.test(text)) return { reading: plainReading('TELEGRAM', profileName('TELEGRAM', text)) };
-  if (BLUESKY_HANDLE.test(text)) return { reading: plainReading('BLUESKY', profileName('BLUESKY', text)) };
-  return undefined;
+  const type = HANDLES.find(([, pattern]) => pattern.test(text))?.[0];
+  return type && { reading: plainReading(type, profileName(type, text)) };
 };
 
 const NO_HOST = { host: undefined, isSharedHost: false, isDnsName: false, isAtHost: false, account: undefined };

@@ -28,12 +28,7 @@ export class MergedRows<Row extends object> {
     this.flushes.schedule();
   }
 
-  /** Never fails: what cannot be written waits for the next time. */
-  flush(): Promise<void> {
-    return this.flushes.now();
-  }
-
-  /** Writes for the last time. */
+  /** Writes for the last time. Never fails: what cannot be written is kept. */
   stop(): Promise<void> {
     return this.flushes.stop();
   }

@@ -47,15 +47,13 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
    * @throws Unavailable if the database is unavailable
    */
   execute({ organization }: GetOrganization): Promise<OrganizationState> {
-    return this.turns.runInTurn(organization, 'organization', () => this.read(organization));
-  }
-
-  private async read(organization: string): Promise<OrganizationState> {
-    const rows = await findFlags(this.pool, { organization });
-    const quota = await readQuotaLeft(this.pool, this.config, organization);
-    return {
-      flags: rows.map(({ flag }) => flag),
-      ingest: quota && { events: dtoOf(quota.events), bytes: dtoOf(quota.bytes), resetsAt: quota.resetsAt },
-    };
+    return this.turns.runInTurn(organization, 'organization', async () => {
+      const rows = await findFlags(this.pool, { organization });
+      const quota = await readQuotaLeft(this.pool, this.config, organization);
+      return {
+        flags: rows.map(({ flag }) => flag),
+        ingest: quota && { events: dtoOf(quota.events), bytes: dtoOf(quota.bytes), resetsAt: quota.resetsAt },
+      };
+    });
   }
 }

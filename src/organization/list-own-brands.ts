@@ -50,16 +50,14 @@ export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
    * @throws Unavailable if the database is unavailable
    */
   execute({ organization }: ListOwnBrands): Promise<OwnBrandsAnswer> {
-    return this.turns.runInTurn(organization, 'brands', () => this.read(organization));
-  }
-
-  private async read(organization: string): Promise<OwnBrandsAnswer> {
-    const rows = await findBrands(this.pool, { organization });
-    const brands = rows.map(({ brand, name, available }) => ({
-      slug: brand,
-      ...(name !== null && { name }),
-      metricsAvailable: available,
-    }));
-    return { brands, total: rows[0]?.total ?? 0 };
+    return this.turns.runInTurn(organization, 'brands', async () => {
+      const rows = await findBrands(this.pool, { organization });
+      const brands = rows.map(({ brand, name, available }) => ({
+        slug: brand,
+        ...(name !== null && { name }),
+        metricsAvailable: available,
+      }));
+      return { brands, total: rows[0]?.total ?? 0 };
+    });
   }
 }

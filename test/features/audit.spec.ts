@@ -104,31 +104,14 @@ describe('The last use of a key', () => {
     const pool = app.app.get(WatchPool);
     const before = Date.now();
     expect(await call('GET', GROUPS, undefined)).toBe(200);
-    await app.app.get(KeyUses).flush();
+    await app.app.get(KeyUses).beforeApplicationShutdown();
     const at = (await readKeyUses(pool)).get(keyId)!;
     expect(at % 60_000).toBe(0);
     expect(at).toBeGreaterThan(before - 60_000);
     expect(at).toBeLessThanOrEqual(Date.now());
     await pool.query('update read.key_uses set last_used_at = last_used_at + 600000');
     await call('GET', GROUPS, undefined);
-    await app.app.get(KeyUses).flush();
+    await app.app.get(KeyUses).beforeApplicationShutdown();
     expect((await readKeyUses(pool)).get(keyId)).toBe(at + 600_000);
-  });
-
-  it('is retried later if the database does not answer', async () => {
-    let isAway = true;
-    const noted: unknown[] = [];
-    const uses = new KeyUses({
-      query: ({ values }: { values: unknown[] }) => {
-        if (isAway) return Promise.reject(new Error('away'));
-        noted.push(values[0]);
-        return Promise.resolve({ rows: [] });
-      },
-    } as never);
-    uses.add('key_a');
-    await uses.flush();
-    isAway = false;
-    await uses.beforeApplicationShutdown();
-    expect(noted).toEqual([['key_a']]);
   });
 });

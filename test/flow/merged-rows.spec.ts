@@ -30,7 +30,7 @@ describe('Merged rows', () => {
     const { rows, written } = collect();
     for (const key of ['a', 'b', 'a', 'c', 'b']) rows.add({ key, count: 1 });
     await rows.stop();
-    await rows.flush();
+    await rows.stop();
     expect(written).toEqual([
       [
         { key: 'a', count: 2 },
@@ -62,7 +62,7 @@ describe('Merged rows', () => {
       for (const key of ['a', 'b', 'c']) rows.add({ key, count: 1 });
       during.write = () => undefined;
     };
-    await rows.flush();
+    await rows.stop();
     expect(written).toEqual([]);
     await rows.stop();
     expect(written).toEqual([
