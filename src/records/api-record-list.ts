@@ -24,6 +24,8 @@ const EXAMPLE = {
 };
 const MOST = MAX_ROWS.toLocaleString('en');
 
+const capitalized = (kind: ListedKind): string => kind[0]!.toUpperCase() + kind.slice(1);
+
 /** Threats carry no brand. */
 const brandOf = (kind: ListedKind): string | null => (kind === 'threat' ? null : 'brand');
 
@@ -37,6 +39,7 @@ const ApiTooMany = (): MethodDecorator =>
 export const ApiRecordList = (kind: ListedKind, page: Type, description: string): MethodDecorator =>
   applyDecorators(
     ApiOperation({
+      operationId: `list${capitalized(kind)}s`,
       summary: `The organization’s ${kind}s, newest first, page by page`,
       description:
         `${description} While others write, what does not change is on exactly one page, and nothing is on two; what ` +
@@ -49,7 +52,7 @@ export const ApiRecordList = (kind: ListedKind, page: Type, description: string)
 /** Documents one record. @param id an example of an id */
 export const ApiRecord = (kind: ListedKind, item: Type, id: string, description: string): MethodDecorator =>
   applyDecorators(
-    ApiOperation({ summary: `One ${kind}`, description }),
+    ApiOperation({ operationId: `get${capitalized(kind)}`, summary: `One ${kind}`, description }),
     ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: id }),
     ApiCounted(item, {}, kind),
   );
@@ -58,6 +61,7 @@ export const ApiRecord = (kind: ListedKind, item: Type, id: string, description:
 export const ApiRecordTable = (kind: ListedKind): MethodDecorator =>
   applyDecorators(
     ApiOperation({
+      operationId: `get${capitalized(kind)}Table`,
       summary: `The organization’s ${kind}s, newest first, as a table`,
       description:
         `RFC 4180, the whole selection from one moment, at most ${MOST} rows, and one table at a time for each ` +

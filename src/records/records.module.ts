@@ -10,12 +10,11 @@ import { FirstFill } from './first-fill.js';
 import { GetRecordHandler } from './get-record.js';
 import { ListRecordsHandler } from './list-records.js';
 import { RecordQueries } from './record-queries.js';
-import { RecordsController } from './records.controller.js';
-import { TablesController } from './tables.controller.js';
+import { RECORDS_CONTROLLERS } from './records.controller.js';
 
 @Module({
   imports: [ReadModelsModule, EventLogModule, OpsModule],
-  controllers: [RecordsController, TablesController, FeedController],
+  controllers: [...RECORDS_CONTROLLERS, FeedController],
   providers: [
     FirstFill,
     RecordQueries,
