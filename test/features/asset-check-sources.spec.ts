@@ -3,15 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { answers, ListServer, sends } from '../asset-check/lists/list-server.js';
+import type { AssetCheckAnswer } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
-
-interface Answer {
-  status: string;
-  source: string;
-  sources: { source: string; status: string; reason?: string }[];
-  message: string;
-  code?: string;
-}
+import type { Answer } from '../support/call.js';
+import { eventually } from '../support/eventually.js';
 
 const BUDGET_MS = 400;
 
@@ -78,15 +73,8 @@ describe('the asset check among sources that fail', () => {
     await rm(folder, { recursive: true });
   });
 
-  const post = (path: string, body: unknown): Promise<Response> =>
-    fetch(`${app.url}/v2/asset/${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': key },
-      body: JSON.stringify(body),
-    });
-
-  const check = async (content: string): Promise<Answer> =>
-    (await post('check', { content })).json() as Promise<Answer>;
+  const post = (path: string, json: unknown): Promise<Answer> => app.call(`/v2/asset/${path}`, { key, json });
+  const check = async (content: string): Promise<AssetCheckAnswer> => (await post('check', { content })).body;
 
   it('starts without waiting for them', () => {
     // The list that hangs would take ten seconds.
@@ -119,17 +107,14 @@ describe('the asset check among sources that fail', () => {
   it('does not let a bulk check wait for a source that never answers, and counts what it could not ask', async () => {
     const started = performance.now();
     const contents = Array.from({ length: 300 }, (_, n) => `bulk-${n}.example`);
-    const { summary } = (await (await post('check/bulk', { contents })).json()) as { summary: object };
+    const { summary } = (await post('check/bulk', { contents })).body;
     expect(summary).toEqual({ blocked: 0, allowed: 0, unknown: 300, errored: 0, incomplete: 300 });
     expect(performance.now() - started).toBeLessThan(BUDGET_MS + 20_000);
   });
 
   it('picks up a changed list without a restart', async () => {
     named['good']!.behave = sends('listed.example\nnew.example\n');
-    for (let tries = 0; (await check('new.example')).status !== 'BLOCKED'; tries += 1) {
-      expect(tries).toBeLessThan(200);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    await eventually('it is listed', async () => (await check('new.example')).status === 'BLOCKED');
   });
 
   it('never connects to the content that is checked', async () => {

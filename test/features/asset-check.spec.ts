@@ -2,27 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AssetCheckAnswer, BulkAssetCheckAnswer } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { type Answer, call } from '../support/call.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { type Sent, sent, stored } from '../support/upstream.js';
-
-interface SourceItem {
-  source: string;
-  status: string;
-  mode: string;
-  reason?: string;
-  match?: string;
-}
-
-interface Answer {
-  status: string;
-  source: string;
-  reason?: string;
-  sources: SourceItem[];
-  message: string;
-  code?: string;
-}
 
 describe('POST /v2/asset/check', () => {
   let folder: string;
@@ -31,17 +16,13 @@ describe('POST /v2/asset/check', () => {
   let key: string;
   let projecting: Projecting;
 
-  const post = (path: string, body: unknown, { url = app.url, apiKey = key } = {}): Promise<Response> =>
-    fetch(`${url}/v2/asset/${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(apiKey === '' ? {} : { 'x-api-key': apiKey }) },
-      body: JSON.stringify(body),
-    });
+  const post = (path: string, json: unknown, as = key, { url } = app): Promise<Answer> =>
+    call(`${url}/v2/asset/${path}`, { json, key: as });
 
-  const check = async (content: string, url = app.url): Promise<Answer> => {
-    const response = await post('check', { content, type: 'URL' }, { url });
-    expect(response.status).toBe(200);
-    return (await response.json()) as Answer;
+  const check = async (content: string, at = app): Promise<AssetCheckAnswer> => {
+    const { status, body } = await post('check', { content, type: 'URL' }, key, at);
+    expect(status).toBe(200);
+    return body as AssetCheckAnswer;
   };
 
   const report = async (...events: Sent[]): Promise<void> => {
@@ -138,23 +119,24 @@ describe('POST /v2/asset/check', () => {
   });
 
   it('rejects content that is missing, not a string, empty or too long', async () => {
-    const REQUIRED = 'Content is required';
     for (const body of [{}, { content: null }, { content: 7 }, { content: '' }, { content: ['x'] }]) {
-      const response = await post('check', body);
-      expect(response.status).toBe(400);
-      expect(await response.json()).toMatchObject({ code: 'BAD_REQUEST', message: REQUIRED });
+      expect(await post('check', body)).toMatchObject({
+        status: 400,
+        body: { code: 'BAD_REQUEST', message: 'Content is required' },
+      });
     }
     expect((await post('check', { content: '𝒂'.repeat(4_096) })).status).toBe(200);
-    const response = await post('check', { content: '𝒂'.repeat(4_097) });
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ message: 'Content must be at most 4096 characters' });
+    expect(await post('check', { content: '𝒂'.repeat(4_097) })).toMatchObject({
+      status: 400,
+      body: { message: 'Content must be at most 4096 characters' },
+    });
   });
 
   it('requires a key with the scope read and an organization', async () => {
-    expect((await post('check', { content: 'x.example' }, { apiKey: '' })).status).toBe(401);
+    expect((await post('check', { content: 'x.example' }, '')).status).toBe(401);
     const writer = await app.issueKey({ organization: 'acme', scopes: ['write'] });
-    expect((await post('check', { content: 'x.example' }, { apiKey: writer })).status).toBe(403);
-    expect((await post('check/bulk', { contents: ['x.example'] }, { apiKey: writer })).status).toBe(403);
+    expect((await post('check', { content: 'x.example' }, writer)).status).toBe(403);
+    expect((await post('check/bulk', { contents: ['x.example'] }, writer)).status).toBe(403);
   });
 
   it('finds own statuses of every type in every spelling, on every instance', async () => {
@@ -167,16 +149,16 @@ describe('POST /v2/asset/check', () => {
       entry('c6', 'EMAIL', 'Scam@Evil.example', 'BLOCKED'),
       entry('c7', 'URL', 'good.listed.example', 'ALLOWED'),
     );
-    for (const { url } of [app, other]) {
-      await eventuallyPasses(async () => expect((await check('good.listed.example', url)).source).toBe('own'));
-      expect(await check('http://u:p@EVIL.example.:8080/x', url)).toMatchObject({
+    for (const at of [app, other]) {
+      await eventuallyPasses(async () => expect((await check('good.listed.example', at)).source).toBe('own'));
+      expect(await check('http://u:p@EVIL.example.:8080/x', at)).toMatchObject({
         status: 'BLOCKED',
         source: 'own',
         message:
           '"http://u:p@EVIL.example.:8080/x" is blocked: this service has "hxxps://Evil[.]example/claim" on its blocklist since 2026-03-01.',
       });
-      expect(await check('evil.example', url)).not.toHaveProperty('reason');
-      expect(await check('deep.sub.evil.example', url)).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
+      expect(await check('evil.example', at)).not.toHaveProperty('reason');
+      expect(await check('deep.sub.evil.example', at)).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
       for (const content of [
         '0xabcdefABCDEF0123456789abcdefabcdef012345',
         'https://x.com/evil_support/status/1',
@@ -184,17 +166,17 @@ describe('POST /v2/asset/check', () => {
         'https://sites.google.com/view/evil?usp=sharing',
         'mailto:scam@evil.example',
       ])
-        expect(await check(content, url)).toMatchObject({ status: 'BLOCKED', source: 'own' });
-      expect(await check('https://t.me/evil_support', url)).toMatchObject({ status: 'ALLOWED', source: 'own' });
-      expect(await check('sites.google.com', url)).toMatchObject({ status: 'UNKNOWN' });
+        expect(await check(content, at)).toMatchObject({ status: 'BLOCKED', source: 'own' });
+      expect(await check('https://t.me/evil_support', at)).toMatchObject({ status: 'ALLOWED', source: 'own' });
+      expect(await check('sites.google.com', at)).toMatchObject({ status: 'UNKNOWN' });
     }
   });
 
   it('checks up to 1,000 contents in bulk, each as if checked alone, and summarises them', async () => {
     const contents = ['listed.example', 'good.example', 'stranger.example', '', 'chrome://x', 'x'.repeat(5_000), 7];
-    const response = await post('check/bulk', { contents });
-    expect(response.status).toBe(200);
-    const { results, summary } = (await response.json()) as { results: Answer[]; summary: unknown };
+    const { status, body } = await post('check/bulk', { contents });
+    expect(status).toBe(200);
+    const { results, summary } = body as BulkAssetCheckAnswer;
     expect(results.slice(0, 3)).toEqual([
       await check('listed.example'),
       await check('good.example'),
@@ -212,17 +194,17 @@ describe('POST /v2/asset/check', () => {
     // The list that is gone answers none of the three that could be read.
     expect(summary).toEqual({ blocked: 1, allowed: 1, unknown: 1, errored: 4, incomplete: 3 });
     const many = await post('check/bulk', { contents: Array.from({ length: 1_000 }, () => 'ü'.repeat(2_500)) });
-    expect(many.status).toBe(200);
-    expect(((await many.json()) as { summary: unknown }).summary).toMatchObject({ errored: 1_000, incomplete: 0 });
+    expect(many).toMatchObject({ status: 200, body: { summary: { errored: 1_000, incomplete: 0 } } });
     for (const wrong of [
       {},
       { contents: [] },
       { contents: 'x' },
       { contents: Array.from({ length: 1_001 }, () => 'x') },
     ]) {
-      const refused = await post('check/bulk', wrong);
-      expect(refused.status).toBe(400);
-      expect(await refused.json()).toMatchObject({ message: 'Contents must be an array of 1 to 1000 strings' });
+      expect(await post('check/bulk', wrong)).toMatchObject({
+        status: 400,
+        body: { message: 'Contents must be an array of 1 to 1000 strings' },
+      });
     }
   });
 
@@ -241,12 +223,10 @@ describe('POST /v2/asset/check', () => {
   });
 
   it('reports its lists to health and Prometheus', async () => {
-    const ready = (await (await fetch(`${app.url}/health/ready`)).json()) as {
-      parts: Record<string, { detail: unknown }>;
-    };
-    expect(ready.parts['asset-statuses']).toMatchObject({ state: 'ok' });
-    expect(ready.parts['lists']!.detail).toMatchObject({ house: { entries: 3 }, friends: { entries: 2 } });
-    const metrics = await (await fetch(`${app.url}/metrics`)).text();
+    const { parts } = (await app.call('/health/ready')).body;
+    expect(parts['asset-statuses']).toMatchObject({ state: 'ok' });
+    expect(parts['lists'].detail).toMatchObject({ house: { entries: 3 }, friends: { entries: 2 } });
+    const { body: metrics } = await app.call('/metrics');
     expect(metrics).toContain('asset_check_list_entries{source="house"} 3');
     expect(metrics).toContain('asset_check_list_failing{source="gone"} 1');
   });

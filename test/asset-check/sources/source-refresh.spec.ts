@@ -37,15 +37,12 @@ describe('Lists that were never read', () => {
   const unreachable = { id: 'far', kind: 'list', format: 'plain', url: 'http://127.0.0.1:9/list.txt' };
   const readable = (): object => ({ id: 'near', kind: 'list', format: 'plain', file: join(folder, 'list.txt') });
 
-  const lists = async ({ url }: TestApp): Promise<unknown> => {
-    const { parts } = (await (await fetch(`${url}/health/ready`)).json()) as { parts: Record<string, unknown> };
-    return parts['lists'];
-  };
+  const lists = async (service: TestApp): Promise<unknown> => (await service.call('/health/ready')).body.parts['lists'];
 
   it('degrade the service, which says what its verdicts come from', async () => {
     const service = await startWith(unreachable);
     expect(await lists(service)).toMatchObject({ state: 'degraded' });
-    expect(await (await fetch(`${service.url}/metrics`)).text()).toContain('asset_check_list_entries{source="far"} 0');
+    expect((await service.call('/metrics')).body).toContain('asset_check_list_entries{source="far"} 0');
     await eventually('it says so', () => warnings.includes(SENTENCE));
   });
 
