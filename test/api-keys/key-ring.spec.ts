@@ -3,57 +3,51 @@ import { createKey } from '../../src/api-keys/key-format.js';
 import { digestOf, KeyRing } from '../../src/api-keys/key-ring.js';
 import { Unavailable } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
+import { API_KEYS_STREAM } from '../../src/events/streams.js';
 import { Readiness } from '../../src/ops/readiness.js';
+import { ArrayLog } from '../support/array-log.js';
 
-/** A stream of keys that can be cut off from whoever reads it. */
-class KeyStream {
+/** A log of keys that can be cut off from whoever reads it. */
+class KeyLog extends ArrayLog {
   away = false;
-  private events: RecordedEvent[] = [];
-
   private ids = 0;
+
+  constructor(private readonly stored: RecordedEvent[] = []) {
+    super(stored);
+  }
 
   /** As a failover to a standby that was behind does. */
   loseLast(): void {
-    this.events.pop();
+    this.stored.pop();
   }
 
-  append(type: string, data: object): void {
-    const revision = BigInt(this.events.length);
-    const event = {
-      type,
-      data,
-      revision,
-      position: revision,
-      stream: 'apiKeys',
-      id: String((this.ids += 1)),
-      metadata: {},
-      recordedAt: 0,
-    };
-    this.events.push(event);
+  add(type: string, data: object): void {
+    const revision = BigInt(this.stored.length);
+    const id = String((this.ids += 1));
+    const place = { revision, position: revision, stream: API_KEYS_STREAM };
+    this.stored.push({ ...place, id, type, data, metadata: {}, recordedAt: 0 });
   }
 
   issue(keyId: string, key: string, fields: object = {}): void {
     const data = { keyId, keyHash: digestOf(key), scopes: ['read'], createdAt: '2026-01-01T00:00:00.000Z', ...fields };
-    this.append('ApiKeyIssued', data);
+    this.add('ApiKeyIssued', data);
   }
 
   revoke(keyId: string): void {
-    this.append('ApiKeyRevoked', { keyId, revokedAt: '2026-01-02T00:00:00.000Z' });
+    this.add('ApiKeyRevoked', { keyId, revokedAt: '2026-01-02T00:00:00.000Z' });
   }
 
-  /** Followers have connections of their own. */
-  readonly forFollowers = { readStream: this.readStream.bind(this) };
-
-  private readStream(_stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
-    if (this.away) return Promise.reject(new Unavailable('The log is away'));
-    return Promise.resolve(this.events.filter(({ revision }) => revision >= from).slice(0, limit));
+  override readStream(...asked: Parameters<ArrayLog['readStream']>): Promise<RecordedEvent[]> {
+    return this.away ? Promise.reject(new Unavailable('The log is away')) : super.readStream(...asked);
   }
 }
 
-const open = (): { stream: KeyStream; ring: KeyRing; readiness: Readiness } => {
-  const stream = new KeyStream();
+const open = (): { stream: KeyLog; ring: KeyRing; readiness: Readiness } => {
+  const stream = new KeyLog();
   const readiness = new Readiness();
-  return { stream, readiness, ring: new KeyRing(stream as unknown as EventLog, readiness, { add: () => {} } as never) };
+  // Followers have connections of their own: it has no others.
+  const log = { forFollowers: stream } as unknown as EventLog;
+  return { stream, readiness, ring: new KeyRing(log, readiness, { add: () => {} } as never) };
 };
 
 describe('The key ring', () => {
@@ -126,8 +120,8 @@ describe('The key ring', () => {
     const { stream, ring } = open();
     const [key, good] = [createKey(), createKey()];
     stream.issue('a', key, { scopes: ['everything'] });
-    stream.append('Nonsense', { keyId: 'b' });
-    stream.append('ApiKeyIssued', []);
+    stream.add('Nonsense', { keyId: 'b' });
+    stream.add('ApiKeyIssued', []);
     stream.issue('c', good);
     await ring.refresh();
     expect(ring.verify(key)).toBeUndefined();

@@ -75,12 +75,7 @@ export class ListSource {
     if (body === undefined) return;
     try {
       this.content = await parseList(body, this.settings.format, this.settings.verdict, this.suffixes);
-      this.state = {
-        ...state,
-        entries: this.content.table.size,
-        refused: this.content.refused,
-        unusedPages: this.content.unusedPages,
-      };
+      this.state = { ...state, ...countsOf(this.content) };
     } catch (error) {
       this.report(`The copy of list ${this.settings.id} on disk is not used: ${describe(error)}`, 'warn');
     }
@@ -112,9 +107,7 @@ export class ListSource {
         this.state = {
           id,
           origin: this.state.origin,
-          entries: content.table.size,
-          refused: content.refused,
-          unusedPages: content.unusedPages,
+          ...countsOf(content),
           fetchedAt: now,
           checkedAt: now,
           validators: fetched.validators,
@@ -183,6 +176,8 @@ export class ListSource {
     }
   }
 }
+
+const countsOf = ({ table, refused, unusedPages }: ListContent) => ({ entries: table.size, refused, unusedPages });
 
 const originOf = ({ url, file, format, verdict }: ListSettings): string => {
   const from = url === undefined ? file! : `${withoutSecrets(url)} ${fingerprintOfSecrets(url)}`;

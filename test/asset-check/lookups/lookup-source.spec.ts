@@ -131,18 +131,6 @@ describe('a source that is asked over HTTP', () => {
     expect(await ask('evil.example')).toBe('BLOCKED');
   });
 
-  it('is asked on and on while it answers with a reason that is unknown', async () => {
-    server.behave = json({ status: 'BLOCKED', reason: 'phishing-kit' });
-    for (let n = 0; n < 12; n += 1) expect(await ask(`evil-${n}.example`)).toBe('BLOCKED');
-    expect(server.requests).toHaveLength(12);
-  });
-
-  it('is left alone after five failures', async () => {
-    server.behave = answers(500);
-    for (let n = 0; n < 12; n += 1) expect(await ask(`evil-${n}.example`)).toBe('source-error');
-    expect(server.requests).toHaveLength(5);
-  });
-
   it('is not asked by more than fifty at once, and nobody waits beyond the budget', async () => {
     let open = 0;
     let most = 0;
