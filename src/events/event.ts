@@ -16,15 +16,7 @@ import { Reading } from './declaring/reading.js';
 import { reportDeleted, reportFiled } from './types/reports.js';
 import { takedownDeleted, takedownFiled, takedownStatusChanged } from './types/takedowns.js';
 import { threatDeleted, threatStatusChanged } from './types/threats.js';
-import {
-  webhookChanged,
-  webhookCreated,
-  webhookDeleted,
-  webhookDisabled,
-  webhookEnabled,
-  webhookReplayed,
-  webhookSecretRotated,
-} from './types/webhooks.js';
+import { WEBHOOK_EVENTS } from './types/webhooks.js';
 
 /** Events reported by upstream; each carries the record's full state. Undocumented ones do not compile. */
 export const UPSTREAM = [
@@ -50,13 +42,7 @@ const OWN = [
   assetGroupRenamed,
   assetGroupDeleted,
   assetGroupRefused,
-  webhookCreated,
-  webhookChanged,
-  webhookDisabled,
-  webhookEnabled,
-  webhookSecretRotated,
-  webhookReplayed,
-  webhookDeleted,
+  ...WEBHOOK_EVENTS,
   apiKeyIssued,
   apiKeyRevoked,
   parkedEventDropped,

@@ -13,24 +13,25 @@ export const LATEST = 253_402_300_799_999;
 
 export const dayOf = (instant: number): number => Math.floor(instant / MS_PER_DAY);
 
-export interface CivilTime {
-  readonly year: number;
-  /** 1 to 12 */
-  readonly month: number;
-  readonly day: number;
-  readonly hour: number;
-  readonly minute: number;
-  readonly second: number;
-  readonly millisecond: number;
-}
-
-/** The UTC instant of a civil time; undefined if it does not exist (`2026-02-30`, hour 24, second 60). */
-export const instantOf = (t: CivilTime): number | undefined => {
-  if (t.hour > 23 || t.minute > 59 || t.second > 59 || t.month < 1 || t.month > 12 || t.day < 1) return undefined;
+/**
+ * The instant that a text was matched as, truncated to milliseconds.
+ * @param m year, month, day, hour, minute, second, fraction, then an offset's sign, hours and minutes; what is missing
+ *   after the day is 0
+ * @returns undefined if there is none (`2026-02-30`, hour 24, second 60, `+01:60`), or outside the years 1 to 9999
+ */
+export const instantOf = (m: RegExpExecArray): number | undefined => {
+  const part = (n: number): number => Number(m[n] ?? 0);
+  const [month, day, hours, minutes, seconds] = [part(2), part(3), part(4), part(5), part(6)];
+  const [offsetHours, offsetMinutes] = [part(9), part(10)];
+  if (month < 1 || month > 12 || day < 1 || hours > 23 || minutes > 59 || seconds > 59) return undefined;
+  if (offsetHours > 23 || offsetMinutes > 59) return undefined;
   // Date.UTC maps the years 0 to 99 to 1900 to 1999, so the next era is used.
-  const midnight = Date.UTC(t.year + YEARS_PER_ERA, t.month - 1, t.day) - DAYS_PER_ERA * MS_PER_DAY;
-  if (t.day > 28 && new Date(midnight).getUTCDate() !== t.day) return undefined;
-  return midnight + ((t.hour * 60 + t.minute) * 60 + t.second) * 1000 + t.millisecond;
+  const midnight = Date.UTC(part(1) + YEARS_PER_ERA, month - 1, day) - DAYS_PER_ERA * MS_PER_DAY;
+  if (day > 28 && new Date(midnight).getUTCDate() !== day) return undefined;
+  const offset = (m[8] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes);
+  const ms = m[7] === undefined ? 0 : Number(m[7].slice(0, 3).padEnd(3, '0'));
+  const instant = midnight + ((hours * 60 + minutes - offset) * 60 + seconds) * 1000 + ms;
+  return instant >= EARLIEST && instant <= LATEST ? instant : undefined;
 };
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
@@ -43,33 +44,10 @@ export const INSTANT_PATTERN =
   '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])' +
   '[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$';
 
-/** The first three digits of a fraction as milliseconds: truncated, not rounded. */
-export const millisecondsOf = (fraction: string | undefined): number =>
-  fraction === undefined ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0'));
-
-/** An offset in minutes; undefined if invalid (`+24:00`, `+01:60`). */
-export const offsetOf = (sign: string | undefined, hours = '0', minutes = '0'): number | undefined => {
-  if (Number(hours) > 23 || Number(minutes) > 59) return undefined;
-  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
-};
-
 /** Parses RFC 3339 with an offset, truncated to milliseconds; undefined if invalid or outside the years 1 to 9999. */
 export const parseInstant = (text: string): number | undefined => {
   const m = RFC_3339.exec(text);
-  if (!m) return undefined;
-  const offset = offsetOf(m[8], m[9], m[10]);
-  const local = instantOf({
-    year: Number(m[1]),
-    month: Number(m[2]),
-    day: Number(m[3]),
-    hour: Number(m[4]),
-    minute: Number(m[5]),
-    second: Number(m[6]),
-    millisecond: millisecondsOf(m[7]),
-  });
-  if (offset === undefined || local === undefined) return undefined;
-  const instant = local - offset * 60_000;
-  return instant >= EARLIEST && instant <= LATEST ? instant : undefined;
+  return m === null ? undefined : instantOf(m);
 };
 
 const padded = (n: number): string => (n < 10 ? `0${n}` : `${n}`);

@@ -30,52 +30,46 @@ export interface RecordState {
   readonly version: number;
 }
 
+/** Permanent: streams are named and rows stored by it. */
 export type RecordKind = 'report' | 'threat' | 'takedown' | 'assetStatus' | 'brand' | 'featureFlag' | 'groupedAsset';
 
 /** The deletion of a status entry is final: no state can come later. */
 const FINAL = Number.MAX_SAFE_INTEGER;
 
-const state = (updatedAt: number): number => 2 * updatedAt;
-const deletion = (deletedAt: number): number => 2 * deletedAt + 1;
+type Owned = { readonly organization: string } & ({ readonly updatedAt: number } | { readonly deletedAt: number });
+
+const owned = (kind: RecordKind, id: string, data: Owned): RecordState => ({
+  organization: data.organization,
+  kind,
+  id,
+  version: 'deletedAt' in data ? 2 * data.deletedAt + 1 : 2 * data.updatedAt,
+});
 
 export const recordOf = (event: UpstreamEvent): RecordState => {
   const { type, data } = event;
   switch (type) {
     case 'ReportFiled':
-      return { organization: data.organization, kind: 'report', id: data.reportId, version: state(data.updatedAt) };
     case 'ReportDeleted':
-      return { organization: data.organization, kind: 'report', id: data.reportId, version: deletion(data.deletedAt) };
+      return owned('report', data.reportId, data);
     case 'ThreatStatusChanged':
-      return { organization: data.organization, kind: 'threat', id: data.threatId, version: state(data.updatedAt) };
     case 'ThreatDeleted':
-      return { organization: data.organization, kind: 'threat', id: data.threatId, version: deletion(data.deletedAt) };
+      return owned('threat', data.threatId, data);
     case 'TakedownFiled':
     case 'TakedownStatusChanged':
-      return { organization: data.organization, kind: 'takedown', id: data.takedownId, version: state(data.updatedAt) };
     case 'TakedownDeleted':
-      return {
-        organization: data.organization,
-        kind: 'takedown',
-        id: data.takedownId,
-        version: deletion(data.deletedAt),
-      };
+      return owned('takedown', data.takedownId, data);
     case 'AssetStatusChanged':
-      return { organization: '', kind: 'assetStatus', id: data.changeId, version: state(data.createdAt) };
+      return { organization: '', kind: 'assetStatus', id: data.changeId, version: 2 * data.createdAt };
     case 'AssetStatusChangeDeleted':
       return { organization: '', kind: 'assetStatus', id: data.changeId, version: FINAL };
     case 'BrandRegistered':
     case 'BrandRemoved':
-      return { organization: data.organization, kind: 'brand', id: data.brand, version: state(data.updatedAt) };
+      return owned('brand', data.brand, data);
     case 'FeatureFlagChanged':
-      return { organization: data.organization, kind: 'featureFlag', id: data.flag, version: state(data.updatedAt) };
+      return owned('featureFlag', data.flag, data);
     case 'AssetGrouped':
     case 'AssetUngrouped':
-      return {
-        organization: data.organization,
-        kind: 'groupedAsset',
-        id: assetHash(data.asset),
-        version: state(data.updatedAt),
-      };
+      return owned('groupedAsset', assetHash(data.asset), data);
   }
 };
 

@@ -1,5 +1,6 @@
 import { assetHash } from '../assets/asset-key.js';
-import type { DomainEvent } from './event.js';
+import { type DomainEvent, isUpstream } from './event.js';
+import { recordOf } from './record.js';
 
 /**
  * Stream names are permanent. EventStoreDB ends the category at the first dash; the colon separates organizations,
@@ -35,29 +36,14 @@ export const assetGroupsStream = (organization: string): string => `assetGroups-
 export const webhooksStream = (organization: string): string => `webhooks-${organization}`;
 
 export const streamOf = (event: DomainEvent): string => {
+  if (isUpstream(event)) {
+    // The history of an asset has one order, whichever of its entries an event is about.
+    if ('changeId' in event.data) return assetStatusStream(assetHash(event.data.asset));
+    const { organization, kind, id } = recordOf(event);
+    return `${kind}-${organization}:${id}`;
+  }
   const { type, data } = event;
   switch (type) {
-    case 'ReportFiled':
-    case 'ReportDeleted':
-      return `report-${data.organization}:${data.reportId}`;
-    case 'ThreatStatusChanged':
-    case 'ThreatDeleted':
-      return `threat-${data.organization}:${data.threatId}`;
-    case 'TakedownFiled':
-    case 'TakedownStatusChanged':
-    case 'TakedownDeleted':
-      return `takedown-${data.organization}:${data.takedownId}`;
-    case 'AssetStatusChanged':
-    case 'AssetStatusChangeDeleted':
-      return assetStatusStream(assetHash(data.asset));
-    case 'BrandRegistered':
-    case 'BrandRemoved':
-      return `brand-${data.organization}:${data.brand}`;
-    case 'FeatureFlagChanged':
-      return `featureFlag-${data.organization}:${data.flag}`;
-    case 'AssetGrouped':
-    case 'AssetUngrouped':
-      return groupedAssetStream(data.organization, assetHash(data.asset));
     case 'AssetGroupCreated':
     case 'AssetGroupRenamed':
     case 'AssetGroupDeleted':

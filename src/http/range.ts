@@ -1,13 +1,5 @@
 import { Invalid } from '../errors.js';
-import {
-  EARLIEST,
-  type CivilTime,
-  instantOf,
-  LATEST,
-  millisecondsOf,
-  MS_PER_DAY,
-  offsetOf,
-} from '../events/instant.js';
+import { EARLIEST, instantOf, LATEST, MS_PER_DAY } from '../events/instant.js';
 
 /** Inclusive at both ends, in ms. */
 export interface Range {
@@ -23,40 +15,15 @@ const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 // A blank is a plus sign that was not escaped in the query.
 const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:[Zz]|([+\- ])(\d\d):(\d\d))?$/;
 
-const MIDNIGHT = { hour: 0, minute: 0, second: 0, millisecond: 0 };
-
-const civilDate = (m: RegExpExecArray): Pick<CivilTime, 'year' | 'month' | 'day'> => ({
-  year: Number(m[1]),
-  month: Number(m[2]),
-  day: Number(m[3]),
-});
-
-const within = (instant: number | undefined): number | undefined =>
-  instant !== undefined && instant >= EARLIEST && instant <= LATEST ? instant : undefined;
-
 /**
  * The first and last millisecond that an ISO 8601 string names: of the day for a date, of the instant for a date-time.
  * Undefined if it is neither.
  */
 const readSpan = (text: string): Range | undefined => {
   const date = DATE.exec(text);
-  if (date) {
-    const from = within(instantOf({ ...civilDate(date), ...MIDNIGHT }));
-    return from === undefined ? undefined : { from, to: from + MS_PER_DAY - 1 };
-  }
-  const m = DATE_TIME.exec(text);
-  if (!m) return undefined;
-  const offset = offsetOf(m[8], m[9], m[10]);
-  const local = instantOf({
-    ...civilDate(m),
-    hour: Number(m[4]),
-    minute: Number(m[5]),
-    second: Number(m[6] ?? 0),
-    millisecond: millisecondsOf(m[7]),
-  });
-  if (offset === undefined || local === undefined) return undefined;
-  const instant = within(local - offset * 60_000);
-  return instant === undefined ? undefined : { from: instant, to: instant };
+  const m = date ?? DATE_TIME.exec(text);
+  const from = m === null ? undefined : instantOf(m);
+  return from === undefined ? undefined : { from, to: date === null ? from : from + MS_PER_DAY - 1 };
 };
 
 /**

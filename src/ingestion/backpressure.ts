@@ -77,7 +77,12 @@ export class IngestBackpressure {
   private counted = { asOf: 0, asOfChangedAt: 0, position: 0, changedAt: 0 };
   /** Where the log ended at some instant (ms), asked for while `as_of` stands still. */
   private end: { readonly at: number; readonly position: bigint } | undefined;
-  private isAskingEnd = false;
+  private readonly askEnd = singleFlight(async (): Promise<void> => {
+    const at = Date.now();
+    // The append finds out what is the matter with the log.
+    const position = await this.log.head().catch(() => undefined);
+    if (position !== undefined) this.end = { at, position };
+  });
 
   constructor(
     private readonly pool: Pool,
@@ -99,11 +104,11 @@ export class IngestBackpressure {
   async admit(facts: Facts, patience = newPatience()): Promise<void> {
     let obstacle = await this.obstacleTo(facts);
     if (obstacle !== undefined) {
-      if (this.held >= MAX_HELD) throw new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGES[obstacle]);
+      const isCrowded = this.held >= MAX_HELD;
       this.held += 1;
       try {
         while (obstacle !== undefined) {
-          if (patience.total <= 0 || (obstacle === 'counting' && patience.counting <= 0))
+          if (isCrowded || patience.total <= 0 || (obstacle === 'counting' && patience.counting <= 0))
             throw new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGES[obstacle]);
           const before = performance.now();
           await sleep(LOOK_EVERY_MS);
@@ -136,21 +141,20 @@ export class IngestBackpressure {
    * The instant (ms) before which everything acknowledged is counted, as of a moment ago; undefined if it is not known.
    */
   async countedAsOf(): Promise<number | undefined> {
-    if (Date.now() - this.lookedAt >= COUNTED_FOR_MS) await finishesWithin(this.readCountedOnce(), MAX_LOOK_MS);
+    await this.look(COUNTED_FOR_MS);
     return this.counted.asOf === 0 ? undefined : this.counted.asOf;
   }
 
   private async obstacleTo(facts: Facts): Promise<Obstacle | undefined> {
     if (!this.admitted.isFullFor(facts)) return undefined;
-    await this.look();
+    await this.look(LOOK_EVERY_MS);
     const isHeldBackBy = (counts: FactCounts): boolean => counts.isFullFor(facts) && counts.areOfHeavy(facts);
     if (!isHeldBackBy(this.admitted)) return undefined;
     return isHeldBackBy(this.uncounted) ? 'counting' : 'storing';
   }
 
-  private async look(): Promise<void> {
-    if (Date.now() - this.lookedAt < LOOK_EVERY_MS) return;
-    await finishesWithin(this.readCountedOnce(), MAX_LOOK_MS);
+  private async look(everyMs: number): Promise<void> {
+    if (Date.now() - this.lookedAt >= everyMs) await finishesWithin(this.readCountedOnce(), MAX_LOOK_MS);
   }
 
   private async readCounted(): Promise<void> {
@@ -179,20 +183,8 @@ export class IngestBackpressure {
   private countedByPosition(now: number): number {
     const { end } = this;
     const isReached = end !== undefined && BigInt(this.counted.position) >= end.position;
-    if (now - this.counted.asOfChangedAt > STANDSTILL_MS && (end === undefined || isReached)) void this.askEnd(now);
+    if (now - this.counted.asOfChangedAt > STANDSTILL_MS && (end === undefined || isReached)) void this.askEnd();
     return isReached ? end.at : 0;
-  }
-
-  private async askEnd(at: number): Promise<void> {
-    if (this.isAskingEnd) return;
-    this.isAskingEnd = true;
-    try {
-      this.end = { at, position: await this.log.head() };
-    } catch {
-      // The append finds out what is the matter with the log.
-    } finally {
-      this.isAskingEnd = false;
-    }
   }
 
   private forget(length: number): void {

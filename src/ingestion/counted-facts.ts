@@ -1,6 +1,7 @@
 import { dayOf, formatDay } from '../events/instant.js';
 import type { Fact } from '../events/facts.js';
 import { MEASURE } from '../events/measure.js';
+import type { CountedFactDto } from './counted-fact.dto.js';
 
 /** What a number of the metrics is called in their answers. */
 const NAMES = {
@@ -13,18 +14,7 @@ const NAMES = {
 export const COUNTED_MEASURES = Object.values(NAMES);
 
 /** A fact as answers show it: one more in this metric of this day. */
-export interface CountedFact {
-  readonly organization: string;
-  /** Absent: of the organization as a whole. */
-  readonly brand?: string;
-  readonly measure: (typeof COUNTED_MEASURES)[number];
-  /** `YYYY-MM-DD` */
-  readonly day: string;
-  /** The asset type, of a threat. */
-  readonly type?: string;
-}
-
-export const countedFact = ([organization, brand, at, measure, type]: Fact): CountedFact => ({
+export const countedFact = ([organization, brand, at, measure, type]: Fact): CountedFactDto => ({
   organization,
   ...(brand !== '' && { brand }),
   measure: NAMES[measure as keyof typeof NAMES],

@@ -34,10 +34,8 @@ export class IngestMetrics {
     for (const { type, reason, count } of refusals) this.events.inc({ type, outcome: 'rejected', reason }, count);
   }
 
-  /** @param types one per event, upstream types only */
-  add(outcome: 'accepted' | 'duplicate', types: readonly string[]): void {
-    const counts = new Map<string, number>();
-    for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
-    for (const [type, count] of counts) this.events.inc({ type, outcome, reason: '' }, count);
+  /** @param type an upstream type */
+  add(outcome: 'accepted' | 'duplicate', type: string, count: number): void {
+    this.events.inc({ type, outcome, reason: '' }, count);
   }
 }

@@ -42,33 +42,26 @@ const endpoint = {
   bodyHash: optional(id('SHA-256 of the body it was created with, hex.')),
 };
 
-export const webhookCreated = ownEvent('WebhookCreated', endpoint);
-export const webhookChanged = ownEvent('WebhookChanged', endpoint);
-export const webhookDisabled = ownEvent('WebhookDisabled', endpoint);
-export const webhookEnabled = ownEvent('WebhookEnabled', endpoint);
-export const webhookSecretRotated = ownEvent('WebhookSecretRotated', endpoint);
-export const webhookReplayed = ownEvent('WebhookReplayed', endpoint);
-export const webhookDeleted = ownEvent('WebhookDeleted', endpoint);
+const webhookCreated = ownEvent('WebhookCreated', endpoint);
+const webhookChanged = ownEvent('WebhookChanged', endpoint);
+const webhookDisabled = ownEvent('WebhookDisabled', endpoint);
+const webhookEnabled = ownEvent('WebhookEnabled', endpoint);
+const webhookSecretRotated = ownEvent('WebhookSecretRotated', endpoint);
+const webhookReplayed = ownEvent('WebhookReplayed', endpoint);
+const webhookDeleted = ownEvent('WebhookDeleted', endpoint);
 
-export type WebhookEvent = Declared<
-  | typeof webhookCreated
-  | typeof webhookChanged
-  | typeof webhookDisabled
-  | typeof webhookEnabled
-  | typeof webhookSecretRotated
-  | typeof webhookReplayed
-  | typeof webhookDeleted
->;
+export const WEBHOOK_EVENTS = [
+  webhookCreated,
+  webhookChanged,
+  webhookDisabled,
+  webhookEnabled,
+  webhookSecretRotated,
+  webhookReplayed,
+  webhookDeleted,
+] as const;
+export const WEBHOOK_TYPES = WEBHOOK_EVENTS.map(({ type }) => type);
+
+export type WebhookEvent = Declared<(typeof WEBHOOK_EVENTS)[number]>;
 
 /** An endpoint, as each of its events has it. */
 export type Webhook = WebhookEvent['data'];
-
-export const WEBHOOK_TYPES = [
-  'WebhookCreated',
-  'WebhookChanged',
-  'WebhookDisabled',
-  'WebhookEnabled',
-  'WebhookSecretRotated',
-  'WebhookReplayed',
-  'WebhookDeleted',
-] as const satisfies readonly WebhookEvent['type'][];

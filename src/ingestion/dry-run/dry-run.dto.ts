@@ -1,9 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { CountedFactDto } from '../counted-fact.dto.js';
-import type { WouldCount } from './would-count.js';
 
 /** What an event that would be accepted would change in the metrics, after those before it in the request. */
-export class TriedEventDto implements WouldCount {
+export class TriedEventDto {
   /** Its index in the request, from 0. */
   @ApiProperty({ type: 'integer', minimum: 0, example: 0 })
   index!: number;

@@ -2,21 +2,10 @@ import { type Fact, factsOf } from '../../events/facts.js';
 import { parseEvent, type UpstreamEvent } from '../../events/event.js';
 import { isLater, recordOf, type RecordState } from '../../events/record.js';
 import type { Work } from '../../flow/time-slices.js';
-import { type CountedFact, countedFact } from '../counted-facts.js';
+import type { CountedFactDto } from '../counted-fact.dto.js';
+import { countedFact } from '../counted-facts.js';
 import type { Entry } from '../receive/decide-events.js';
-
-/** What an event that would be accepted would change. */
-export interface WouldCount {
-  /** Its index in the request, from 0. */
-  readonly index: number;
-  readonly id: string;
-  /** The metrics that would gain one. */
-  readonly wouldCount: readonly CountedFact[];
-  /** The metrics that would lose one, because the record counts otherwise now; absent if none would. */
-  readonly wouldNoLongerCount?: readonly CountedFact[];
-  /** The record has a later state already, so that the event would change nothing; absent otherwise. */
-  readonly superseded?: true;
-}
+import type { TriedEventDto } from './dry-run.dto.js';
 
 /** What is known of a record: its newest state, and what it counts as. */
 export interface KnownState {
@@ -57,15 +46,15 @@ export interface CountedState extends KnownState {
   readonly id: string;
 }
 
-const without = (facts: readonly CountedFact[], others: readonly CountedFact[]): CountedFact[] => {
+const without = (facts: readonly CountedFactDto[], others: readonly CountedFactDto[]): CountedFactDto[] => {
   const known = new Set(others.map((fact) => JSON.stringify(fact)));
   return facts.filter((fact) => !known.has(JSON.stringify(fact)));
 };
 
 /** Says what events would count as if they were stored and counted now, one after another. */
-export function* wouldCount(tried: readonly TriedEvent[], counted: readonly CountedState[]): Work<WouldCount[]> {
+export function* wouldCount(tried: readonly TriedEvent[], counted: readonly CountedState[]): Work<TriedEventDto[]> {
   const known = new Map<string, KnownState>(counted.map((state) => [keyOf(state), state]));
-  const answers: WouldCount[] = [];
+  const answers: TriedEventDto[] = [];
   for (const { index, id, record, state } of tried) {
     yield;
     const key = keyOf(record);

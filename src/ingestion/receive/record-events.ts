@@ -98,10 +98,12 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
 
   /** @param types one per event, upstream types only */
   private count(owner: string, outcome: 'accepted' | 'duplicate', types: readonly string[]): void {
-    this.metrics.add(outcome, types);
     const counts = new Map<string, number>();
     for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
-    for (const [type, events] of counts) this.usage.add(owner, outcome, type, events);
+    for (const [type, events] of counts) {
+      this.metrics.add(outcome, type, events);
+      this.usage.add(owner, outcome, type, events);
+    }
   }
 
   /**
