@@ -31,7 +31,7 @@ const check = (json: string, organization: string | undefined): Checked => {
   const body = Buffer.from(json);
   if (!json.trimStart().startsWith('{')) return { issues: ['the line must be one event, a JSON object'], warnings: [] };
   try {
-    const events = readEvents({ headers: { 'content-type': STRUCTURED }, headersDistinct: {}, body }, latest);
+    const events = readEvents({ 'content-type': [STRUCTURED] }, body, latest);
     const { rejected, warnings } = finish(decide({ events, latest, organization, origin: {} }));
     const messages = (found: typeof rejected): string[] =>
       found.flatMap(({ issues }) => issues.map((each) => each.message));

@@ -110,12 +110,6 @@ export const EXAMPLES: readonly JsonCloudEvent[] = UPSTREAM.map(
   }),
 );
 
-const documentOf = (name: string, schema: JsonSchema): JsonSchema => ({
-  $schema: DIALECT,
-  $id: schemaPath(name),
-  ...schema,
-});
-
 /**
  * The whole event in its JSON form.
  * @param refTo how the document refers to the schema of a type's data
@@ -139,20 +133,15 @@ const cloudEvent = (refTo: (type: string) => JsonSchema): JsonSchema => ({
 });
 
 /** Every schema by name, as a separate document. `CloudEvent` is the whole event, the others are data. */
-export const schemaDocuments = (): ReadonlyMap<string, JsonSchema> =>
-  new Map([
-    ...UPSTREAM.map((declaration): [string, JsonSchema] => [
-      declaration.type,
-      documentOf(declaration.type, dataSchema(declaration)),
-    ]),
-    [
-      'CloudEvent',
-      documentOf(
-        'CloudEvent',
-        cloudEvent((type) => ({ $ref: schemaPath(type) })),
-      ),
-    ],
-  ]);
+export const schemaDocuments = (): ReadonlyMap<string, JsonSchema> => {
+  const schemas: Record<string, JsonSchema> = {
+    ...Object.fromEntries(UPSTREAM.map((declaration) => [declaration.type, dataSchema(declaration)])),
+    CloudEvent: cloudEvent((type) => ({ $ref: schemaPath(type) })),
+  };
+  return new Map(
+    Object.entries(schemas).map(([name, schema]) => [name, { $schema: DIALECT, $id: schemaPath(name), ...schema }]),
+  );
+};
 
 const within = (name: string): JsonSchema => ({ $ref: `#/$defs/${name}` });
 

@@ -117,28 +117,25 @@ export class HttpModule {
       return;
     }
     const check = checkAccess(access, this.keys, limit, addressLimit, this.slices);
-    // One hook, not two: each costs every request.
     const tracer = tracing;
-    if (tracer === undefined)
-      route.onRequest = (request, reply, done) => {
+    const name = `${methods.join()} ${route.url}`;
+    if (tracer !== undefined) route.handler = withinSpan(tracer, route.handler);
+    // One hook, not two: each costs every request.
+    route.onRequest = (request, reply, done) => {
+      if (tracer === undefined) {
         whenEnded(request, reply, count);
-        check(request, reply, done);
-      };
-    else {
-      const name = `${methods.join()} ${route.url}`;
-      route.handler = withinSpan(tracer, route.handler);
-      route.onRequest = (request, reply, done) => {
-        const since = performance.now();
-        whenEnded(request, reply, (status, ms) => {
-          count(status, ms, reply);
-          endSpan(request, status);
-        });
-        check(request, reply, () => {
-          beginSpan(tracer, request, name, route.url, since);
-          done();
-        });
-      };
-    }
+        return check(request, reply, done);
+      }
+      const since = performance.now();
+      whenEnded(request, reply, (status, ms) => {
+        count(status, ms, reply);
+        endSpan(request, status);
+      });
+      check(request, reply, () => {
+        beginSpan(tracer, request, name, route.url, since);
+        done();
+      });
+    };
   }
 
   private countOf(method: string, route: string): (status: number, ms: number, reply: FastifyReply) => void {

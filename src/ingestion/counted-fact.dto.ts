@@ -1,5 +1,17 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { COUNTED_MEASURES } from './counted-facts.js';
+import type { Fact } from '../events/facts.js';
+import { dayOf, formatDay } from '../events/instant.js';
+import { MEASURE } from '../events/measure.js';
+
+/** What a number of the metrics is called in their answers. */
+const NAMES = {
+  [MEASURE.report]: 'reports',
+  [MEASURE.threat]: 'newThreats',
+  [MEASURE.threatWatchlisted]: 'threatsWatchlisted',
+  [MEASURE.takedownFiled]: 'takedownsFiled',
+  [MEASURE.takedownCompleted]: 'takedownsCompleted',
+} as const;
+const COUNTED_MEASURES = Object.values(NAMES);
 
 /** One in a metric. */
 export class CountedFactDto {
@@ -22,3 +34,11 @@ export class CountedFactDto {
    */
   type?: string;
 }
+
+export const countedFact = ([organization, brand, at, measure, type]: Fact): CountedFactDto => ({
+  organization,
+  ...(brand !== '' && { brand }),
+  measure: NAMES[measure as keyof typeof NAMES],
+  day: formatDay(dayOf(at)),
+  ...(type !== '' && { type }),
+});

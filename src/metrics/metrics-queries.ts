@@ -19,9 +19,6 @@ export interface MetricsQuery {
   readonly brand: string | undefined;
 }
 
-/** Runs a query's single statement, and so its single snapshot. */
-export type Count = <Row>(run: (pool: Pool) => Promise<Row[]>) => Promise<Row>;
-
 /** Runs the metrics queries of all organizations, within the limits of each. */
 @Injectable()
 export class MetricsQueries {
@@ -35,14 +32,14 @@ export class MetricsQueries {
   /**
    * Waits for the organization's turn, checks the brand, then calls `answer`.
    * @param query equal queries of a class share an answer
-   * @param answer gets `count`, which returns a statement's single row, the range as of now, and the current time (ms)
+   * @param answer runs a single statement, and so of one snapshot; gets the range as of now, and the current time (ms)
    * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
    * @throws Unavailable if the database is unavailable, or the range takes too long to count
    * @throws TooManyRequests if too many queries of the organization are waiting
    */
   run<Answer>(
     query: MetricsQuery,
-    answer: (count: Count, range: Range, now: number) => Promise<Answer>,
+    answer: (pool: Pool, range: Range, now: number) => Promise<Answer>,
   ): Promise<Answer> {
     const { organization, brand } = query;
     return this.turns.runInTurn(organization, query.constructor.name + JSON.stringify(query), async () => {
@@ -51,7 +48,7 @@ export class MetricsQueries {
       try {
         return await this.replicas.read('metrics', this.pool, async (pool) => {
           if (brand !== undefined) await checkBrand(pool, organization, brand);
-          return answer(async (run) => (await run(pool))[0]!, rangeAt(query.range, now), now);
+          return answer(pool, rangeAt(query.range, now), now);
         });
       } catch (error) {
         if (isTimeLimit(error))

@@ -1,12 +1,12 @@
 import { Controller, Get, Query, Res } from '@nestjs/common';
 import { type Query as MetricsQuery, QueryBus } from '@nestjs/cqrs';
-import { ApiOperation, ApiTags, ApiUnprocessableEntityResponse } from '@nestjs/swagger';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { TimeSlices } from '../flow/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/accept.js';
-import { ErrorBody } from '../http/errors/error-body.dto.js';
+import { ApiFailure } from '../http/errors/api-failure.js';
 import { ApiCounted } from '../http/answers/api-counted.js';
 import { CompareMetrics } from './comparison/compare-metrics.js';
 import { Comparison, ComparisonRequest } from './comparison/comparison.dto.js';
@@ -27,6 +27,7 @@ import { Timeline, TimelineRequest } from './timeline/timeline.dto.js';
 const CSV_EXAMPLE =
   'start,end,reports,newThreats,threatsWatchlisted,takedownsFiled,takedownsCompleted,byType.TWITTER,byType.URL\r\n' +
   '2026-01-05T00:00:00.000Z,2026-01-11T23:59:59.999Z,57,1204,31,112,98,104,1100\r\n';
+const TOO_MANY_COUNTS = `The points have more than ${MAX_CELLS} counts by type in total.`;
 
 @ApiTags('Metrics')
 @Controller('v2/organization')
@@ -43,10 +44,7 @@ export class MetricsController {
     description: 'Counted at the moment of the request, for any range to the millisecond; days are UTC days.',
   })
   @ApiCounted(Metrics)
-  @ApiUnprocessableEntityResponse({
-    description: `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`,
-    type: ErrorBody,
-  })
+  @ApiFailure(422, `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`)
   getMetrics(
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug }: MetricsRequest,
@@ -65,10 +63,7 @@ export class MetricsController {
       '`Accept: text/csv` the answer is the table of `metrics/timeline.csv`.',
   })
   @ApiCounted(Timeline)
-  @ApiUnprocessableEntityResponse({
-    description: `The points have more than ${MAX_CELLS} counts by type in total.`,
-    type: ErrorBody,
-  })
+  @ApiFailure(422, TOO_MANY_COUNTS)
   getTimeline(
     @Organization() organization: string,
     @Query() asked: TimelineRequest,
@@ -87,10 +82,7 @@ export class MetricsController {
     description: 'RFC 4180: a line per point, and a column `byType.TYPE` per asset type with a blocked threat.',
   })
   @ApiCounted(undefined, { 'text/csv': CSV_EXAMPLE })
-  @ApiUnprocessableEntityResponse({
-    description: `The points have more than ${MAX_CELLS} counts by type in total.`,
-    type: ErrorBody,
-  })
+  @ApiFailure(422, TOO_MANY_COUNTS)
   getTimelineTable(
     @Organization() organization: string,
     @Query() asked: TimelineRequest,
@@ -124,10 +116,7 @@ export class MetricsController {
       'those completed in it.',
   })
   @ApiCounted(TakedownStatistics)
-  @ApiUnprocessableEntityResponse({
-    description: `Takedowns of more than ${MAX_TYPES} asset types were completed in the range.`,
-    type: ErrorBody,
-  })
+  @ApiFailure(422, `Takedowns of more than ${MAX_TYPES} asset types were completed in the range.`)
   getTakedownStatistics(
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug }: MetricsRequest,

@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { OrganizationTurns } from '../flow/organization-turns.js';
 
+/** What a statement of a request has, in its turn. ms */
+export const TIME_LIMIT_MS = 2_500;
+
 /**
  * The turns of every query on the connections that all requests share (`Pool`), so that no organization holds them all.
  * Metrics have a pool and turns of their own; the commands of an organization run one batch after another.

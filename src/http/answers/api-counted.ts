@@ -1,13 +1,6 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import {
-  ApiExtraModels,
-  ApiHeader,
-  ApiNotFoundResponse,
-  ApiOkResponse,
-  ApiResponse,
-  getSchemaPath,
-} from '@nestjs/swagger';
-import { ErrorBody } from '../errors/error-body.dto.js';
+import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { ApiFailure } from '../errors/api-failure.js';
 
 /** The header `X-As-Of`. */
 export const AS_OF = {
@@ -56,7 +49,5 @@ export const ApiCounted = (
       },
     }),
     ApiResponse({ status: 304, description: 'The content is unchanged.', headers: HEADERS }),
-    ...(unknown === null
-      ? []
-      : [ApiNotFoundResponse({ description: `The organization has no such ${unknown}.`, type: ErrorBody })]),
+    ...(unknown === null ? [] : [ApiFailure(404, `The organization has no such ${unknown}.`)]),
   );

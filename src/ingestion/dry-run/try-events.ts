@@ -5,7 +5,7 @@ import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { arrayJson } from '../../json/array-json.js';
 import { columnsOf } from '../../postgres/columns.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
+import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
 import { READ_RECORD_STATES } from '../record-states-sql.js';
 import type { ReadingEvents } from '../receive/content-mode.js';
 import { decide, type Decision, requireSome, type SentEvents } from '../receive/decide-events.js';
@@ -23,8 +23,6 @@ export class TryEvents extends Query<string> implements SentEvents {
     super();
   }
 }
-
-const TIME_LIMIT_MS = 2_500;
 
 @QueryHandler(TryEvents)
 export class TryEventsHandler implements IQueryHandler<TryEvents> {

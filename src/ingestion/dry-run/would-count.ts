@@ -2,8 +2,7 @@ import { type Fact, factsOf } from '../../events/facts.js';
 import { parseEvent, type UpstreamEvent } from '../../events/event.js';
 import { isLater, recordOf, type RecordState } from '../../events/record.js';
 import type { Work } from '../../flow/time-slices.js';
-import type { CountedFactDto } from '../counted-fact.dto.js';
-import { countedFact } from '../counted-facts.js';
+import { countedFact, type CountedFactDto } from '../counted-fact.dto.js';
 import type { Entry } from '../receive/decide-events.js';
 import type { TriedEventDto } from './dry-run.dto.js';
 

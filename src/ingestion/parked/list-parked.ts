@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { formatInstant } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
+import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
 import { cursorAfter, readCursor } from '../page-cursor.js';
 import type { ParkedEventDto, ParkedPageDto } from './parked.dto.js';
 import { parkedReason } from './parked-reason.js';
@@ -21,8 +21,6 @@ export class ListParked extends Query<ParkedPageDto> {
 }
 
 const AFTER_ALL = [Number.MAX_SAFE_INTEGER, ''] as const;
-const TIME_LIMIT_MS = 2_500;
-
 const textOf = (metadata: unknown, name: string): string | null => {
   const value = (metadata as Record<string, unknown> | null)?.[name];
   return typeof value === 'string' ? value : null;

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { PayloadTooLargeException, UnsupportedMediaTypeException } from '@nestjs/common';
 import { Invalid } from '../../errors.js';
 import { type CloudEvent, readCloudEvent, unreadable } from './cloud-event.js';
@@ -8,6 +7,9 @@ import { EVENTS_OF_A_BATCH, MAX_BODY } from './event-limits.js';
 export const STRUCTURED = 'application/cloudevents+json';
 export const BATCH = 'application/cloudevents-batch+json';
 export const BINARY = 'application/json';
+
+/** Every header with all its values, as Node's `IncomingMessage.headersDistinct`. */
+type Headers = NodeJS.Dict<string[]>;
 
 const ATTRIBUTE_HEADER = 'ce-';
 const READ_ATTRIBUTES = ['specversion', 'id', 'source', 'type', 'time'] as const;
@@ -35,7 +37,7 @@ const decodeHeader = (value: string): string | undefined => {
   }
 };
 
-const readBinary = (headers: NodeJS.Dict<string[]>, json: unknown, latest: number): CloudEvent => {
+const readBinary = (headers: Headers, json: unknown, latest: number): CloudEvent => {
   const attributes: Record<string, unknown> = { data: json };
   const issues: string[] = [];
   // Unused headers cannot make an event invalid, such as a subject in raw UTF-8. Content-Type describes the data.
@@ -54,17 +56,10 @@ const readBinary = (headers: NodeJS.Dict<string[]>, json: unknown, latest: numbe
   return issues.length > 0 ? { ...event, issues: [...issues, ...event.issues] } : event;
 };
 
-export interface EventsRequest {
-  readonly headers: IncomingHttpHeaders;
-  /** Every header with all its values, as Node's `IncomingMessage.headersDistinct`. */
-  readonly headersDistinct: NodeJS.Dict<string[]>;
-  readonly body: Buffer;
-}
-
 /** Events parsed lazily; undefined at points where parsing may pause. */
 export type ReadingEvents = Iterable<CloudEvent | undefined>;
 
-function* readBody(mediaType: string, { headersDistinct, body }: EventsRequest, latest: number): ReadingEvents {
+function* readBody(mediaType: string, headers: Headers, body: Buffer, latest: number): ReadingEvents {
   const parse = parserOf(body);
   const isBatch = mediaType === BATCH;
   const first = firstCharacter(body);
@@ -79,7 +74,7 @@ function* readBody(mediaType: string, { headersDistinct, body }: EventsRequest, 
       continue;
     }
     const { json, suspicious } = parse(slice);
-    yield mediaType === BINARY ? readBinary(headersDistinct, json, latest) : readCloudEvent(json, latest, suspicious);
+    yield mediaType === BINARY ? readBinary(headers, json, latest) : readCloudEvent(json, latest, suspicious);
   }
 }
 
@@ -90,15 +85,14 @@ function* readBody(mediaType: string, { headersDistinct, body }: EventsRequest, 
  * @throws UnsupportedMediaTypeException, PayloadTooLargeException or Invalid if the body cannot be parsed as events;
  *   while iterating, Invalid or PayloadTooLargeException, and then no event counts
  */
-export const readEvents = (request: EventsRequest, latest: number): ReadingEvents => {
-  const { headers, headersDistinct, body } = request;
-  const mediaType = mediaTypeOf(headers['content-type'] ?? '');
+export const readEvents = (headers: Headers, body: Buffer, latest: number): ReadingEvents => {
+  const mediaType = mediaTypeOf(headers['content-type']?.[0] ?? '');
   if (mediaType !== STRUCTURED && mediaType !== BATCH && mediaType !== BINARY)
     throw new UnsupportedMediaTypeException(`Send ${BATCH}, ${STRUCTURED}, or ${BINARY} with ce- headers, in UTF-8`);
   if (body.length > MAX_BODY) throw new PayloadTooLargeException(`A request may have at most ${MAX_BODY} bytes`);
-  if (mediaType === BINARY && !Object.keys(headersDistinct).some((name) => name.startsWith(ATTRIBUTE_HEADER)))
+  if (mediaType === BINARY && !Object.keys(headers).some((name) => name.startsWith(ATTRIBUTE_HEADER)))
     throw new Invalid(
       `${BINARY} without ce- headers is not an event: send ${STRUCTURED} or ${BATCH}, or add the headers`,
     );
-  return readBody(mediaType, request, latest);
+  return readBody(mediaType, headers, body, latest);
 };

@@ -91,8 +91,7 @@ export class EventsController {
   ): Promise<RecordedEvents | string> {
     const latest = latestFrom(organization);
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const { headers, raw } = request;
-    const events = readEvents({ headers, headersDistinct: raw.headersDistinct, body }, latest);
+    const events = readEvents(request.raw.headersDistinct, body, latest);
     const origin = originOf(request);
     if (!isDryRun) return this.commands.execute(new RecordEvents(events, latest, organization, body.length, origin));
     void reply.type(JSON_TYPE);

@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { formatDay, formatInstant } from '../../events/instant.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
+import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
 import { cursorAfter, readCursor } from '../page-cursor.js';
 import { readDay } from '../utc-day.js';
 import type { RejectionPageDto } from './rejections.dto.js';
@@ -31,8 +31,6 @@ export class ListRejections extends Query<RejectionPageDto> {
 /** Greater than any day that a table holds. */
 const AFTER_ALL = [2 ** 31 - 1, '', '', ''] as const;
 const MAX_DAY = 2 ** 31 - 1;
-const TIME_LIMIT_MS = 2_500;
-
 @QueryHandler(ListRejections)
 export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
   constructor(

@@ -6,8 +6,8 @@ import { formatInstant } from '../../events/instant.js';
 import { type RecordKind, timeOf } from '../../events/record.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
-import { countedFact } from '../counted-facts.js';
+import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
+import { countedFact } from '../counted-fact.dto.js';
 import { parkedReason } from '../parked/parked-reason.js';
 import { READ_EVENT_STATES } from '../record-states-sql.js';
 import { type NamedEvent, readNamedEvent } from './named-event.js';
@@ -23,8 +23,6 @@ export class GetEventStatus extends Query<readonly EventStatusDto[]> {
     super();
   }
 }
-
-const TIME_LIMIT_MS = 2_500;
 
 /** The projection whose rows have a record's state. */
 const PROJECTIONS: Readonly<Partial<Record<RecordKind, string>>> = {

@@ -5,7 +5,7 @@ import { dayOf, formatDay } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
 import { readQuotaLeft } from '../../quotas/usage.js';
 import { KEPT_DAYS } from '../../read-models/event-usage.js';
-import { RequestTurns } from '../../read-models/request-turns.js';
+import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
 import { Config } from '../../runtime/config.js';
 import { readDay } from '../utc-day.js';
 import { READ_EVENT_USAGE } from './statements.js';
@@ -22,8 +22,6 @@ export class GetEventUsage extends Query<EventUsageDto> {
     super();
   }
 }
-
-const TIME_LIMIT_MS = 2_500;
 
 @QueryHandler(GetEventUsage)
 export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {

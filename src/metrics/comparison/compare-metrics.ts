@@ -40,11 +40,10 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
    */
   execute(query: CompareMetrics): Promise<AsOf<Comparison>> {
     const { organization, brand } = query;
-    return this.queries.run(query, async (count, range) => {
+    return this.queries.run(query, async (pool, range) => {
       const before = earlierRange(range, query.earlier);
-      const values = comparisonValues(organization, brand ?? '', range, before);
-      const counted = await count((pool) => COMPARISON.run(pool, values));
-      const [current, earlier] = [totalsOf(counted.current), totalsOf(counted.earlier)];
+      const [counted] = await COMPARISON.run(pool, comparisonValues(organization, brand ?? '', range, before));
+      const [current, earlier] = [totalsOf(counted!.current), totalsOf(counted!.earlier)];
       return {
         answer: {
           with: query.earlier,
@@ -53,7 +52,7 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
           difference: eachOf(current, (name) => current[name] - earlier[name]),
           ratio: eachOf(current, (name) => (earlier[name] === 0 ? null : current[name] / earlier[name])),
         },
-        asOf: counted.asOf ?? 0,
+        asOf: counted!.asOf ?? 0,
         clock: query.range.to === undefined ? [range.to, before.from, before.to] : [],
       };
     });

@@ -59,9 +59,9 @@ export class GetTakedownStatisticsHandler implements IQueryHandler<GetTakedownSt
    * @throws Unprocessable if there are more asset types than an answer holds
    */
   execute(query: GetTakedownStatistics): Promise<AsOf<TakedownStatistics>> {
-    return this.queries.run(query, async (count, range) => {
-      const counted = await count((pool) => countTakedowns(pool, query.organization, query.brand, range));
-      return { answer: toStatistics(counted), asOf: counted.asOf ?? 0 };
+    return this.queries.run(query, async (pool, range) => {
+      const [counted] = await countTakedowns(pool, query.organization, query.brand, range);
+      return { answer: toStatistics(counted!), asOf: counted!.asOf ?? 0 };
     });
   }
 }

@@ -31,10 +31,10 @@ export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
    */
   execute(query: GetTimeline): Promise<AsOf<Timeline>> {
     const { organization, brand, interval } = query;
-    return this.queries.run(query, async (count, range, now) => {
-      const counted = await count((pool) => countTimeline(pool, organization, brand ?? '', range, interval, now));
-      const timeline = await this.slices.run(organization, toTimeline(counted, range, interval, now));
-      return { answer: timeline, asOf: counted.asOf ?? 0, clock: [now] };
+    return this.queries.run(query, async (pool, range, now) => {
+      const [counted] = await countTimeline(pool, organization, brand ?? '', range, interval, now);
+      const timeline = await this.slices.run(organization, toTimeline(counted!, range, interval, now));
+      return { answer: timeline, asOf: counted!.asOf ?? 0, clock: [now] };
     });
   }
 }

@@ -1,5 +1,5 @@
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
-import { dayOf, MS_PER_DAY } from '../../events/instant.js';
+import { MS_PER_DAY } from '../../events/instant.js';
 import { MEASURE } from '../../events/measure.js';
 import type { Range } from '../../http/range.js';
 
@@ -101,6 +101,3 @@ export const countValues = (organization: string, brand: string, { from, to }: R
   const lastDayFrom = Math.max((lastDay + 1) * MS_PER_DAY, firstDayTo + 1);
   return { organization, brand, firstDay, lastDay, from, firstDayTo, lastDayFrom, to };
 };
-
-/** The days of `firstFacts` and `lastFacts`. */
-export const edgeDays = ({ from, to }: Range): readonly [first: number, last: number] => [dayOf(from), dayOf(to)];

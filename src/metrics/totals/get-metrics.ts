@@ -1,8 +1,8 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Unprocessable } from '../../errors.js';
-import { formatDay } from '../../events/instant.js';
+import { dayOf, formatDay } from '../../events/instant.js';
 import { MEASURE } from '../../events/measure.js';
-import { COUNT, type Counted, countValues, edgeDays, MAX_DAYS, MAX_TYPES, TOO_MANY } from './count-sql.js';
+import { COUNT, type Counted, countValues, MAX_DAYS, MAX_TYPES, TOO_MANY } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
 import type { AsOf } from '../../http/answers/send-counted.js';
 import { MetricsQueries } from '../metrics-queries.js';
@@ -54,10 +54,9 @@ const toMetrics = (counted: Counted, range: Range): Metrics => {
       add(days, day, n);
     }
   };
-  const [firstDay, lastDay] = edgeDays(range);
-  addFacts(firstFacts, firstDay);
+  addFacts(firstFacts, dayOf(range.from));
   counted.days?.forEach((day, index) => days.set(day, counted.counts![index]!));
-  addFacts(lastFacts, lastDay);
+  addFacts(lastFacts, dayOf(range.to));
 
   const blockedByType = [...types].sort(byCountThenName).map(([type, count]) => ({ type, count }));
   const newThreats = blockedByType.reduce((sum, { count }) => sum + count, 0);
@@ -82,9 +81,9 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
    */
   execute(query: GetMetrics): Promise<AsOf<Metrics>> {
     const { organization, brand } = query;
-    return this.queries.run(query, async (count, range) => {
-      const counted = await count((pool) => COUNT.run(pool, countValues(organization, brand ?? '', range)));
-      return { answer: toMetrics(counted, range), asOf: counted.asOf ?? 0 };
+    return this.queries.run(query, async (pool, range) => {
+      const [counted] = await COUNT.run(pool, countValues(organization, brand ?? '', range));
+      return { answer: toMetrics(counted!, range), asOf: counted!.asOf ?? 0 };
     });
   }
 }
