@@ -79,25 +79,6 @@ describe('POST /v2/events', () => {
     }
   });
 
-  it('reads percent-encoded headers in binary mode', async () => {
-    const { specversion, source, type, time, data } = threat('binary');
-    const headers = {
-      'ce-specversion': specversion,
-      'ce-id': '%E2%82%AC%20100%25',
-      'ce-source': source,
-      'ce-type': type,
-      'ce-time': time,
-    };
-    const answer = await send(JSON.stringify(data), { type: 'application/json; charset=utf-8', headers });
-    expect(answer.body).toEqual({ accepted: 1, duplicates: 0, rejected: [] });
-    const [stored] = await app.log.readStream('threat-acme:binary', 0n, 1);
-    expect(stored!.metadata).toMatchObject({ id: '\u20ac 100%' });
-  });
-
-  it('accepts an empty batch', async () => {
-    expect(await sendBatch([])).toEqual({ status: 200, body: { accepted: 0, duplicates: 0, rejected: [] } });
-  });
-
   it('stores 999 of 1,000 events if one is invalid, names that one, and recognises all of them when they are sent again', async () => {
     const events = Array.from({ length: 1_000 }, (_, index) => threat(`k-${index}`));
     events[500] = threat('k-500', { status: 'approved', createdAt: '2026-02-30T00:00:00Z' });
@@ -147,30 +128,19 @@ describe('POST /v2/events', () => {
     });
   });
 
-  it.each([
-    ['broken JSON', '[{', BATCH, 'The body is not JSON: unexpected end at byte 2'],
-    ['no body', undefined, BATCH, 'The body is not JSON: it is empty'],
-    ['invalid UTF-8', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]), BATCH, 'The body is not UTF-8'],
-    ['an object as a batch', '{}', BATCH, `${BATCH} is for a list of events; send one event as ${STRUCTURED}`],
-    ['a list as one event', '[]', STRUCTURED, `${STRUCTURED} is for one event; send a list as ${BATCH}`],
-    [
-      'application/json without ce- headers',
-      '{}',
-      'application/json',
-      `application/json without ce- headers is not an event: send ${STRUCTURED} or ${BATCH}, or add the headers`,
-    ],
-  ])('answers 400 to %s', async (_, body, type, message) => {
-    expect(await send(body, { type })).toEqual({ status: 400, body: { code: 'BAD_REQUEST', message } });
+  it('answers 400 to a body of no events, and 415 to one of another media type, in the same form', async () => {
+    expect(await send('[{')).toEqual({
+      status: 400,
+      body: { code: 'BAD_REQUEST', message: 'The body is not JSON: unexpected end at byte 2' },
+    });
+    expect(await send(undefined)).toEqual({
+      status: 400,
+      body: { code: 'BAD_REQUEST', message: 'The body is not JSON: it is empty' },
+    });
+    const message = `Send ${BATCH}, ${STRUCTURED}, or application/json with ce- headers, in UTF-8`;
+    for (const type of ['text/plain', `${BATCH}; charset=latin1`])
+      expect(await send('[]', { type })).toEqual({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE', message } });
   });
-
-  it.each(['text/plain', 'application/xml', 'application/cloudevents+avro', `${BATCH}; charset=latin1`])(
-    'answers 415 to %s',
-    async (type) => {
-      const answer = await send('[]', { type });
-      const message = `Send ${BATCH}, ${STRUCTURED}, or application/json with ce- headers, in UTF-8`;
-      expect(answer).toEqual({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE', message } });
-    },
-  );
 
   it('answers 413 to 1,001 events and to more than 8 MiB, and accepts exactly 8 MiB', async () => {
     expect(await sendBatch(Array.from({ length: 1_001 }, () => threat('many')))).toEqual({
@@ -200,40 +170,6 @@ describe('POST /v2/events', () => {
     expect(await status(undefined)).toBe(401);
     expect(await status('tp_wrong')).toBe(401);
     expect(await status(readKey)).toBe(403);
-  });
-
-  it('accepts only an organization’s own events from its key', async () => {
-    const status = {
-      ...threat('status'),
-      type: 'AssetStatusChanged',
-      data: {
-        changeId: 'c-1',
-        asset: { type: 'URL', content: 'phishing.example' },
-        status: 'BLOCKED',
-        brandReviews: [],
-        createdAt: AT,
-      },
-    };
-    const events = [threat('mine'), threat('theirs', { organization: 'other' }), status];
-    expect((await sendBatch(events, acmeKey)).body).toEqual({
-      accepted: 1,
-      duplicates: 0,
-      rejected: [
-        {
-          index: 1,
-          id: 'theirs',
-          issues: [{ message: "data.organization must be this key's organization, acme" }],
-        },
-        {
-          index: 2,
-          id: 'status',
-          issues: [
-            { message: 'type AssetStatusChanged needs an ingest key without an organization; this key is for acme' },
-          ],
-        },
-      ],
-    });
-    expect((await sendBatch([events[1], status])).body).toMatchObject({ accepted: 2 });
   });
 
   it('accepts states dated up to a day ahead from upstream, and five minutes ahead from an organization’s own key', async () => {

@@ -5,86 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
-import type { CallOptions } from '../support/call.js';
 import { readReference } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { ANSWERED_WITHOUT, REQUESTS } from '../support/requests.js';
 import { whileLocked } from '../support/while-locked.js';
-
-interface Request extends Omit<CallOptions, 'key'> {
-  readonly path: string;
-}
-
-const GROUPS = '/v2/organization/asset-groups';
-const WEBHOOKS = '/v2/organization/webhooks';
-const webhook = (n: number): string => `${WEBHOOKS}/wh_${String(n).padStart(24, '0')}`;
-const report = (organization: string, n: number): object => {
-  const at = '2026-03-01T00:00:00Z';
-  return cloudEvent(sent('ReportFiled', { organization, reportId: `${n}`, createdAt: at, updatedAt: at }));
-};
-
-/** A request of every route with a key, each number another question, if the route can be asked more than one. */
-const REQUESTS: Readonly<Record<string, (n: number, organization: string) => Request>> = {
-  checkAsset: (n) => ({ path: '/v2/asset/check', json: { content: `${n}.example` } }),
-  checkAssets: (n) => ({ path: '/v2/asset/check/bulk', json: { contents: [`${n}.example`] } }),
-  getAssetHistory: (n) => ({ path: '/v2/asset/history', json: { content: `${n}.example` } }),
-  getOrganization: () => ({ path: '/v2/organization' }),
-  listBrands: () => ({ path: '/v2/organization/brands' }),
-  getMetrics: (n) => ({ path: `/v2/organization/metrics?endDate=${2000 + n}-01-01` }),
-  getTimeline: (n) => ({ path: `/v2/organization/metrics/timeline?interval=year&endDate=${2000 + n}-01-01` }),
-  compareMetrics: (n) => ({
-    path: `/v2/organization/metrics/comparison?startDate=${2000 + n}-01-01&endDate=${2000 + n}-02-01`,
-  }),
-  getTakedownStatistics: (n) => ({ path: `/v2/organization/takedowns/statistics?endDate=${2000 + n}-01-01` }),
-  ...Object.fromEntries(
-    ['Report', 'Threat', 'Takedown', 'Verdict'].flatMap((kind) => {
-      const list = `/v2/organization/${kind.toLowerCase()}s`;
-      const upTo = (n: number): string => `?endDate=${2000 + n}-01-01`;
-      return [
-        [`list${kind}s`, (n: number) => ({ path: `${list}${upTo(n)}` })],
-        [`get${kind}Table`, (n: number) => ({ path: `${list}.csv${upTo(n)}` })],
-        [`get${kind}`, (n: number) => ({ path: `${list}/record-${n}` })],
-      ];
-    }),
-  ),
-  getTimelineTable: (n) => ({ path: `/v2/organization/metrics/timeline.csv?interval=year&endDate=${2000 + n}-01-01` }),
-  getFeed: (n) => ({ path: `/v2/organization/feed?limit=${n + 1}` }),
-  listAssetGroups: () => ({ path: GROUPS }),
-  createAssetGroup: (n) => ({ path: GROUPS, json: { name: `Group ${n}` } }),
-  renameAssetGroup: (n) => ({ path: `${GROUPS}/${n + 1}`, method: 'PATCH', json: { name: `Renamed ${n}` } }),
-  deleteAssetGroup: (n) => ({ path: `${GROUPS}/${n + 1}`, method: 'DELETE' }),
-  getAssetGroup: (n) => ({ path: `${GROUPS}/${n + 1}` }),
-  listGroupAssets: (n) => ({ path: `${GROUPS}/${n + 1}/assets` }),
-  assignAssets: (n) => ({ path: `${GROUPS}/${n + 1}/assets`, json: { contents: [`${n}.example`] } }),
-  unassignAssets: (n) => ({ path: `${GROUPS}/${n + 1}/assets/remove`, json: { contents: [`${n}.example`] } }),
-  listRejectedEvents: (n) => ({ path: `/v2/events/rejected?limit=${1 + n}` }),
-  listParkedEvents: (n) => ({ path: `/v2/events/parked?limit=${1 + n}` }),
-  getEventStatus: (n, organization) => ({
-    path: '/v2/events/status',
-    json: { events: [{ source: 's', id: `${n}`, type: 'ThreatDeleted', record: { organization, threatId: `${n}` } }] },
-  }),
-  getEventUsage: (n) => ({
-    path: `/v2/events/usage?from=${new Date(Date.now() - n * 86_400_000).toISOString().slice(0, 10)}`,
-  }),
-  listWebhooks: () => ({ path: WEBHOOKS }),
-  createWebhook: (n) => ({ path: WEBHOOKS, json: { url: `https://receiver.example/${n}` } }),
-  getWebhook: (n) => ({ path: webhook(n) }),
-  changeWebhook: (n) => ({ path: webhook(n), method: 'PATCH', json: { batch: 1 + n } }),
-  deleteWebhook: (n) => ({ path: webhook(n), method: 'DELETE' }),
-  rotateWebhookSecret: (n) => ({ path: `${webhook(n)}/rotate`, json: {} }),
-  testWebhook: (n) => ({ path: `${webhook(n)}/test`, json: {} }),
-  replayWebhook: (n) => ({ path: `${webhook(n)}/replay`, json: { from: 'beginning' } }),
-  listWebhookAttempts: (n) => ({ path: `${webhook(n)}/attempts` }),
-  sendEvents: (n, organization) => ({
-    path: '/v2/events',
-    json: [report(organization, n)],
-    headers: { 'content-type': 'application/cloudevents-batch+json' },
-  }),
-};
-/** What these answer does not come from the read models. */
-const ANSWERED_WITHOUT = ['checkAsset', 'checkAssets', 'sendEvents'];
 
 const WAITING = 40;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { preferredType } from '../../src/http/accept.js';
+import { preferredType, takesGzip } from '../../src/http/accept.js';
 
 const [JSON_TYPE, CSV] = ['application/json', 'text/csv'];
 const preferred = (accept: string | undefined): string => preferredType(accept, [JSON_TYPE!, CSV!]);
@@ -30,4 +30,16 @@ describe('Of the media types on offer', () => {
   it('the first is sent if a client accepts none', () => {
     for (const accept of ['image/png', 'text/csv;q=0', ',;,=', 'q=1']) expect(preferred(accept)).toBe(JSON_TYPE);
   });
+});
+
+describe('Gzip', () => {
+  it.each(['gzip', 'br, GZIP;q=0.5', 'deflate , gzip ; q=1', 'gzip; q=1, br'])(
+    'is taken by who sends %s',
+    (encodings) => expect(takesGzip(encodings)).toBe(true),
+  );
+
+  it.each(['', 'br', 'gzip;q=0', 'gzip; q=0.0', 'gzipped', 'xgzip', 'identity'])(
+    'is not by who sends %j',
+    (encodings) => expect(takesGzip(encodings)).toBe(false),
+  );
 });

@@ -40,15 +40,6 @@ describe('The files of the reference', () => {
     expect((await fetch(`${app.url}/health/live`)).status).toBe(200);
   });
 
-  it('may be kept by a browser, and are asked for by their tags', async () => {
-    for (const path of files) {
-      const { headers } = await fetch(app.url + path);
-      const etag = headers.get('etag')!;
-      expect([path, etag, headers.get('cache-control')]).toEqual([path, expect.stringMatching(/^W\/"/), 'no-cache']);
-      expect((await fetch(app.url + path, { headers: { 'if-none-match': etag } })).status).toBe(304);
-    }
-  });
-
   it('let no script into the page, and the page into no frame', async () => {
     const response = await fetch(`${app.url}/docs`);
     const policy = response.headers.get('content-security-policy')!;

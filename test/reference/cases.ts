@@ -49,52 +49,35 @@ const threat = (id: string, type: string, content: string, status: string, creat
     createdAt,
     updatedAt: createdAt,
   });
-const at = (updatedAt: string, data: object): object => ({ ...data, updatedAt });
+/** What happened when its state was set. */
+const state = (id: string, type: string, updatedAt: string, data: object): object =>
+  event(id, type, updatedAt, { ...data, updatedAt });
 
 const BATCH = [
-  event(
-    'brand-acme-wallet',
-    'BrandRegistered',
-    '2026-01-01T08:00:00.000Z',
-    at('2026-01-01T08:00:00.000Z', { brand: 'acme-wallet', name: 'Acme Wallet' }),
-  ),
-  event(
-    'flag-brands',
-    'FeatureFlagChanged',
-    '2026-01-01T08:00:00.000Z',
-    at('2026-01-01T08:00:00.000Z', { flag: 'brands-metrics', enabled: true }),
-  ),
+  state('brand-acme-wallet', 'BrandRegistered', '2026-01-01T08:00:00.000Z', {
+    brand: 'acme-wallet',
+    name: 'Acme Wallet',
+  }),
+  state('flag-brands', 'FeatureFlagChanged', '2026-01-01T08:00:00.000Z', { flag: 'brands-metrics', enabled: true }),
   threat('threat-2', 'TWITTER', 'https://x.com/acme_giveaway', 'BLOCKED', '2026-03-01T09:30:00.000Z'),
   threat('threat-3', 'URL', 'acme-airdrop.example', 'BLOCKED', '2026-03-02T10:00:00.000Z'),
   threat('threat-4', 'TELEGRAM', 'https://t.me/acme_help', 'WATCHLISTED', '2026-03-02T11:00:00.000Z'),
-  event(
-    'report-1-filed',
-    'ReportFiled',
-    '2026-03-02T07:00:00.000Z',
-    at('2026-03-02T07:00:00.000Z', {
-      reportId: 'report-1',
-      brands: ['acme-wallet'],
-      createdAt: '2026-03-02T07:00:00.000Z',
-    }),
-  ),
-  event(
-    'takedown-1-filed',
-    'TakedownFiled',
-    '2026-03-02T12:00:00.000Z',
-    at('2026-03-02T12:00:00.000Z', {
-      takedownId: 'takedown-1',
-      brand: 'acme-wallet',
-      asset: { type: 'URL', content: 'acme-airdrop.example' },
-      status: 'COMPLETED',
-      createdAt: '2026-03-02T12:00:00.000Z',
-    }),
-  ),
-  event(
-    'grouped-1',
-    'AssetGrouped',
-    '2026-03-02T13:00:00.000Z',
-    at('2026-03-02T13:00:00.000Z', { groupId: 1, asset: { type: 'URL', content: 'acme-airdrop.example' } }),
-  ),
+  state('report-1-filed', 'ReportFiled', '2026-03-02T07:00:00.000Z', {
+    reportId: 'report-1',
+    brands: ['acme-wallet'],
+    createdAt: '2026-03-02T07:00:00.000Z',
+  }),
+  state('takedown-1-filed', 'TakedownFiled', '2026-03-02T12:00:00.000Z', {
+    takedownId: 'takedown-1',
+    brand: 'acme-wallet',
+    asset: { type: 'URL', content: 'acme-airdrop.example' },
+    status: 'COMPLETED',
+    createdAt: '2026-03-02T12:00:00.000Z',
+  }),
+  state('grouped-1', 'AssetGrouped', '2026-03-02T13:00:00.000Z', {
+    groupId: 1,
+    asset: { type: 'URL', content: 'acme-airdrop.example' },
+  }),
   {
     specversion: '1.0',
     id: 'change-1',

@@ -16,20 +16,16 @@ const get = (headers: Record<string, string>) => server.inject({ url: '/', heade
 
 describe('A kept answer', () => {
   it('is compressed for clients that accept gzip, and for no others', async () => {
-    for (const taken of ['gzip', 'deflate, GZIP;q=0.5', 'gzip; q=1, br']) {
-      const { headers, rawPayload } = await get({ 'accept-encoding': taken });
-      expect([taken, headers['content-encoding']]).toEqual([taken, 'gzip']);
-      expect(gunzipSync(rawPayload).toString()).toBe(TEXT);
-    }
-    for (const other of ['', 'identity', 'gzip;q=0', 'gzip; q=0.00', 'xgzip', 'br']) {
-      const { headers, payload } = await get({ 'accept-encoding': other });
-      expect([other, headers['content-encoding'], headers.vary]).toEqual([other, undefined, 'Accept-Encoding']);
-      expect(payload).toBe(TEXT);
-    }
+    const packed = await get({ 'accept-encoding': 'br, gzip;q=0.5' });
+    expect(packed.headers['content-encoding']).toBe('gzip');
+    expect(gunzipSync(packed.rawPayload).toString()).toBe(TEXT);
+    const { headers, payload } = await get({ 'accept-encoding': 'gzip;q=0' });
+    expect([headers['content-encoding'], headers.vary, payload]).toEqual([undefined, 'Accept-Encoding', TEXT]);
   });
 
   it('is not sent to who has it', async () => {
-    const { etag } = (await get({})).headers;
+    const { etag, 'cache-control': caching } = (await get({})).headers;
+    expect(caching).toBe('no-cache');
     for (const known of [String(etag), `"other", ${etag}`, '*']) {
       const { statusCode, payload, headers } = await get({ 'if-none-match': known });
       expect([statusCode, payload, headers.etag]).toEqual([304, '', etag]);
