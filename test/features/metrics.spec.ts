@@ -45,8 +45,13 @@ const fillDays = (organization: string, days: number, types: number, name = 'TYP
   );
 
 const asset = (type: string) => ({ type, content: 'evil.example' });
+const dated = (createdAt: string, updatedAt = createdAt) => ({ createdAt, updatedAt });
 const threat = (organization: string, threatId: string, status: string, type: string, createdAt: string): Sent =>
-  sent('ThreatStatusChanged', { organization, threatId, asset: asset(type), status, createdAt, updatedAt: createdAt });
+  sent('ThreatStatusChanged', { organization, threatId, asset: asset(type), status, ...dated(createdAt) });
+const registered = (organization: string, brand: string): Sent =>
+  sent('BrandRegistered', { organization, brand, updatedAt: '2026-01-01T00:00:00Z' });
+const flag = (organization: string, enabled: boolean, updatedAt = '2026-01-01T00:00:00Z'): Sent =>
+  sent('FeatureFlagChanged', { organization, flag: 'brands-metrics', enabled, updatedAt });
 
 const NOTHING = {
   reports: 0,
@@ -62,7 +67,9 @@ const NOTHING = {
 
 describe('GET /v2/organization/metrics', () => {
   it('counts the organization’s own records, by type and day, each by its creation', async () => {
-    const key = await app.issueKey({ organization: 'acme' });
+    const acme = { organization: 'acme' };
+    const key = await app.issueKey(acme);
+    const later = dated('2026-03-02T00:00:00Z', '2026-03-05T00:00:00Z');
     await report(
       threat('acme', 't1', 'BLOCKED', 'URL', '2026-03-01T23:59:59.999Z'),
       threat('acme', 't2', 'APPROVED', 'PAGE', '2026-03-02T00:00:00.000Z'),
@@ -73,30 +80,9 @@ describe('GET /v2/organization/metrics', () => {
       threat('acme', 't7', 'WATCHLISTED', 'URL', '2026-03-02T00:00:00Z'),
       threat('acme', 't8', 'PENDING', 'URL', '2026-03-02T00:00:00Z'),
       threat('acme-2', 't1', 'BLOCKED', 'URL', '2026-03-02T00:00:00Z'),
-      sent('ReportFiled', {
-        organization: 'acme',
-        reportId: 'r1',
-        brands: ['x'],
-        createdAt: '2026-03-02T00:00:00Z',
-        updatedAt: '2026-03-02T00:00:00Z',
-      }),
-      sent('TakedownFiled', {
-        organization: 'acme',
-        takedownId: 'k1',
-        brand: 'x',
-        asset: asset('URL'),
-        status: 'TODO',
-        createdAt: '2026-03-02T00:00:00Z',
-        updatedAt: '2026-03-05T00:00:00Z',
-      }),
-      sent('TakedownStatusChanged', {
-        organization: 'acme',
-        takedownId: 'k2',
-        asset: asset('URL'),
-        status: 'COMPLETED',
-        createdAt: '2026-03-02T00:00:00Z',
-        updatedAt: '2026-03-05T00:00:00Z',
-      }),
+      sent('ReportFiled', { ...acme, reportId: 'r1', brands: ['x'], ...dated('2026-03-02T00:00:00Z') }),
+      sent('TakedownFiled', { ...acme, takedownId: 'k1', brand: 'x', asset: asset('URL'), status: 'TODO', ...later }),
+      sent('TakedownStatusChanged', { ...acme, takedownId: 'k2', asset: asset('URL'), status: 'COMPLETED', ...later }),
     );
     const all = await ask(key);
     expect(all.status).toBe(200);
@@ -153,13 +139,8 @@ describe('GET /v2/organization/metrics', () => {
         createdAt,
       });
     await report(
-      sent('FeatureFlagChanged', {
-        organization,
-        flag: 'brands-metrics',
-        enabled: true,
-        updatedAt: '2026-01-01T00:00:00Z',
-      }),
-      sent('BrandRegistered', { organization, brand: 'wallet', updatedAt: '2026-01-01T00:00:00Z' }),
+      flag(organization, true),
+      registered(organization, 'wallet'),
       entry('c1', 'BLOCKED', '2026-03-01T00:00:00Z'),
       entry('c2', 'UNKNOWN', '2026-03-02T00:00:00Z'),
       entry('c3', 'BLOCKED', '2026-03-03T00:00:00Z'),
@@ -170,8 +151,7 @@ describe('GET /v2/organization/metrics', () => {
         organization,
         reportId: 'r1',
         brands: ['wallet', 'wallet'],
-        createdAt: '2026-03-01T00:00:00Z',
-        updatedAt: '2026-03-01T00:00:00Z',
+        ...dated('2026-03-01T00:00:00Z'),
       }),
       sent('TakedownFiled', {
         organization,
@@ -179,8 +159,7 @@ describe('GET /v2/organization/metrics', () => {
         brand: 'wallet',
         asset: asset('URL'),
         status: 'COMPLETED',
-        createdAt: '2026-03-01T00:00:00Z',
-        updatedAt: '2026-03-09T00:00:00Z',
+        ...dated('2026-03-01T00:00:00Z', '2026-03-09T00:00:00Z'),
       }),
     );
     const all = await ask(key, '?brandSlug=wallet');
@@ -209,12 +188,10 @@ describe('GET /v2/organization/metrics', () => {
       body: { code: 'FORBIDDEN', message: 'Brand metrics are not enabled for this organization' },
     });
     expect((await ask(key, '?brandSlug=wallet&startDate=x')).status).toBe(400);
-    const flag = (enabled: boolean, updatedAt: string): Sent =>
-      sent('FeatureFlagChanged', { organization, flag: 'brands-metrics', enabled, updatedAt });
     await report(
-      flag(true, '2026-01-01T00:00:00Z'),
-      sent('BrandRegistered', { organization: 'brandy', brand: 'theirs', updatedAt: '2026-01-01T00:00:00Z' }),
-      sent('BrandRegistered', { organization, brand: 'gone', updatedAt: '2026-01-01T00:00:00Z' }),
+      flag(organization, true),
+      registered('brandy', 'theirs'),
+      registered(organization, 'gone'),
       sent('BrandRemoved', { organization, brand: 'gone', updatedAt: '2026-01-02T00:00:00Z' }),
     );
     for (const brand of ['theirs', 'gone', 'never', 'Not A Slug', '%00', '%F0%9F%A6%8A'])
@@ -222,7 +199,7 @@ describe('GET /v2/organization/metrics', () => {
         status: 404,
         body: { code: 'NOT_FOUND', message: 'Brand not found' },
       });
-    await report(flag(false, '2026-01-03T00:00:00Z'));
+    await report(flag(organization, false, '2026-01-03T00:00:00Z'));
     expect((await ask(key, '?brandSlug=never')).status).toBe(403);
   });
 
@@ -260,11 +237,7 @@ describe('GET /v2/organization/metrics', () => {
 });
 
 describe('GET /v2/organization/metrics/timeline', () => {
-  const timelineOf = async (key: string, query: string) => {
-    const response = await get(key, `metrics/timeline?${query}`);
-    // eslint-disable-next-line @typescript-eslint/no-explicit-any
-    return { status: response.status, headers: response.headers, body: (await response.json()) as any };
-  };
+  const timelineOf = (key: string, query: string) => app.call(`/v2/organization/metrics/timeline?${query}`, { key });
 
   it('has every interval of the window, cut at its ends, with the figures of the metrics', async () => {
     const organization = 'timely';
@@ -388,11 +361,8 @@ describe('GET /v2/organization/metrics/timeline', () => {
 });
 
 describe('GET /v2/organization/metrics/comparison', () => {
-  const comparisonOf = async (key: string, query: string) => {
-    const response = await get(key, `metrics/comparison?${query}`);
-    // eslint-disable-next-line @typescript-eslint/no-explicit-any
-    return { status: response.status, body: (await response.json()) as any };
-  };
+  const comparisonOf = (key: string, query: string) =>
+    app.call(`/v2/organization/metrics/comparison?${query}`, { key });
 
   it('compares a window with the one before it, or with that of a year earlier', async () => {
     const organization = 'compared';
@@ -458,11 +428,8 @@ describe('GET /v2/organization/metrics/comparison', () => {
 });
 
 describe('GET /v2/organization/takedowns/statistics', () => {
-  const statisticsOf = async (key: string, query: string) => {
-    const response = await get(key, `takedowns/statistics?${query}`);
-    // eslint-disable-next-line @typescript-eslint/no-explicit-any
-    return { status: response.status, headers: response.headers, body: (await response.json()) as any };
-  };
+  const statisticsOf = (key: string, query: string) =>
+    app.call(`/v2/organization/takedowns/statistics?${query}`, { key });
   const NO_TIMES = { count: 0, median: null, p90: null, p99: null, longest: null };
 
   it('reports the outcomes of takedowns filed in the window, and how long those completed in it took', async () => {
@@ -557,10 +524,9 @@ describe('An answer of metrics', () => {
         Date.parse(first.headers.get('x-as-of')!),
       );
     }
-    const date = '2026-03-02T00:00:00Z';
-    const times = { createdAt: date, updatedAt: date };
+    const times = dated('2026-03-02T00:00:00Z');
     await report(
-      threat(organization, 't2', 'BLOCKED', 'URL', date),
+      threat(organization, 't2', 'BLOCKED', 'URL', times.createdAt),
       sent('TakedownFiled', { organization, takedownId: 'k1', asset: asset('URL'), status: 'TODO', ...times }),
     );
     const changed = await get(key, path, { 'if-none-match': tag });
