@@ -23,10 +23,10 @@ const list = (): Promise<Result> =>
   withDatabase(async (pool) => {
     const brands = await listBrands(pool);
     return {
-      lines: table([
+      lines: table(
         ['organization', 'brand', 'name'],
-        ...brands.map(({ organization, brand, name }) => [organization, brand, name ?? '-']),
-      ]),
+        brands.map(({ organization, brand, name }) => [organization, brand, name]),
+      ),
       json: brands,
     };
   });

@@ -25,10 +25,10 @@ const list = (): Promise<Result> =>
   withDatabase(async (pool) => {
     const flags = await listFeatureFlags(pool);
     return {
-      lines: table([
+      lines: table(
         ['organization', 'flag', 'enabled'],
-        ...flags.map(({ organization, flag, enabled }) => [organization, flag, String(enabled)]),
-      ]),
+        flags.map(({ organization, flag, enabled }) => [organization, flag, enabled]),
+      ),
       json: flags,
     };
   });

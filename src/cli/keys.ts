@@ -53,8 +53,6 @@ const toJson = (key: ListedKey): Record<string, string | readonly string[] | nul
   revokedBy: key.revokedBy ?? null,
 });
 
-const toRow = (key: ListedKey): string[] => Object.values(toJson(key)).map((value) => value?.toString() ?? '-');
-
 const HEADINGS = 'id name organization scopes createdAt expiresAt revokedAt lastUsedAt issuedBy revokedBy'.split(' ');
 
 const readKeys = async ({ log, pool }: Session): Promise<ListedKey[]> => {
@@ -74,8 +72,8 @@ const issue = ({ organization, scope, name, expires }: IssueOptions): Promise<Re
 
 const list = (): Promise<Result> =>
   withLog(async (session) => {
-    const keys = await readKeys(session);
-    return { lines: table([HEADINGS, ...keys.map(toRow)]), json: keys.map(toJson) };
+    const keys = (await readKeys(session)).map(toJson);
+    return { lines: table(HEADINGS, keys.map(Object.values)), json: keys };
   });
 
 const revoke = (id: string): Promise<Result> =>
@@ -83,7 +81,7 @@ const revoke = (id: string): Promise<Result> =>
     await revokeApiKey(session.log, id, operatorName());
     const key = (await readKeys(session)).find((each) => each.id === id);
     if (!key) throw new NotFound(`Unknown key ${id}`);
-    return { lines: table([HEADINGS, toRow(key)]), json: toJson(key) };
+    return { lines: table(HEADINGS, [Object.values(toJson(key))]), json: toJson(key) };
   });
 
 const collect = (value: string, values: readonly string[] = []): string[] => [...values, value];

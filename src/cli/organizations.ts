@@ -22,17 +22,10 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
     const quota = { events: ingestEventsPerDay || null, bytes: ingestBytesPerDay || null };
     say('All processes of the API share these quotas; every other limit is counted by each process for itself');
     return {
-      lines: table([
+      lines: table(
         ['organization', 'day', 'events', 'of', 'bytes', 'of'],
-        ...used.map((each) => [
-          each.organization,
-          formatDay(day),
-          String(each.events),
-          String(quota.events ?? '-'),
-          String(each.bytes),
-          String(quota.bytes ?? '-'),
-        ]),
-      ]),
+        used.map((each) => [each.organization, formatDay(day), each.events, quota.events, each.bytes, quota.bytes]),
+      ),
       json: { day: formatDay(day), quota, organizations: used },
     };
   });

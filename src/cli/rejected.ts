@@ -12,20 +12,12 @@ const list = (): Promise<Result> =>
       lastAt: formatInstant(lastAt),
     }));
     return {
-      lines: table([
+      lines: table(
         ['day', 'key', 'reason', 'type', 'count', 'lastAt', 'id', 'sent type', 'issue'],
-        ...rejected.map(({ day, keyId, reason, type, count, lastAt, sample }) => [
-          day,
-          keyId,
-          reason,
-          type,
-          String(count),
-          lastAt,
-          sample.id ?? '-',
-          sample.type || '-',
-          sample.issues[0] ?? '-',
-        ]),
-      ]),
+        rejected.map(({ day, keyId, reason, type, count, lastAt, sample: { id, type: sentType, issues } }) => {
+          return [day, keyId, reason, type, count, lastAt, id, sentType || '-', issues[0]];
+        }),
+      ),
       json: rejected,
     };
   });

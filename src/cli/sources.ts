@@ -23,16 +23,10 @@ const status = async (): Promise<Result> => {
   const lists = await readSourcesStatus(readConfig());
   return {
     lines: [
-      ...table([
+      ...table(
         ['list', 'entries', 'refused', 'age in s', 'problem'],
-        ...lists.map((list) => [
-          list.id,
-          String(list.entries),
-          String(list.refused),
-          String(list.ageSeconds ?? '-'),
-          trouble(list),
-        ]),
-      ]),
+        lists.map((list) => [list.id, list.entries, list.refused, list.ageSeconds, trouble(list)]),
+      ),
       ...lists.flatMap(unused),
     ],
     json: lists,

@@ -26,8 +26,7 @@ const list = ({ organization }: OfOrganization): Promise<Result> =>
       lastSuccessAt: instant(webhook.lastSuccessAt),
       nextAttemptAt: instant(webhook.nextAttemptAt),
     }));
-    const rows = webhooks.map((webhook) => Object.values(webhook).map((value) => value?.toString() ?? '-'));
-    return { lines: table([HEADINGS, ...rows]), json: webhooks };
+    return { lines: table(HEADINGS, webhooks.map(Object.values)), json: webhooks };
   });
 
 const change =

@@ -1,4 +1,5 @@
-import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import { Pool } from 'pg';
 import { Config } from '../runtime/config.js';
 import { Replicas } from './replicas/replicas.js';
@@ -16,36 +17,23 @@ import {
   WatchPool,
 } from './pools.js';
 
+const POOLS = [Pool, MetricsPool, RecordsPool, ExportPool, WatchPool] as const;
+
+const provided = (
+  provide: (typeof POOLS)[number],
+  create: (url: string) => Pool,
+  urlOf = ({ databaseUrl }: Config): string => databaseUrl!,
+): Provider => ({ provide, inject: [Config], useFactory: (config: Config) => create(urlOf(config)) });
+
 @Module({
   providers: [
     RequestTurns,
-    {
-      provide: Pool,
-      inject: [Config],
-      useFactory: ({ databaseUrl }: Config): Pool => createRequestPool(databaseUrl!),
-    },
-    {
-      provide: MetricsPool,
-      inject: [Config],
-      useFactory: ({ databaseUrl }: Config): MetricsPool => createMetricsPool(databaseUrl!),
-    },
-    {
-      provide: RecordsPool,
-      inject: [Config],
-      useFactory: ({ databaseUrl }: Config): RecordsPool => createRecordsPool(databaseUrl!),
-    },
-    {
-      provide: ExportPool,
-      inject: [Config],
-      // Each keeps its connection for minutes, which a pooler has not got to spare.
-      useFactory: ({ databaseUrl, databaseDirectUrl }: Config): ExportPool =>
-        createExportPool(databaseDirectUrl ?? databaseUrl!),
-    },
-    {
-      provide: WatchPool,
-      inject: [Config],
-      useFactory: ({ databaseUrl }: Config): WatchPool => createWatchPool(databaseUrl!),
-    },
+    provided(Pool, createRequestPool),
+    provided(MetricsPool, createMetricsPool),
+    provided(RecordsPool, createRecordsPool),
+    // Each keeps its connection for minutes, which a pooler has not got to spare.
+    provided(ExportPool, createExportPool, ({ databaseDirectUrl, databaseUrl }) => databaseDirectUrl ?? databaseUrl!),
+    provided(WatchPool, createWatchPool),
     {
       provide: Replicas,
       inject: [Config, WatchPool],
@@ -53,22 +41,14 @@ import {
         new Replicas(createReplicas(databaseReadUrl), watch, readMaxLag * 1_000),
     },
   ],
-  exports: [Replicas, Pool, MetricsPool, RecordsPool, ExportPool, WatchPool, RequestTurns],
+  exports: [Replicas, ...POOLS, RequestTurns],
 })
 export class ReadModelsModule implements OnApplicationShutdown {
-  constructor(
-    private readonly pool: Pool,
-    private readonly metrics: MetricsPool,
-    private readonly records: RecordsPool,
-    private readonly exports: ExportPool,
-    private readonly watch: WatchPool,
-    private readonly replicas: Replicas,
-  ) {}
+  constructor(private readonly module: ModuleRef) {}
 
   async onApplicationShutdown(): Promise<void> {
-    const { pool, metrics, records, exports, watch } = this;
     // First: it looks at the primary.
-    await this.replicas.end();
-    await Promise.all([pool, metrics, records, exports, watch].map((each) => each.end()));
+    await this.module.get(Replicas).end();
+    await Promise.all(POOLS.map((pool) => this.module.get<Pool>(pool).end()));
   }
 }

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
@@ -7,6 +5,7 @@ import { createPool } from '../../src/postgres/pool.js';
 import { Servers } from '../../src/postgres/servers.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { eventually } from '../support/eventually.js';
+import { Gate } from '../support/gate.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -24,46 +23,15 @@ const poolOf = (url: string): ReturnType<typeof createPool> => {
 };
 
 /** One more way to the database. */
-const way = async (
-  at = 0,
-): Promise<{
-  port: number;
-  used: () => number;
-  cut: () => Promise<void>;
-  /** It answers nothing any more, on old and new connections. @returns how many have come since */
-  freeze: () => () => number;
-  /** The oldest connection breaks. */
-  breakOne: () => void;
-}> => {
+const way = async (): Promise<Gate> => {
   const { hostname, port } = new URL(database.url);
-  const sockets = new Set<Socket>();
-  let isFrozen = false;
-  let came = 0;
-  const server: Server = createServer((near) => {
-    if (isFrozen) {
-      came += 1;
-      return void sockets.add(near.on('error', () => {}));
-    }
-    const far = connect(Number(port || 5432), hostname);
-    for (const socket of [near, far])
-      sockets.add(socket.on('error', () => near.destroy()).on('close', () => (near.destroy(), far.destroy())));
-    near.pipe(far).pipe(near);
-  }).listen(at, '127.0.0.1');
-  await once(server, 'listening');
-  const cut = async (): Promise<void> => {
-    for (const socket of sockets) socket.destroy();
-    if (server.listening) await new Promise((resolve) => server.close(resolve));
-  };
-  endings.push(cut);
-  const used = (): number => [...sockets].filter(({ destroyed }) => !destroyed).length;
-  const freeze = (): (() => number) => {
-    isFrozen = true;
-    for (const socket of sockets) socket.unpipe().pause();
-    return () => came;
-  };
-  const breakOne = (): void => void [...sockets].find(({ destroyed }) => !destroyed)!.destroy();
-  return { port: (server.address() as { port: number }).port, used, cut, freeze, breakOne };
+  const gate = new Gate({ host: hostname, port: Number(port || 5432) });
+  await gate.open();
+  endings.push(() => gate.close());
+  return gate;
 };
+const through = (...gates: readonly Gate[]): string =>
+  database.url.replace(/@[^/]+/, `@${gates.map(({ address }) => address).join(',')}`);
 
 describe('A server that takes no writes', () => {
   it('is as good as away for new connections', async () => {
@@ -104,24 +72,21 @@ describe('A server that takes no writes', () => {
 describe('Of several servers', () => {
   it('the one that answers is used, and after it another', async () => {
     const [gone, first, second] = [await way(), await way(), await way()];
-    await gone.cut();
-    const hosts = [gone, first, second].map(({ port }) => `127.0.0.1:${port}`).join(',');
-    const url = database.url.replace(/@[^/]+/, `@${hosts}`);
-    const pool = poolOf(`${url}?target_session_attrs=read-write`);
+    await gone.close();
+    const pool = poolOf(`${through(gone, first, second)}?target_session_attrs=read-write`);
     await pool.query('create table t (a int)');
     expect(pool.totalCount).toBe(1);
-    const before = first.used();
-    expect(before).toBeGreaterThan(0);
-    await first.cut();
+    expect(first.connections).toBeGreaterThan(0);
+    await first.close();
     await eventually('the second is used', async () => pool.query('select 1').then(Boolean, () => false));
-    expect(first.used()).toBe(0);
-    expect(second.used()).toBeGreaterThan(0);
+    expect(first.connections).toBe(0);
+    expect(second.connections).toBeGreaterThan(0);
   });
 
   it('one that is frozen keeps no new connection to the other one waiting', async () => {
     const [first, second] = [await way(), await way()];
-    const looks = second.freeze();
-    const pool = poolOf(database.url.replace(/@[^/]+/, `@127.0.0.1:${first.port},127.0.0.1:${second.port}`));
+    second.silence();
+    const pool = poolOf(through(first, second));
     // Kept: while nobody is connected there are no looks, and one that ends casts doubt on its server.
     const connected = async (): Promise<void> => {
       const kept = await pool.connect();
@@ -130,24 +95,24 @@ describe('Of several servers', () => {
     await connected();
     // The machine may be busy during one look; a connection that waits for looks is late at each.
     await eventually('one was made while the frozen one was looked at', async () => {
-      const before = looks();
-      await eventually('the next look', () => looks() > before);
+      const before = second.taken;
+      await eventually('the next look', () => second.taken > before);
       return Promise.race([connected().then(() => true), sleep(800, false)]);
     });
   });
 
   it('the next one is found, whatever is lost while the one that is frozen is looked at', async () => {
     const [first, second] = [await way(), await way()];
-    await second.cut();
-    const hosts = [first, second].map(({ port }) => `127.0.0.1:${port}`).join(',');
-    const pool = poolOf(database.url.replace(/@[^/]+/, `@${hosts}`));
+    await second.close();
+    const pool = poolOf(through(first, second));
     const clients = await Promise.all([1, 2, 3].map(() => pool.connect()));
-    const looks = first.freeze();
-    first.breakOne();
-    await eventually('the frozen one is looked at', () => looks() === 1, 5_000);
-    first.breakOne();
-    await eventually('the look after it', () => looks() === 2, 5_000);
-    await way(second.port);
+    first.silence();
+    const before = first.taken;
+    first.dropOldest();
+    await eventually('the frozen one is looked at', () => first.taken === before + 1, 5_000);
+    first.dropOldest();
+    await eventually('the look after it', () => first.taken === before + 2, 5_000);
+    await second.open();
     for (const client of clients) client.release(true);
     await eventually('the second is used', async () => pool.query('select 1').then(Boolean, () => false), 10_000);
   });

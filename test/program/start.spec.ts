@@ -1,6 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../src/runtime/config.js';
@@ -8,6 +6,7 @@ import { apiFlags } from '../../src/cli/start.js';
 import { processIdentity } from '../../src/postgres/embedded/processes.js';
 import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
 import { eventually } from '../support/eventually.js';
+import { Gate } from '../support/gate.js';
 import { createDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
 
@@ -131,23 +130,17 @@ describe('npm start', () => {
   it(
     'waits for a database that comes later',
     async () => {
-      const probe = createServer().listen(0, '127.0.0.1');
-      await once(probe, 'listening');
-      const { port } = probe.address() as { port: number };
-      probe.close();
       const real = await createDatabase({ migrated: false, pooled: false });
       const url = new URL(real.url);
-      const target = { host: url.hostname, port: Number(url.port || 5432) };
-      url.host = `127.0.0.1:${port}`;
+      const gate = new Gate({ host: url.hostname, port: Number(url.port || 5432) });
+      await gate.open();
+      await gate.close();
+      url.host = gate.address;
       start(0, { DATABASE_URL: url.href });
       const waits = (): number => supervisor.said().split('The database is unavailable').length - 1;
       // Longer than five starts in a row would take.
       await eventually('it has said ten times that the database is unavailable', () => waits() >= 10);
-      const way = createServer((near) => {
-        const far = connect(target);
-        for (const socket of [near, far]) socket.on('error', () => near.destroy()).on('close', () => far.destroy());
-        near.pipe(far).pipe(near);
-      }).listen(port, '127.0.0.1');
+      await gate.open();
       await eventually('the API is ready', answers);
       await eventually('the projector works', () => supervisor.said().includes('Lease acquired; projecting'));
       expect(supervisor.said()).not.toContain('restarts in');
@@ -156,7 +149,7 @@ describe('npm start', () => {
       expect(supervisor.said()).toContain('WEBHOOK_MASTER_KEY_FILE is not set: no webhooks');
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);
-      way.close();
+      await gate.close();
       await real.drop();
     },
     PATIENCE_MS,

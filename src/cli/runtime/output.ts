@@ -14,14 +14,15 @@ export interface OutputOptions {
   readonly json?: boolean;
 }
 
-export const DONE = 0;
 export const FAILED = 1;
 export const WRONG_USAGE = 2;
 
-/** Aligns columns. */
-export const table = (rows: readonly (readonly string[])[]): string[] => {
-  const shown = rows.map((row) => row.map(printable));
-  const widths = shown[0]?.map((_, column) => Math.max(...shown.map((row) => row[column]!.length))) ?? [];
+type Cell = string | number | boolean | readonly string[] | null | undefined;
+
+/** Aligns columns. What is absent is a dash. */
+export const table = (headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] => {
+  const shown = [headings, ...rows].map((row) => row.map((cell) => printable(String(cell ?? '-'))));
+  const widths = headings.map((_, column) => Math.max(...shown.map((row) => row[column]!.length)));
   return shown.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column]!))

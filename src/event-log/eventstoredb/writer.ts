@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { Invalid, Unavailable } from '../../errors.js';
 import {
   type Appended,
@@ -36,23 +37,6 @@ const distinct = (events: readonly NewEvent[]): readonly NewEvent[] => {
   return events.filter(({ id }) => !known.has(id) && known.add(id));
 };
 
-/** The latest values: at least `REMEMBERED`, at most twice as many. Evicts a whole generation at a time. */
-class Latest<T> {
-  private young = new Set<T>();
-  private old = new Set<T>();
-
-  add(value: T): void {
-    this.young.add(value);
-    if (this.young.size < REMEMBERED) return;
-    this.old = this.young;
-    this.young = new Set();
-  }
-
-  has(value: T): boolean {
-    return this.young.has(value) || this.old.has(value);
-  }
-}
-
 /**
  * Appends events and reports which ones the store already had.
  *
@@ -62,7 +46,7 @@ class Latest<T> {
  */
 export class Writer {
   /** Ids of events recently sent with an expected revision; with another one the store would store them again. */
-  private readonly sent = new Latest<string>();
+  private readonly sent = new LRUCache<string, true>({ max: REMEMBERED });
   /** Pending appends by the id of their first event: a duplicate waits, because the store would not answer it. */
   private readonly underWay = new Map<string, Promise<Appended>>();
 
@@ -78,7 +62,7 @@ export class Writer {
     const isRepeated = once.every(({ id }) => this.sent.has(id));
     const stored = isRepeated ? await this.find(stream, once) : undefined;
     if (stored !== undefined) return stored;
-    for (const { id } of once) this.sent.add(id);
+    for (const { id } of once) this.sent.set(id, true);
     try {
       return await this.send(stream, expected, once);
     } catch (error) {
@@ -132,22 +116,11 @@ export class Writer {
   private send(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
     const { id } = events[0]!;
     const other = this.underWay.get(id);
-    if (other !== undefined) return this.sendAfter(other, stream, expected, events);
+    // Its own caller gets its error.
+    if (other !== undefined) return other.catch(() => {}).then(() => this.send(stream, expected, events));
     const sending = this.sendUntilAnswered(stream, expected, events);
     this.underWay.set(id, sending);
     return sending;
-  }
-
-  private async sendAfter(
-    other: Promise<Appended>,
-    stream: string,
-    expected: ExpectedRevision,
-    events: readonly NewEvent[],
-  ): Promise<Appended> {
-    await other.catch(() => {
-      // Its own caller gets the error.
-    });
-    return this.send(stream, expected, events);
   }
 
   /**

@@ -113,25 +113,17 @@ export class PostgresWriter {
   }
 
   private execute(requests: readonly AppendRequest[]): Promise<AppendedEntry[]> {
-    const numbers: number[] = [];
-    const streams: string[] = [];
-    const expected: (string | null)[] = [];
-    const ids: string[] = [];
-    const types: string[] = [];
-    const data: string[] = [];
-    const metadata: string[] = [];
-    requests.forEach((request, number) => {
-      for (const { stream, event } of request.entries) {
-        numbers.push(number);
-        streams.push(stream);
-        expected.push(request.expected === undefined ? null : String(request.expected));
-        ids.push(event.id);
-        types.push(event.type);
-        data.push(JSON.stringify(event.data));
-        metadata.push(JSON.stringify(event.metadata));
-      }
-    });
-    const values = { requests: numbers, streams, expected, ids, types, data, metadata };
+    const entries = requests.flatMap((request) => request.entries);
+    const events = entries.map(({ event }) => event);
+    const values = {
+      requests: requests.flatMap((request, number) => request.entries.map(() => number)),
+      streams: entries.map(({ stream }) => stream),
+      expected: requests.flatMap((request) => request.entries.map(() => request.expected)),
+      ids: events.map(({ id }) => id),
+      types: events.map(({ type }) => type),
+      data: events.map(({ data }) => JSON.stringify(data)),
+      metadata: events.map(({ metadata }) => JSON.stringify(metadata)),
+    };
     return APPEND.run(this.pool, values, this.timeLimit);
   }
 }

@@ -5,6 +5,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readdir, readlink, rename, rm, stat, s
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import type { ClusterLayout } from './cluster-layout.js';
 import type { Owner } from './os-user.js';
 
 /** The server's programs. Absolute paths. */
@@ -123,17 +124,13 @@ const obstacleOf = ({ postgres }: Binaries, owner: Owner | undefined): string | 
 
 /**
  * Finds binaries that the server's user can run: the package's own if they are complete (its postinstall creates links,
- * and may not have run) and readable by that user, else a copy.
- * @param parent a directory the server's user can enter, for the copy
+ * and may not have run) and readable by that user, else a copy beside the cluster.
  * @throws Error if this machine cannot run them, saying what to do
  */
-export const findBinaries = async (
-  parent: string,
-  owner: Owner | undefined,
-  root: string = packageRoot(),
-): Promise<Binaries> => {
+export const findBinaries = async ({ cluster, owner }: ClusterLayout): Promise<Binaries> => {
+  const root = packageRoot();
   if ((await linkLibraries(root)) && obstacleOf(programs(root), owner) === undefined) return programs(root);
-  const copy = programs(await copyOnce(root, parent));
+  const copy = programs(await copyOnce(root, dirname(cluster)));
   const reason = obstacleOf(copy, owner);
   if (reason === undefined) return copy;
   throw new Error(`PostgreSQL of ${PACKAGE} does not run here: ${reason} (it needs glibc 2.27). ${OTHERWISE}`);

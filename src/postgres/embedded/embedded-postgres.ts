@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Config } from '../../runtime/config.js';
-import { type Binaries, findBinaries } from './binaries.js';
+import { findBinaries } from './binaries.js';
 import { createCluster, isCreated, refuseUnreachable } from './cluster.js';
 import { closeDataDir } from './data-dir.js';
 import { removeEndpoint, type Transport, urlOf } from './endpoint.js';
 import { underLock } from './lock.js';
 import { findClusterLayout, type ClusterLayout } from './cluster-layout.js';
-import { findPostmaster, isUnclean, type Postmaster, serverPid, stopPostmaster } from './postmaster.js';
+import { findPostmaster, isUnclean, serverPid, stopPostmaster } from './postmaster.js';
 import { startServer } from './server.js';
 import { createServiceRole, hasServiceRole, readRolePassword, SERVICE_ROLE } from './database-role.js';
 import { trimLog } from './server-log.js';
@@ -26,16 +26,12 @@ type Log = (line: string) => void;
 const WATCH_MS = 250;
 const TRIM_MS = 60_000;
 
-const startIn = (layout: ClusterLayout, transport: Transport, log: Log): Promise<Postmaster> =>
-  startServer(layout, () => findBinaries(dirname(layout.cluster), layout.owner), transport, log);
-
 /** Creates the service's role if there is none. Call it under the lock. */
 const ensureRole = async (layout: ClusterLayout, transport: Transport, log: Log): Promise<void> => {
   if (hasServiceRole(layout)) return;
-  const binaries = (): Promise<Binaries> => findBinaries(dirname(layout.cluster), layout.owner);
   // A server of an earlier version is running or was killed: it must shut down cleanly first. Its clients reconnect.
-  if (isUnclean(layout.cluster)) await stopPostmaster(await startIn(layout, transport, log), layout.cluster, binaries);
-  await createServiceRole(layout, await binaries());
+  if (isUnclean(layout.cluster)) await stopPostmaster(await startServer(layout, transport, log), layout);
+  await createServiceRole(layout, await findBinaries(layout));
 };
 
 /** Restarts the server if it exits while in use. */
@@ -45,7 +41,7 @@ const watch = (layout: ClusterLayout, transport: Transport, log: Log): (() => Pr
     // If the data is deleted while in use, no new, empty database replaces it.
     if (!isCreated(layout.cluster) || (await findPostmaster(layout.cluster))?.status === 'ready') return;
     log('PostgreSQL exited; restarting it');
-    await underLock(layout.home, () => startIn(layout, transport, log));
+    await underLock(layout.home, () => startServer(layout, transport, log));
   };
   const attend = (work: () => Promise<void>): void => {
     busy ??= work()
@@ -69,7 +65,7 @@ const leave = (layout: ClusterLayout, client: string): Promise<void> =>
     if ((await countClients(layout.clients)) > 0) return;
     const postmaster = await findPostmaster(layout.cluster);
     if (!postmaster) return;
-    await stopPostmaster(postmaster, layout.cluster, () => findBinaries(dirname(layout.cluster), layout.owner));
+    await stopPostmaster(postmaster, layout);
     await removeEndpoint(postmaster);
   });
 
@@ -113,14 +109,14 @@ export const openDatabase = async (
   const { client, url } = await underLock(layout.home, async () => {
     if (!isCreated(layout.cluster)) {
       log(`Creating a database in ${layout.cluster}`);
-      await createCluster(layout, await findBinaries(dirname(layout.cluster), layout.owner));
+      await createCluster(layout, await findBinaries(layout));
     }
     refuseUnreachable(layout);
     await ensureRole(layout, transport, log);
     const password = await readRolePassword(layout);
     const file = await registerClient(layout.clients);
     try {
-      return { client: file, url: urlOf(await startIn(layout, transport, log), SERVICE_ROLE, password) };
+      return { client: file, url: urlOf(await startServer(layout, transport, log), SERVICE_ROLE, password) };
     } catch (error) {
       await unregisterClient(file);
       throw error;

@@ -4,7 +4,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { Binaries } from './binaries.js';
+import { findBinaries } from './binaries.js';
+import type { ClusterLayout } from './cluster-layout.js';
 import { commandLine, processIdentity } from './processes.js';
 
 /** What a running server reports in its `postmaster.pid`. */
@@ -74,16 +75,11 @@ const ends = async (pid: number, cluster: string, withinMs: number): Promise<boo
   return !isPostmaster(pid, cluster);
 };
 
-const ask = async (
-  mode: 'fast' | 'immediate',
-  pid: number,
-  cluster: string,
-  findBinaries: () => Promise<Binaries>,
-): Promise<void> => {
+const ask = async (mode: 'fast' | 'immediate', pid: number, layout: ClusterLayout): Promise<void> => {
   // Windows has no signals; pg_ctl has another way.
   if (process.platform === 'win32') {
-    const { pgCtl } = await findBinaries();
-    await promisify(execFile)(pgCtl, ['stop', '--no-wait', '--mode', mode, '--pgdata', cluster]);
+    const { pgCtl } = await findBinaries(layout);
+    await promisify(execFile)(pgCtl, ['stop', '--no-wait', '--mode', mode, '--pgdata', layout.cluster]);
     return;
   }
   try {
@@ -94,14 +90,11 @@ const ask = async (
 };
 
 /** Stops the server and disconnects its clients: fast shutdown, immediate shutdown after 2.5 s. */
-export const stopPostmaster = async (
-  { pid }: Postmaster,
-  cluster: string,
-  findBinaries: () => Promise<Binaries>,
-): Promise<void> => {
-  await ask('fast', pid, cluster, findBinaries);
+export const stopPostmaster = async ({ pid }: Postmaster, layout: ClusterLayout): Promise<void> => {
+  const { cluster } = layout;
+  await ask('fast', pid, layout);
   if (await ends(pid, cluster, FAST_MS)) return;
-  await ask('immediate', pid, cluster, findBinaries);
+  await ask('immediate', pid, layout);
   if (!(await ends(pid, cluster, IMMEDIATE_MS)))
     throw new Error(`PostgreSQL (process ${pid}, in ${cluster}) did not stop`);
 };

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Binaries } from './binaries.js';
+import { type Binaries, findBinaries } from './binaries.js';
 import { listenSettings, type Transport } from './endpoint.js';
 import type { ClusterLayout } from './cluster-layout.js';
 import { clearStalePid, findPostmaster, type Postmaster, readyPostmaster } from './postmaster.js';
@@ -96,7 +96,6 @@ const attempt = async (
  */
 export const startServer = async (
   layout: ClusterLayout,
-  findBinaries: () => Promise<Binaries>,
   transport: Transport,
   log: (line: string) => void,
 ): Promise<Postmaster> => {
@@ -104,7 +103,7 @@ export const startServer = async (
   const running = await readyPostmaster(layout.cluster, RECOVERY_MS, log);
   if (running) return running;
   await trimLog(layout.log);
-  const binaries = await findBinaries();
+  const binaries = await findBinaries(layout);
   const begin = Date.now();
   for (;;) {
     const postmaster = await attempt(layout, binaries, transport, log);

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rm } from 'node:fs/promises';
-import { type Binaries, findBinaries } from '../../../src/postgres/embedded/binaries.js';
+import { findBinaries } from '../../../src/postgres/embedded/binaries.js';
 import { createCluster } from '../../../src/postgres/embedded/cluster.js';
 import { findClusterLayout, type ClusterLayout } from '../../../src/postgres/embedded/cluster-layout.js';
 import { findPostmaster, stopPostmaster } from '../../../src/postgres/embedded/postmaster.js';
@@ -16,7 +16,7 @@ export class OwnPostgres {
   static async create(scene: Scene, folder?: string): Promise<OwnPostgres> {
     const place = await findClusterLayout(folder ?? (await scene.folder()));
     scene.later(() => rm(dirname(place.cluster), { recursive: true, force: true, maxRetries: 20 }));
-    await createCluster(place, await findBinaries(dirname(place.cluster), place.owner));
+    await createCluster(place, await findBinaries(place));
     const postgres = new OwnPostgres(place);
     scene.later(() => postgres.kill());
     return postgres;
@@ -24,7 +24,7 @@ export class OwnPostgres {
 
   /** On loopback, and on the same port every time. @returns its URL */
   async start(): Promise<string> {
-    return superuserUrl(this.place, await startServer(this.place, this.binaries, 'loopback', () => {}));
+    return superuserUrl(this.place, await startServer(this.place, 'loopback', () => {}));
   }
 
   /** kill -9 of the postmaster; its children see it and end. */
@@ -38,10 +38,8 @@ export class OwnPostgres {
 
   async stop(): Promise<void> {
     const postmaster = await findPostmaster(this.place.cluster);
-    if (postmaster) await stopPostmaster(postmaster, this.place.cluster, this.binaries);
+    if (postmaster) await stopPostmaster(postmaster, this.place);
   }
-
-  private readonly binaries = (): Promise<Binaries> => findBinaries(dirname(this.place.cluster), this.place.owner);
 }
 
 /** The embedded server of a data directory, seen from outside: looking does not count as using. */

@@ -17,7 +17,6 @@ const TICKS_PER_MILLISECOND = 10_000n;
 export const expectedOf = (options: BatchAppendReq.Options): Expected => {
   if (options.hasNoStream()) return 'no-stream';
   if (options.hasAny()) return 'any';
-  if (options.hasStreamExists()) return 'stream-exists';
   return Number(options.getStreamPosition());
 };
 
@@ -94,7 +93,6 @@ export const wrongVersion = (
   else details.setCurrentStreamRevision(String(current));
   if (expected === 'no-stream') details.setExpectedNoStream(new emptyPb.Empty());
   else if (expected === 'any') details.setExpectedAny(new emptyPb.Empty());
-  else if (expected === 'stream-exists') details.setExpectedStreamExists(new emptyPb.Empty());
   else details.setExpectedStreamPosition(String(expected));
   return failed(correlation, stream, 'WrongExpectedVersion', details, 'event_store.client.WrongExpectedVersion');
 };
@@ -185,15 +183,8 @@ export const streamNotFound = (stream: string): ReadResp => {
   return message;
 };
 
-/** What a subscription's filter lets through. */
+/** What a subscription's filter lets through: streams by their prefixes. */
 export const filterOf = (options: ReadReq.Options): ((record: StoredRecord) => boolean) => {
-  const filter = options.getFilter();
-  if (filter === undefined) return () => true;
-  const byStream = filter.getStreamIdentifier();
-  const expression = byStream ?? filter.getEventType()!;
-  const subject = (record: StoredRecord): string => (byStream ? record.stream : record.type);
-  const prefixes = expression.getPrefixList();
-  if (prefixes.length > 0) return (record) => prefixes.some((prefix) => subject(record).startsWith(prefix));
-  const pattern = new RegExp(expression.getRegex());
-  return (record) => pattern.test(subject(record));
+  const prefixes = options.getFilter()?.getStreamIdentifier()?.getPrefixList() ?? [''];
+  return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
 };

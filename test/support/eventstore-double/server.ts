@@ -19,7 +19,7 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import { CERTIFICATE, KEY } from './certificate.js';
-import { Gate } from './gate.js';
+import { Gate } from '../gate.js';
 import {
   accessDenied,
   appended,
@@ -110,8 +110,6 @@ export class EventStoreDouble {
   clockAheadMs = 0;
   /** Says "Server Is Not Ready" to this many looks at the end of the log. */
   unreadableEnds = 0;
-  /** How long it takes over each event of a read. */
-  slowReadMs = 0;
   /** As a follower to which replication is slow: what lies after this has not arrived here. */
   replicatedTo: bigint | undefined;
   /** How many events of streams that are none of this service's it has sent. */
@@ -127,7 +125,6 @@ export class EventStoreDouble {
   private readonly server: Server;
   private gate: Gate | undefined;
   private readonly subscriptions = new Set<Reader>();
-  private readonly appenders = new Set<Appender>();
   private folder: string | undefined;
 
   private constructor(
@@ -141,9 +138,6 @@ export class EventStoreDouble {
     this.server.addService(STREAMS, {
       read: (call: Reader) => this.read(call),
       batchAppend: (call: Appender) => this.batchAppend(call),
-      append: unimplemented,
-      delete: unimplemented,
-      tombstone: unimplemented,
     });
     this.server.addService(featuresGrpc.ServerFeaturesService, {
       getSupportedMethods: (_call: unknown, answer: (error: Failure | null, methods?: unknown) => void) => {
@@ -175,7 +169,7 @@ export class EventStoreDouble {
     const port = await new Promise<number>((resolve, reject) => {
       double.server.bindAsync('127.0.0.1:0', credentials, (error, bound) => (error ? reject(error) : resolve(bound)));
     });
-    double.gate = new Gate(port, at);
+    double.gate = new Gate({ host: '127.0.0.1', port }, at);
     await double.gate.open();
     return double;
   }
@@ -267,8 +261,7 @@ export class EventStoreDouble {
   private async sendRecords(call: Reader, records: readonly StoredRecord[]): Promise<void> {
     for (const record of records) {
       if (!OURS.test(record.stream)) this.sentForeign++;
-      if (this.slowReadMs > 0) await new Promise((resolve) => setTimeout(resolve, this.slowReadMs));
-      await send(call, [eventMessage(record)]);
+      await send(call, eventMessage(record));
     }
   }
 
@@ -350,7 +343,7 @@ export class EventStoreDouble {
       while (isOpen() && !isPastTheEnd && next < this.records.length) {
         const record = this.store.records[next++]!;
         if (isWanted(record)) await this.sendRecords(call, [record]);
-        if (interval > 0 && ++scanned % interval === 0) await send(call, [checkpoint(record.position)]);
+        if (interval > 0 && ++scanned % interval === 0) await send(call, checkpoint(record.position));
       }
       isRunning = false;
       if (!isCaughtUp && isOpen()) {
@@ -373,9 +366,7 @@ export class EventStoreDouble {
     // To nobody it says so in the answer to each append.
     const isNobody = this.user !== undefined && denial === ACCESS_DENIED;
     if (denial !== undefined && !isNobody) return void call.emit('error', denial);
-    this.appenders.add(call);
     const open = new Map<string, { stream: string; options: BatchAppendReq.Options; events: ProposedRecord[] }>();
-    call.on('close', () => this.appenders.delete(call));
     call.on('end', () => call.end());
     call.on('error', () => {});
     call.on('data', (request: BatchAppendReq) => {
@@ -466,9 +457,6 @@ const STREAMS = {
   },
 };
 
-const unimplemented = (_call: unknown, answer: (error: Failure) => void): void =>
-  answer(failure(status.UNIMPLEMENTED, 'The double does not do this'));
-
 const supportedMethods = () => {
   const methods = new featuresPb.SupportedMethods();
   methods.setEventStoreServerVersion('24.2.0.0');
@@ -484,16 +472,13 @@ const supportedMethods = () => {
 };
 
 /** Writes as fast as the client reads. */
-const send = async (call: Reader, messages: readonly Sent[]): Promise<void> => {
-  for (const message of messages) {
-    if (call.cancelled || call.destroyed) return;
-    if (!call.write(message))
-      await new Promise<void>((resolve) => {
-        const go = (): void => {
-          call.off('drain', go).off('cancelled', go).off('close', go);
-          resolve();
-        };
-        call.on('drain', go).on('cancelled', go).on('close', go);
-      });
-  }
+const send = async (call: Reader, message: Sent): Promise<void> => {
+  if (call.cancelled || call.destroyed || call.write(message)) return;
+  await new Promise<void>((resolve) => {
+    const go = (): void => {
+      call.off('drain', go).off('cancelled', go).off('close', go);
+      resolve();
+    };
+    call.on('drain', go).on('cancelled', go).on('close', go);
+  });
 };

@@ -17,7 +17,7 @@ export interface StoredRecord {
 
 export type ProposedRecord = Pick<StoredRecord, 'id' | 'type' | 'isJson' | 'data' | 'metadata'>;
 
-export type Expected = number | 'no-stream' | 'any' | 'stream-exists';
+export type Expected = number | 'no-stream' | 'any';
 
 export type AppendOutcome =
   | {
@@ -99,8 +99,7 @@ export class Store {
   append(name: string, expected: Expected, events: readonly ProposedRecord[]): AppendOutcome {
     const stream = this.streams.get(name) ?? [];
     const current = stream.length - 1;
-    if (expected === 'stream-exists' && current < 0) return { wrongVersion: current };
-    if (expected === 'any' || expected === 'stream-exists') {
+    if (expected === 'any') {
       let last: number | undefined;
       for (const { id } of events) {
         const known = this.recent.get(id);

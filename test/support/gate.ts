@@ -1,15 +1,17 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP gate before a server on loopback, which can be slammed, or stay open and pass nothing on. */
+/** A TCP gate before a server, which can be slammed, or stay open and pass nothing on. */
 export class Gate {
+  /** Connections that have come so far. */
+  taken = 0;
   private server: Server | undefined;
-  private readonly pairs = new Set<readonly [Socket, Socket]>();
+  private readonly pairs = new Set<readonly [near: Socket, far: Socket]>();
   private isSilent = false;
 
   /** @param port 0 for a free one */
   constructor(
-    private readonly target: number,
+    private readonly target: { readonly host: string; readonly port: number },
     private port = 0,
   ) {}
 
@@ -24,51 +26,47 @@ export class Gate {
 
   /** Opens, on the same port as before where it was open before. */
   async open(): Promise<void> {
-    const server = createServer((near) => {
-      const far = connect(this.target, '127.0.0.1');
+    this.server = createServer((near) => {
+      this.taken += 1;
+      const far = connect(this.target);
       const pair = [near, far] as const;
       this.pairs.add(pair);
-      for (const [one, other] of [pair, [far, near] as const]) {
-        one.setNoDelay(true);
-        one.on('data', (bytes) => {
-          if (!other.write(bytes)) one.pause();
-        });
-        other.on('drain', () => {
-          if (!this.isSilent) one.resume();
-        });
-        one.on('error', () => other.destroy());
-        one.on('close', () => {
-          other.destroy();
-          this.pairs.delete(pair);
-        });
-        if (this.isSilent) one.pause();
-      }
-    });
-    server.listen(this.port, '127.0.0.1');
-    await once(server, 'listening');
-    this.port = (server.address() as AddressInfo).port;
-    this.server = server;
+      const end = (): void => {
+        this.pairs.delete(pair);
+        near.destroy();
+        far.destroy();
+      };
+      for (const socket of pair) socket.setNoDelay(true).on('error', end).on('close', end);
+      if (!this.isSilent) near.pipe(far).pipe(near);
+    }).listen(this.port, '127.0.0.1');
+    await once(this.server, 'listening');
+    this.port = (this.server.address() as AddressInfo).port;
   }
 
   /** As a server that was stopped with SIGSTOP: connections are taken, nothing is ever said. */
   silence(): void {
     this.isSilent = true;
-    for (const socket of [...this.pairs].flat()) socket.pause();
+    for (const socket of [...this.pairs].flat()) socket.unpipe().pause();
   }
 
   speak(): void {
     this.isSilent = false;
-    for (const socket of [...this.pairs].flat()) socket.resume();
+    for (const [near, far] of this.pairs) near.pipe(far).pipe(near);
   }
 
   /** Cuts what is connected; new connections are taken. */
   drop(): void {
-    for (const socket of [...this.pairs].flat()) socket.destroy();
+    for (const [near] of this.pairs) near.destroy();
+  }
+
+  dropOldest(): void {
+    const [oldest] = this.pairs;
+    oldest![0].destroy();
   }
 
   /** Cuts what is connected, and refuses new connections. */
   async close(): Promise<void> {
-    const server = this.server;
+    const { server } = this;
     this.server = undefined;
     this.drop();
     this.isSilent = false;
