@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Client } from 'pg';
 import { eventually } from '../support/eventually.js';
 import { findPrograms, startCluster } from '../support/postgres-programs.js';
 import { type Program, startProgram } from '../support/program.js';
+import { queryOnce } from '../support/query-once.js';
 import { describeWith } from '../support/tools.js';
 
 const page = readFileSync('docs/operations.md', 'utf8');
@@ -29,16 +29,6 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
   let service: Program;
   let env: NodeJS.ProcessEnv;
 
-  const administer = async <Row extends object>(url: string, statement: string): Promise<Row[]> => {
-    const client = new Client({ connectionString: url });
-    await client.connect();
-    try {
-      return (await client.query<Row>(statement)).rows;
-    } finally {
-      await client.end();
-    }
-  };
-
   /** Runs blocks as one shell would, in a folder of their own. */
   const run = async (...blocks: string[]): Promise<string> => {
     const tp = `tp() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`;
@@ -59,8 +49,8 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     cluster = await startCluster(programs!, folder);
     const url = new URL(cluster.url);
     // Not a superuser: the page asks for none.
-    await administer(cluster.url, 'create role threats login createdb');
-    await administer(cluster.url, 'create database threats owner threats');
+    await queryOnce(cluster.url, 'create role threats login createdb');
+    await queryOnce(cluster.url, 'create database threats owner threats');
     url.username = 'threats';
     url.pathname = '/threats';
     env = {
@@ -120,10 +110,10 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
 
   it('erases everything', async () => {
     // What a rebuild that was killed leaves.
-    await administer(env['DATABASE_URL']!, 'create schema read_next_metrics create table counts ()');
+    await queryOnce(env['DATABASE_URL']!, 'create schema read_next_metrics create table counts ()');
     await run('mkdir -p "$DATA_DIR/lists"', erase!);
     const schemas = "select nspname from pg_namespace where nspname !~ '^(pg_|information_schema|public)'";
-    expect(await administer(env['DATABASE_URL']!, schemas)).toEqual([]);
+    expect(await queryOnce(env['DATABASE_URL']!, schemas)).toEqual([]);
     expect(existsSync(env['DATA_DIR']!)).toBe(false);
   });
 });

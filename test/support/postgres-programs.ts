@@ -5,10 +5,10 @@ import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
 import { serverOwner } from '../../src/postgres/embedded/os-user.js';
 import { eventuallyPasses } from './eventually.js';
 import { freePort } from './free-port.js';
+import { queryOnce } from './query-once.js';
 
 /** Where distributions put PostgreSQL's programs; the embedded packages have no pg_dump. */
 export const findPrograms = (): string | undefined => {
@@ -50,12 +50,7 @@ export const launchCluster = async (programs: string, folder: string): Promise<C
     await Promise.race([once(server, 'exit'), sleep(5_000)]);
   };
   try {
-    await eventuallyPasses(async () => {
-      const client = new Client({ connectionString: url });
-      client.on('error', () => {});
-      await client.connect();
-      await client.end();
-    });
+    await eventuallyPasses(async () => void (await queryOnce(url, 'select 1')));
   } catch (error) {
     await stop();
     throw error;

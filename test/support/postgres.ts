@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { Client, Pool } from 'pg';
+import { Pool } from 'pg';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { directTo } from './direct.js';
+import { queryOnce } from './query-once.js';
 
 export interface TestDatabase {
   readonly url: string;
@@ -14,16 +15,6 @@ export interface TestDatabase {
 
 const TEMPLATE = 'test_template';
 
-const administer = async (server: string, statement: string): Promise<void> => {
-  const client = new Client({ connectionString: server });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
-};
-
 const urlOn = (server: string, name: string): string => {
   const url = new URL(server);
   url.pathname = `/${name}`;
@@ -32,7 +23,7 @@ const urlOn = (server: string, name: string): string => {
 
 /** Makes the database that others are copied from, which is several times as fast as migrating each. */
 export const createTemplate = async (server: string): Promise<void> => {
-  await administer(server, `create database ${TEMPLATE}`);
+  await queryOnce(server, `create database ${TEMPLATE}`);
   const pool = createPool(urlOn(server, TEMPLATE), () => {});
   await migrateReadModels(pool);
   await pool.end();
@@ -48,7 +39,7 @@ export const createDatabase = async ({ migrated = true, pooled = true } = {}): P
   // On a server that others use too a template could be of another version, and nothing must be left behind.
   const isServerOurs = process.env['TEST_DATABASE_ENDS_WITH_RUN'] === 'yes';
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await administer(server, `create database ${name}${migrated && isServerOurs ? ` template ${TEMPLATE}` : ''}`);
+  await queryOnce(server, `create database ${name}${migrated && isServerOurs ? ` template ${TEMPLATE}` : ''}`);
   const url = urlOn(server, name);
   const pool = createPool(url, () => {});
   const { DATABASE_DIRECT_URL } = directTo(url);
@@ -61,7 +52,7 @@ export const createDatabase = async ({ migrated = true, pooled = true } = {}): P
     drop: async () => {
       for (const each of new Set([pool, direct])) await each.end();
       // A drop waits for a checkpoint of the whole server. One that is deleted itself need only be left alone.
-      await administer(
+      await queryOnce(
         server,
         isServerOurs
           ? `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`

@@ -11,23 +11,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
 import { openDatabase } from '../../../src/postgres/embedded/embedded-postgres.js';
 import { serverOwner } from '../../../src/postgres/embedded/os-user.js';
 import { lastLines, trimLog } from '../../../src/postgres/embedded/server-log.js';
 import { eventually } from '../../support/eventually.js';
+import { queryOnce } from '../../support/query-once.js';
 import { clusterOf, install, type Installation, removeFolder, serverOf, temporaryFolder } from './installation.js';
-
-const ask = async <Row>(url: string, sql: string): Promise<Row[]> => {
-  const client = new Client({ connectionString: url });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows as Row[];
-  } finally {
-    await client.end();
-  }
-};
 
 const open = (dataDir: string) => openDatabase({ databaseUrl: undefined, dataDir }, () => {});
 
@@ -72,7 +61,7 @@ describe('an embedded PostgreSQL', () => {
   it('is one server if two start at once from nothing', async () => {
     const [one, other] = await Promise.all([installation.use(dataDir), installation.use(dataDir)]);
     expect(one.url).toBe(other.url);
-    expect(await ask(other.url, 'select 1 as n')).toEqual([{ n: 1 }]);
+    expect(await queryOnce(other.url, 'select 1 as n')).toEqual([{ n: 1 }]);
     expect(starts(dataDir)).toBe(1);
     await Promise.all([one.leave(), other.leave()]);
     expect(await serverOf(dataDir)).toBeUndefined();
@@ -81,7 +70,7 @@ describe('an embedded PostgreSQL', () => {
   it('writes through to the disk, checks its pages, and compares text by code point', async () => {
     const database = await open(dataDir);
     expect(
-      await ask(
+      await queryOnce(
         database.url,
         `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
                 current_setting('full_page_writes') as full_page_writes,
@@ -108,7 +97,7 @@ describe('an embedded PostgreSQL', () => {
     const first = await open(dataDir);
     const second = await installation.use(dataDir);
     await first.release();
-    expect(await ask(second.url, 'select 1 as n')).toEqual([{ n: 1 }]);
+    expect(await queryOnce(second.url, 'select 1 as n')).toEqual([{ n: 1 }]);
     await second.leave();
     expect(await serverOf(dataDir)).toBeUndefined();
   });
@@ -132,11 +121,11 @@ describe('an embedded PostgreSQL', () => {
 
   it('keeps what it answered when it and its owner are killed', async () => {
     const owner = await installation.use(dataDir);
-    await ask(owner.url, 'create schema ours; create table ours.kept as select 42 as n');
+    await queryOnce(owner.url, 'create schema ours; create table ours.kept as select 42 as n');
     process.kill((await serverOf(dataDir))!, 'SIGKILL');
     await owner.kill();
     const next = await open(dataDir);
-    expect(await ask(next.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
+    expect(await queryOnce(next.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
     await next.release();
   });
 
@@ -145,7 +134,7 @@ describe('an embedded PostgreSQL', () => {
     const server = await serverOf(dataDir);
     process.kill(server!, 'SIGKILL');
     await eventually('the database answers again', () =>
-      ask(database.url, 'select 1').then(
+      queryOnce(database.url, 'select 1').then(
         () => true,
         () => false,
       ),
@@ -166,7 +155,7 @@ describe('an embedded PostgreSQL', () => {
       const pidFile = join(cluster, 'postmaster.pid');
       writeFileSync(pidFile, readFileSync(pidFile, 'utf8').replace(/^\d+/, String(stranger.pid)));
       const database = await open(dataDir);
-      expect(await ask(database.url, 'select 1 as n')).toEqual([{ n: 1 }]);
+      expect(await queryOnce(database.url, 'select 1 as n')).toEqual([{ n: 1 }]);
       await database.release();
       expect(stranger.exitCode).toBeNull();
     } finally {
@@ -180,7 +169,7 @@ describe('an embedded PostgreSQL', () => {
     expect(statSync(url.searchParams.get('host')!).mode & 0o777).toBe(0o700);
     expect(statSync(join(dataDir, 'postgres', 'password')).mode & 0o777).toBe(0o600);
     url.password = 'guessed';
-    await expect(ask(url.href, 'select 1')).rejects.toThrow('password authentication failed');
+    await expect(queryOnce(url.href, 'select 1')).rejects.toThrow('password authentication failed');
     await database.release();
   });
 
@@ -191,9 +180,11 @@ describe('an embedded PostgreSQL', () => {
       openDatabase({ databaseUrl: undefined, dataDir: other }, () => {}, 'loopback'),
     ]);
     expect(new URL(two.url).hostname).toBe('127.0.0.1');
-    expect(await ask(two.url, `select count(*)::int as n from pg_class where relname = 'kept'`)).toEqual([{ n: 0 }]);
+    expect(await queryOnce(two.url, `select count(*)::int as n from pg_class where relname = 'kept'`)).toEqual([
+      { n: 0 },
+    ]);
     await two.release();
-    expect(await ask(one.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
+    expect(await queryOnce(one.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
     await one.release();
   });
 
@@ -212,7 +203,7 @@ describe('an embedded PostgreSQL', () => {
     await expect(open(dataDir)).rejects.toThrow('is missing');
     renameSync(`${cluster}.away`, cluster);
     const database = await open(dataDir);
-    expect(await ask(database.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
+    expect(await queryOnce(database.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
     await database.release();
   });
 });

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Pool } from 'pg';
 import { openDatabase } from '../../../src/postgres/embedded/embedded-postgres.js';
 import { migrateReadModels } from '../../../src/read-models/migrate.js';
+import { queryOnce } from '../../support/query-once.js';
 import { superuserOf } from '../../support/superuser.js';
 import { clusterOf, removeFolder, serverOf, temporaryFolder } from './installation.js';
 
@@ -93,16 +94,6 @@ describe('DATA_DIR', () => {
   });
 });
 
-const ask = async <Row extends object>(url: string, statement: string): Promise<Row[]> => {
-  const pool = new Pool({ connectionString: url, max: 1 });
-  pool.on('error', () => {});
-  try {
-    return (await pool.query<Row>(statement)).rows;
-  } finally {
-    await pool.end();
-  }
-};
-
 const WHO = `
   select current_user as role, rolsuper or rolcreaterole or rolcreatedb as mighty,
     (select count(*)::int from pg_class where relnamespace = to_regnamespace('read') and relkind = 'r') as tables,
@@ -117,10 +108,10 @@ describe('The embedded PostgreSQL', () => {
     const pool = new Pool({ connectionString: database.url, max: 1 });
     await migrateReadModels(pool);
     await pool.end();
-    expect(await ask(database.url, WHO)).toEqual([
+    expect(await queryOnce(database.url, WHO)).toEqual([
       { role: 'threat_protection', mighty: false, tables: expect.any(Number), others: 0 },
     ]);
-    await expect(ask(database.url, `copy (select 1) to program 'true'`)).rejects.toThrow('permission denied');
+    await expect(queryOnce(database.url, `copy (select 1) to program 'true'`)).rejects.toThrow('permission denied');
     await database.release();
   });
 
@@ -137,11 +128,11 @@ describe('The embedded PostgreSQL', () => {
       rmSync(join(data, 'postgres', 'role-password'));
       if (end === 'was stopped in order') await before.release();
       const database = await open();
-      const [who] = await ask<{ tables: number; others: number }>(database.url, WHO);
+      const [who] = await queryOnce<{ tables: number; others: number }>(database.url, WHO);
       expect(who).toMatchObject({ role: 'threat_protection', mighty: false, others: 0 });
       expect(who!.tables).toBeGreaterThan(10);
-      await ask(database.url, 'drop function log.f()');
-      await ask(database.url, 'alter table read.days add column more int');
+      await queryOnce(database.url, 'drop function log.f()');
+      await queryOnce(database.url, 'alter table read.days add column more int');
       await database.release();
       await before.release();
       expect(await serverOf(data)).toBeUndefined();
