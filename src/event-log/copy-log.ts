@@ -114,12 +114,10 @@ const copyPage = async (target: EventLog, page: readonly RecordedEvent[]): Promi
   }
 };
 
-interface Sum {
-  readonly count: number;
-  readonly fingerprints: bigint;
-}
-
-const sumUp = async (log: EventLog, onPage: (count: number, position: bigint) => void): Promise<Sum> => {
+const sumUp = async (
+  log: EventLog,
+  onPage: (count: number, position: bigint) => void,
+): Promise<{ count: number; fingerprints: bigint }> => {
   let count = 0;
   let fingerprints = 0n;
   for await (const page of pages(log, BEGINNING, PAGE)) {

@@ -12,14 +12,6 @@ export const openEventLog = async (config: Config): Promise<EventLog> => {
     return traceAppends(await createEventStoreDbLog(config.eventStoreUrl));
   }
   // One writes; the others read the tails of groups' streams.
-  const [pool, followers] = [6, 2].map((max) =>
-    createPool(
-      config.databaseUrl!,
-      () => {
-        // An idle connection broke. The next statement opens a new one, and reports it if that fails too.
-      },
-      { max },
-    ),
-  );
+  const [pool, followers] = [6, 2].map((max) => createPool(config.databaseUrl!, undefined, { max }));
   return traceAppends(await createPostgresLog(pool!, followers, config.migrates));
 };

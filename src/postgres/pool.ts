@@ -61,11 +61,12 @@ const refuseReadOnly =
 
 /**
  * A pool of connections to the database: to the server that takes the writes, where there are several.
- * @param onConnectionLost called for each idle connection lost; without a listener one would end the process
+ * @param onConnectionLost called for each idle connection lost; the next statement takes a new one, and says so if that
+ *   fails too
  */
 export const createPool = (
   connectionString: string,
-  onConnectionLost: (error: Error) => void,
+  onConnectionLost?: (error: Error) => void,
   options: PoolConfig = {},
 ): Pool => {
   const servers = Servers.of(connectionString);
@@ -75,9 +76,7 @@ export const createPool = (
 
 /** The same to one server, whether it takes writes or not. */
 export const createReplicaPool = (connectionString: string, options: PoolConfig): Pool =>
-  listened({ Client: clientOf(connectionString, () => poolerAt(connectionString)), ...options }, () => {
-    // The next statement takes a new one, or another server.
-  });
+  listened({ Client: clientOf(connectionString, () => poolerAt(connectionString)), ...options });
 
 /**
  * How long a connection may be idle. To make one takes a busy server longer than a request may wait, so a pause between
@@ -85,8 +84,9 @@ export const createReplicaPool = (connectionString: string, options: PoolConfig)
  */
 const IDLE_MS = 60_000;
 
-const listened = (options: PoolConfig, onConnectionLost: (error: Error) => void): Pool => {
+const listened = (options: PoolConfig, onConnectionLost: (error: Error) => void = () => {}): Pool => {
   const pool = new Pool({ max: 10, idleTimeoutMillis: IDLE_MS, keepAlive: true, types, ...LIMITS, ...options });
+  // Without a listener one that is lost would end the process.
   pool.on('error', onConnectionLost);
   // One that breaks while it is lent out, between two statements, would end the process; the next statement says it.
   pool.on('connect', (client) => client.on('error', () => {}));

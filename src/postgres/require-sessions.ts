@@ -16,7 +16,7 @@ const MIXES_SESSIONS =
 const ELSEWHERE = 'DATABASE_DIRECT_URL leads to another database than DATABASE_URL: set it to the same one';
 
 const at = async <Answer>(url: string, ask: (connection: PoolClient) => Answer | Promise<Answer>): Promise<Answer> => {
-  const pool = createPool(url, () => undefined, { max: 1 });
+  const pool = createPool(url, undefined, { max: 1 });
   try {
     const connection = await pool.connect();
     try {

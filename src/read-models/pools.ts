@@ -57,16 +57,12 @@ const EXPORTS: PoolConfig = {
   idle_in_transaction_session_timeout: EXPORT_PATIENCE_MS + 5_000,
 };
 
-const ignoreLostConnection = (): void => {
-  // An idle connection broke. The next statement takes a new one, and says so if that fails too.
-};
-
 /**
  * A pool whose statements throw `Unavailable` if the database is away, so that no caller can forget to say it. What goes
  * through Kysely does so in `kysely.ts`.
  */
 const createApiPool = (url: string, options: PoolConfig): Pool => {
-  const pool = createPool(url, ignoreLostConnection, options);
+  const pool = createPool(url, undefined, options);
   const query = pool.query.bind(pool) as (...statement: unknown[]) => Promise<unknown>;
   return Object.assign(pool, {
     query: async (...statement: unknown[]) => {

@@ -50,7 +50,7 @@ export const prepareTables = async (
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
   while (!stop?.aborted) {
     const wait = backoff.next();
-    const pool = createPool(url, () => undefined, { max: 2 });
+    const pool = createPool(url, undefined, { max: 2 });
     try {
       const pooler = await requireSessions(url, { databaseDirectUrl });
       if (pooler?.keepsNames === false) tell(NAMELESS);

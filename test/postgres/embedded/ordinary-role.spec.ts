@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client, type Pool } from 'pg';
+import type { Pool } from 'pg';
 import { PROJECTIONS } from '../../../projections/registry.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
@@ -10,6 +10,7 @@ import { createPool } from '../../../src/postgres/pool.js';
 import { prepareTables } from '../../../src/read-models/prepare-tables.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventuallyPasses } from '../../support/eventually.js';
+import { queryOnce } from '../../support/query-once.js';
 import { superuserOf } from '../../support/superuser.js';
 import { startProjecting } from '../../support/projecting.js';
 import { sent, stored } from '../../support/upstream.js';
@@ -49,20 +50,12 @@ afterAll(async () => {
 
 /** @returns the URL of that role's database of the same name */
 const administer = async (role: string, statements: readonly string[]): Promise<string> => {
-  const on = (database: string): string => Object.assign(new URL(superuser), { pathname: `/${database}` }).href;
-  let client = new Client(on('postgres'));
-  await client.connect();
+  let url = superuser;
   for (const statement of statements) {
     const [, other] = /^\\c (\w+)$/.exec(statement) ?? [];
-    if (other === undefined) {
-      await client.query(statement);
-      continue;
-    }
-    await client.end();
-    client = new Client(on(other));
-    await client.connect();
+    if (other === undefined) await queryOnce(url, statement);
+    else url = Object.assign(new URL(superuser), { pathname: `/${other}` }).href;
   }
-  await client.end();
   return Object.assign(new URL(superuser), { username: role, password: PASSWORD, pathname: `/${role}` }).href;
 };
 
