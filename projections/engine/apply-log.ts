@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
 import { pause } from '../../src/flow/retry.js';
-import { applyByHalves, park, probe, refuse, unpark } from './parking.js';
+import { applyByHalves, applyShare } from './parking.js';
 import type { Projection } from './projection.js';
 import { dispatchBatch, SUSPECT_LIMIT_MS } from './projector.js';
 import { INDEXES_BESIDE, OPTIONS_OF_TABLE, TRY_LOCK, UNLOCK_ALL } from './statements.js';
@@ -32,6 +32,12 @@ const createSchemaBeside = async (pool: Pool, schema: string, projection: Projec
     await likenTable(pool, schema, table);
   }
 };
+
+/** Where rows are made, and of what. */
+export interface Source {
+  readonly pool: Pool;
+  readonly log: EventLog;
+}
 
 /** A projection and the schema of the tables to fill. */
 export interface Target {
@@ -85,7 +91,7 @@ interface Piece extends Pick<Batch, 'events' | 'position'> {
  * @throws NotApplied, naming the position, if an event could not be applied
  */
 export const applyLog = async (
-  { pool, log }: { readonly pool: Pool; readonly log: EventLog },
+  { pool, log }: Source,
   targets: readonly Target[],
   {
     after = BEGINNING,
@@ -127,20 +133,11 @@ const applyPiece = async (
   const checkpoints = projections.map(({ name }) => ({ projection: name, position: after }));
   const shares = await dispatchBatch(projections, checkpoints, { events, position });
   const statementMs = events.length > 1 && suspicion.isAt(events[0]!.position) ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS;
-  for (const [index, { projection, events: own, prepared, unreadable, dropped }] of shares.entries()) {
+  for (const [index, share] of shares.entries()) {
+    const { projection, events: own, prepared, unreadable, dropped } = share;
     if (own.length + unreadable.length + dropped.length === 0) continue;
-    const work = async (transaction: ProjectorTransaction): Promise<void> => {
-      const charge = suspicion.against(projection.name, own);
-      if (charge) await probe(transaction, projection);
-      const refused =
-        charge?.reason === undefined
-          ? await applyByHalves(transaction, projection, own, prepared).catch((error: unknown) => {
-              throw new NotApplied(projection.name, own, error);
-            })
-          : [refuse(own[0]!, charge.reason)];
-      await park(transaction.connection, projection.name, [...refused, ...unreadable]);
-      await unpark(transaction, projection.name, dropped);
-    };
+    const work = (transaction: ProjectorTransaction): Promise<unknown> =>
+      applyShare(transaction, share, suspicion, () => applyByHalves(transaction, projection, own, prepared));
     await transact(pool, targets[index]!.schema, work, { statementMs });
   }
 };

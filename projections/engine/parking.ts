@@ -5,6 +5,7 @@ import { isTransient } from '../../src/postgres/transient-errors.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { readModelsOver } from '../../src/read-models/kysely.js';
 import { PARK } from './statements.js';
+import { NotApplied, type Suspicion } from './suspicion.js';
 import type { ProjectorTransaction } from './transaction.js';
 
 /** An event that a projection could not apply, and why. */
@@ -29,7 +30,7 @@ const textIn = (json: unknown, name: string, pattern: RegExp): string | undefine
 };
 
 /** Parks events for an operator. An event that comes again stays parked as it was. */
-export const park = async (connection: PoolClient, projection: string, refused: readonly Refused[]): Promise<void> => {
+const park = async (connection: PoolClient, projection: string, refused: readonly Refused[]): Promise<void> => {
   const rows = refused.map((event) => ({
     ...event,
     data: JSON.stringify(event.data) ?? 'null',
@@ -54,7 +55,7 @@ export const unpark = async (
     .execute();
 };
 
-export const refuse = (event: ProjectedEvent, reason: string): Refused => {
+const refuse = (event: ProjectedEvent, reason: string): Refused => {
   const { type } = event.event;
   return { ...event, type, data: toJson(event.event), reason, unreadable: false };
 };
@@ -64,7 +65,7 @@ export const refuse = (event: ProjectedEvent, reason: string): Refused => {
  * after this are not the tables' fault.
  * @throws the database's error if they cannot be written
  */
-export const probe = async ({ connection }: ProjectorTransaction, { tables }: Projection): Promise<void> => {
+const probe = async ({ connection }: ProjectorTransaction, { tables }: Projection): Promise<void> => {
   for (const table of tables) await connection.query(`delete from "${table}" where false`);
 };
 
@@ -79,6 +80,42 @@ export const blamesData = (error: unknown): error is Error => {
   if (!(error instanceof Error) || isTransient(error)) return false;
   const { code } = error as { code?: string };
   return code === undefined || DATA_ERROR.test(code);
+};
+
+/** What of a batch one projection receives. */
+export interface Share {
+  readonly projection: Projection;
+  readonly events: readonly ProjectedEvent[];
+  readonly unreadable: readonly Refused[];
+  /** Ids of parked events that an operator has dropped. */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * Applies a share, and parks what of it cannot be applied.
+ * @param apply applies its events
+ * @returns what was parked
+ * @throws NotApplied
+ */
+export const applyShare = async (
+  transaction: ProjectorTransaction,
+  { projection, events, unreadable, dropped }: Share,
+  suspicion: Suspicion,
+  apply: () => Promise<readonly Refused[]>,
+): Promise<Refused[]> => {
+  const refused = [...unreadable];
+  const charge = suspicion.against(projection.name, events);
+  if (charge) await probe(transaction, projection);
+  if (charge?.reason !== undefined) refused.push(refuse(events[0]!, charge.reason));
+  else if (events.length > 0)
+    refused.push(
+      ...(await apply().catch((error: unknown) => {
+        throw new NotApplied(projection.name, events, error);
+      })),
+    );
+  await park(transaction.connection, projection.name, refused);
+  await unpark(transaction, projection.name, dropped);
+  return refused;
 };
 
 /**

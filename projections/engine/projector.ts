@@ -3,7 +3,7 @@ import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-l
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { Backoff, pause } from '../../src/flow/retry.js';
 import { type Checkpoint, CheckpointMoved, type Move, moveCheckpoints, readCheckpoints } from './checkpoints.js';
-import { applyByHalves, blamesData, park, probe, type Refused, refuse, unpark } from './parking.js';
+import { applyByHalves, applyShare, blamesData, type Refused, type Share } from './parking.js';
 import { PipelinedWriter } from './pipelined-writer.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { type DecodedEvent, decodeEvent } from './decode-event.js';
@@ -14,14 +14,10 @@ import { asSpan, tracing } from '../../src/tracing/tracing.js';
 import { batchSpan } from './batch-span.js';
 
 /** A batch as seen by one projection. */
-interface ProjectionBatch {
-  readonly projection: Projection;
+interface ProjectionBatch extends Share {
   readonly move: Move;
-  readonly events: readonly ProjectedEvent[];
   /** Its error is thrown on use, where events can be parked. */
   readonly prepared: Promise<Write>;
-  readonly unreadable: Refused[];
-  readonly dropped: string[];
 }
 
 const FIRST_BACK_OFF_MS = 50;
@@ -131,31 +127,16 @@ export class Projector {
     const { suspicion } = this;
     const isSuspect = all.length > 1 && suspicion.isAt(all[0]!.position);
     const work = async (transaction: ProjectorTransaction): Promise<Refused[]> => {
-      const { connection } = transaction;
       await moveCheckpoints(
-        connection,
+        transaction.connection,
         shares.map(({ move }) => move),
         asOf,
       );
       onBegun();
       this.onTurn();
       const parked: Refused[] = [];
-      for (const share of shares) {
-        const { projection, events, unreadable, dropped } = share;
-        const refused = [...unreadable];
-        const charge = suspicion.against(projection.name, events);
-        if (charge) await probe(transaction, projection);
-        if (charge?.reason !== undefined) refused.push(refuse(events[0]!, charge.reason));
-        else if (events.length > 0)
-          refused.push(
-            ...(await apply(transaction, share).catch((error: unknown) => {
-              throw new NotApplied(projection.name, events, error);
-            })),
-          );
-        await park(connection, projection.name, refused);
-        await unpark(transaction, projection.name, dropped);
-        parked.push(...refused);
-      }
+      for (const share of shares)
+        parked.push(...(await applyShare(transaction, share, suspicion, () => apply(transaction, share))));
       return parked;
     };
     const statementMs = isSuspect ? SUSPECT_LIMIT_MS : STATEMENT_LIMIT_MS;

@@ -1,15 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
-import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
+import { BEGINNING } from '../../src/event-log/event-log.js';
 import { Backoff, pause } from '../../src/flow/retry.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import { type Projection, versionOf } from './projection.js';
-import { applyLog, type Target, withTablesBeside } from './apply-log.js';
+import { applyLog, type Source, type Target, withTablesBeside } from './apply-log.js';
 import { livePosition } from './checkpoints.js';
-
-interface Source {
-  readonly pool: Pool;
-  readonly log: EventLog;
-}
 
 /** How long the switch waits for readers of the live tables before it lets them go on, and tries again. */
 const LOCK_TIMEOUT_MS = 500;

@@ -1,8 +1,7 @@
-import type { Pool, PoolClient } from 'pg';
-import type { EventLog } from '../../src/event-log/event-log.js';
+import type { PoolClient } from 'pg';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import type { Projection } from './projection.js';
-import { applyLog, type Target, withTablesBeside } from './apply-log.js';
+import { applyLog, type Source, type Target, withTablesBeside } from './apply-log.js';
 import { livePosition } from './checkpoints.js';
 import { COLUMNS_OF_TABLE } from './statements.js';
 
@@ -15,11 +14,6 @@ export interface Difference {
 
 /** Differences listed of a table and side. */
 export const MAX_SHOWN = 100;
-
-interface Source {
-  readonly pool: Pool;
-  readonly log: EventLog;
-}
 
 /**
  * Rebuilds projections from the log, read once, up to their live checkpoints, and compares every cell of every row.

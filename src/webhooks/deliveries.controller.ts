@@ -7,7 +7,7 @@ import { type Origin, RequestOrigin } from '../http/access/origin.js';
 import { ApiFailure } from '../http/errors/api-failure.js';
 import { AttemptListDto, TestResultDto } from './attempts.dto.js';
 import { ListAttempts } from './endpoints/list-attempts.js';
-import { ListWebhooks } from './endpoints/list-webhooks.js';
+import { showWebhook } from './endpoints/list-webhooks.js';
 import { ReplayWebhook } from './endpoints/replay-webhook.js';
 import { RotateSecret } from './endpoints/rotate-secret.js';
 import { TestWebhook } from './endpoints/test-webhook.js';
@@ -77,8 +77,7 @@ export class DeliveriesController {
     @RequestOrigin() origin: Origin,
   ): Promise<WebhookDto> {
     await this.commands.execute(new ReplayWebhook(organization, id, from, origin));
-    const [webhook] = await this.queries.execute(new ListWebhooks(organization, id));
-    return webhook!;
+    return showWebhook(this.queries, organization, id);
   }
 
   @Get(':id/attempts')

@@ -22,10 +22,10 @@ export const secretText = (key: Buffer): string => `whsec_${key.toString('base64
 /** An endpoint's secrets, by name, and the ids of the master keys that they are derived from. */
 export interface SecretNames extends SecretName {
   readonly masterKey: string;
-  readonly previousGeneration?: number | undefined;
-  readonly previousMasterKey?: string | undefined;
+  readonly previousGeneration?: number | null | undefined;
+  readonly previousMasterKey?: string | null | undefined;
   /** ms */
-  readonly previousUntil?: number | undefined;
+  readonly previousUntil?: number | null | undefined;
 }
 
 /**
@@ -40,7 +40,7 @@ export const signingKeys = (keys: MasterKeys, names: SecretNames, now: number): 
   if (newest === undefined)
     throw new Error(`The master key ${masterKey} is missing, from which the secret of ${webhookId} is derived`);
   const signing = [signingKey(newest, { webhookId, generation })];
-  if (previousGeneration !== undefined && previousMasterKey !== undefined && now < (previousUntil ?? 0)) {
+  if (previousGeneration != null && previousMasterKey != null && now < (previousUntil ?? 0)) {
     const previous = keys.find(previousMasterKey);
     // What only the old key verifies is refused by the receiver and tried again; what the new one verifies is not lost.
     if (previous !== undefined) signing.push(signingKey(previous, { webhookId, generation: previousGeneration }));

@@ -14,7 +14,7 @@ import { Reach, readAddress } from './address.js';
 import { ChangeWebhook } from './endpoints/change-webhook.js';
 import { CreateWebhook } from './endpoints/create-webhook.js';
 import { DeleteWebhook } from './endpoints/delete-webhook.js';
-import { ListWebhooks } from './endpoints/list-webhooks.js';
+import { ListWebhooks, showWebhook } from './endpoints/list-webhooks.js';
 import { MAX_WEBHOOKS, type Settings } from './endpoints/webhook.js';
 import { NewWebhookDto, WebhookChangeDto } from './requests.dto.js';
 import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-id.js';
@@ -117,7 +117,7 @@ export class WebhooksController {
   @ApiOkResponse({ description: 'The webhook.', type: WebhookDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   getWebhook(@Organization() organization: string, @Param('id') id: string): Promise<WebhookDto> {
-    return this.show(organization, id);
+    return showWebhook(this.queries, organization, id);
   }
 
   @Patch(':id')
@@ -147,7 +147,7 @@ export class WebhooksController {
       ...(description !== undefined && { description: description ?? undefined }),
     };
     await this.commands.execute(new ChangeWebhook(organization, id, settings, state, origin));
-    return this.show(organization, id);
+    return showWebhook(this.queries, organization, id);
   }
 
   @Delete(':id')
@@ -166,11 +166,6 @@ export class WebhooksController {
   ): Promise<DeletedWebhookDto> {
     await this.commands.execute(new DeleteWebhook(organization, id, origin));
     return { success: true, id };
-  }
-
-  private async show(organization: string, id: string): Promise<WebhookDto> {
-    const [webhook] = await this.queries.execute(new ListWebhooks(organization, id));
-    return webhook!;
   }
 
   private urlOf(text: unknown): string {

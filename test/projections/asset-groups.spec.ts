@@ -76,77 +76,10 @@ const ungrouped = (content: string, updatedAt = T0): { event: GroupEvent } => ({
 });
 
 describe('the projection of asset groups', () => {
-  it('shows groups by number with the assets that are in them', async () => {
-    await apply(recorded([created(1, 'A'), created(2, 'B'), grouped('a.example', 1), grouped('b.example', 1)]));
-    expect(await shown()).toEqual([
-      { id: 1, name: 'A', n: 2 },
-      { id: 2, name: 'B', n: 0 },
-    ]);
-  });
-
-  it('counts every spelling of an asset as one', async () => {
-    await apply(recorded([created(1, 'A'), grouped('https://A.example/path', 1), grouped('a.example.', 1, T0 + 1)]));
-    expect(await shown()).toEqual([{ id: 1, name: 'A', n: 1 }]);
-  });
-
-  it('moves an asset that is grouped again', async () => {
-    const [a, b, ...events] = recorded([
-      created(1, 'A'),
-      created(2, 'B'),
-      grouped('a.example', 1, T0),
-      grouped('a.example', 2, T0 + 1),
-    ]);
-    await apply([a!, b!, events[0]!]);
-    await apply([events[1]!]);
-    expect(await shown()).toEqual([
-      { id: 1, name: 'A', n: 0 },
-      { id: 2, name: 'B', n: 1 },
-    ]);
-  });
-
-  it('lets the newest event win, whichever arrives first', async () => {
-    const events = recorded([created(1, 'A'), grouped('a.example', 1, T0), ungrouped('a.example', T0 + 1)]);
-    for (const event of events.toReversed()) await apply([event]);
-    expect(await shown()).toEqual([{ id: 1, name: 'A', n: 0 }]);
-  });
-
-  it('lets the greater event id win at one instant', async () => {
-    const events = recorded([created(1, 'A'), created(2, 'B'), grouped('a.example', 1), grouped('a.example', 2)]);
-    const winner = events[2]!.id > events[3]!.id ? 1 : 2;
-    for (const event of events) await apply([event]);
-    expect(await shown()).toEqual([
-      { id: 1, name: 'A', n: winner === 1 ? 1 : 0 },
-      { id: 2, name: 'B', n: winner === 2 ? 1 : 0 },
-    ]);
-  });
-
-  it('counts an asset of a group that did not exist yet once it does', async () => {
-    await apply(recorded([grouped('a.example', 1)]));
-    expect(await shown()).toEqual([]);
-    await apply(recorded([created(1, 'A')]));
-    expect(await shown()).toEqual([{ id: 1, name: 'A', n: 1 }]);
-  });
-
   it('keeps organizations apart', async () => {
     await apply(recorded([created(1, 'A'), created(1, 'A', T0, 'other'), grouped('a.example', 1, T0, 'other')]));
     expect(await shown()).toEqual([{ id: 1, name: 'A', n: 0 }]);
     expect(await shown('other')).toEqual([{ id: 1, name: 'A', n: 1 }]);
-  });
-
-  it('leaves the assets of a deleted group in none, and no late event brings them back on another', async () => {
-    await apply(recorded([created(1, 'A'), grouped('a.example', 1, T0 + 5), deleted(1), created(2, 'A')]));
-    await apply(recorded([grouped('a.example', 2, T0 + 4)]));
-    expect(await shown()).toEqual([{ id: 2, name: 'A', n: 0 }]);
-    await apply(recorded([grouped('a.example', 2, T0 + 6)]));
-    expect(await shown()).toEqual([{ id: 2, name: 'A', n: 1 }]);
-  });
-
-  it('lets two groups swap their names within one batch', async () => {
-    await apply(recorded([created(1, 'A'), created(2, 'B'), renamed(1, 'C'), renamed(2, 'A'), renamed(1, 'B')]));
-    expect(await shown()).toEqual([
-      { id: 1, name: 'B', n: 0 },
-      { id: 2, name: 'A', n: 0 },
-    ]);
   });
 
   it('keeps how far it has got, and the last number even when its group is gone', async () => {

@@ -122,16 +122,6 @@ describe('the projection of asset statuses', () => {
     expect(rows).toEqual([{ position: 1 }, { position: 1 }]);
   });
 
-  it('never lets a state of an entry come back that was deleted before it came', async () => {
-    const asset = { type: 'URL', content: 'evil.example' };
-    const events = [
-      sent('AssetStatusChangeDeleted', { changeId: 'a', asset, deletedAt: '2026-01-01T00:00:00Z' }),
-      entry('a', 'evil.example', 'BLOCKED', '2026-05-01T00:00:00Z'),
-    ];
-    await project(new ArrayLog(recordedInOrder(events), () => 1));
-    expect(await statuses()).toEqual({ 'URL:evil.example': 'UNKNOWN' });
-  });
-
   it('keeps an asset whose key is longer than an index takes', async () => {
     const content = 'ü'.repeat(4_096);
     const events = [entry('a', content, 'BLOCKED', '2026-01-01T00:00:00Z')];

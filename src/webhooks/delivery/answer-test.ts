@@ -3,14 +3,14 @@ import { formatInstant } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { ANSWER_TEST, READ_ENDPOINT, type TAKE_TESTS } from '../../read-models/webhooks/statements.js';
 import type { DeliveryContext } from './context.js';
-import type { Endpoint } from './endpoint.js';
+import { contentOf, type Endpoint } from './endpoint.js';
 import { post, type Posted } from './post.js';
 import { Connection } from './requests/send.js';
 
 type Test = RowOf<typeof TAKE_TESTS>;
 
-const contentOf = ({ id, batch }: Endpoint, testId: string, now: number) => {
-  const element = JSON.stringify({
+const testElement = ({ id }: Endpoint, testId: string, now: number): string =>
+  JSON.stringify({
     specversion: '1.0',
     id: testId,
     source: FEED_SOURCE,
@@ -20,10 +20,6 @@ const contentOf = ({ id, batch }: Endpoint, testId: string, now: number) => {
     datacontenttype: 'application/json',
     data: { webhookId: id },
   });
-  return batch > 1
-    ? { contentType: 'application/cloudevents-batch+json', body: Buffer.from(`[${element}]`) }
-    : { contentType: 'application/cloudevents+json', body: Buffer.from(element) };
-};
 
 const resultOf = ({ webhookId, answer: { status, error, text }, took }: Posted): string =>
   JSON.stringify({ webhookId, status, error, answer: text, took });
@@ -41,7 +37,12 @@ export const answerTest = async (
   const [endpoint] = await READ_ENDPOINT.run(pool, { organization, id: name });
   if (endpoint === undefined) return;
   const connection = new Connection(egress);
-  const posted = await post(context, endpoint, connection, contentOf(endpoint, id, clock.now()));
+  const posted = await post(
+    context,
+    endpoint,
+    connection,
+    contentOf(endpoint, [testElement(endpoint, id, clock.now())]),
+  );
   deliveryLog.add(endpoint, { ...posted, records: 0 });
   connection.end();
   if (giveUp.aborted) return;

@@ -5,8 +5,6 @@ import { type READ_ENDPOINT, type StoredProgress } from '../../read-models/webho
 export type Endpoint = RowOf<typeof READ_ENDPOINT>;
 
 const UNTRIED = {
-  parked: null,
-  parkedFrom: null,
   failingSince: null,
   tries: 0,
   nextAttemptAt: null,
@@ -22,14 +20,20 @@ export const progressOf = (endpoint: Endpoint, stored: StoredProgress | undefine
   const { replay, startAfter, startLog } = endpoint;
   if (stored?.replay === replay && stored.logId === logId) return stored;
   const position = startLog === logId && (stored === undefined || stored.replay !== replay) ? startAfter : -1;
-  return { ...UNTRIED, replay, logId, position };
+  return { ...UNTRIED, replay, logId, position, parked: null, parkedFrom: null };
 };
 
 /** Once it is told again, it begins as if nothing had failed. */
-export const asUntried = (progress: StoredProgress): StoredProgress => ({
-  ...progress,
-  failingSince: null,
-  tries: 0,
-  nextAttemptAt: null,
-  refused: 0,
-});
+export const asUntried = (progress: StoredProgress): StoredProgress => ({ ...progress, ...UNTRIED });
+
+/** What is posted to an endpoint. */
+export interface Content {
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+/** Elements of the feed as an endpoint wants them: one as it is, or several, even of one, as a batch. */
+export const contentOf = ({ batch }: Endpoint, elements: readonly string[]): Content =>
+  batch > 1
+    ? { contentType: 'application/cloudevents-batch+json', body: Buffer.from(`[${elements.join(',')}]`) }
+    : { contentType: 'application/cloudevents+json', body: Buffer.from(elements[0]!) };

@@ -6,7 +6,7 @@ import { type ElementRow, type FeedPage, NEXT_ELEMENTS } from '../../records/fee
 import { kindOf } from '../../records/item.js';
 import { type ListedKind, numbersOf } from '../../read-models/listed-kind.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
-import type { Endpoint } from './endpoint.js';
+import { type Content, contentOf, type Endpoint } from './endpoint.js';
 
 /** Rows read at a time for an endpoint whose filter may leave few of them. */
 const LOOKED_AT = 100;
@@ -16,10 +16,8 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** A place in the feed, as `StoredProgress` has it. */
 export type Cursor = Pick<StoredProgress, 'position' | 'parked' | 'parkedFrom'>;
 
-export interface Batch {
+export interface Batch extends Content {
   readonly records: readonly { readonly type: ListedKind; readonly id: string }[];
-  readonly contentType: string;
-  readonly body: Buffer;
   /** Where the endpoint is once it has this. */
   readonly end: Cursor;
 }
@@ -65,8 +63,7 @@ const batchOf = (
   const sent = chosen.slice(0, texts.length);
   return {
     records: sent.map(({ row: { kind, id } }) => ({ type: kindOf(kind), id })),
-    contentType: endpoint.batch > 1 ? 'application/cloudevents-batch+json' : 'application/cloudevents+json',
-    body: Buffer.from(endpoint.batch > 1 ? `[${texts.join(',')}]` : texts[0]!),
+    ...contentOf(endpoint, texts),
     end: endOf(sent.at(-1)!),
   };
 };

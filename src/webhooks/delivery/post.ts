@@ -1,20 +1,13 @@
-import { type MasterKeys } from '../master-keys.js';
 import { signingKeys } from '../secret.js';
 import type { Answer } from './requests/answer.js';
 import type { DeliveryContext } from './context.js';
-import type { Endpoint } from './endpoint.js';
+import type { Content, Endpoint } from './endpoint.js';
 import type { Connection } from './requests/send.js';
 import { signedHeaders, webhookIdOf } from './requests/sign.js';
 import { tracing } from '../../tracing/tracing.js';
 import { deliverySpan, endDelivery } from './delivery-span.js';
 
 const AGENT = 'threat-protection/2.0';
-
-/** What is posted to an endpoint. */
-export interface Content {
-  readonly contentType: string;
-  readonly body: Buffer;
-}
 
 /** A request as it went. */
 export interface Posted {
@@ -25,22 +18,6 @@ export interface Posted {
   /** ms */
   readonly took: number;
 }
-
-const secretsOf = (keys: MasterKeys | undefined, endpoint: Endpoint, now: number): Buffer[] => {
-  if (keys === undefined) throw new Error('WEBHOOK_MASTER_KEY_FILE is not set');
-  return signingKeys(
-    keys,
-    {
-      webhookId: endpoint.id,
-      generation: endpoint.generation,
-      masterKey: endpoint.masterKey,
-      previousGeneration: endpoint.previousGeneration ?? undefined,
-      previousMasterKey: endpoint.previousMasterKey ?? undefined,
-      previousUntil: endpoint.previousUntil ?? undefined,
-    },
-    now,
-  );
-};
 
 /** Signs a content and sends it to an endpoint. */
 export const post = async (
@@ -53,7 +30,8 @@ export const post = async (
   const webhookId = webhookIdOf(endpoint.id, body);
   let secrets: Buffer[];
   try {
-    secrets = secretsOf(keys, endpoint, at);
+    if (keys === undefined) throw new Error('WEBHOOK_MASTER_KEY_FILE is not set');
+    secrets = signingKeys(keys, { ...endpoint, webhookId: endpoint.id }, at);
   } catch (error) {
     warn(`Nothing can be signed for the webhook ${endpoint.id}: ${(error as Error).message}`);
     return { at, webhookId, took: 0, answer: { error: 'it could not be signed; the operator has been told' } };

@@ -1,4 +1,4 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, Query, QueryBus, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { EventLog } from '../../event-log/event-log.js';
 import { RecordsPool } from '../../read-models/pools.js';
@@ -17,6 +17,10 @@ export class ListWebhooks extends Query<WebhookDto[]> {
     super();
   }
 }
+
+/** One endpoint, as it is shown. @throws as the query */
+export const showWebhook = async (queries: QueryBus, organization: string, id: string): Promise<WebhookDto> =>
+  (await queries.execute(new ListWebhooks(organization, id)))[0]!;
 
 @QueryHandler(ListWebhooks)
 export class ListWebhooksHandler implements IQueryHandler<ListWebhooks> {

@@ -367,46 +367,37 @@ describe('the checkpoint', () => {
     expect(running.troubles.join()).toContain('The read models are waiting');
   });
 
-  it('of another log stops the projector with a sentence', async () => {
-    await append(threats(2));
+  const query = (text: string): Promise<unknown> => database.pool.query(text);
+  it.each([
+    [
+      'another log',
+      () => query(`update read.checkpoints set log_id = 'another'`),
+      'The read model of "metrics" was filled from log another',
+    ],
+    ['a longer log', () => query('delete from log.events where position = 4'), 'the log ends at 3'],
+    [
+      'a log that was restored and went on otherwise',
+      async () => {
+        await query('delete from log.events where position >= 3');
+        await append(threats(5, 4));
+      },
+      'is no longer in the log: the log was restored to an earlier state',
+    ],
+    [
+      'a log in which the same events have come in another order',
+      async () => {
+        await query('delete from log.events where position >= 3');
+        await append([...threats(2, 4), ...threats(2, 2)]);
+      },
+      'position 4, but that event is at position 6 now',
+    ],
+  ])('of %s stops the projector with a sentence', async (_, change, sentence) => {
+    await append(threats(4));
     await project([metrics]);
-    await database.pool.query(`update read.checkpoints set log_id = 'another'`);
+    await change();
     const failure = await project([metrics]).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ForeignCheckpoint);
-    expect((failure as Error).message).toContain(`The read model of "metrics" was filled from log another`);
-  });
-
-  it('beyond the end of the log stops the projector with a sentence', async () => {
-    await append(threats(2));
-    await project([metrics]);
-    await database.pool.query('delete from log.events where position = (select max(position) from log.events)');
-    const failure = await start([metrics])
-      .stop()
-      .catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(ForeignCheckpoint);
-    expect((failure as Error).message).toContain('the log ends at 1');
-  });
-
-  it('of a log that was restored and went on otherwise stops the projector with a sentence', async () => {
-    const [first, ...others] = threats(9);
-    await append([first!, ...others.slice(0, 4)]);
-    await project([metrics]);
-    await database.pool.query('delete from log.events where position >= 3');
-    await append(others.slice(4));
-    const failure = await project([metrics]).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(ForeignCheckpoint);
-    expect((failure as Error).message).toContain('is no longer in the log: the log was restored to an earlier state');
-  });
-
-  it('of a log in which the same events have come in another order stops the projector with a sentence', async () => {
-    const events = threats(6);
-    await append(events.slice(0, 4));
-    await project([metrics]);
-    await database.pool.query('delete from log.events where position >= 3');
-    await append([...events.slice(4), ...events.slice(2, 4)]);
-    const failure = await project([metrics]).catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(ForeignCheckpoint);
-    expect((failure as Error).message).toMatch(/position 4, but that event is at position 6 now/);
+    expect((failure as Error).message).toContain(sentence);
   });
 
   it('of a new projection is at the beginning, and the others are not applied again while it catches up', async () => {

@@ -3,18 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { Pool, QueryConfig } from 'pg';
 import { ProgressWriter } from '../../../src/webhooks/delivery/progress-writer.js';
 import { STORE_PROGRESS } from '../../../src/read-models/webhooks/statements.js';
+import { UNTRIED } from './untried.js';
 
-const PROGRESS = {
-  replay: 0,
-  logId: 'log',
-  position: 1,
-  parked: 0,
-  parkedFrom: null,
-  failingSince: null,
-  tries: 0,
-  nextAttemptAt: null,
-  refused: 0,
-};
 const ENDPOINT = Object.keys(STORE_PROGRESS.parameters).indexOf('endpoint');
 
 /** A database whose statements end when the spec says so, and the endpoints that each was given. */
@@ -37,14 +27,14 @@ describe('What attempts came to', () => {
   it('is written once for an endpoint that gives it again, because the statement before it failed', async () => {
     const { statements, pool } = slowDatabase();
     const writer = new ProgressWriter(pool, 1);
-    const first = writer.store('a', PROGRESS).catch((error: Error) => error.message);
+    const first = writer.store('a', UNTRIED).catch((error: Error) => error.message);
     await turn();
-    const behind = writer.store('b', PROGRESS).catch((error: Error) => error.message);
+    const behind = writer.store('b', UNTRIED).catch((error: Error) => error.message);
     await turn();
     statements[0]!.fail(new Error('gone'));
     expect(await Promise.all([first, behind])).toEqual(['gone', 'gone']);
 
-    const again = [writer.store('b', PROGRESS), writer.store('a', PROGRESS)];
+    const again = [writer.store('b', UNTRIED), writer.store('a', UNTRIED)];
     await turn();
     expect(statements.map(({ endpoints }) => endpoints)).toEqual([['a'], ['b', 'a']]);
     statements[1]!.end();

@@ -3,6 +3,7 @@ import type { StoredProgress } from '../../../src/read-models/webhooks/statement
 import type { Answer } from '../../../src/webhooks/delivery/requests/answer.js';
 import { outcomeOf, type Outcome } from '../../../src/webhooks/delivery/outcome.js';
 import { delayAfter, retryAfterOf } from '../../../src/webhooks/delivery/schedule.js';
+import { UNTRIED } from './untried.js';
 
 const HOUR = 3_600_000;
 const START = Date.parse('2026-03-01T12:00:00Z');
@@ -31,17 +32,6 @@ describe('The delays after failures', () => {
 });
 
 describe('What an attempt leads to', () => {
-  const untried: StoredProgress = {
-    replay: 0,
-    logId: 'log',
-    position: 10,
-    parked: 0,
-    parkedFrom: null,
-    failingSince: null,
-    tries: 0,
-    nextAttemptAt: null,
-    refused: 0,
-  };
   const end = { position: 20, parked: 0, parkedFrom: null };
   const refusal: Answer = { status: 422, error: 'answered 422' };
 
@@ -66,18 +56,18 @@ describe('What an attempt leads to', () => {
     });
 
   it('is the next record after a success, and the same after a failure', () => {
-    const failed = attempt(untried, { status: 500, error: 'answered 500' });
+    const failed = attempt(UNTRIED, { status: 500, error: 'answered 500' });
     expect(failed.progress).toMatchObject({ position: 10, tries: 1, failingSince: START });
     expect(failed.portion).toEqual({ size: 1, upTo: 20 });
     const taken = attempt(failed.progress, { status: 200 });
-    expect(taken.progress).toEqual({ ...untried, ...end });
+    expect(taken.progress).toEqual({ ...UNTRIED, ...end });
   });
 
   it('is the end at a 410, and after five days of failures', () => {
-    expect(attempt(untried, { status: 410, error: '' }).disable).toBe('gone');
+    expect(attempt(UNTRIED, { status: 410, error: '' }).disable).toBe('gone');
     const since = (days: number): Outcome =>
       attempt(
-        { ...untried, failingSince: START - days * 24 * HOUR, tries: 9 },
+        { ...UNTRIED, failingSince: START - days * 24 * HOUR, tries: 9 },
         { error: 'the connection was refused' },
       );
     expect(since(4.99).disable).toBeUndefined();
@@ -85,21 +75,21 @@ describe('What an attempt leads to', () => {
   });
 
   it('is half of a batch that is refused, down to one record, and twice as much again of what is taken', () => {
-    let portion = attempt(untried, refusal, { records: 100, most: 100 }).portion;
+    let portion = attempt(UNTRIED, refusal, { records: 100, most: 100 }).portion;
     expect(portion).toEqual({ size: 50 });
     const sizes: number[] = [];
     while (portion.size > 1) {
-      portion = attempt(untried, refusal, { records: portion.size, most: 100 }).portion;
+      portion = attempt(UNTRIED, refusal, { records: portion.size, most: 100 }).portion;
       sizes.push(portion.size);
     }
     expect(sizes).toEqual([25, 13, 7, 4, 2, 1]);
-    expect(attempt(untried, { status: 200 }, { records: 13, most: 100 }).portion).toEqual({ size: 26 });
+    expect(attempt(UNTRIED, { status: 200 }, { records: 13, most: 100 }).portion).toEqual({ size: 26 });
     // The wait does not grow: it is the content that is refused, not the endpoint that is away.
-    expect(attempt({ ...untried, tries: 1 }, refusal, { records: 50, most: 100 }).progress.tries).toBe(1);
+    expect(attempt({ ...UNTRIED, tries: 1 }, refusal, { records: 50, most: 100 }).progress.tries).toBe(1);
   });
 
   it('is that a record is set aside once it was refused twenty times alone, and named', () => {
-    let progress = untried;
+    let progress = UNTRIED;
     for (let n = 1; n < 20; n += 1) {
       const outcome = attempt(progress, refusal);
       expect(outcome.progress).toMatchObject({ position: 10, refused: n });
@@ -114,7 +104,7 @@ describe('What an attempt leads to', () => {
 
   it('is never that a record is set aside by other failures, nor a batch', () => {
     for (const status of [401, 403, 404, 429, 500, 503])
-      expect(attempt({ ...untried, refused: 19 }, { status, error: '' }).setAside).toBeUndefined();
-    expect(attempt({ ...untried, refused: 19 }, refusal, { records: 2, most: 2 }).setAside).toBeUndefined();
+      expect(attempt({ ...UNTRIED, refused: 19 }, { status, error: '' }).setAside).toBeUndefined();
+    expect(attempt({ ...UNTRIED, refused: 19 }, refusal, { records: 2, most: 2 }).setAside).toBeUndefined();
   });
 });

@@ -1,0 +1,14 @@
+import type { StoredProgress } from '../../../src/read-models/webhooks/statements.js';
+
+/** The progress of an endpoint whose last delivery was taken. */
+export const UNTRIED: StoredProgress = {
+  replay: 0,
+  logId: 'log',
+  position: 10,
+  parked: 0,
+  parkedFrom: null,
+  failingSince: null,
+  tries: 0,
+  nextAttemptAt: null,
+  refused: 0,
+};
