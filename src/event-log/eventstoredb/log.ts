@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { newEvent } from '../new-event.js';
+import { appendLogOpened } from '../new-event.js';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
 import {
   type Appended,
@@ -10,7 +9,6 @@ import {
   type FoundEvent,
   type NewEvent,
   type RecordedEvent,
-  WrongExpectedRevision,
 } from '../event-log.js';
 import { EventStoreConnection } from './connection.js';
 import { HeadTracker } from './head-tracker.js';
@@ -115,13 +113,7 @@ export class EventStoreDbLog extends EventLog {
     await this.headTracker.read();
     this.logId = await this.readId();
     if (this.logId !== undefined) return;
-    const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
-    try {
-      await this.append(OPERATIONS_STREAM, 'no-stream', [opened]);
-    } catch (error) {
-      // Another process opened it at the same time; the first id counts.
-      if (!(error instanceof WrongExpectedRevision)) throw error;
-    }
+    await appendLogOpened(this);
     await this.id();
   }
 

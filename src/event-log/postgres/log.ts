@@ -1,6 +1,4 @@
-import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { OPERATIONS_STREAM } from '../../events/streams.js';
 import { ConfigError } from '../../runtime/config.js';
 import { migrate, missingMigrations } from '../../postgres/migrator.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
@@ -16,7 +14,7 @@ import {
   type RecordedEvent,
   WrongExpectedRevision,
 } from '../event-log.js';
-import { newEvent } from '../new-event.js';
+import { appendLogOpened } from '../new-event.js';
 import { LOG_MIGRATIONS } from './schema.js';
 import { type EventRow, FIND, HEAD, READ_ALL, READ_AT, READ_STREAM } from './statements.js';
 import { PostgresWriter } from './writer.js';
@@ -184,13 +182,7 @@ export const createPostgresLog = async (pool: Pool, followers = pool, migrates =
     if (first !== undefined) throw new ConfigError(`The log lacks ${first}: run \`migrate\`, or set MIGRATE to on`);
   }
   const log = new PostgresLog(pool, followers);
-  if ((await log.head()) === BEGINNING) {
-    const opened = newEvent({ type: 'LogOpened', data: { logId: randomUUID(), createdAt: Date.now() } });
-    await log.append(OPERATIONS_STREAM, 'no-stream', [opened]).catch((error: unknown) => {
-      // Another process opened it at the same time; the first id counts.
-      if (!(error instanceof WrongExpectedRevision)) throw error;
-    });
-  }
+  if ((await log.head()) === BEGINNING) await appendLogOpened(log);
   await log.id();
   return log;
 };
