@@ -22,14 +22,11 @@ const ORDINARY = JSON.stringify(Array.from({ length: 60_000 }, (_, n) => `site-$
 const LIMIT = leastOf(() => void JSON.parse(ORDINARY), 0);
 
 describe('hostile content', () => {
-  it.each(hostileContents(LONGEST).map(([name, content]) => ({ name, content })))(
-    'of $name is read in no more time than 1.2 MB of JSON',
-    ({ content }) => {
-      expect(leastOf(() => parseContent(content))).toBeLessThan(LIMIT);
-      for (const type of ['URL', 'PAGE', 'ADDRESS', 'EMAIL', 'IPFS', 'TWITTER', 'NEW'])
-        expect(leastOf(() => assetKey({ type, content }))).toBeLessThan(LIMIT);
-    },
-  );
+  it.each(hostileContents(LONGEST))('of %s is read in no more time than 1.2 MB of JSON', (_, content) => {
+    expect(leastOf(() => parseContent(content))).toBeLessThan(LIMIT);
+    for (const type of ['URL', 'PAGE', 'ADDRESS', 'EMAIL', 'IPFS', 'TWITTER', 'NEW'])
+      expect(leastOf(() => assetKey({ type, content }))).toBeLessThan(LIMIT);
+  });
 
   it('is asked of a list in no more time than that', async () => {
     const entries = ['evil.example', ...Array.from({ length: 126 }, (_, n) => `${'a.'.repeat(n)}b.example`)];

@@ -90,9 +90,9 @@ const CASES: readonly (readonly [content: string, opinion: string])[] = [
 ];
 
 describe('a plain list', () => {
-  it.each(CASES.map(([content, opinion]) => ({ content, opinion })))('says of $content: $opinion', async (one) => {
+  it.each(CASES)('says of %s: %s', async (content, opinion) => {
     const { ask } = await listOf(PLAIN, 'plain', { hosting: ['blogs.example'] });
-    expect(brief(ask(one.content))).toBe(one.opinion);
+    expect(brief(ask(content))).toBe(opinion);
   });
 
   it('refuses what is no host or a public suffix, one by one, and counts it', async () => {
@@ -176,6 +176,7 @@ describe('the other formats', () => {
 0.0.0.0\tTABBED.example
 not-an-address.example
 `;
+  const POLKADOT = '{"allow":["good.example","github.io"],"deny":["evil.example"]}';
   const cases: readonly (readonly [Format, string, string, string])[] = [
     ['hosts', HOSTS, 'evil.example', 'BLOCKED evil.example'],
     ['hosts', HOSTS, 'a.www.evil2.example', 'BLOCKED www.evil2.example parent-domain'],
@@ -186,18 +187,8 @@ not-an-address.example
     ['json', `["evil.example", 5, null, {"a": 1}, ["x.example"], "${EVM}"]\n`, 'evil.example', 'BLOCKED evil.example'],
     ['json', `["evil.example", 5, null, {"a": 1}, ["x.example"], "${EVM}"]\n`, 'x.example', 'not-found'],
     ['json', `["evil.example", "${EVM}"]`, EVM, `BLOCKED ${EVM}`],
-    [
-      'polkadot',
-      '{"allow":["good.example","github.io"],"deny":["evil.example"]}',
-      'evil.example',
-      'BLOCKED evil.example',
-    ],
-    [
-      'polkadot',
-      '{"allow":["good.example","github.io"],"deny":["evil.example"]}',
-      'good.example',
-      'ALLOWED good.example',
-    ],
+    ['polkadot', POLKADOT, 'evil.example', 'BLOCKED evil.example'],
+    ['polkadot', POLKADOT, 'good.example', 'ALLOWED good.example'],
     ['polkadot', '{"allow":["github.io"],"deny":["evil.github.io"]}', 'evil.github.io', 'BLOCKED evil.github.io'],
     ['polkadot', '{"allow":["github.io"],"deny":["x.github.io"]}', 'evil.github.io', 'github.io hosting-domain'],
     [
@@ -233,13 +224,10 @@ not-an-address.example
     ],
   ];
 
-  it.each(cases.map(([format, text, content, opinion]) => ({ format, text, content, opinion })))(
-    '$format $text says of $content: $opinion',
-    async ({ format, text, content, opinion }) => {
-      const { ask } = await listOf(text, format);
-      expect(brief(ask(content))).toBe(opinion);
-    },
-  );
+  it.each(cases)('%s %s says of %s: %s', async (format, text, content, opinion) => {
+    const { ask } = await listOf(text, format);
+    expect(brief(ask(content))).toBe(opinion);
+  });
 
   it.each([
     ['plain', ''],
