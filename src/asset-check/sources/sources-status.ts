@@ -1,27 +1,18 @@
 import type { Config } from '../../runtime/config.js';
 import type { Mode } from '../opinion.js';
 import { withoutSecrets } from '../lists/list-address.js';
-import { ListCopy } from '../lists/list-copy.js';
-import type { UnusedPages } from '../lists/parse-list.js';
+import { ListCopy, type ListState } from '../lists/list-copy.js';
 import { readSourcesFile } from './sources-file.js';
 
+type Saved = Pick<ListState, 'id' | 'entries' | 'refused' | 'unusedPages' | 'lastError' | 'lastErrorAt'>;
+
 /** A list's state, for an operator. */
-export interface ListStatus {
-  readonly id: string;
+export interface ListStatus extends Saved {
   readonly mode: Mode;
   /** Its path, or its address without user, password, query and fragment. */
   readonly from: string;
-  /** In use; 0 if the list was never read. */
-  readonly entries: number;
-  /** Left out: not a host, or a public suffix. */
-  readonly refused: number;
-  /** Left-out entries that name a page on a host with a single publisher; absent if there are none. */
-  readonly unusedPages?: UnusedPages;
   /** Since the list was last known to be current; absent if never read. */
   readonly ageSeconds?: number;
-  readonly lastError?: string;
-  /** ms */
-  readonly lastErrorAt?: number;
 }
 
 /**
@@ -38,7 +29,7 @@ export const readSourcesStatus = async (
   return Promise.all(
     lists.map(async ({ id, mode, url, file }) => {
       const state = await new ListCopy(config.dataDir, id).readState();
-      const { entries = 0, refused = 0, checkedAt, lastError, lastErrorAt } = state ?? {};
+      const { entries = 0, refused = 0, unusedPages, checkedAt, lastError, lastErrorAt } = state ?? {};
       const ageSeconds = checkedAt === undefined ? undefined : Math.round((now - checkedAt) / 1_000);
       return {
         id,
@@ -46,7 +37,7 @@ export const readSourcesStatus = async (
         from: url === undefined ? file! : withoutSecrets(url),
         entries,
         refused,
-        ...(state?.unusedPages && state.unusedPages.count > 0 ? { unusedPages: state.unusedPages } : {}),
+        ...(unusedPages !== undefined && unusedPages.count > 0 && { unusedPages }),
         ageSeconds,
         lastError,
         lastErrorAt,

@@ -31,10 +31,11 @@ describe('our own statuses in memory', () => {
   const entry = (changeId: string, type: string, content: string, status: string, createdAt = CREATED): Sent =>
     sent('AssetStatusChanged', { changeId, asset: { type, content }, status, brandReviews: [], createdAt });
 
-  /** Projects what is new in the log. */
-  const project = async (events: readonly Sent[]): Promise<ArrayLog> => {
+  /** Projects what is new in the log, and reads it. */
+  const learn = async (events: readonly Sent[]): Promise<ArrayLog> => {
     const log = new ArrayLog(recordedInOrder(events));
     await projectToHead(log, database.pool, [assetStatuses]);
+    await own.refresh();
     return log;
   };
 
@@ -47,7 +48,7 @@ describe('our own statuses in memory', () => {
   });
 
   it('inherit from the nearest domain above, but from none where anybody can host and from no registry', async () => {
-    await project([
+    await learn([
       entry('1', 'URL', 'evil.example', 'BLOCKED'),
       entry('2', 'URL', 'good.evil.example', 'ALLOWED'),
       entry('3', 'URL', 'undecided.evil.example', 'UNKNOWN'),
@@ -58,7 +59,6 @@ describe('our own statuses in memory', () => {
       entry('8', 'PAGE', 'https://evil2.example/page', 'BLOCKED'),
       entry('9', 'URL', '8.8.8.8', 'BLOCKED'),
     ]);
-    await own.refresh();
     expect(ask('evil.example')).toBe('BLOCKED evil.example');
     expect(ask('a.evil.example')).toBe('BLOCKED evil.example parent-domain');
     expect(ask('good.evil.example')).toBe('ALLOWED good.evil.example');
@@ -78,23 +78,20 @@ describe('our own statuses in memory', () => {
 
   it('follow what changes, and read only that', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED')];
-    await project(events);
-    await own.refresh();
+    await learn(events);
     expect(ask('one.example')).toBe('BLOCKED one.example');
     events.push(
       entry('2', 'URL', 'two.example', 'ALLOWED'),
       entry('3', 'URL', 'one.example', 'UNKNOWN', '2026-03-02T00:00:00Z'),
     );
-    await project(events);
-    await own.refresh();
+    await learn(events);
     expect([ask('one.example'), ask('two.example')]).toEqual(['not-found', 'ALLOWED two.example']);
     expect(own.known).toBe(1);
   });
 
   it('are more than one page, and each of them is read once', async () => {
     const events = Array.from({ length: 12_345 }, (_, n) => entry(`c${n}`, 'URL', `site-${n}.example`, 'BLOCKED'));
-    await project(events);
-    await own.refresh();
+    await learn(events);
     expect(own.known).toBe(12_345);
     expect(ask('site-12344.example')).toBe('BLOCKED site-12344.example');
   });
@@ -108,7 +105,7 @@ describe('our own statuses in memory', () => {
   });
 
   it('cover what is under a page or profile and who is at a host', async () => {
-    await project([
+    await learn([
       entry('1', 'PAGE', 'https://sites.google.com/view/evil', 'BLOCKED'),
       entry('2', 'MEDIUM', '@evil', 'BLOCKED'),
       entry('3', 'GITHUB', 'https://github.com/Evil', 'BLOCKED'),
@@ -120,7 +117,6 @@ describe('our own statuses in memory', () => {
       entry('9', 'URL', 'github.io', 'BLOCKED'),
       entry('10', 'EMAIL', 'friend@evil.example', 'ALLOWED'),
     ]);
-    await own.refresh();
     for (const [content, said] of [
       ['sites.google.com/view/evil', 'BLOCKED https://sites.google.com/view/evil'],
       ['sites.google.com/view/evil/login/x', 'BLOCKED https://sites.google.com/view/evil parent-domain'],
@@ -145,12 +141,11 @@ describe('our own statuses in memory', () => {
 
   it('block a payment whose recipient or contract is blocked, and allow one for its recipient alone', async () => {
     const [good, evil, token] = ['1', '2', '3'].map((digit) => `0x${digit.repeat(40)}`);
-    await project([
+    await learn([
       entry('1', 'ADDRESS', good!, 'ALLOWED'),
       entry('2', 'ADDRESS', evil!, 'BLOCKED'),
       entry('3', 'ADDRESS', token!, 'ALLOWED'),
     ]);
-    await own.refresh();
     const transfer = (contract: string, to: string, value = ''): string =>
       brief(own.ask(parseContent(`ethereum:${contract}@1/transfer?address=${to}&uint256=1${value}`).reading!));
     expect(transfer(token!, evil!)).toMatch(/^BLOCKED/);
@@ -163,12 +158,11 @@ describe('our own statuses in memory', () => {
   });
 
   it('know a profile by its own host, and the posts there', async () => {
-    await project([
+    await learn([
       entry('1', 'MEDIUM', 'https://medium.com/@evil', 'BLOCKED'),
       entry('2', 'URL', 't.me', 'ALLOWED'),
       entry('3', 'TELEGRAM', 'evil', 'BLOCKED'),
     ]);
-    await own.refresh();
     expect(ask('evil.medium.com')).toBe('BLOCKED https://medium.com/@evil');
     expect(ask('evil.medium.com/a-post')).toBe('BLOCKED https://medium.com/@evil parent-domain');
     expect(ask('other.medium.com/a-post')).toBe('not-found');
@@ -177,8 +171,7 @@ describe('our own statuses in memory', () => {
   });
 
   it('say nothing of content made to keep them busy, and within a few milliseconds', async () => {
-    await project([entry('1', 'URL', 'evil.example', 'BLOCKED'), entry('2', 'URL', 'blogs.example', 'BLOCKED')]);
-    await own.refresh();
+    await learn([entry('1', 'URL', 'evil.example', 'BLOCKED'), entry('2', 'URL', 'blogs.example', 'BLOCKED')]);
     const blogs: [string, string] = ['labels of a blog', `https://${'a.'.repeat(2_000)}blogs.example/`];
     for (const [name, content] of [blogs, ...hostileContents(4_096)]) {
       const { reading } = parseContent(content);
@@ -195,13 +188,11 @@ describe('our own statuses in memory', () => {
 
   it('name the entry as upstream wrote it: the one that decides', async () => {
     const events = [entry('1', 'URL', 'https://Evil.example/a?b', 'BLOCKED')];
-    await project(events);
-    await own.refresh();
+    await learn(events);
     expect(ask('x.evil.example')).toBe('BLOCKED https://Evil.example/a?b parent-domain');
     events.push(entry('2', 'URL', 'hxxps://evil[.]example', 'BLOCKED', '2026-03-02T00:00:00Z'));
     events.push(entry('3', 'URL', 'EVIL.example', 'BLOCKED', '2026-02-02T00:00:00Z'));
-    await project(events);
-    await own.refresh();
+    await learn(events);
     expect(ask('evil.example')).toBe('BLOCKED hxxps://evil[.]example');
   });
 
@@ -223,8 +214,7 @@ describe('our own statuses in memory', () => {
 
   it('are read whole again after a rebuild and after a parked event was retried', async () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
-    const log = await project(events);
-    await own.refresh();
+    const log = await learn(events);
     // What a rebuild with a mended projection does: the same positions, other rows.
     await rebuild({ pool: database.direct, log }, assetStatuses);
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:one.example'`);
@@ -245,8 +235,7 @@ describe('our own statuses in memory', () => {
   });
 
   it('are still answered while the database is unavailable, which is logged once', async () => {
-    await project([entry('1', 'URL', 'one.example', 'BLOCKED')]);
-    await own.refresh();
+    await learn([entry('1', 'URL', 'one.example', 'BLOCKED')]);
     await database.pool.query('alter schema read rename to away');
     expect([await own.refresh(), await own.refresh()]).toEqual([false, false]);
     expect(ask('one.example')).toBe('BLOCKED one.example');
