@@ -234,6 +234,17 @@ describe('A log that is slower than the projector', () => {
   });
 });
 
+it('refuses at once whom it cannot hold beside 64 others', async () => {
+  const stop = await counting(60_000);
+  await store(big);
+  await sleep(300);
+  const held = Promise.allSettled(Array.from({ length: 64 }, () => pace.admit(big)));
+  const endless = { counting: Infinity, total: Infinity };
+  await expect(pace.admit(big, endless)).rejects.toThrow(TooManyRequests);
+  await held;
+  await stop();
+});
+
 it('takes facts that were not stored for no longer waiting', async () => {
   const facts = new Map([['big', 2_000]]);
   await countedUpTo(Date.now());
