@@ -68,16 +68,18 @@ describe('the feed', () => {
   it('starts again for a reader that has passed an event which could not be applied, once it is', async () => {
     await app.pool.query(`alter table read.listed_records add constraint no_poison check (id <> 'poison')`);
     const [{ id: before }] = (await feed(undefined, '&limit=1')).body;
-    await report(threat('good-1'), threat('poison'), threat('good-2'));
+    await report(threat('good-1'), threat('poison'), threat('good-2'), threat('good-3'));
     expect(projecting.troubles.join()).toContain('no_poison');
-    const [first, second] = (await newest()).slice(-2);
-    expect([first!.subject, second!.subject]).toEqual(['good-1', 'good-2']);
-    expect(subjects(await feed(first!.id))).toEqual(['good-2']);
+    const [first, second, third] = (await newest()).slice(-3);
+    expect([first!.subject, second!.subject, third!.subject]).toEqual(['good-1', 'good-2', 'good-3']);
+    // Where an element stands is the same wherever its page begins.
+    expect((await feed(first!.id)).body.map(({ id }: { id: string }) => id)).toEqual([second!.id, third!.id]);
+    expect((await feed(second!.id)).body.map(({ id }: { id: string }) => id)).toEqual([third!.id]);
     await app.pool.query('alter table read.listed_records drop constraint no_poison');
     const parked = (await listParked(app.pool)).find(({ projection }) => projection === 'records')!;
     expect(await retryParked(app.pool, records, parked)).toBeUndefined();
     // It stands between the two: who is before it will see it, who is past it would not.
-    expect(subjects(await feed(first!.id))).toEqual(['poison', 'good-2']);
+    expect(subjects(await feed(first!.id))).toEqual(['poison', 'good-2', 'good-3']);
     expect(await feed(second!.id)).toMatchObject(gone);
     expect((await feed(before)).status).toBe(200);
   });

@@ -10,7 +10,7 @@ export const placed = (page: FeedPage): Placed[] => {
   const parked = page.parked ?? [];
   // There may be more of them than are known here: then only what stands before the last one, or the first element alone.
   const known = parked.length < MAX_PARKED ? Number.POSITIVE_INFINITY : parked.at(-1)![0];
-  let mark = page.parkedAtFirst;
+  let mark = page.parkedBefore ^ page.parkedToFirst;
   let next = rows.length === 0 ? 0 : parked.findIndex(([position]) => position > rows[0]!.position);
   if (next === -1) next = parked.length;
   return rows.flatMap((row, index) => {

@@ -9,9 +9,9 @@ const ITEM = 'position, kind, id, event_id, stored_at, created_at, updated_at, s
 /** Bytes that a record takes; of brands nearly, because their text would have to be made. */
 const SIZE = `coalesce(octet_length(content), 0) + coalesce(pg_column_size(brands), 0)`;
 /** The order chooses the index: others have these columns too, behind one that is not asked for. */
-const parkedUpTo = (position: string): string => `
+const parkedWhere = (condition: string): string => `
         select bit_xor(uuid_hash(event_id)) from (
-          select event_id from read.parked_events where projection = 'records' and position <= ${position} order by position
+          select event_id from read.parked_events where projection = 'records' and ${condition} order by position
         ) parked`;
 
 export interface ElementRow {
@@ -41,9 +41,9 @@ export interface FeedPage extends Columns<ElementRow> {
   readonly asOf: number | null;
   /** The log's position that the rows have reached. */
   readonly upTo: number | null;
-  /** Stands for the parked events at or before the position asked for; at or before the first element's. */
+  /** Stands for the parked events at or before the position asked for; for those after it, to the first element's. */
   readonly parkedBefore: number;
-  readonly parkedAtFirst: number;
+  readonly parkedToFirst: number;
   /** Position and hash of those after the position asked for. */
   readonly parked: readonly (readonly [position: number, hash: number])[] | null;
   /** Elements there were, up to the limit, before the answer was cut to its bytes. */
@@ -56,7 +56,7 @@ const COLUMNS = {
   asOf: nullable('bigint'),
   upTo: nullable('bigint'),
   parkedBefore: nullable('integer'),
-  parkedAtFirst: nullable('integer'),
+  parkedToFirst: nullable('integer'),
   parked: nullable(json<NonNullable<FeedPage['parked']>>()),
   found: nullable('bigint'),
   position: column('position'),
@@ -111,8 +111,8 @@ const nextOf = (kinds: readonly number[]) => {
     select
       (select as_of from read.checkpoints where projection = 'records') as "asOf",
       (select position from read.checkpoints where projection = 'records') as "upTo",
-      coalesce((${parkedUpTo('$2')}), 0) as "parkedBefore",
-      coalesce((${parkedUpTo('page.first')}), 0) as "parkedAtFirst",
+      coalesce((${parkedWhere('position <= $2')}), 0) as "parkedBefore",
+      coalesce((${parkedWhere('position > $2 and position <= page.first')}), 0) as "parkedToFirst",
       (
         select json_agg(json_build_array(position, hash) order by position) from (
           select position, uuid_hash(event_id) as hash from read.parked_events

@@ -21,7 +21,7 @@ const server = (name: string, parkedBefore: number, asked: string[]): RecordsPoo
   const query = async ({ name: statement }: QueryConfig) => {
     if (!statement!.startsWith('feed-')) return { rows: [{ asOf: 1 }] };
     asked.push(name);
-    return { rows: [{ asOf: 1, upTo: 10, parkedBefore, parkedAtFirst: 0, parked: null, found: 0, position: null }] };
+    return { rows: [{ asOf: 1, upTo: 10, parkedBefore, parkedToFirst: 0, parked: null, found: 0, position: null }] };
   };
   return { query, end: async () => {} } as unknown as RecordsPool;
 };
