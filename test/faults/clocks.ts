@@ -1,12 +1,10 @@
-import { createDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkMetrics, checkVerify, counted } from './rig/check.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
-import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { open } from './rig/opened.js';
+import { fullLoad, History, inBatches, Sender, upstream } from './rig/load.js';
 import { preloadOf } from './rig/processes.js';
 import type { Scene } from './rig/scene.js';
-import { Service } from './rig/service.js';
 
 interface Clock {
   readonly zone: string;
@@ -33,25 +31,19 @@ const CLOCKS: readonly Clock[] = [
 /** A service whose processes and database are in this zone, asked and counted by other means. */
 const countAt = async (scene: Scene, { zone, jumpMs }: Clock, events: number): Promise<string[]> => {
   scene.tell(`${zone}, clock jumping ${jumpMs / HOUR} h`);
-  const database = await createDatabase();
-  scene.later(() => database.drop());
+  const database = await scene.database();
   await database.pool.query(
     `do $$ begin execute format('alter database %I set timezone = %L', current_database(), '${zone}'); end $$`,
   );
-  const log = await openLog(scene, database.url);
-  const keys = await issueKeys(log);
   const env = { DATABASE_URL: database.url, TZ: zone, CLOCK_JUMP_MS: String(jumpMs) };
-  const { service } = await Service.start(scene, { env, preload: preloadOf('jumping-clock') });
-  await keysKnown(service.url, keys);
+  const { service, keys } = await open(scene, env, { preload: preloadOf('jumping-clock') });
   const history = new History(scene);
   const sender = new Sender(() => service.url, keys.ingest, history);
-  const all = [...brandsAndFlags(), ...upstream(new Random(scene.seed), events)];
+  const all = [...fullLoad(new Random(scene.seed), events)];
   await sender.deliver(inBatches(all, 500));
-  sender.close();
   await counted(service.url);
   const findings = [...history.wrong, ...(await checkVerify(scene, env))];
   findings.push(...(await checkMetrics(service.url, keys, all, scene.seed, QUERIES)));
-  await service.stop();
   return findings.map((finding) => `${zone}: ${finding}`);
 };
 
@@ -69,8 +61,7 @@ const everywhere = async (scene: Scene, { clocks, events }: Dose): Promise<Outco
 
 /** Days as the database's session has them, instead of UTC's. */
 const localDays = async (scene: Scene): Promise<Outcome> => {
-  const database = await createDatabase({ migrated: false });
-  scene.later(() => database.drop());
+  const database = await scene.database({ migrated: false });
   const instants = [...upstream(new Random(scene.seed), 500)].flatMap(
     ({ data }) => (data['createdAt'] as string) ?? [],
   );

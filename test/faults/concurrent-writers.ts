@@ -3,7 +3,6 @@ import type { Pool } from 'pg';
 import { BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { createDatabase } from '../support/postgres.js';
 import { stored } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { upstream } from './rig/load.js';
@@ -106,8 +105,7 @@ const writeAtOnce = async (
   open: (scene: Scene, url: string) => Promise<Store>,
 ): Promise<Outcome> => {
   const { random } = scene;
-  const database = await createDatabase({ migrated: false });
-  scene.later(() => database.drop());
+  const database = await scene.database({ migrated: false });
   const store = await open(scene, database.url);
   const handed = new Map<string, number>();
   const stop = new AbortController();

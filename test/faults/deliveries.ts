@@ -2,16 +2,14 @@ import type { Pool } from 'pg';
 import { brandsAndFlags as brandsAndFlagsProjection } from '../../projections/brands-and-flags/projection.js';
 import { metrics } from '../../projections/metrics/projection.js';
 import { ArrayLog } from '../support/array-log.js';
-import { createDatabase } from '../support/postgres.js';
 import type { Random } from '../support/random.js';
 import { projectToHead } from '../support/projecting.js';
 import { recordedInOrder, type Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkMetrics, checkVerify, counted, sentOf, wholeLog } from './rig/check.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
-import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { fullLoad, History, inBatches, Sender } from './rig/load.js';
+import { open } from './rig/opened.js';
 import type { Scene } from './rig/scene.js';
-import { Service } from './rig/service.js';
 import { type Statement, tampered } from './rig/tamper.js';
 
 interface Dose {
@@ -31,15 +29,9 @@ const fingerprints = async (pool: Pool): Promise<Record<string, string>> => {
   return found;
 };
 
-const database = async (scene: Scene): Promise<{ url: string; pool: Pool }> => {
-  const made = await createDatabase();
-  scene.later(() => made.drop());
-  return made;
-};
-
 /** The rows where everything came once and in order. */
 const cleanRun = async (scene: Scene, events: readonly Sent[]): Promise<Record<string, string>> => {
-  const { pool } = await database(scene);
+  const { pool } = await scene.database();
   await projectToHead(new ArrayLog(recordedInOrder(events)), pool, [metrics, brandsAndFlagsProjection]);
   return fingerprints(pool);
 };
@@ -53,19 +45,14 @@ const compare = (clean: Record<string, string>, other: Record<string, string>): 
 type Deliver = (random: Random, events: readonly Sent[]) => Sent[][];
 
 const deliver = async (scene: Scene, { events: size }: Dose, how: Deliver): Promise<Outcome> => {
-  const events = [...brandsAndFlags(), ...upstream(scene.random, size)];
+  const events = [...fullLoad(scene.random, size)];
   const batches = how(scene.random, events);
   const clean = await cleanRun(scene, events);
-  const { url, pool } = await database(scene);
-  const env = { DATABASE_URL: url };
-  const log = await openLog(scene, url);
-  const keys = await issueKeys(log);
-  const { service } = await Service.start(scene, { env });
-  await keysKnown(service.url, keys);
+  const { url, pool } = await scene.database();
+  const { service, log, keys, env } = await open(scene, { DATABASE_URL: url });
   const history = new History(scene);
   const sender = new Sender(() => service.url, keys.ingest, history, 4);
   await sender.deliver(batches.values());
-  sender.close();
   await counted(service.url);
   const stored = sentOf(await wholeLog(log));
   const sentTimes = batches.flat().length;
@@ -77,7 +64,6 @@ const deliver = async (scene: Scene, { events: size }: Dose, how: Deliver): Prom
       `${history.accepted} accepted and ${stored.length} stored where ${events.length} different ones were sent`,
     );
   findings.push(...(await checkVerify(scene, env)), ...(await checkMetrics(service.url, keys, events, scene.seed)));
-  await service.stop();
   return {
     dose: `${events.length} events sent ${(sentTimes / events.length).toFixed(2)} times each`,
     seen: `${history.duplicates} recognised as duplicates, every row as in the clean run`,
@@ -94,10 +80,10 @@ const forgetVersions = ({ text, values }: Statement): Statement => {
 
 /** The rows if arrival decides, and a log that recognises no event. */
 const deliverUnguarded = async (scene: Scene, how: Deliver): Promise<Outcome> => {
-  const events = [...brandsAndFlags(), ...upstream(scene.random, 1_500)];
+  const events = [...fullLoad(scene.random, 1_500)];
   const arrived = how(scene.random, events).flat();
   const clean = await cleanRun(scene, events);
-  const { pool } = await database(scene);
+  const { pool } = await scene.database();
   const unguarded = tampered(
     pool,
     () => (statement, send) => send(statement.name === 'metrics-enter-records' ? forgetVersions(statement) : statement),

@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findPrograms } from '../support/postgres-programs.js';
-import { cloudEvent, eventId, type Sent, sent } from '../support/upstream.js';
+import { findPrograms, POSTGRES_PROGRAMS } from '../support/postgres-programs.js';
+import { eventId, type Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
-import { checkCounts, checkLog, wholeLog } from './rig/check.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
+import { checkAll, wholeLog } from './rig/check.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
-import { type Probed, Prober } from './rig/probe.js';
+import { needs } from './rig/needs.js';
+import { open } from './rig/opened.js';
+import { died, goodAfter, probes, shown } from './rig/outage.js';
+import { Prober } from './rig/probe.js';
 import type { Scene } from './rig/scene.js';
-import { Service } from './rig/service.js';
 import { Standbys } from './rig/standbys.js';
 
 const WAYS = ['killed', 'frozen', 'switched'] as const;
@@ -28,9 +29,6 @@ interface FailoverDose {
 const PROMOTED_AFTER_MS = 2_000;
 const CALM_MS = 3_000;
 const BEHIND_MS = 1_500;
-
-const shown = ({ what, status, error, ms }: Probed): string =>
-  `${what}: ${status === 0 ? error : status} after ${Math.round(ms)} ms`;
 
 /** Takes the primary away. @returns what brings it back as a standby, once another one has taken over */
 const lose = async (standbys: Standbys, way: Way, frozenMs: number): Promise<() => Promise<void>> => {
@@ -64,33 +62,14 @@ const failOver = async (
   const isSynchronous = !ways.includes('behind');
   const standbys = await Standbys.start(scene, findPrograms()!, { isSynchronous });
   const env = { DATABASE_URL: knowsAll ? standbys.url : standbys.urlOf(standbys.primary) };
-  const { service } = await Service.start(scene, { env });
-  const log = await openLog(scene, standbys.url);
-  const keys = await issueKeys(log);
-  await keysKnown(service.url, keys);
+  const opened = await open(scene, env, { logEnv: { DATABASE_URL: standbys.url } });
+  const { service, log, keys } = opened;
   const history = new History(scene);
   const sender = new Sender(() => service.url, keys.ingest, history, 2);
-  const stop = new AbortController();
   // Not among what may be lost: without them the answers of brands cannot be compared.
-  await sender.deliver(inBatches(brandsAndFlags(), 50), stop.signal);
-  const delivering = sender.deliver(inBatches(upstream(scene.random), 50), stop.signal);
-  const prober = new Prober([
-    { what: 'metrics', url: () => `${service.url}/v2/organization/metrics`, key: keys.read['acme'], everyMs: 100 },
-    {
-      what: 'events',
-      method: 'POST',
-      url: () => `${service.url}/v2/events`,
-      key: keys.ingest,
-      type: 'application/cloudevents-batch+json',
-      everyMs: 100,
-      // Of an organization of its own: that of the load may be held back while the projector is behind.
-      bodyOf: (n) => {
-        const [createdAt, updatedAt] = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z'];
-        const data = { organization: 'probed', reportId: `p-${n}`, createdAt, updatedAt };
-        return JSON.stringify([cloudEvent(sent('ReportFiled', data, `probe-${n}`))]);
-      },
-    },
-  ]);
+  await sender.deliver(inBatches(brandsAndFlags(), 50));
+  const stop = sender.keepDelivering(inBatches(upstream(scene.random), 50));
+  const prober = new Prober(probes(() => service.url, keys, 100));
   const findings: string[] = [];
   const good: Record<Way, number[]> = { killed: [], frozen: [], switched: [], behind: [] };
   /** What had been acknowledged when each round was over. */
@@ -103,30 +82,23 @@ const failOver = async (
     await sleep(PROMOTED_AFTER_MS);
     await standbys.promote();
     const promotedAt = Date.now();
-    const lastBad = (): number =>
-      Math.max(
-        0,
-        ...prober.results.flatMap(({ at, status }) => (at >= promotedAt && status !== 200 ? [at - promotedAt] : [])),
-      );
+    const lastBad = (): number => goodAfter(prober.results, promotedAt);
     while (Date.now() - promotedAt < Math.max(goodMs, lastBad() + CALM_MS) && lastBad() <= goodMs) await sleep(100);
     if (lastBad() > goodMs) findings.push(`Not good ${lastBad()} ms after the promotion (${way})`);
     good[way].push(lastBad());
     upTo.push([way, history.acknowledged.length]);
-    for (const { program, exitCode, isRunning } of service.processes)
-      if (!isRunning) findings.push(`${program} ended with ${exitCode}`);
+    findings.push(...died(service.processes));
     if (findings.length === 0) await bringBack();
   }
   const probed = await prober.stop();
   const odd = probed.filter(({ status }) => status !== 200 && status !== 503);
   if (odd.length > 0) findings.push(`${odd.length} of ${probed.length} got neither 200 nor 503: ${shown(odd[0]!)}`);
   if (!probed.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
-  stop.abort();
   let lost = 0;
   const lostBy: Record<Way, number[]> = { killed: [], frozen: [], switched: [], behind: [] };
   if (findings.length === 0) {
-    await delivering;
-    const stored = await wholeLog(log);
-    const ids = new Set(stored.map(({ id }) => id));
+    await stop();
+    const ids = new Set((await wholeLog(log)).map(({ id }) => id));
     const isLost = (event: Sent): boolean => !ids.has(eventId(event));
     const kept = isSynchronous ? history.acknowledged : history.acknowledged.filter((event) => !isLost(event));
     lost = history.acknowledged.length - kept.length;
@@ -136,11 +108,8 @@ const failOver = async (
       if (way === 'switched' && gone > 0) findings.push(`${gone} acknowledged events were lost in order`);
       lostBy[way].push(gone);
     }
-    findings.push(...history.wrong, ...checkLog(stored, kept));
-    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
+    findings.push(...history.wrong, ...(await checkAll(scene, opened, kept)));
   }
-  sender.close();
-  await service.stop();
   const bad = probed.filter(({ status }) => status === 503).length;
   const byWay = (of: (way: Way) => readonly (number | string)[]): string =>
     ways.map((way) => `${way} ${of(way).join(' ')}`).join(', ');
@@ -154,10 +123,7 @@ const failOver = async (
   };
 };
 
-const unfit = (): Promise<string | undefined> =>
-  Promise.resolve(
-    findPrograms() === undefined ? 'It needs initdb and pg_basebackup (apt-get install postgresql)' : undefined,
-  );
+const unfit = needs(findPrograms() !== undefined, POSTGRES_PROGRAMS);
 
 export const failover: Fault<FailoverDose> = {
   name: 'F25',

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
-import { checkCounts, checkLog, counted, wholeLog } from './rig/check.js';
+import { checkAll, counted, wholeLog } from './rig/check.js';
 import { collectGarbage } from './rig/collect-garbage.js';
-import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { fullLoad, History, inBatches, Sender, upstream } from './rig/load.js';
 import type { Scene } from './rig/scene.js';
-import { MB, peakDuring, slowDown, watch } from './rig/watched.js';
+import { MB, slowDown, watch, watchPeak } from './rig/watched.js';
 
 interface Dose {
   readonly seconds: number;
@@ -16,48 +16,41 @@ interface Dose {
 
 const outrun = async (scene: Scene, { seconds, heap }: Dose): Promise<Outcome> => {
   // Collected before each look, for garbage says nothing of what is kept.
-  const { service, log, keys, env, memoryOf } = await watch(scene, { live: 'yes' });
+  const opened = await watch(scene, { live: 'yes' });
+  const { service, keys, memoryOf } = opened;
   const heapOf = (): number => memoryOf('projections').heapUsed;
   const history = new History(scene);
   const sender = new Sender(() => service.url, keys.ingest, history, 4);
   // Idle is a projector that has worked before: its code is compiled and its caches are filled.
-  await sender.deliver(inBatches([...brandsAndFlags(), ...upstream(scene.random, 3_000)], 1_000));
+  await sender.deliver(inBatches(fullLoad(scene.random, 3_000), 1_000));
   await counted(service.url);
-  const idle = await peakDuring(heapOf, sleep(Math.min(seconds * 500, 10_000)));
-  const stop = new AbortController();
-  const slowing = slowDown(service.projectors[0]!, stop.signal);
+  const idleOf = watchPeak(heapOf);
+  await sleep(Math.min(seconds * 500, 10_000));
+  const idle = idleOf();
+  const speedUp = slowDown(service.projectors[0]!);
   const lag = async (): Promise<number> => {
     const { body } = await ask(`${service.url}/health/ready`);
     return Math.max(...body.parts.readModels.detail.projections.map((one: { lag: number }) => one.lag));
   };
-  const end = new AbortController();
-  const delivering = sender.deliver(inBatches(numbered(upstream(scene.random), 'more'), 1_000), end.signal);
-  const peaking = peakDuring(heapOf, delivering);
+  const stop = sender.keepDelivering(inBatches(numbered(upstream(scene.random), 'more'), 1_000));
+  const peakOf = watchPeak(heapOf);
   for (let second = 1; second <= seconds; second += 1) {
     await sleep(1_000);
     scene.tell(`${second} of ${seconds} s, ${history.acknowledged.length} acknowledged, ${await lag()} behind`);
   }
-  end.abort();
-  await delivering;
+  await stop();
   const behind = await lag();
-  stop.abort();
-  await slowing;
-  const draining = counted(service.url, 600_000);
-  const peak = Math.max(await peaking, await peakDuring(heapOf, draining));
-  sender.close();
-  const findings: string[] = [...history.wrong];
+  await speedUp();
+  const drainedMs = await counted(service.url, 600_000);
+  const peak = peakOf();
+  const findings = [...history.wrong];
   if (behind === 0) findings.push('The projector was never behind: the dose was none');
   if (peak > heap * idle)
     findings.push(`The heap was ${(peak / MB).toFixed(1)} MB at its peak, ${(idle / MB).toFixed(1)} MB idle`);
-  const stored = await wholeLog(log);
-  findings.push(
-    ...checkLog(stored, history.acknowledged),
-    ...(await checkCounts(scene, service, { keys, env, stored })),
-  );
-  await service.stop();
+  findings.push(...(await checkAll(scene, opened, history.acknowledged)));
   return {
     dose: `${seconds} s, ${history.acknowledged.length} events, a projector stopped nine tenths of the time`,
-    seen: `${behind} events behind at the end, drained in ${await draining} ms; heap ${(peak / MB).toFixed(1)} MB at its peak, ${(idle / MB).toFixed(1)} MB idle (${(peak / idle).toFixed(2)} ×)`,
+    seen: `${behind} events behind at the end, drained in ${drainedMs} ms; heap ${(peak / MB).toFixed(1)} MB at its peak, ${(idle / MB).toFixed(1)} MB idle (${(peak / idle).toFixed(2)} ×)`,
     findings,
   };
 };
@@ -72,15 +65,15 @@ const hoard = async (scene: Scene, { heap }: Dose): Promise<Outcome> => {
   const history = new History(scene);
   const sender = new Sender(() => service.url, keys.ingest, history, 4);
   await sender.deliver(inBatches(upstream(scene.random, 8_000), 1_000));
-  sender.close();
   await counted(service.url);
-  const idle = await peakDuring(() => memoryOf('projections').heapUsed, sleep(1_000));
+  const peakOf = watchPeak(() => memoryOf('projections').heapUsed);
+  await sleep(1_000);
+  const idle = peakOf();
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   const waiting = await wholeLog(log);
   collectGarbage();
   const peak = idle + process.memoryUsage().heapUsed - before;
-  await service.stop();
   return {
     dose: `${history.acknowledged.length} events`,
     seen: `${waiting.length} waiting`,

@@ -3,16 +3,15 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
-import { cloudEvent, sent, type Sent } from '../support/upstream.js';
+import type { Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
-import { checkCounts, checkLog, wholeLog } from './rig/check.js';
+import { checkAll, checkLog, wholeLog } from './rig/check.js';
 import { startFakeEndpoint } from './rig/fake-endpoint.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
-import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
-import { embeddedServer, removeEmbedded } from './rig/own-postgres.js';
+import { fullLoad, History, inBatches, Sender, upstream } from './rig/load.js';
+import { openEmbedded } from './rig/opened.js';
+import { probe } from './rig/outage.js';
 import type { Scene } from './rig/scene.js';
-import { Service } from './rig/service.js';
 
 interface Dose {
   readonly rounds: number;
@@ -24,15 +23,6 @@ const VOLUME_MB = 220;
 const mount = (folder: string): void =>
   void execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${VOLUME_MB}m,mode=711`, 'tmpfs', folder], { stdio: 'pipe' });
 const unmount = (folder: string): void => void execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
-
-const BATCH = 'application/cloudevents-batch+json';
-
-/** An event that is not part of the history. */
-const probe = (n: number): string => {
-  const at = '2026-01-01T00:00:00Z';
-  const report = { organization: 'acme', reportId: `probe-${n}`, createdAt: at, updatedAt: at };
-  return JSON.stringify([cloudEvent(sent('ReportFiled', report, `probe-${n}`))]);
-};
 
 /** Takes all the room that is left. */
 const fill = async (folder: string): Promise<void> => {
@@ -51,32 +41,33 @@ const fill = async (folder: string): Promise<void> => {
  * The endpoint that only claims to have stored them accepts them as fast as they come: so fast that they would fill
  * the volume themselves, and the database could not even start again.
  */
-const trickle = async (sender: Sender, queue: Iterable<readonly Sent[]>, signal: AbortSignal): Promise<void> => {
-  for (const batch of queue) {
-    if (signal.aborted) return;
-    await sender.deliver([batch].values());
-    await sleep(10);
-  }
+const trickle = (sender: Sender, queue: Iterable<readonly Sent[]>): (() => Promise<void>) => {
+  let isOver = false;
+  const delivering = (async () => {
+    for (const batch of queue) {
+      if (isOver) return;
+      await sender.deliver([batch].values());
+      await sleep(10);
+    }
+  })();
+  return () => {
+    isOver = true;
+    return delivering;
+  };
 };
 
 const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeEndpoint = false): Promise<Outcome> => {
   const folder = await scene.folder();
   mount(folder);
   scene.later(async () => unmount(folder));
-  const dataDir = join(folder, 'data');
-  scene.later(() => removeEmbedded(dataDir));
-  const env = { DATA_DIR: dataDir };
-  const { service } = await Service.start(scene, { env, supervised: true });
-  const log = await openLog(scene, (await embeddedServer(dataDir))!.url);
-  const keys = await issueKeys(log);
-  await keysKnown(service.url, keys);
+  const opened = await openEmbedded(scene, join(folder, 'data'));
+  const { service, log, keys } = opened;
   const endpoint = isFakeEndpoint ? await startFakeEndpoint(scene, () => service.url) : undefined;
   const history = new History(scene);
   const sender = new Sender(() => endpoint ?? service.url, keys.ingest, history, 2);
-  const stop = new AbortController();
-  const delivering = isFakeEndpoint
-    ? trickle(sender, inBatches(upstream(scene.random), 20), stop.signal)
-    : sender.deliver(inBatches([...brandsAndFlags(), ...upstream(scene.random, 20_000 * rounds)], 500), stop.signal);
+  const stop = isFakeEndpoint
+    ? trickle(sender, inBatches(upstream(scene.random), 20))
+    : sender.keepDelivering(inBatches(fullLoad(scene.random, 20_000 * rounds), 500));
   const findings: string[] = [];
   const recoveries: number[] = [];
   let probes = 0;
@@ -89,14 +80,7 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeEndpoint =
     // The database has some room of its own before it asks for more.
     const refused = async (): Promise<boolean> =>
       isFakeEndpoint
-        ? (
-            await ask(`${service.url}/v2/events`, {
-              method: 'POST',
-              key: keys.ingest,
-              type: BATCH,
-              body: probe((probes += 1)),
-            })
-          ).status === 503
+        ? (await ask(`${service.url}/v2/events`, { key: keys.ingest, events: [probe((probes += 1))] })).status === 503
         : history.attempts.some(({ at, status }) => at >= fullAt && status === 503);
     while (!(await refused()) && Date.now() - fullAt < 30_000) await sleep(20);
     const during = history.attempts.filter(({ at }) => at >= fullAt);
@@ -116,13 +100,11 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeEndpoint =
     if (isFakeEndpoint) await service.ready(60_000);
     recoveries.push(Date.now() - roomAt);
   }
-  stop.abort();
-  await delivering;
-  sender.close();
-  const stored = await wholeLog(log);
-  findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
-  if (!isFakeEndpoint) {
-    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
+  await stop();
+  findings.push(...history.wrong);
+  if (isFakeEndpoint) findings.push(...checkLog(await wholeLog(log), history.acknowledged));
+  else {
+    findings.push(...(await checkAll(scene, opened, history.acknowledged)));
     await service.stop();
   }
   const refused = history.attempts.filter(({ status }) => status === 503).length;

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readConfig } from '../../src/runtime/config.js';
-import { openEventLog } from '../../src/event-log/open-event-log.js';
 import { cloudEvent, sent } from '../support/upstream.js';
 import type { Random } from '../support/random.js';
 import type { Fault, Outcome } from './fault.js';
 import { type Answer, ask } from './rig/ask.js';
 import { checkVerify, counted } from './rig/check.js';
 import { type LogKind, openGround } from './rig/ground.js';
-import { issueKeys, keysKnown } from './rig/keys.js';
+import { keysKnown } from './rig/keys.js';
+import { open } from './rig/opened.js';
 import type { Scene } from './rig/scene.js';
 import { Service } from './rig/service.js';
 
@@ -48,12 +47,8 @@ class Clients {
   /** @param name a new one unless told */
   async create(name = `Group ${(this.created += 1)}`): Promise<Answer['status']> {
     this.unanswered.add(name);
-    const { status, body } = await ask(`${this.url()}/v2/organization/asset-groups`, {
-      method: 'POST',
-      key: this.key,
-      type: 'application/json',
-      body: JSON.stringify({ name }),
-    }).catch(() => ({ status: 0, body: undefined }));
+    const created = ask(`${this.url()}/v2/organization/asset-groups`, { key: this.key, json: { name } });
+    const { status, body } = await created.catch(() => ({ status: 0, body: undefined }));
     if (status === 0 || status === 503) return status;
     this.unanswered.delete(name);
     if (status === 201) this.numbers.set(name, body.id);
@@ -130,8 +125,8 @@ class Member {
       const places = [answered, ...possible];
       this.places.set(content, { answered, possible: [...new Set([...possible, ...places.map(afterOf)])] });
     });
-    const question = { key: this.key, method: 'POST', type: 'application/json', body: JSON.stringify({ contents }) };
-    const { status, body } = await ask(this.url() + path, question).catch(() => ({ status: 0, body: undefined }));
+    const changed = ask(this.url() + path, { key: this.key, json: { contents } });
+    const { status, body } = await changed.catch(() => ({ status: 0, body: undefined }));
     if (status !== 200) return;
     const found = await this.groupOf(group);
     contents.forEach((content, n) => {
@@ -181,11 +176,8 @@ const readMembers = async (url: string, key: string, findings: string[]): Promis
 
 const killInTheMiddle = async (scene: Scene, kind: LogKind, { rounds }: Dose, preload?: string): Promise<Outcome> => {
   const env = await openGround(scene, kind);
-  let service = (await Service.start(scene, { env, preload })).service;
-  const log = await openEventLog(readConfig(env));
-  scene.later(() => log.close());
-  const keys = await issueKeys(log, [ORGANIZATION]);
-  await keysKnown(service.url, keys);
+  const { keys, ...opened } = await open(scene, env, { organizations: [ORGANIZATION], preload });
+  let { service } = opened;
   const clients = new Clients(() => service.url, keys.read[ORGANIZATION]!);
   const members = Array.from(
     { length: CLIENTS },
@@ -196,10 +188,8 @@ const killInTheMiddle = async (scene: Scene, kind: LogKind, { rounds }: Dose, pr
   let asset = 0;
   const group = (groupId: number): Promise<unknown> =>
     ask(`${service.url}/v2/events`, {
-      method: 'POST',
       key: keys.ingest,
-      type: 'application/cloudevents-batch+json',
-      body: JSON.stringify([
+      events: [
         cloudEvent(
           sent('AssetGrouped', {
             organization: ORGANIZATION,
@@ -208,7 +198,7 @@ const killInTheMiddle = async (scene: Scene, kind: LogKind, { rounds }: Dose, pr
             updatedAt: new Date(1_767_225_600_000 + asset).toISOString(),
           }),
         ),
-      ]),
+      ],
     }).catch(() => undefined);
   let cut = 0;
   for (let round = 1; round <= rounds && clients.findings.length === 0; round += 1) {
@@ -226,7 +216,7 @@ const killInTheMiddle = async (scene: Scene, kind: LogKind, { rounds }: Dose, pr
     isOver = true;
     await Promise.all(working);
     cut += clients.unanswered.size;
-    service = (await Service.start(scene, { env, preload })).service;
+    service = await Service.start(scene, { env, preload });
     await keysKnown(service.url, keys);
     await clients.look();
     // What the dead service stored and did not answer may still be on its way into the lists.
@@ -235,7 +225,6 @@ const killInTheMiddle = async (scene: Scene, kind: LogKind, { rounds }: Dose, pr
     for (const member of members) member.check(groupOf);
   }
   if (preload === undefined) clients.findings.push(...(await checkVerify(scene, env)));
-  await service.stop();
   return {
     dose: `${rounds} × kill -9 amid ${CLIENTS} clients that create, fill and empty groups`,
     seen: `${clients.numbers.size} groups, ${cut} creates cut off, each name free or listed, each asset where it was put`,

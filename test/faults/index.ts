@@ -11,7 +11,6 @@ import { liveRebuild } from './live-rebuild.js';
 import { heavyNeighbour } from './heavy-neighbour.js';
 import { copyOnEventStore, copyOnPostgres } from './kept-copy.js';
 import { killedMigration } from './migrations.js';
-import { stopped } from './orderly-stop.js';
 import { poisonEvents } from './poison.js';
 import { poolerAway } from './pooler-away.js';
 import { fasterProducer } from './faster-producer.js';
@@ -37,7 +36,6 @@ export const FAULTS: readonly Fault[] = [
   poisonEvents,
   liveRebuild,
   severalProjectors,
-  stopped,
   fullDisk,
   zonesAndClocks,
   longRun,

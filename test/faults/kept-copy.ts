@@ -1,8 +1,6 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { readConfig } from '../../src/runtime/config.js';
-import { openEventLog } from '../../src/event-log/open-event-log.js';
 import { ORGANIZATIONS } from '../projections/histories.js';
 import { replayed } from '../projections/naive-records.js';
 import { Random } from '../support/random.js';
@@ -10,8 +8,9 @@ import type { Fault, Outcome } from './fault.js';
 import { checkVerify, counted, wholeLog } from './rig/check.js';
 import { CopyKeeper, type Kind, KINDS } from './rig/copy-keeper.js';
 import { type LogKind, openGround } from './rig/ground.js';
-import { issueKeys, keysKnown } from './rig/keys.js';
+import { keysKnown } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { open } from './rig/opened.js';
 import { call, type Environment, Process } from './rig/processes.js';
 import type { Scene } from './rig/scene.js';
 import { Service } from './rig/service.js';
@@ -49,16 +48,11 @@ const keepCopies = async (
   preload?: string,
 ): Promise<Outcome> => {
   const env = await openGround(scene, kind);
-  const instances = [
-    (await Service.start(scene, { env, preload, projectors: 0 })).service,
-    (await Service.start(scene, { env, preload, projectors: 0 })).service,
-  ];
+  const { service, log, keys } = await open(scene, env, { preload, projectors: 0 });
+  const instances = [service, await Service.start(scene, { env, preload, projectors: 0 })];
   const urls = instances.map((instance) => () => instance.url);
   const startProjector = (): Process => Process.start(scene, 'projections/main', env, { preload });
   let projector = startProjector();
-  const log = await openEventLog(readConfig(env));
-  scene.later(() => log.close());
-  const keys = await issueKeys(log);
   for (const url of urls) await keysKnown(url(), keys);
 
   const history = new History(scene);
@@ -85,7 +79,6 @@ const keepCopies = async (
     findings.push(...(await rebuildRecords(scene, env)));
   }
   await delivering;
-  sender.close();
   await counted(instances[0]!.url, 600_000);
   stop.abort();
   await Promise.all(following);
@@ -108,7 +101,6 @@ const keepCopies = async (
   }
   findings.push(...history.wrong);
   if (preload === undefined) findings.push(...(await checkVerify(scene, env)));
-  await Promise.all([projector, ...instances.flatMap(({ processes }) => processes)].map((process) => process.stop()));
   const kills = readers.reduce((sum, reader) => sum + reader.kills, 0);
   return {
     dose: `${history.acknowledged.length} events, many twice and out of order; ${rounds} kills of the projector and rebuilds`,

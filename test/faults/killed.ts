@@ -1,13 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
-import type { EventLog } from '../../src/event-log/event-log.js';
-import { createDatabase } from '../support/postgres.js';
 import type { Fault, Outcome } from './fault.js';
-import { checkCounts, checkLog, wholeLog } from './rig/check.js';
+import { checkAll, checkLog, wholeLog } from './rig/check.js';
 import { startFakeEndpoint } from './rig/fake-endpoint.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
-import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { issueKeys, keysKnown } from './rig/keys.js';
+import { fullLoad, History, inBatches, Sender } from './rig/load.js';
+import { openLog } from './rig/opened.js';
 import { embeddedServer, OwnPostgres, removeEmbedded } from './rig/own-postgres.js';
 import type { Environment } from './rig/processes.js';
 import type { Scene } from './rig/scene.js';
@@ -25,19 +24,19 @@ interface Dose {
 
 interface Ground {
   readonly env: Environment;
-  /** The log of the running service's database. */
-  readonly log: () => Promise<EventLog>;
+  /** Of the running service's database. */
+  readonly databaseUrl: () => Promise<string>;
   /** What dies with the service. */
-  readonly alsoKill?: () => Promise<void>;
+  readonly alsoKill?: (() => Promise<void>) | undefined;
   /** What else must be so after each start. */
-  readonly look?: () => Promise<readonly string[]>;
+  readonly look?: (() => Promise<readonly string[]>) | undefined;
 }
 
 /** Kills the service again and again while events come in, and then counts what is left. */
 const killAgainAndAgain = async (
   scene: Scene,
   { rounds, events, readyMs, batch }: Dose,
-  { env, log: openIt, alsoKill, look }: Ground,
+  { env, databaseUrl, alsoKill, look }: Ground,
   isFakeEndpoint = false,
 ): Promise<Outcome> => {
   const { random } = scene;
@@ -52,20 +51,15 @@ const killAgainAndAgain = async (
     findings.push(...((await look?.()) ?? []));
     return started;
   };
-  const start = (): Promise<Service> =>
-    begun(async () => (await Service.start(scene, { env, supervised: true })).service);
+  const start = (): Promise<Service> => begun(() => Service.start(scene, { env, supervised: true }));
   let service = await start();
-  const log = await openIt();
+  const log = await openLog(scene, { DATABASE_URL: await databaseUrl() });
   const keys = await issueKeys(log);
   await keysKnown(service.url, keys);
   const endpoint = isFakeEndpoint ? await startFakeEndpoint(scene, () => service.url) : undefined;
   const history = new History(scene);
   const sender = new Sender(() => endpoint ?? service.url, keys.ingest, history);
-  const stop = new AbortController();
-  const delivering = sender.deliver(
-    inBatches([...brandsAndFlags(), ...upstream(random, events + rounds * 20_000)], batch),
-    stop.signal,
-  );
+  const stop = sender.keepDelivering(inBatches(fullLoad(random, events + rounds * 20_000), batch));
   for (let round = 1; round <= rounds; round += 1) {
     await sleep(200 + random.int(800));
     const part = alsoKill || round === 1 ? 'all' : random.pick(['all', 'supervisor', 'children'] as const);
@@ -87,43 +81,40 @@ const killAgainAndAgain = async (
     scene.tell(`${history.acknowledged.length} of ${events} acknowledged`);
     await sleep(100);
   }
-  stop.abort();
-  await delivering;
-  sender.close();
-  const stored = await wholeLog(log);
-  findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
-  if (!isFakeEndpoint) {
-    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
+  await stop();
+  findings.push(...history.wrong);
+  if (isFakeEndpoint) findings.push(...checkLog(await wholeLog(log), history.acknowledged));
+  else {
+    findings.push(...(await checkAll(scene, { service, log, keys, env }, history.acknowledged)));
     await service.stop();
   }
   const broken = history.attempts.filter(({ status }) => status === 0).length;
   return {
     dose: `${rounds} rounds, ${history.acknowledged.length} acknowledged`,
-    seen: `${stored.length} in the log, ${broken} requests cut off and sent again, slowest start ${Math.max(...starts)} ms`,
+    seen: `${broken} requests cut off and sent again, slowest start ${Math.max(...starts)} ms`,
     findings,
   };
 };
 
 /** The service over a database of its own that lives on. */
 const onDatabase = async (scene: Scene): Promise<Ground> => {
-  const database = await createDatabase({ migrated: false });
-  scene.later(() => database.drop());
-  return { env: { DATABASE_URL: database.url }, log: () => openLog(scene, database.url) };
-};
-
-const killServer = async (dataDir: string): Promise<void> => {
-  const server = await embeddedServer(dataDir);
-  if (server) process.kill(server.pid, 'SIGKILL');
+  const { url } = await scene.database({ migrated: false });
+  return { env: { DATABASE_URL: url }, databaseUrl: async () => url };
 };
 
 /** The service over the embedded server. */
-const onEmbedded = async (scene: Scene): Promise<Ground & { readonly dataDir: string }> => {
+const onEmbedded = async (scene: Scene, { killsServer }: { killsServer: boolean }): Promise<Ground> => {
   const dataDir = await scene.folder();
   scene.later(() => removeEmbedded(dataDir));
+  const killServer = async (): Promise<void> => {
+    const server = await embeddedServer(dataDir);
+    if (server) process.kill(server.pid, 'SIGKILL');
+  };
   return {
-    dataDir,
     env: { DATA_DIR: dataDir },
-    log: async () => openLog(scene, (await embeddedServer(dataDir))!.url),
+    databaseUrl: async () => (await embeddedServer(dataDir))!.url,
+    alsoKill: killsServer ? killServer : undefined,
+    look: killsServer ? undefined : await adoption(dataDir),
   };
 };
 
@@ -151,20 +142,15 @@ export const killedServiceAndDatabase: Fault<Dose> = {
     short: { rounds: 1, events: 500, readyMs: BUSY_READY_MS, batch: 20 },
     full: { rounds: 25, events: 50_000, readyMs: READY_MS, batch: 200 },
   },
-  run: async (scene, dose) => {
-    const ground = await onEmbedded(scene);
-    return killAgainAndAgain(scene, dose, { ...ground, alsoKill: () => killServer(ground.dataDir) });
-  },
+  run: async (scene, dose) => killAgainAndAgain(scene, dose, await onEmbedded(scene, { killsServer: true })),
   guard: 'the endpoint answers after the append',
-  without: async (scene) => {
-    const ground = await onEmbedded(scene);
-    return killAgainAndAgain(
+  without: async (scene) =>
+    killAgainAndAgain(
       scene,
       killedServiceAndDatabase.doses.short,
-      { ...ground, alsoKill: () => killServer(ground.dataDir) },
+      await onEmbedded(scene, { killsServer: true }),
       true,
-    );
-  },
+    ),
 };
 
 /** How many servers run on a cluster. Their children call themselves otherwise. */
@@ -199,10 +185,7 @@ export const leftDatabase: Fault<Dose> = {
     short: { rounds: 1, events: 500, readyMs: BUSY_READY_MS, batch: 20 },
     full: { rounds: 15, events: 30_000, readyMs: READY_MS, batch: 200 },
   },
-  run: async (scene, dose) => {
-    const ground = await onEmbedded(scene);
-    return killAgainAndAgain(scene, dose, { ...ground, look: await adoption(ground.dataDir) });
-  },
+  run: async (scene, dose) => killAgainAndAgain(scene, dose, await onEmbedded(scene, { killsServer: false })),
   guard: 'the server that still runs is adopted',
   without: async (scene) => {
     const dataDir = await scene.folder();

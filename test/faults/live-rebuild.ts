@@ -4,16 +4,14 @@ import { metrics } from '../../projections/metrics/projection.js';
 import { applyLog } from '../../projections/engine/apply-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { ORGANIZATIONS } from '../projections/histories.js';
-import { createDatabase } from '../support/postgres.js';
-import { sent, type Sent, stored } from '../support/upstream.js';
+import { type Sent, sentReport, stored } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
-import { checkCounts, checkLog, counted, wholeLog } from './rig/check.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
-import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { checkAll, counted } from './rig/check.js';
+import { fullLoad, History, inBatches, Sender } from './rig/load.js';
+import { open } from './rig/opened.js';
 import { call } from './rig/processes.js';
 import type { Scene } from './rig/scene.js';
-import { Service } from './rig/service.js';
 
 interface Dose {
   readonly events: number;
@@ -22,20 +20,11 @@ interface Dose {
   readonly rebuilds: number;
 }
 
-/** An event after everything that was loaded before. */
-const live = (n: number): Sent =>
-  sent(
-    'ReportFiled',
-    {
-      organization: 'acme',
-      reportId: `live-${n}`,
-      createdAt: '2026-02-01T00:00:00Z',
-      updatedAt: '2026-02-01T00:00:00Z',
-    },
-    `live-${n}`,
-  );
-
 const BEFORE_LIVE = '2026-01-31T00:00:00Z';
+const AT = '2026-02-01T00:00:00Z';
+
+/** An event after everything that was loaded before. */
+const live = (n: number): Sent => sentReport(`live-${n}`, { createdAt: AT, updatedAt: AT }, `live-${n}`);
 
 /** Empties the live tables and fills them again, under the eyes of the readers. */
 const rebuildInPlace = async (pool: Pool, log: EventLog): Promise<void> => {
@@ -48,17 +37,12 @@ const rebuildLive = async (
   { events, eventsPerSecond, rebuilds }: Dose,
   isInPlace = false,
 ): Promise<Outcome> => {
-  const database = await createDatabase();
-  scene.later(() => database.drop());
-  const env = { DATABASE_URL: database.url };
-  const log = await openLog(scene, database.url);
-  const keys = await issueKeys(log);
-  const { service } = await Service.start(scene, { env });
-  await keysKnown(service.url, keys);
+  const database = await scene.database();
+  const opened = await open(scene, { DATABASE_URL: database.url });
+  const { service, log, keys, env } = opened;
   const history = new History(scene);
   let loaded = 0;
-  for (const batch of inBatches([...brandsAndFlags()], 1_000)) await log.appendAll(batch.map(stored));
-  for (const batch of inBatches(upstream(scene.random, events), 1_000)) {
+  for (const batch of inBatches(fullLoad(scene.random, events), 1_000)) {
     await log.appendAll(batch.map(stored));
     loaded += batch.length;
     scene.tell(`${loaded} of ${events} loaded`);
@@ -108,13 +92,7 @@ const rebuildLive = async (
   await sleep(200);
   stop.abort();
   await Promise.all([...readers, sending]);
-  sender.close();
-  if (!isInPlace) {
-    const stored = await wholeLog(log);
-    findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
-    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
-    await service.stop();
-  }
+  if (!isInPlace) findings.push(...history.wrong, ...(await checkAll(scene, opened, history.acknowledged)));
   return {
     dose: `${loaded} events, ${sentLive} more at ${eventsPerSecond} a second, ${rebuilds} rebuilds`,
     seen: `${looks} looks in the meantime, none of a partial count; a rebuild took up to ${Math.max(...took)} ms`,

@@ -39,12 +39,10 @@ const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: Dose, prelo
   const sender = new Sender(() => service.url, keys.ingest, history, 2);
   const events = inBatches(upstream(scene.random), 200);
   // What it does in a few seconds at full rate, so that half of it is known.
-  const trial = new AbortController();
-  const delivering = sender.deliver(events, trial.signal);
+  const stopTrial = sender.keepDelivering(events);
   const trialMs = Math.min(10_000, seconds * 100);
   await sleep(trialMs);
-  trial.abort();
-  await delivering;
+  await stopTrial();
   const perSecond = history.acknowledged.length / (trialMs / 1_000) / 2;
   await counted(service.url, 600_000);
   const heapOf = (process: 'api' | 'projector'): number => memoryOf(process === 'api' ? 'src' : 'projections').heapUsed;
@@ -82,7 +80,6 @@ const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: Dose, prelo
   }
   stop.abort();
   await Promise.all([reading, loading]);
-  sender.close();
   const warm = samples.filter(({ at }) => at - begin > seconds * 200);
   // Between two collections the heap grows as it may; what counts is what is left after them.
   const windows = Array.from({ length: WINDOWS }, (_, n) =>
@@ -113,7 +110,6 @@ const soak = async (scene: Scene, { seconds, mbPerMinute, delayMs }: Dose, prelo
     findings.push(...(await checkStored(log, history.accepted, keys)));
     findings.push(...(await checkVerify(scene, env)));
   }
-  await service.stop();
   return {
     dose: `${(seconds / 60).toFixed(1)} min at ${Math.round(perSecond)} events a second, half of what it took at full rate`,
     seen:

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Random } from '../support/random.js';
-import { sent, type Sent, stored } from '../support/upstream.js';
+import { type Sent, sentReport, sentThreat, stored } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask, percentile } from './rig/ask.js';
 import { checkStored, checkVerify, counted } from './rig/check.js';
@@ -18,13 +18,6 @@ export interface Dose {
   readonly latencyMs: number;
 }
 
-const report = (organization: string, n: number): Sent =>
-  sent(
-    'ReportFiled',
-    { organization, reportId: `n-${n}`, createdAt: '2026-02-01T00:00:00Z', updatedAt: '2026-02-01T00:00:00Z' },
-    `${organization}-n-${n}`,
-  );
-
 const CONNECTIONS = 4;
 const BATCH = 1_000;
 
@@ -35,11 +28,7 @@ function* backfill(random: Random): Generator<Sent> {
     const asset = { type: random.pick(['URL', 'TWITTER', 'ADDRESS']), content: `site-${n % 1_000}.example` };
     const status = random.pick(['APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED']);
     const threatId = `t-${random.chance(0.3) ? random.int(n + 1) : n}`;
-    yield sent(
-      'ThreatStatusChanged',
-      { organization: 'loud', threatId, asset, status, createdAt: at, updatedAt: at },
-      `l-${n}`,
-    );
+    yield sentThreat(threatId, { organization: 'loud', asset, status, createdAt: at, updatedAt: at }, `l-${n}`);
   }
 }
 
@@ -67,14 +56,14 @@ export const neighbour = async (
     pastEndpoint === undefined
       ? loud.deliver(batches, stop.signal)
       : append(log, batches, history, stop.signal, pastEndpoint);
-  const slowing = isProjectorSlow ? slowDown(service.projectors[0]!, stop.signal) : undefined;
+  const speedUp = isProjectorSlow ? slowDown(service.projectors[0]!) : undefined;
   const latencies: number[] = [];
   const others = new History(scene);
   const quiet = NEIGHBOURS.map(async (organization) => {
     const sender = new Sender(() => service.url, keys.ingest, others, 1);
     const key = keys.read[organization]!;
     for (let n = 1; !stop.signal.aborted; n += 1) {
-      await sender.deliver([[report(organization, n)]].values());
+      await sender.deliver([[sentReport(`n-${n}`, { organization }, `${organization}-n-${n}`)]].values());
       const begin = performance.now();
       for (;;) {
         const { body } = await ask(`${service.url}/v2/organization/metrics`, { key });
@@ -85,7 +74,6 @@ export const neighbour = async (
       latencies.push(performance.now() - begin);
       await sleep(100);
     }
-    sender.close();
   });
   const begin = performance.now();
   const before = await log.head();
@@ -106,9 +94,8 @@ export const neighbour = async (
   const perSecond = (Number((await log.head()) - before) * 1_000) / (performance.now() - begin);
   stop.abort();
   await loudly;
-  await Promise.all([...quiet, slowing]);
+  await Promise.all([...quiet, speedUp?.()]);
   look();
-  loud.close();
   const p99 = percentile(latencies, 0.99);
   const findings = [...history.wrong, ...others.wrong];
   if (perSecond < 1) findings.push('nothing of the loud one was stored');
@@ -120,7 +107,6 @@ export const neighbour = async (
       ...(await checkVerify(scene, env)),
     );
   }
-  await service.stop();
   return {
     dose: `${history.accepted} events of the loud one (${Math.round(perSecond)} stored a second)`,
     seen: `${latencies.length} events of ${NEIGHBOURS.length} others counted after p50 ${Math.round(percentile(latencies, 0.5))}, p99 ${Math.round(p99)}, at most ${Math.round(Math.max(...latencies))} ms; the loud one slowed ${slowed} times`,

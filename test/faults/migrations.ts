@@ -4,7 +4,6 @@ import type { Pool } from 'pg';
 import * as projections from '../../src/read-models/migrations/0001-projections.js';
 import * as metrics from '../../src/read-models/migrations/0002-metrics.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { createDatabase } from '../support/postgres.js';
 import type { Fault, Outcome } from './fault.js';
 import { Process } from './rig/processes.js';
 import { Proxy } from './rig/proxy.js';
@@ -46,18 +45,13 @@ const migrateOnce = async (
 };
 
 const killMigrations = async (scene: Scene, { rounds }: Dose): Promise<Outcome> => {
-  const database = async (): Promise<{ url: string; pool: Pool }> => {
-    const made = await createDatabase({ migrated: false });
-    scene.later(() => made.drop());
-    return made;
-  };
-  const clean = await database();
+  const clean = await scene.database({ migrated: false });
   const { code, messages } = await migrateOnce(scene, clean.url);
   const findings: string[] = code === 0 ? [] : [`The clean run ended with ${code}`];
   const due = await shapeOf(clean.pool);
   const cuts: number[] = [];
   for (let round = 1; round <= rounds; round += 1) {
-    const { url, pool } = await database();
+    const { url, pool } = await scene.database({ migrated: false });
     const cutAt = 2 + scene.random.int(messages - 2);
     scene.tell(`round ${round} of ${rounds}: killed at message ${cutAt} of ${messages}`);
     await migrateOnce(scene, url, cutAt);
@@ -76,8 +70,7 @@ const killMigrations = async (scene: Scene, { rounds }: Dose): Promise<Outcome> 
 
 /** The same migrations, a statement a time and none of them taken back. */
 const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
-  const database = await createDatabase({ migrated: false });
-  scene.later(() => database.drop());
+  const database = await scene.database({ migrated: false });
   const { proxy, url } = await Proxy.start(scene, database.url);
   const findings: string[] = [];
   for (const isCut of [true, false]) {

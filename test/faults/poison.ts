@@ -5,16 +5,14 @@ import { PROJECTIONS } from '../../projections/registry.js';
 import { dispatchBatch } from '../../projections/engine/projector.js';
 import { transact } from '../../projections/engine/transaction.js';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
-import { createDatabase } from '../support/postgres.js';
 import { type Sent, sentThreat } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { ask } from './rig/ask.js';
 import { checkLog, checkMetrics, checkVerify, sentOf, wholeLog } from './rig/check.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { open } from './rig/opened.js';
 import { call } from './rig/processes.js';
 import type { Scene } from './rig/scene.js';
-import { Service } from './rig/service.js';
 
 interface Dose {
   readonly batches: number;
@@ -57,15 +55,11 @@ const projectAllOrNothing = async (log: EventLog, pool: Pool, signal: AbortSigna
 };
 
 const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking = true): Promise<Outcome> => {
-  const database = await createDatabase();
-  scene.later(() => database.drop());
-  const env = { DATABASE_URL: database.url };
-  const log = await openLog(scene, database.url);
-  const keys = await issueKeys(log);
+  const database = await scene.database();
   // What the parser takes and the database does not: a record that this version's table has no room for.
   await database.pool.query(`alter table read.records add constraint no_poison check (id not like 'poison-%')`);
-  const { service } = await Service.start(scene, { env, projectors: hasParking ? 1 : 0 });
-  await keysKnown(service.url, keys);
+  const projectors = hasParking ? 1 : 0;
+  const { service, log, keys, env } = await open(scene, { DATABASE_URL: database.url }, { projectors });
   const stop = new AbortController();
   const naive = hasParking ? undefined : projectAllOrNothing(log, database.pool, stop.signal);
   const history = new History(scene);
@@ -94,13 +88,11 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
     findings.push(
       `The good events of ${late} of ${n} batches were not counted within ${goodMs} ms: ${Math.max(...waits)} ms`,
     );
-  sender.close();
   if (hasParking) findings.push(...(await mend()));
   stop.abort();
   await naive;
   const stored = await wholeLog(log);
   findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
-  if (hasParking) await service.stop();
   return {
     dose: `${n * BATCH} events, one in ${BATCH} poisoned: first, middle or last of its batch`,
     seen: `good ones counted after at most ${Math.max(...waits)} ms, ${n} parked once, health degraded, retry applied them`,

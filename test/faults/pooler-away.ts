@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
 import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import type { Sent } from '../support/upstream.js';
+import type { TestDatabase } from '../support/postgres.js';
+import { sql } from '../support/sql.js';
 import type { Fault, Outcome } from './fault.js';
-import { checkCounts, checkLog, wholeLog } from './rig/check.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
-import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { checkAll } from './rig/check.js';
+import { keysKnown } from './rig/keys.js';
+import { fullLoad, History, inBatches, Sender } from './rig/load.js';
+import { needs } from './rig/needs.js';
+import { open } from './rig/opened.js';
 import { died, goodAfter, judgeAway, naive, probes, type ReturnDose, watchReturn } from './rig/outage.js';
 import { between, Prober } from './rig/probe.js';
 import type { Scene } from './rig/scene.js';
@@ -55,7 +56,7 @@ class Pooler {
       this.running.process.kill('SIGHUP');
       await this.command('reconnect');
     } else if (way === 'cut off') {
-      await ask(
+      await sql(
         this.database.url,
         'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
       );
@@ -76,55 +77,31 @@ class Pooler {
   }
 
   /** On its console, which answers as a database does. */
-  private command(text: string): Promise<void> {
-    return ask(new URL('/pgbouncer', this.url).href, text);
+  private command(text: string): Promise<unknown> {
+    return sql(new URL('/pgbouncer', this.url).href, text);
   }
 }
-
-function* load({ random }: Scene): Generator<Sent> {
-  yield* brandsAndFlags();
-  yield* upstream(random);
-}
-
-const ask = async (connectionString: string, text: string): Promise<void> => {
-  const client = new Client({ connectionString });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    await client.query(text);
-  } finally {
-    await client.end();
-  }
-};
 
 const loseThePooler = async (
   scene: Scene,
   { rounds, ways, awayMs, answerMs, goodMs, calmMs }: PoolerDose,
   isNaive = false,
 ): Promise<Outcome> => {
-  const database = await createDatabase({ migrated: false, pooled: false });
-  scene.later(() => database.drop());
+  const database = await scene.database({ migrated: false, pooled: false });
   const pooler = await Pooler.start(scene, database);
   const env = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: database.url };
-  const services = isNaive
-    ? []
-    : [
-        (await Service.start(scene, { env })).service,
-        // Another API.
-        (await Service.start(scene, { env, projectors: 0 })).service,
-      ];
+  const opened = isNaive ? undefined : await open(scene, env);
+  const another = opened && (await Service.start(scene, { env, projectors: 0 }));
+  const services = opened && another ? [opened.service, another] : [];
   const apis = isNaive ? [await naive(scene, env)] : services.map(({ api }) => api);
   const processes = isNaive ? apis : services.flatMap((service) => service.processes);
   let turn = 0;
   const url = (): string => apis[(turn += 1) % apis.length]!.url!;
-  const log = await openLog(scene, database.url);
-  const keys = await issueKeys(log);
-  for (const service of services) await keysKnown(service.url, keys);
+  if (opened && another) await keysKnown(another.url, opened.keys);
   const history = new History(scene);
-  const sender = new Sender(url, keys.ingest, history, 4);
-  const stop = new AbortController();
-  const delivering = isNaive ? undefined : sender.deliver(inBatches(load(scene), 50), stop.signal);
-  const prober = new Prober(probes(url, keys, 40));
+  const sender = opened && new Sender(url, opened.keys.ingest, history, 4);
+  const stop = sender?.keepDelivering(inBatches(fullLoad(scene.random), 50));
+  const prober = new Prober(probes(url, opened?.keys, 40));
   const findings: string[] = [];
   const seen = new Map(ways.map((way) => [way, { unavailable: 0, goodAfterMs: 0 }]));
   for (let round = 0; round < rounds * ways.length && findings.length === 0; round += 1) {
@@ -144,18 +121,11 @@ const loseThePooler = async (
   }
   const probed = await prober.stop();
   findings.push(...judgeAway(probed, answerMs, answerMs));
-  stop.abort();
-  await delivering;
-  sender.close();
+  await stop?.();
   const unanswered = history.attempts.filter(({ status }) => status === 0);
   if (unanswered.length > 0) findings.push(`${unanswered.length} × no answer to the load: ${unanswered[0]!.error}`);
-  const [service] = services;
-  if (service && findings.length === 0) {
-    const stored = await wholeLog(log);
-    findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
-    findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
-    for (const each of services) await each.stop();
-  }
+  if (opened && findings.length === 0)
+    findings.push(...history.wrong, ...(await checkAll(scene, opened, history.acknowledged)));
   const slowest = Math.max(...probed.map(({ ms }) => ms)) / 1000;
   return {
     dose: `${rounds} × ${ways.join(', ')}, away for ${awayMs / 1000} s; ${history.acknowledged.length} acknowledged`,
@@ -174,7 +144,7 @@ export const poolerAway: Fault<PoolerDose> = {
     short: { rounds: 1, ways: ['killed', 'cut off'], awayMs: 500, answerMs: 8_000, goodMs: 5_000, calmMs: 1_500 },
     full: { rounds: 5, ways: WAYS, awayMs: 6_000, answerMs: 5_000, goodMs: 5_000, calmMs: 3_000 },
   },
-  unfit: () => Promise.resolve(PGBOUNCER === undefined ? `It needs ${PGBOUNCER_PACKAGE}` : undefined),
+  unfit: needs(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE),
   run: (scene, dose) => loseThePooler(scene, dose),
   guard: 'a listener for broken connections, and 503 when one breaks',
   without: (scene) => loseThePooler(scene, { ...poolerAway.doses.short, goodMs: 500 }, true),

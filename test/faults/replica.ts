@@ -1,6 +1,8 @@
-import { findPrograms } from '../support/postgres-programs.js';
+import { findPrograms, POSTGRES_PROGRAMS } from '../support/postgres-programs.js';
 import type { Fault, Outcome } from './fault.js';
 import { percentile } from './rig/ask.js';
+import { needs } from './rig/needs.js';
+import { died } from './rig/outage.js';
 import { checkReads, type Period, type Read, Readers } from './rig/readers.js';
 import { Replicated, type Way, WAYS } from './rig/replicated.js';
 import type { Scene } from './rig/scene.js';
@@ -83,9 +85,7 @@ const troubled = async (
   findings.push(...checkReads(reads, reports, periods), ...checkAge(reads, ofPrimary));
   findings.push(...checkReads(ofPrimary, reports, periods).map((finding) => `Without a replica: ${finding}`));
   const slow = reads.map(({ ms }) => ms);
-  for (const { processes } of [plain, ...withReplica])
-    for (const { program, exitCode, isRunning } of processes)
-      if (!isRunning) findings.push(`${program} ended with ${exitCode}`);
+  findings.push(...[plain, ...withReplica].flatMap(({ processes }) => died(processes)));
   return {
     dose: `${rounds} × ${ways.join(', ')} for ${lastsMs / 1000} s; ${reports.count} reports`,
     seen:
@@ -103,10 +103,7 @@ export const troubledReplica: Fault<ReplicaDose> = {
     short: { rounds: 1, ways: ['paused', 'cancelling', 'gone'], lastsMs: 2_000, reports: 10_000, measuredMs: 0 },
     full: { rounds: 5, ways: WAYS, lastsMs: 10_000, reports: 20_000, measuredMs: 10_000 },
   },
-  unfit: () =>
-    Promise.resolve(
-      findPrograms() === undefined ? 'It needs initdb and pg_basebackup (apt-get install postgresql)' : undefined,
-    ),
+  unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),
   run: (scene, dose) => troubled(scene, dose),
   guard: 'READ_MAX_LAG',
   without: (scene) =>

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
-import { findPrograms, startCluster } from '../support/postgres-programs.js';
+import { findPrograms, POSTGRES_PROGRAMS, startCluster } from '../support/postgres-programs.js';
+import { sql } from '../support/sql.js';
 import type { Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
-import { checkCounts, checkLog, counted, type Keys, wholeLog } from './rig/check.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
-import { brandsAndFlags, History, inBatches, Sender, upstream } from './rig/load.js';
+import { checkAll, checkLog, counted, wholeLog } from './rig/check.js';
+import { fullLoad, History, inBatches, Sender, upstream } from './rig/load.js';
+import { needs } from './rig/needs.js';
+import { open, openLog } from './rig/opened.js';
 import type { Scene } from './rig/scene.js';
 import { Service } from './rig/service.js';
 
@@ -26,10 +27,7 @@ const newCluster = async (scene: Scene, programs: string): Promise<string> => {
 
 /** Another database of a cluster. @returns its URL */
 const newDatabase = async (cluster: string): Promise<string> => {
-  const client = new Client({ connectionString: cluster });
-  await client.connect();
-  await client.query('create database restored template template0');
-  await client.end();
+  await sql(cluster, 'create database restored template template0');
   return cluster.replace(/postgres$/, 'restored');
 };
 
@@ -72,11 +70,9 @@ const dumpWhileItRuns = async (scene: Scene, { events, isFresh }: Dose, isInPart
   const source = await newCluster(scene, programs);
   const fresh = isFresh ? await newCluster(scene, programs) : await newDatabase(source);
   const ground = { scene, programs, source, fresh };
-  const all = inBatches([...brandsAndFlags(), ...upstream(scene.random, events)], 200);
+  const all = inBatches([...fullLoad(scene.random, events)], 200);
   const history = new History(scene);
-  const { service: first } = await Service.start(scene, { env: { DATABASE_URL: source } });
-  const keys: Keys = await issueKeys(await openLog(scene, source));
-  await keysKnown(first.url, keys);
+  const { service: first, keys } = await open(scene, { DATABASE_URL: source });
   const before = new Sender(() => first.url, keys.ingest, history);
   const some = function* (share: number): Generator<Sent[]> {
     for (let n = 0; n < (share * events) / 200; n += 1) {
@@ -99,25 +95,21 @@ const dumpWhileItRuns = async (scene: Scene, { events, isFresh }: Dose, isInPart
     await dumpAndRestore(ground);
     await meanwhile;
   }
-  before.close();
   await first.stop();
   const findings: string[] = [];
   const env = { DATABASE_URL: fresh };
-  const second = await Service.start(scene, { env }).catch((error: Error) => error);
-  if (second instanceof Error) return { dose: '-', seen: '-', findings: [second.message] };
-  const { service } = second;
+  const service = await Service.start(scene, { env }).catch((error: Error) => error);
+  if (service instanceof Error) return { dose: '-', seen: '-', findings: [service.message] };
   // Its sender knows nothing of a dump and sends all of it again.
-  const log = await openLog(scene, fresh);
+  const log = await openLog(scene, env);
   const after = new Sender(() => service.url, keys.ingest, history);
   // What comes first is new, so that nothing that is sent again stands where it stood.
   await after.deliver([[...upstream(scene.random, 1)].map((event) => ({ ...event, id: 'after' }))].values());
   await after.deliver([...inBatches(history.acknowledged.slice(dumped.length), 500), ...all].values());
-  after.close();
   await counted(service.url, isInParts ? 5_000 : undefined).catch((error: Error) => findings.push(error.message));
   const stored = await wholeLog(log);
   findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
-  if (findings.length === 0) findings.push(...(await checkCounts(scene, service, { keys, env, stored })));
-  await service.stop();
+  if (findings.length === 0) findings.push(...(await checkAll(scene, { service, log, keys, env }, history.acknowledged)));
   return {
     dose: `${stored.length} events, dumped while more came, into a new ${isFresh ? 'cluster' : 'database'}`,
     seen: 'keys, log and counts continue, recount 0 differences',
@@ -129,7 +121,7 @@ export const restored: Fault<Dose> = {
   name: 'F20',
   what: 'a dump is restored into a fresh cluster',
   doses: { short: { events: 1_000, isFresh: false }, full: { events: 50_000, isFresh: true } },
-  unfit: async () => (findPrograms() === undefined ? 'no pg_dump of PostgreSQL 15 or later is installed' : undefined),
+  unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),
   run: (scene, dose) => dumpWhileItRuns(scene, dose),
   guard: 'log and read models are dumped at one moment',
   without: (scene) => dumpWhileItRuns(scene, restored.doses.short, true),

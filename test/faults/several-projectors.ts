@@ -11,12 +11,11 @@ import { GetMetrics, GetMetricsHandler } from '../../src/metrics/totals/get-metr
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { naiveCount, newestStates } from '../projections/naive-count.js';
-import { createDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
 import { stored } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { randomQuery } from './rig/check.js';
-import { brandsAndFlags, inBatches, upstream } from './rig/load.js';
+import { fullLoad, inBatches } from './rig/load.js';
 import type { Scene } from './rig/scene.js';
 import { type Tamper, tampered } from './rig/tamper.js';
 
@@ -82,8 +81,7 @@ const caughtUp = async (pool: Pool, log: EventLog, patience: number): Promise<bo
 
 const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): Promise<Outcome> => {
   const { random } = scene;
-  const database = await createDatabase();
-  scene.later(() => database.drop());
+  const database = await scene.database();
   await database.pool.query('create table read.tally (n bigint); insert into read.tally values (0)');
   const open = (max?: number): Pool => {
     const pool = createPool(database.url, () => {}, { max });
@@ -91,7 +89,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
     return pool;
   };
   const log = await createPostgresLog(open());
-  const all = [...brandsAndFlags(), ...upstream(random, events)];
+  const all = [...fullLoad(random, events)];
   let killed = 0;
   const killer = open(1);
   const troubles: string[] = [];

@@ -1,16 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LANES } from '../../projections/registry.js';
 import { ORGANIZATIONS } from '../projections/histories.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import type { TestDatabase } from '../support/postgres.js';
 import { sentThreat, stored } from '../support/upstream.js';
 import type { Receiver } from '../webhooks/delivery/receiver.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkVerify } from './rig/check.js';
-import { issueKeys, keysKnown, openLog } from './rig/keys.js';
+import { open } from './rig/opened.js';
 import { inBatches, upstream } from './rig/load.js';
-import { Process } from './rig/processes.js';
 import type { Scene } from './rig/scene.js';
-import { createWebhook, webhookSettings } from './rig/webhook.js';
+import { checkDelivered, createWebhook, webhookSettings } from './rig/webhook.js';
 import { Workers } from './rig/workers.js';
 
 const WAYS = ['killed', 'frozen'] as const;
@@ -51,31 +50,18 @@ interface Means {
   readonly receiver: Receiver;
 }
 
-/** Each record came, in order; what came again is counted. */
-const checkDelivered = (subjects: readonly string[], due: readonly string[], mostRepeated: number): string[] => {
-  const first = [...new Set(subjects)];
-  const wrong = due.findIndex((subject, n) => first[n] !== subject);
-  if (wrong >= 0) return [`The webhook got ${first[wrong] ?? 'nothing'} where ${due[wrong]} was due`];
-  const repeated = subjects.length - first.length;
-  return repeated > mostRepeated ? [`${repeated} requests were repeated, at most ${mostRepeated} may be`] : [];
-};
-
 const takeHolders = async (scene: Scene, dose: Dose, isLeaseEndless = false): Promise<Outcome> => {
   const { rounds, ways, takeOverMs } = dose;
-  const database = await createDatabase();
-  scene.later(() => database.drop());
-  const log = await openLog(scene, database.url);
-  const keys = await issueKeys(log, [...ORGANIZATIONS, WATCHED]);
+  const database = await scene.database();
   const env = { DATABASE_URL: database.url, ...(await webhookSettings(await scene.folder())) };
+  // Only an API can make a webhook.
+  const organizations = [...ORGANIZATIONS, WATCHED];
+  const { service, log, keys } = await open(scene, env, { organizations, projectors: 0 });
   const workers = new Workers(scene, env);
   for (const program of ['projections/main', 'projections/main', 'src/deliver', 'src/deliver'] as const)
     await workers.start(program);
-  // Only it can make a webhook.
-  const api = Process.start(scene, 'src/main', env);
-  while (api.url === undefined && api.isRunning) await sleep(20);
-  await keysKnown(api.url!, keys);
-  const receiver = await createWebhook(scene, api.url!, keys.read[WATCHED]!);
-  await api.stop();
+  const receiver = await createWebhook(scene, service.url, keys.read[WATCHED]!);
+  await service.stop();
 
   const stop = new AbortController();
   const due: string[] = [];
@@ -135,7 +121,7 @@ const takeHolders = async (scene: Scene, dose: Dose, isLeaseEndless = false): Pr
       for (const end = Date.now() + 60_000; !(await workedOn(lane, last, { database, receiver })); await sleep(20))
         if (Date.now() > end) throw new Error(`${lane} does not reach the end of the log`);
     const disturbed = deeds.filter(([, lane]) => lane === WEBHOOKS).length;
-    findings.push(...checkDelivered(receiver.subjects, due, disturbed), ...(await checkVerify(scene, env)));
+    findings.push(...checkDelivered(receiver, due, disturbed), ...(await checkVerify(scene, env)));
   }
   const times = ways.map((way) => `${way} ${(slowest[way] / 1000).toFixed(1)} s`).join(', ');
   return {

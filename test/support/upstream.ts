@@ -28,6 +28,10 @@ export const EXAMPLES = Object.fromEntries(UPSTREAM.map(({ type, example }) => [
 export const sentThreat = (threatId: string, data: object = {}, id?: string): Sent =>
   sent('ThreatStatusChanged', { ...EXAMPLES.ThreatStatusChanged, threatId, ...data }, id);
 
+/** A report, one of acme's that counts unless `data` says otherwise. */
+export const sentReport = (reportId: string, data: object = {}, id?: string): Sent =>
+  sent('ReportFiled', { ...EXAMPLES.ReportFiled, brands: [], reportId, ...data }, id);
+
 /** As CloudEvents JSON. */
 export const cloudEvent = ({ id, type, data }: Sent): Record<string, unknown> => ({
   specversion: '1.0',

@@ -9,22 +9,39 @@ export interface Answer {
 }
 
 export interface Question {
+  /** POST where something is sent, else GET, unless told. */
   readonly method?: string;
   readonly key?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly type?: string;
   readonly body?: string;
+  /** Of the body. */
+  readonly type?: string;
+  /** Is the body, as JSON. */
+  readonly json?: unknown;
+  /** Are the body, as a batch of CloudEvents. */
+  readonly events?: readonly object[];
   readonly agent?: Agent;
   /** ms */
   readonly patience?: number;
 }
 
 const shared = new Agent({ keepAlive: true, maxSockets: 64 });
+export const BATCH = 'application/cloudevents-batch+json';
 
 /** One request. @throws what the socket said, or after the patience has ended */
 export const ask = (
   url: string,
-  { method = 'GET', key, headers, type, body, agent = shared, patience = 20_000 }: Question = {},
+  {
+    key,
+    headers,
+    json,
+    events,
+    body = json === undefined && events === undefined ? undefined : JSON.stringify(json ?? events),
+    type = events === undefined ? 'application/json' : BATCH,
+    method = body === undefined ? 'GET' : 'POST',
+    agent = shared,
+    patience = 20_000,
+  }: Question = {},
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const begin = performance.now();

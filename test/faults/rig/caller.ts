@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../support/random.js';
 import { cloudEvent, type Sent } from '../../support/upstream.js';
 import { type Answer, ask, type Question } from './ask.js';
-import type { Keys } from './check.js';
+import type { Keys } from './keys.js';
 import type { Probed } from './probe.js';
 
 /** The longest pause between two requests: shorter than a process that stops waits for the next one. ms */
@@ -49,12 +49,7 @@ export class Caller {
 
   /** @returns whether it was acknowledged */
   async write(events: readonly Sent[]): Promise<boolean> {
-    const answer = await this.call('events', '/v2/events', {
-      method: 'POST',
-      key: this.keys.ingest,
-      type: 'application/cloudevents-batch+json',
-      body: JSON.stringify(events.map(cloudEvent)),
-    });
+    const answer = await this.call('events', '/v2/events', { key: this.keys.ingest, events: events.map(cloudEvent) });
     if (answer?.status !== 200) return false;
     this.calls.acknowledged.push(...events);
     return true;

@@ -13,6 +13,8 @@ import { Random } from '../../support/random.js';
 import { directTo } from '../../support/direct.js';
 import { eventId, SOURCE, type Sent } from '../../support/upstream.js';
 import { ask } from './ask.js';
+import type { Keys } from './keys.js';
+import type { Opened } from './opened.js';
 import { call, type Environment } from './processes.js';
 import type { Scene } from './scene.js';
 
@@ -114,12 +116,6 @@ export const askMetrics = async (
   return status === 200 ? body : { status, body };
 };
 
-/** A key for the events, and one for each organization's metrics. */
-export interface Keys {
-  readonly ingest: string;
-  readonly read: Readonly<Record<string, string>>;
-}
-
 /** Asks the service for metrics and counts the same from the log, the slow way. */
 export const checkMetrics = async (
   url: string,
@@ -145,16 +141,18 @@ export const checkMetrics = async (
 };
 
 /**
- * Waits until all that is stored is counted, and then judges the counts: the operator's own recount of every cell, and
- * what the service answers beside what a naive recount says.
+ * What was acknowledged must be stored, and counted as it is by the operator's own recount of every cell and by a naive
+ * recount of the log.
  */
-export const checkCounts = async (
+export const checkAll = async (
   scene: Scene,
-  { url }: { readonly url: string },
-  { keys, env, stored }: { keys: Keys; env: Environment; stored: readonly RecordedEvent[] },
+  { service: { url }, log, keys, env }: Pick<Opened, 'log' | 'keys' | 'env'> & { service: { url: string } },
+  acknowledged: readonly Sent[],
 ): Promise<string[]> => {
+  const stored = await wholeLog(log);
   await counted(url, 600_000);
-  return [...(await checkVerify(scene, env)), ...(await checkMetrics(url, keys, sentOf(stored), scene.seed))];
+  const metrics = await checkMetrics(url, keys, sentOf(stored), scene.seed);
+  return [...checkLog(stored, acknowledged), ...(await checkVerify(scene, env)), ...metrics];
 };
 
 /** Millions are too many to be held here one by one: what was accepted is compared with the log by their number. */

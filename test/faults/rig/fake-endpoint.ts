@@ -16,7 +16,7 @@ export const startFakeEndpoint = async (scene: Scene, target: () => string): Pro
       const key = String(request.headers['x-api-key']);
       const type = request.headers['content-type']!;
       void sleep(20)
-        .then(() => ask(`${target()}${request.url}`, { method: 'POST', key, type, body }))
+        .then(() => ask(`${target()}${request.url}`, { key, type, body }))
         .catch(() => {});
     });
   });

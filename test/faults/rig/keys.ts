@@ -1,19 +1,14 @@
 import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
-import { readConfig } from '../../../src/runtime/config.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
-import { openEventLog } from '../../../src/event-log/open-event-log.js';
 import { ORGANIZATIONS } from '../../projections/histories.js';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../support/eventually.js';
 import { ask } from './ask.js';
-import type { Keys } from './check.js';
-import type { Scene } from './scene.js';
 
-/** The log of a database, for a look at it from outside. */
-export const openLog = async (scene: Scene, databaseUrl: string): Promise<EventLog> => {
-  const log = await openEventLog(readConfig({ DATABASE_URL: databaseUrl }));
-  scene.later(() => log.close());
-  return log;
-};
+/** A key for the events, and one for each organization's metrics. */
+export interface Keys {
+  readonly ingest: string;
+  readonly read: Readonly<Record<string, string>>;
+}
 
 /** @param organizations whose metrics are to be read */
 export const issueKeys = async (log: EventLog, organizations: readonly string[] = ORGANIZATIONS): Promise<Keys> => {
@@ -24,8 +19,5 @@ export const issueKeys = async (log: EventLog, organizations: readonly string[] 
 };
 
 /** Waits until a service knows the keys, which it follows in the log like every event. */
-export const keysKnown = async (url: string, { ingest }: Keys): Promise<void> => {
-  const type = 'application/cloudevents-batch+json';
-  while ((await ask(`${url}/v2/events`, { method: 'POST', key: ingest, type, body: '[]' })).status !== 200)
-    await sleep(20);
-};
+export const keysKnown = (url: string, { ingest }: Keys): Promise<void> =>
+  eventually('the keys are known', async () => (await ask(`${url}/v2/events`, { key: ingest, events: [] })).status === 200);

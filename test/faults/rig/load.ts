@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { history, BRANDS, ORGANIZATIONS } from '../../projections/histories.js';
 import type { Random } from '../../support/random.js';
 import { cloudEvent, sent, type Sent } from '../../support/upstream.js';
-import { type Answer, ask } from './ask.js';
+import { type Answer, ask, BATCH } from './ask.js';
 import type { Scene } from './scene.js';
 
 const CHUNK = 2_000;
@@ -31,6 +31,12 @@ export const brandsAndFlags = (): Sent[] =>
     ),
   ]);
 
+/** All that the counts are made of: brands first, without which their answers cannot be compared. */
+export function* fullLoad(random: Random, size?: number): Generator<Sent> {
+  yield* brandsAndFlags();
+  yield* upstream(random, size);
+}
+
 /** In batches of up to this many. */
 export function* inBatches(events: Iterable<Sent>, size: number): Generator<Sent[]> {
   let batch: Sent[] = [];
@@ -50,7 +56,6 @@ export interface Attempt {
   readonly ms: number;
   /** 0: the connection broke. */
   readonly status: number;
-  readonly retryAfter: string | undefined;
   /** What the socket said. */
   readonly error?: string;
 }
@@ -63,7 +68,7 @@ export class History {
   accepted = 0;
   duplicates = 0;
 
-  constructor(scene: Scene) {
+  constructor(readonly scene: Scene) {
     scene.keep('history.json', () =>
       JSON.stringify({
         wrong: this.wrong,
@@ -93,6 +98,17 @@ export class Sender {
     private readonly patience = 20_000,
   ) {
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
+    history.scene.later(async () => this.agent.destroy());
+  }
+
+  /** Begins to deliver. @returns what stops it */
+  keepDelivering(queue: Iterator<readonly Sent[]>): () => Promise<void> {
+    const stop = new AbortController();
+    const delivering = this.deliver(queue, stop.signal);
+    return () => {
+      stop.abort();
+      return delivering;
+    };
   }
 
   /** Delivers the batches in their order, several at a time, until all are acknowledged or `signal` aborts. */
@@ -111,35 +127,23 @@ export class Sender {
     await Promise.all(Array.from({ length: this.connections }, work));
   }
 
-  close(): void {
-    this.agent.destroy();
-  }
-
   private async attempt(events: readonly Sent[], body: string): Promise<boolean> {
     const at = Date.now();
     const { history: kept } = this;
     let answer: Answer;
     try {
       answer = await ask(`${this.url()}/v2/events`, {
-        method: 'POST',
         key: this.key,
-        type: 'application/cloudevents-batch+json',
+        type: BATCH,
         body,
         agent: this.agent,
         patience: this.patience,
       });
     } catch (error) {
-      kept.attempts.push({
-        at,
-        ms: Date.now() - at,
-        status: 0,
-        retryAfter: undefined,
-        error: (error as Error).message,
-      });
+      kept.attempts.push({ at, ms: Date.now() - at, status: 0, error: (error as Error).message });
       return false;
     }
-    const retryAfter = answer.headers['retry-after'] as string | undefined;
-    kept.attempts.push({ at, ms: answer.ms, status: answer.status, retryAfter });
+    kept.attempts.push({ at, ms: answer.ms, status: answer.status });
     if (answer.status !== 200) {
       if (answer.status !== 503 && answer.status !== 429)
         kept.wrong.push(`The endpoint answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 300)}`);

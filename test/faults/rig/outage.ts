@@ -1,41 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cloudEvent, sent } from '../../support/upstream.js';
-import type { Keys } from './check.js';
+import { cloudEvent, sentReport } from '../../support/upstream.js';
+import type { Keys } from './keys.js';
 import { type Probe, type Probed, Prober } from './probe.js';
 import { type Environment, Process } from './processes.js';
 import type { Scene } from './scene.js';
+
+/** Of an organization of its own: that of a load may be held back while the projector is behind. */
+export const probe = (n: number): object =>
+  cloudEvent(sentReport(`p-${n}`, { organization: 'probed' }, `probe-${n}`));
 
 /** What is probed: a read, a write, and whether the process lives. */
 export const probes = (url: () => string, keys: Keys | undefined, everyMs: number): Probe[] => [
   { what: 'metrics', url: () => `${url()}/v2/organization/metrics`, key: keys?.read['acme'], everyMs },
   {
     what: 'events',
-    method: 'POST',
     url: () => `${url()}/v2/events`,
     key: keys?.ingest,
-    type: 'application/cloudevents-batch+json',
-    bodyOf: (n) =>
-      JSON.stringify([
-        cloudEvent(
-          sent(
-            'ReportFiled',
-            {
-              // Of its own: that of a load may be held back while the projector is behind.
-              organization: 'probed',
-              reportId: `p-${n}`,
-              createdAt: '2026-01-01T00:00:00Z',
-              updatedAt: '2026-01-01T00:00:00Z',
-            },
-            `probe-${n}`,
-          ),
-        ),
-      ]),
+    each: (n) => ({ events: [probe(n)] }),
     everyMs,
   },
   { what: 'live', url: () => `${url()}/health/live`, everyMs },
 ];
 
-const describeProbed = ({ what, ms, status, error }: Probed): string =>
+export const shown = ({ what, ms, status, error }: Probed): string =>
   `${what} ended after ${Math.round(ms)} ms with ${status === 0 ? error : status}`;
 
 /** At most three of a kind are told in full. */
@@ -46,18 +33,18 @@ const first = (kind: string, found: readonly string[]): string[] =>
 export const judgeAway = (results: readonly Probed[], answerMs: number, liveMs: number): string[] => {
   const asked = results.filter(({ what }) => what !== 'live');
   return [
-    ...first('requests were not answered in time', asked.filter(({ ms }) => ms > answerMs).map(describeProbed)),
+    ...first('requests were not answered in time', asked.filter(({ ms }) => ms > answerMs).map(shown)),
     ...first(
       'requests got neither a good answer nor a 503',
-      asked.filter(({ status }) => status !== 200 && status !== 503).map(describeProbed),
+      asked.filter(({ status }) => status !== 200 && status !== 503).map(shown),
     ),
     ...first(
       'answers 503 have no Retry-After',
-      asked.filter(({ status, answer }) => status === 503 && !answer?.headers['retry-after']).map(describeProbed),
+      asked.filter(({ status, answer }) => status === 503 && !answer?.headers['retry-after']).map(shown),
     ),
     ...first(
       'looks at liveness failed or took long',
-      results.filter(({ what, ms, status }) => what === 'live' && (ms > liveMs || status !== 200)).map(describeProbed),
+      results.filter(({ what, ms, status }) => what === 'live' && (ms > liveMs || status !== 200)).map(shown),
     ),
   ];
 };

@@ -17,8 +17,8 @@ export interface Probed {
 export interface Probe extends Question {
   readonly what: string;
   readonly url: () => string;
-  /** For a request that must not be the same twice. */
-  readonly bodyOf?: (n: number) => string;
+  /** What the n-th asks besides, where it must not be the same twice. */
+  readonly each?: (n: number) => Question;
   readonly everyMs: number;
 }
 
@@ -42,11 +42,11 @@ export class Prober {
     return this.results;
   }
 
-  private async run({ what, url, bodyOf, everyMs, ...question }: Probe): Promise<void> {
+  private async run({ what, url, each, everyMs, ...question }: Probe): Promise<void> {
     const pending = new Set<Promise<void>>();
     for (let n = 0; !this.stopping.signal.aborted; n += 1) {
       const at = Date.now();
-      const asked = ask(url(), { ...question, ...(bodyOf && { body: bodyOf(n) }), agent: this.agent }).then(
+      const asked = ask(url(), { ...question, ...each?.(n), agent: this.agent }).then(
         (answer) => void this.results.push({ what, at, ms: answer.ms, status: answer.status, answer }),
         (error: Error) => void this.results.push({ what, at, ms: Date.now() - at, status: 0, error: error.message }),
       );

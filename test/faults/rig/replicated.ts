@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { findPrograms } from '../../support/postgres-programs.js';
 import { ask } from './ask.js';
-import { issueKeys, keysKnown, openLog } from './keys.js';
+import { keysKnown } from './keys.js';
+import { open } from './opened.js';
 import { metricsPath, type Readers } from './readers.js';
 import { Reports } from './reports.js';
 import type { Scene } from './scene.js';
@@ -50,13 +51,10 @@ export class Replicated {
     await ask('create extension pg_stat_statements');
     await ask(`create role ${READER} login superuser`);
     const as = (url: string): string => url.replace('postgres@', `${READER}@`);
-    const { service: plain } = await Service.start(scene, { env: { DATABASE_URL: primary } });
+    const { service: plain, keys } = await open(scene, { DATABASE_URL: primary });
     const env = { DATABASE_URL: as(primary), DATABASE_READ_URL: as(standby), READ_MAX_LAG: String(maxLag) };
-    const withReplica = await Promise.all(
-      [1, 2].map(async () => (await Service.start(scene, { env, projectors: 0 })).service),
-    );
-    const keys = await issueKeys(await openLog(scene, primary));
-    for (const { url } of [plain, ...withReplica]) await keysKnown(url, keys);
+    const withReplica = await Promise.all([1, 2].map(() => Service.start(scene, { env, projectors: 0 })));
+    for (const { url } of withReplica) await keysKnown(url, keys);
     const reports = new Reports(() => plain.url, keys.ingest);
     return new Replicated(standbys, reports, plain, withReplica, keys.read['acme']!);
   }

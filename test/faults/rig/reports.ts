@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cloudEvent, sent } from '../../support/upstream.js';
-import { ask } from './ask.js';
+import { ask, BATCH } from './ask.js';
 
 /** Of which all are. */
 export const DAY = '2026-03-01';
@@ -47,13 +47,11 @@ export class Reports {
         );
       }),
     );
-    const type = 'application/cloudevents-batch+json';
     const { url, key, agent } = this;
     this.begun.push({ at: Date.now(), count: first + count });
     for (;;) {
-      const { status } = await ask(`${url()}/v2/events`, { method: 'POST', key, type, body, agent }).catch(() => ({
-        status: 0,
-      }));
+      const answer = ask(`${url()}/v2/events`, { key, type: BATCH, body, agent });
+      const { status } = await answer.catch(() => ({ status: 0 }));
       if (status === 200) break;
       await sleep(AGAIN_AFTER_MS);
     }

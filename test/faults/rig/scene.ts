@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { Random } from '../../support/random.js';
 
 /** One run of a fault: its chance, its folders, and everything that has to be taken away again. */
@@ -28,6 +29,12 @@ export class Scene {
     await chmod(folder, 0o711);
     this.later(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }));
     return folder;
+  }
+
+  async database(options?: Parameters<typeof createDatabase>[0]): Promise<TestDatabase> {
+    const database = await createDatabase(options);
+    this.later(() => database.drop());
+    return database;
   }
 
   /** Names something that is written to a file where the run fails. */

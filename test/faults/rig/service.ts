@@ -8,7 +8,7 @@ export interface ServiceOptions {
   /** How many projectors; 1 unless told. */
   readonly projectors?: number;
   /** A file that is loaded into every process before it begins. */
-  readonly preload?: string;
+  readonly preload?: string | undefined;
   /** Started by `npm start`'s command, which keeps the others running. */
   readonly supervised?: boolean;
 }
@@ -20,7 +20,7 @@ export class Service {
     readonly projectors: readonly Process[],
   ) {}
 
-  static launch(scene: Scene, { env, projectors = 1, preload, supervised }: ServiceOptions): Service {
+  private static launch(scene: Scene, { env, projectors = 1, preload, supervised }: ServiceOptions): Service {
     if (supervised) return new Service(Process.start(scene, 'src/cli', env, { words: ['start'] }), []);
     const start = (program: 'src/main' | 'projections/main'): Process =>
       Process.start(scene, program, env, { preload });
@@ -30,12 +30,11 @@ export class Service {
     );
   }
 
-  /** @returns the service when it is ready, and how long that took (ms) */
-  static async start(scene: Scene, options: ServiceOptions): Promise<{ service: Service; tookMs: number }> {
-    const begin = Date.now();
+  /** @returns the service when it is ready */
+  static async start(scene: Scene, options: ServiceOptions): Promise<Service> {
     const service = Service.launch(scene, options);
     await service.ready();
-    return { service, tookMs: Date.now() - begin };
+    return service;
   }
 
   get processes(): readonly Process[] {

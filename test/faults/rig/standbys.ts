@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { chown, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
 import { serverOwner } from '../../../src/postgres/embedded/os-user.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { freePort } from '../../support/free-port.js';
+import { sql } from '../../support/sql.js';
 import type { Scene } from './scene.js';
 
 const run = promisify(execFile);
@@ -144,15 +144,8 @@ export class Standbys {
     );
   }
 
-  async ask<Row extends object>(server: Server, text: string): Promise<Row[]> {
-    const client = new Client({ connectionString: this.urlOf(server), query_timeout: 60_000 });
-    client.on('error', () => {});
-    await client.connect();
-    try {
-      return (await client.query<Row>(text)).rows;
-    } finally {
-      await client.end();
-    }
+  ask<Row extends object>(server: Server, text: string): Promise<Row[]> {
+    return sql<Row>(this.urlOf(server), text);
   }
 
   /** The standbys get nothing any more. */

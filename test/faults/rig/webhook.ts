@@ -13,12 +13,21 @@ export const webhookSettings = async (folder: string): Promise<Environment> => {
   return { WEBHOOK_MASTER_KEY_FILE: file, WEBHOOK_ALLOW: '127.0.0.0/8' };
 };
 
+/** Each record came, in order; what came again is counted. @param due their subjects */
+export const checkDelivered = ({ subjects }: Receiver, due: readonly string[], mostRepeated = 0): string[] => {
+  const first = [...new Set(subjects)];
+  const wrong = due.findIndex((subject, n) => first[n] !== subject);
+  if (wrong >= 0) return [`The webhook got ${first[wrong] ?? 'nothing'} where ${due[wrong]} was due`];
+  const repeated = subjects.length - due.length;
+  return repeated > mostRepeated ? [`The webhook got ${repeated} requests too many, at most ${mostRepeated} may be`] : [];
+};
+
 /** Creates a webhook of the key's organization. @returns who gets it */
 export const createWebhook = async (scene: Scene, url: string, key: string): Promise<Receiver> => {
   const receiver = new Receiver();
-  const body = JSON.stringify({ url: `${await receiver.start()}/hooks` });
+  const json = { url: `${await receiver.start()}/hooks` };
   scene.later(() => receiver.stop());
-  const answer = await ask(`${url}/v2/organization/webhooks`, { method: 'POST', key, type: 'application/json', body });
+  const answer = await ask(`${url}/v2/organization/webhooks`, { key, json });
   if (answer.status !== 201)
     throw new Error(`The webhook was answered ${answer.status}: ${JSON.stringify(answer.body)}`);
   return receiver;
