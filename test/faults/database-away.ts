@@ -149,7 +149,10 @@ export const silentPostgres: Fault<Dose> = {
       findings.push(...(await checkVerify(scene, env)));
     }
     const [lives, others] = [true, false].map((isLife) => away.filter(({ what }) => (what === 'live') === isLife));
-    const p99 = percentile(lives!.map(({ ms }) => ms), 0.99).toFixed(1);
+    const p99 = percentile(
+      lives!.map(({ ms }) => ms),
+      0.99,
+    ).toFixed(1);
     return {
       dose: `${dose.rounds} × ${dose.awayMs / 1000} s of silence, 20 requests a second`,
       seen:

@@ -109,7 +109,8 @@ const dumpWhileItRuns = async (scene: Scene, { events, isFresh }: Dose, isInPart
   await counted(service.url, isInParts ? 5_000 : undefined).catch((error: Error) => findings.push(error.message));
   const stored = await wholeLog(log);
   findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
-  if (findings.length === 0) findings.push(...(await checkAll(scene, { service, log, keys, env }, history.acknowledged)));
+  if (findings.length === 0)
+    findings.push(...(await checkAll(scene, { service, log, keys, env }, history.acknowledged)));
   return {
     dose: `${stored.length} events, dumped while more came, into a new ${isFresh ? 'cluster' : 'database'}`,
     seen: 'keys, log and counts continue, recount 0 differences',

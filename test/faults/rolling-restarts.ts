@@ -48,7 +48,11 @@ const tellInOrder = async (caller: Caller, signal: AbortSignal): Promise<string[
   return due;
 };
 
-const roll = async (scene: Scene, { rounds, mostPutOff, replicas, connections }: Dose, preload?: string): Promise<Outcome> => {
+const roll = async (
+  scene: Scene,
+  { rounds, mostPutOff, replicas, connections }: Dose,
+  preload?: string,
+): Promise<Outcome> => {
   const [database, folder] = [await scene.database(), await scene.folder()];
   const versions = [join(process.cwd(), 'dist'), await makeNextVersion(folder)] as const;
   const env = { DATABASE_URL: database.url, MIGRATE: 'off', ...(await webhookSettings(folder)) };
@@ -111,7 +115,9 @@ const roll = async (scene: Scene, { rounds, mostPutOff, replicas, connections }:
     );
   findings.push(...(await checkAll(scene, { service: { url }, log, keys, env }, calls.acknowledged)));
   // What is wrong is found below.
-  await eventually('all is delivered', () => receiver.subjects.length >= due.length, DELIVERED_WITHIN_MS).catch(() => {});
+  await eventually('all is delivered', () => receiver.subjects.length >= due.length, DELIVERED_WITHIN_MS).catch(
+    () => {},
+  );
   findings.push(...checkDelivered(receiver, due));
   for (const deployment of deployments) findings.push(...deployment.findings);
   const stops = deployments.flatMap((deployment) => deployment.stops);

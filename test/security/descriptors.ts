@@ -4,12 +4,11 @@ import type { Scene } from '../faults/rig/scene.js';
 import type { Attack } from './attack.js';
 import { LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
 import { sendUnread } from '../support/raw.js';
-import { DEFAULT_LIMITS, openNaive, openService } from './rig/site.js';
+import { DEFAULT_LIMITS, openNaive } from './rig/site.js';
 import type { Target } from './rig/target.js';
 
 interface Dose {
   readonly connections: number;
-  readonly quietMs: number;
   readonly limits: Limits;
 }
 
@@ -23,8 +22,8 @@ const FILES = [
   '/openapi.json',
 ];
 
-const attack = async (scene: Scene, target: Target, { connections, quietMs, limits }: Dose): Promise<Outcome> => {
-  const { seen, findings } = await unnoticed(scene, target, { quietMs, limits }, async () => {
+const attack = async (scene: Scene, target: Target, { connections, limits }: Dose): Promise<Outcome> => {
+  const { seen, findings } = await unnoticed(scene, target, limits, async () => {
     for (let n = 0; n < connections; n += 1) {
       const file = FILES[n % FILES.length]!;
       const socket = sendUnread(target.url, `GET ${file} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(PIPELINED));
@@ -46,15 +45,10 @@ export const descriptors: Attack<Dose> = {
   what: 'files that are asked for without a key and never read',
   asvs: { '1.4.3': 'Memory, String, and Unmanaged Code', '13.1.3': 'Configuration Documentation' },
   doses: {
-    short: { connections: 5, quietMs: 1_000, limits: LENIENT },
-    full: { connections: 100, quietMs: 10_000, limits: STRICT },
+    short: { connections: 5, limits: LENIENT },
+    full: { connections: 100, limits: STRICT },
   },
-  run: async ({ scene }, dose) => {
-    const target = await openService(scene, { env: DEFAULT_LIMITS });
-    const outcome = await attack(scene, target, dose);
-    await target.service.stop();
-    return outcome;
-  },
+  run: async ({ site, scene }, dose) => attack(scene, await site.service('limited', DEFAULT_LIMITS), dose),
   guard: 'the few files are answered from memory',
   without: async ({ scene }) => {
     const target = await openNaive(scene);

@@ -1,12 +1,13 @@
 import type { Outcome } from '../faults/fault.js';
-import { ask } from '../faults/rig/ask.js';
 import { eventually } from '../support/eventually.js';
 import { Random } from '../support/random.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { cloudEvent, sentStatus } from '../support/upstream.js';
 import type { Attack } from './attack.js';
 import { inLanes } from './rig/lanes.js';
+import { sendAll } from './rig/send-all.js';
 import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
+import { verdictsOf } from './rig/verdicts.js';
 
 interface Dose {
   readonly forms: number;
@@ -136,32 +137,10 @@ const attack = async (
   seed: number,
   tell: (progress: string) => void = () => {},
 ): Promise<Outcome> => {
-  const key = target.keys[TENANTS[13]!];
-  const check = async (contents: readonly string[]): Promise<{ status: string; code?: string }[]> => {
-    const { body } = await ask(`${target.url}/v2/asset/check/bulk`, {
-      method: 'POST',
-      key,
-      type: 'application/json',
-      body: JSON.stringify({ contents }),
-    });
-    return body.results ?? contents.map(() => ({ status: 'no answer', code: JSON.stringify(body) }));
-  };
-  const report = (content: string): object =>
-    cloudEvent(
-      sent('AssetStatusChanged', {
-        changeId: `evaded-${content}`,
-        asset: { type: 'URL', content },
-        status: 'BLOCKED',
-        brandReviews: [],
-        createdAt: '2026-03-01T00:00:00Z',
-      }),
-    );
-  await ask(`${target.url}/v2/events`, {
-    method: 'POST',
-    key: target.ingest,
-    type: 'application/cloudevents-batch+json',
-    body: JSON.stringify([HOST, ADDRESS].map(report)),
-  });
+  const check = (contents: readonly string[]) => verdictsOf(target, TENANTS[13]!, contents);
+  const blocked = (content: string): object =>
+    cloudEvent(sentStatus(`evaded-${content}`, { asset: { type: 'URL', content } }));
+  await sendAll(target, target.ingest, [HOST, ADDRESS].map(blocked));
   await eventually('the sites are blocked', async () =>
     (await check([`http://${HOST}/`, `http://${ADDRESS}/`])).every(({ status }) => status === 'BLOCKED'),
   );

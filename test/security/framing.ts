@@ -55,7 +55,8 @@ const ADDRESSED: Readonly<Record<string, string>> = {
   'no host': 'GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n',
 };
 
-const attack = async (target: Target, key: string, { rounds }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
+  const key = target.keys[TENANTS[0]!]!;
   const findings = new Set<string>();
   const all = Object.entries({ ...framings(key), ...ADDRESSED });
   await inLanes(8, rounds * all.length, async (n) => {
@@ -78,10 +79,7 @@ export const framing: Attack<Dose> = {
   what: 'requests whose end two readers could place differently',
   asvs: { '4.2.1': 'HTTP Message Structure Validation' },
   doses: { short: { rounds: 1 }, full: { rounds: 50 } },
-  run: async ({ site }, dose) => {
-    const target = await site.service();
-    return attack(target, target.keys[TENANTS[0]!]!, dose);
-  },
+  run: async ({ site }, dose) => attack(await site.service(), dose),
   guard: 'a strict parser, and no word about framing that is not understood',
-  without: async ({ scene }) => attack(await openNaive(scene), TENANTS[0]!, { rounds: 1 }),
+  without: async ({ scene }) => attack(await openNaive(scene), { rounds: 1 }),
 };

@@ -6,6 +6,7 @@ import { INJECTIONS } from './rig/injections.js';
 import { inLanes } from './rig/lanes.js';
 import { sendRaw } from '../support/raw.js';
 import { openNaive, TENANTS } from './rig/site.js';
+import { Statuses } from './rig/statuses.js';
 import type { Target } from './rig/target.js';
 
 interface Dose {
@@ -163,7 +164,7 @@ const throwAt = async (
   tell: (progress: string) => void,
 ): Promise<Outcome> => {
   const random = new Random(2);
-  const statuses = new Map<number, number>();
+  const statuses = new Statuses();
   const findings: string[] = [];
   await inLanes(8, requests, async (n) => {
     const { path, ...asked } = request(random, key);
@@ -173,24 +174,21 @@ const throwAt = async (
       body: message,
     }));
     const { status } = answer;
-    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    statuses.note(status);
     const wrong = wrongWith(asked.method, answer);
     if (wrong !== undefined) findings.push(`${asked.method} ${path} ${asked.body?.slice(0, 200) ?? ''} ${wrong}`);
     if (n % 1_000 === 0) tell(`${n} of ${requests} requests`);
   });
   await sendBroken(target.url, broken);
   // One whose turn does not come within a second, on a busy machine; each says when to try again.
-  const unavailable = statuses.get(503) ?? 0;
+  const unavailable = statuses.of(503);
   if (unavailable > requests / 100) findings.push(`${unavailable} of ${requests} requests were answered 503`);
   if ((await ask(`${target.url}/health/live`)).status !== 200) findings.push('It no longer answers');
   for (const status of [200, 400, 401, 404, 405, 415])
-    if (!statuses.has(status)) findings.push(`Nothing was answered ${status}: the requests are not wild enough`);
+    if (statuses.of(status) === 0) findings.push(`Nothing was answered ${status}: the requests are not wild enough`);
   return {
     dose: `${requests} requests and ${broken} with broken bytes`,
-    seen: [...statuses]
-      .sort(([a], [b]) => a - b)
-      .map(([status, n]) => `${n} × ${status}`)
-      .join(', '),
+    seen: String(statuses),
     findings,
   };
 };

@@ -1,11 +1,12 @@
 import { linkForms } from '../assets/link-forms.js';
 import type { Outcome } from '../faults/fault.js';
-import { ask } from '../faults/rig/ask.js';
 import { eventually } from '../support/eventually.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { cloudEvent, sentStatus } from '../support/upstream.js';
 import type { Attack } from './attack.js';
+import { sendAll } from './rig/send-all.js';
 import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
+import { verdictsOf } from './rig/verdicts.js';
 
 interface Dose {
   /** Blocked names that each form is tried with. */
@@ -13,7 +14,6 @@ interface Dose {
   readonly patienceMs: number;
 }
 
-const BULK = 500;
 /** Each form names this; a number or a code stays what it is. */
 const SAMPLE = /evil/i;
 const TYPES_BY_NUMBER: ReadonlySet<string> = new Set(['ADDRESS', 'IPFS', 'URL', 'PAGE']);
@@ -39,45 +39,13 @@ const linksOf = (n: number): Link[] =>
 const strangers = (): string[] => linkForms().flatMap(({ form, reading }) => (reading === undefined ? [form] : []));
 
 const attack = async (target: Target, { names, patienceMs }: Dose): Promise<Outcome> => {
-  const key = target.keys[TENANTS[12]!];
-  const check = async (contents: readonly string[]): Promise<string[]> => {
-    const statuses: string[] = [];
-    for (let from = 0; from < contents.length; from += BULK) {
-      const part = contents.slice(from, from + BULK);
-      const { body } = await ask(`${target.url}/v2/asset/check/bulk`, {
-        method: 'POST',
-        key,
-        type: 'application/json',
-        body: JSON.stringify({ contents: part }),
-      });
-      statuses.push(...part.map((_, n) => String(body.results?.[n]?.status)));
-    }
-    return statuses;
-  };
+  const check = async (contents: readonly string[]): Promise<string[]> =>
+    (await verdictsOf(target, TENANTS[12]!, contents)).map(({ status }) => status);
   const links = Array.from({ length: names }, (_, n) => linksOf(n)).flat();
   const profiles = [...new Map(links.map(({ type, name }) => [`${type} ${name}`, { type, content: name }])).values()];
   const run = `s30-${Date.now()}`;
-  const events = profiles.map((asset, n) =>
-    cloudEvent(
-      sent('AssetStatusChanged', {
-        changeId: `${run}-${n}`,
-        asset,
-        status: 'BLOCKED',
-        brandReviews: [],
-        createdAt: '2026-03-01T00:00:00Z',
-      }),
-    ),
-  );
-  let accepted = 0;
-  for (let from = 0; from < events.length; from += BULK) {
-    const { body } = await ask(`${target.url}/v2/events`, {
-      method: 'POST',
-      key: target.ingest,
-      type: 'application/cloudevents-batch+json',
-      body: JSON.stringify(events.slice(from, from + BULK)),
-    });
-    accepted += body.accepted ?? 0;
-  }
+  const events = profiles.map((asset, n) => cloudEvent(sentStatus(`${run}-${n}`, { asset })));
+  const { accepted } = await sendAll(target, target.ingest, events);
   const last = links.at(-1)!;
   await eventually(
     'the profiles are blocked',

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { answers, type Behaviour, ListServer, sends } from '../asset-check/lists/list-server.js';
 import type { Outcome } from '../faults/fault.js';
-import { ask } from '../faults/rig/ask.js';
 import type { Scene } from '../faults/rig/scene.js';
 import { eventually } from '../support/eventually.js';
 import type { Attack } from './attack.js';
 import { openService, TENANTS } from './rig/site.js';
+import { verdictsOf } from './rig/verdicts.js';
 
 interface Dose {
   /** How often each list is refreshed with what is hostile. */
@@ -147,17 +147,8 @@ const attack = async (scene: Scene, { refreshes }: Dose): Promise<Outcome> => {
   }));
   await writeFile(file, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, ...sources] }));
   const target = await openService(scene, { env: { SOURCES_FILE: file } });
-  const verdicts: Verdicts = async (contents) => {
-    const { body } = await ask(`${target.url}/v2/asset/check/bulk`, {
-      method: 'POST',
-      key: target.keys[TENANTS[0]!],
-      type: 'application/json',
-      body: JSON.stringify({ contents }),
-    });
-    return body.results.map((result: { sources: { status: string }[] }) =>
-      result.sources.slice(1).map(({ status }) => status),
-    );
-  };
+  const verdicts: Verdicts = async (contents) =>
+    (await verdictsOf(target, TENANTS[0]!, contents)).map(({ sources: of }) => of.slice(1).map(({ status }) => status));
   // A refused list is asked for again after 5 s, then 10 s.
   await eventually(
     'every list was refreshed with what is hostile',
@@ -168,7 +159,6 @@ const attack = async (scene: Scene, { refreshes }: Dose): Promise<Outcome> => {
   if (!target.api.isRunning) findings.push(`The API has ended with ${target.api.exitCode}`);
   if (['\u001b', '<script>'].some((sent) => target.output().includes(sent)))
     findings.push('The log repeats what a list sent');
-  await target.service.stop();
   return {
     dose: `${HOSTILE.length} lists that were good and turn hostile, ${Math.min(...times) - 1} refreshes each`,
     seen: `the last good list is kept, or the good entries of a mixed one; ${INNOCENT.length} others never decided`,

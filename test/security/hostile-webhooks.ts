@@ -4,12 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Outcome } from '../faults/fault.js';
 import { percentile } from '../faults/rig/ask.js';
-import { Process } from '../faults/rig/processes.js';
+import { builtUrl, Process } from '../faults/rig/processes.js';
 import type { Scene } from '../faults/rig/scene.js';
+import { MB, watchPeak } from '../faults/rig/watched.js';
+import { eventually } from '../support/eventually.js';
 import { answering, Receiver, subjectsIn } from '../webhooks/delivery/receiver.js';
 import { Rig } from '../webhooks/delivery/rig.js';
 import type { Attack } from './attack.js';
-import { built } from './rig/built.js';
 import { weigh } from './rig/target.js';
 
 interface Dose {
@@ -32,7 +33,6 @@ const ENDPOINTS = 10;
 const RECORDS = 30;
 /** Requests in flight, and connections that are kept open after one for 2 s. */
 const SLACK_DESCRIPTORS = 64 + OTHERS + 20;
-const MB = 1024 * 1024;
 const SLACK_MEMORY = 24 * MB;
 /** Bytes of answers that are read and thrown away are garbage for a while. */
 const SLACK_RSS = 96 * MB;
@@ -83,8 +83,8 @@ class Others {
       adding.push(this.rig.block([name], organization).then(() => void this.acknowledged.set(name, performance.now())));
     }
     await Promise.all(adding);
-    for (const until = performance.now() + patienceMs; performance.now() < until; await sleep(10))
-      if (names.every((name) => this.received.has(name))) break;
+    // What is missing is found below.
+    await eventually('all arrives', () => names.every((name) => this.received.has(name)), patienceMs).catch(() => {});
     const end = performance.now();
     return names.map((name) => Math.max(0, (this.received.get(name) ?? end) - this.acknowledged.get(name)!));
   }
@@ -103,16 +103,8 @@ class Others {
   }
 }
 
-/** What a process holds while it is watched, at most. */
-const watchPeak = ({ pid }: Process): (() => number) => {
-  let most = 0;
-  const look = (): void => void (most = Math.max(most, readdirSync(`/proc/${pid}/fd`).length));
-  const timer = process.platform === 'linux' ? setInterval(look, 50) : undefined;
-  return () => {
-    clearInterval(timer);
-    return most;
-  };
-};
+const descriptorsOf = ({ pid }: Process): number =>
+  process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : 0;
 
 const attack = async (scene: Scene, dose: Dose, preload = 'test/security/rig/preload/weigh'): Promise<Outcome> => {
   const { attackers, quietMs, attackMs, patienceMs, factor, floorMs } = dose;
@@ -128,18 +120,18 @@ const attack = async (scene: Scene, dose: Dose, preload = 'test/security/rig/pre
     WEBHOOK_ALLOW: '127.0.0.0/8',
     WEIGHTS: weights,
   };
-  const deliveries = Process.start(scene, 'src/deliver', env, { preload: built(preload) });
+  const deliveries = Process.start(scene, 'src/deliver', env, { preload: builtUrl(preload) });
   // The first requests are slower than all that follow.
   await others.tell(1_000, 20_000);
   const quiet = await others.tell(quietMs, patienceMs);
   const before = await weigh(deliveries, weights);
 
-  const hostile = new Worker(new URL(built('test/security/rig/hostile-receivers')), {
+  const hostile = new Worker(new URL(builtUrl('test/security/rig/hostile-receivers')), {
     workerData: { elsewhere: `${others.url}/elsewhere` },
   });
   scene.later(() => hostile.terminate());
   const [{ url, ways }] = (await once(hostile, 'message')) as [{ url: string; ways: string[] }];
-  const stopWatching = watchPeak(deliveries);
+  const peakOf = watchPeak(() => descriptorsOf(deliveries));
   const organizations = Array.from({ length: attackers }, (_, n) => `attacker${n}`);
   const records = Array.from({ length: RECORDS }, (_, n) => `r${n}`);
   for (const [n, organization] of organizations.entries()) {
@@ -151,7 +143,7 @@ const attack = async (scene: Scene, dose: Dose, preload = 'test/security/rig/pre
   }
   scene.tell(`${attackers * ENDPOINTS} hostile endpoints`);
   const during = await others.tell(attackMs, patienceMs);
-  const most = stopWatching() - before.descriptors;
+  const most = peakOf() - before.descriptors;
   hostile.postMessage('stop');
   const [asked] = (await once(hostile, 'message')) as [Record<string, number>];
   let after = await weigh(deliveries, weights);

@@ -17,10 +17,8 @@ const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
   const findings = new Set<string>();
   const create = (organization: string, name: string, idempotencyKey?: string): ReturnType<typeof ask> =>
     ask(target.url + PATH, {
-      method: 'POST',
       key: target.keys[organization],
-      type: 'application/json',
-      body: JSON.stringify({ name }),
+      json: { name },
       ...(idempotencyKey && { headers: { 'idempotency-key': idempotencyKey } }),
     });
   const listed = async (organization: string): Promise<number> =>

@@ -7,7 +7,6 @@ import { isWellFormed } from '../../src/api-keys/key-format.js';
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import type { Scene } from '../faults/rig/scene.js';
-import { createDatabase } from '../support/postgres.js';
 import { eventually } from '../support/eventually.js';
 import type { Attack } from './attack.js';
 
@@ -75,8 +74,7 @@ const install = async (scene: Scene): Promise<string[]> => {
     return [`npm ${words.join(' ')} failed: ${(error as { stderr: string }).stderr.slice(-500)}`];
   }
   await cp(join(process.cwd(), 'dist'), join(folder, 'dist'), { recursive: true });
-  const database = await createDatabase();
-  scene.later(() => database.drop());
+  const database = await scene.database();
   const { PATH, HOME, SOURCES_FILE } = process.env;
   const child = execFile(process.execPath, ['dist/src/main.js'], {
     cwd: folder,

@@ -1,11 +1,12 @@
-import { Client } from 'pg';
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import { call } from '../faults/rig/processes.js';
 import { eventually } from '../support/eventually.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { sql } from '../support/sql.js';
+import { cloudEvent, sentReport } from '../support/upstream.js';
 import type { Attack, Stage } from './attack.js';
 import { inLanes } from './rig/lanes.js';
+import { sendAll } from './rig/send-all.js';
 import { openService, type Opened, TENANTS } from './rig/site.js';
 
 interface Dose {
@@ -18,33 +19,20 @@ const KEY = /^tp_[0-9A-Za-z]{36}$/;
 
 /** Everything that the database holds, as text. */
 export const dump = async (databaseUrl: string): Promise<string> => {
-  const client = new Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
-    const { rows: tables } = await client.query<{ name: string }>(
-      `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
-       where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
-    );
-    let text = '';
-    for (const { name } of tables) {
-      const { rows } = await client.query(`select t.*, t::text as whole from ${name} t`);
-      text += JSON.stringify(rows);
-    }
-    return text;
-  } finally {
-    await client.end();
-  }
+  const tables = await sql<{ name: string }>(
+    databaseUrl,
+    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+     where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
+  );
+  let text = '';
+  for (const { name } of tables)
+    text += JSON.stringify(await sql(databaseUrl, `select t.*, t::text as whole from ${name} t`));
+  return text;
 };
 
 const transactions = async (databaseUrl: string): Promise<number> => {
-  const client = new Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
-    const { rows } = await client.query('select xact_commit from pg_stat_database where datname = current_database()');
-    return Number(rows[0].xact_commit);
-  } finally {
-    await client.end();
-  }
+  const text = 'select xact_commit as n from pg_stat_database where datname = current_database()';
+  return Number((await sql(databaseUrl, text))[0]!['n']);
 };
 
 /** A key of which one character is another. */
@@ -131,15 +119,8 @@ export const keys: Attack<Dose> = {
   // A sender that puts its key where it is stored: what the service would be if it kept keys.
   without: async (stage) => {
     const target = await openService(stage.scene);
-    const at = '2026-03-01T00:00:00Z';
     const { key } = await target.issue(['read'], 'acme');
-    const event = sent('ReportFiled', { organization: 'acme', reportId: 'r', createdAt: at, updatedAt: at }, key);
-    await ask(`${target.url}/v2/events`, {
-      method: 'POST',
-      key: target.ingest,
-      type: 'application/cloudevents-batch+json',
-      body: JSON.stringify([cloudEvent(event)]),
-    });
+    await sendAll(target, target.ingest, [cloudEvent(sentReport('r', {}, key))]);
     const findings = wornOpenly(target, await dump(target.env['DATABASE_URL']!), [key]);
     return { dose: 'one key', seen: '-', findings };
   },

@@ -9,7 +9,9 @@ import type { Scene } from '../faults/rig/scene.js';
 import { cloudEvent, sent } from '../support/upstream.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
+import { sendAll } from './rig/send-all.js';
 import { openNaive, type Opened, TENANTS } from './rig/site.js';
+import { Statuses } from './rig/statuses.js';
 import type { Target } from './rig/target.js';
 
 interface Dose {
@@ -19,7 +21,6 @@ interface Dose {
   readonly groups: number;
   readonly connections: number;
   readonly seconds: number;
-  readonly quietMs: number;
   readonly limits: Limits;
 }
 
@@ -43,18 +44,9 @@ const grouped = (groupId: number, n: number): object =>
   );
 
 /** Sends the members of a group with the organization's own key. */
-const fillGroup = async (target: Target, groupId: number, contents: number): Promise<void> => {
-  for (let from = 0; from < contents; from += BATCH) {
-    const batch = Array.from({ length: Math.min(BATCH, contents - from) }, (_, n) => grouped(groupId, from + n));
-    const { status, body } = await ask(`${target.url}/v2/events`, {
-      method: 'POST',
-      key: target.senders[ORGANIZATION],
-      type: 'application/cloudevents-batch+json',
-      body: JSON.stringify(batch),
-      patience: 60_000,
-    });
-    if (status !== 200) throw new Error(`The members were answered ${status}: ${JSON.stringify(body)}`);
-  }
+const fillGroup = (target: Target, groupId: number, contents: number): Promise<unknown> => {
+  const members = Array.from({ length: contents }, (_, n) => grouped(groupId, n));
+  return sendAll(target, target.senders[ORGANIZATION], members, BATCH);
 };
 
 const listGroups = async ({ url, keys }: Opened): Promise<readonly { id: number; assetCount: number }[]> =>
@@ -96,20 +88,20 @@ const attack = async (
   scene: Scene,
   target: Target,
   { page, list }: { readonly page?: string; readonly list: string },
-  { contents, groups, connections, seconds, quietMs, limits }: Dose,
+  { contents, groups, connections, seconds, limits }: Dose,
 ): Promise<Outcome> => {
   const paths = page === undefined ? [list] : [page, list];
   const findings: string[] = [];
-  const statuses = new Map<number, number>();
+  const statuses = new Statuses();
   let largestPage = 0;
-  const noticed = await unnoticed(scene, target, { quietMs, limits }, async () => {
+  const noticed = await unnoticed(scene, target, limits, async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: connections });
     const until = Date.now() + seconds * 1_000;
     const lane = async (n: number): Promise<void> => {
       const path = paths[n % paths.length]!;
       while (Date.now() < until) {
         const [status, bytes] = await take(target.url + path, target.keys[ORGANIZATION]!, agent);
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        statuses.note(status);
         if (path === page) largestPage = Math.max(largestPage, bytes);
       }
     };
@@ -117,12 +109,10 @@ const attack = async (
     agent.destroy();
   });
   if (largestPage > MAX_PAGE) findings.push(`A page of a group had ${largestPage} bytes`);
-  const odd = [...statuses].filter(([status]) => ![200, 429, 503].includes(status));
-  findings.push(...odd.map(([status, n]) => `${n} of its requests were ${status === 0 ? 'cut off' : status}`));
   return {
     dose: `${contents} members of 16 KB, ${groups} groups with names of 1 KB, asked for by ${connections} connections for ${seconds} s`,
-    seen: `its own: ${[...statuses].map(([status, n]) => `${n} × ${status}`).join(', ')}; largest page ${largestPage} bytes; ${noticed.seen}`,
-    findings: [...findings, ...noticed.findings],
+    seen: `its own: ${statuses}; largest page ${largestPage} bytes; ${noticed.seen}`,
+    findings: [...findings, ...statuses.check(200, 429, 503), ...noticed.findings],
   };
 };
 
@@ -131,8 +121,8 @@ export const largeAnswers: Attack<Dose> = {
   what: 'one organization’s answers are as large as answers get',
   asvs: { '8.4.1': 'Other Authorization Considerations', '15.4.4': 'Safe Concurrency', '2.4.1': 'Anti-automation' },
   doses: {
-    short: { contents: 200, groups: 4_000, connections: 12, seconds: 3, quietMs: 1_000, limits: LENIENT },
-    full: { contents: 1_000, groups: 36_000, connections: 24, seconds: 30, quietMs: 10_000, limits: STRICT },
+    short: { contents: 200, groups: 4_000, connections: 12, seconds: 3, limits: LENIENT },
+    full: { contents: 1_000, groups: 36_000, connections: 24, seconds: 30, limits: STRICT },
   },
   run: async ({ site, scene }, dose) => {
     const target = await site.service();
@@ -157,7 +147,7 @@ export const largeAnswers: Attack<Dose> = {
     const target = await openNaive(scene);
     await fillGroup(target, 1, 1_000);
     // It answers with everything it has.
-    const dose = { ...largeAnswers.doses.short, contents: 1_000, quietMs: 200, limits: IMPATIENT };
+    const dose = { ...largeAnswers.doses.short, contents: 1_000, limits: IMPATIENT };
     return attack(scene, target, { list: '/v2/organization/metrics' }, dose);
   },
 };

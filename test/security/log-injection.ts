@@ -19,13 +19,12 @@ const BREAKS = ['%0d%0a', '%0a', '%0d', '%e2%80%a8', '%c2%85', '%00%0a', '%1b%5b
 /** Every line of a log is one object; a forged line would begin with this. */
 const FORGED_LINE = '{"level":"info","message":"FORGED';
 
-const encoded = (text: string): string => encodeURIComponent(text);
-
-const attack = async (target: Target, key: string, { rounds }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
+  const key = target.keys[TENANTS[3]!]!;
   const { url } = target;
   const from = target.output().length;
   const findings: string[] = [];
-  const line = encoded(`${FORGED_LINE}"}`);
+  const line = encodeURIComponent(`${FORGED_LINE}"}`);
   await inLanes(8, rounds * BREAKS.length, async (n) => {
     const cut = BREAKS[n % BREAKS.length]!;
     const { headers } = await ask(`${url}/v2/${cut}${line}${cut}?startDate=${cut}${line}`, {
@@ -33,12 +32,8 @@ const attack = async (target: Target, key: string, { rounds }: Dose): Promise<Ou
       headers: { 'x-forwarded-for': FORGED_ADDRESS, 'x-real-ip': FORGED_ADDRESS, 'x-request-id': `a b${n}"` },
     });
     if (headers['x-request-id'] === `a b${n}"`) findings.push('A request id is kept whatever is in it');
-    const { body } = await ask(`${url}/v2/organization/asset-groups`, {
-      method: 'POST',
-      key,
-      type: 'application/json',
-      body: JSON.stringify({ name: `${n}${decodeURIComponent(cut)}${FORGED_LINE}"}` }),
-    });
+    const json = { name: `${n}${decodeURIComponent(cut)}${FORGED_LINE}"}` };
+    const { body } = await ask(`${url}/v2/organization/asset-groups`, { key, json });
     if (body.code === 'INTERNAL_SERVER_ERROR') findings.push('A name with a line break is an error of ours');
   });
   for (const header of ['X-Request-Id: a\rb: 1', 'X-Request-Id: a\0b', 'X-Forwarded-For: 1.1.1.1\x0bX-Injected: 1']) {
@@ -70,10 +65,7 @@ export const logInjection: Attack<Dose> = {
   what: 'line breaks and control characters in ids, names and paths; forged X-Forwarded-For and Host',
   asvs: { '4.1.3': 'Generic Web Service Security', '16.4.1': 'Log Protection', '15.3.4': 'Defensive Coding' },
   doses: { short: { rounds: 5 }, full: { rounds: 200 } },
-  run: async ({ site }, dose) => {
-    const target = await site.service();
-    return attack(target, target.keys[TENANTS[3]!]!, dose);
-  },
+  run: async ({ site }, dose) => attack(await site.service(), dose),
   guard: 'a log line is one JSON object, and a header from outside is believed of named proxies only',
-  without: async ({ scene }) => attack(await openNaive(scene), TENANTS[3]!, { rounds: 1 }),
+  without: async ({ scene }) => attack(await openNaive(scene), { rounds: 1 }),
 };

@@ -56,7 +56,8 @@ const OPEN = new Set([
 ]);
 const BANNERS = ['server', 'x-powered-by', 'via', 'x-aspnet-version', 'x-runtime'];
 
-const attack = async (target: Target, key: string, { rounds }: Dose): Promise<Outcome> => {
+const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
+  const key = target.keys[TENANTS[0]!]!;
   const findings = new Set<string>();
   const pairs = PATHS.flatMap((path) =>
     [...METHODS, ...(OPEN.has(path) || path.startsWith('/v2/') ? [] : ['GET'])]
@@ -99,10 +100,7 @@ export const methods: Attack<Dose> = {
     '13.4.7': 'Unintended Information Leakage',
   },
   doses: { short: { rounds: 1 }, full: { rounds: 10 } },
-  run: async ({ site }, dose) => {
-    const target = await site.service();
-    return attack(target, target.keys[TENANTS[0]!]!, dose);
-  },
+  run: async ({ site }, dose) => attack(await site.service(), dose),
   guard: 'a route table of our own, which names what each address takes',
-  without: async ({ scene }) => attack(await openNaive(scene), TENANTS[0]!, { rounds: 1 }),
+  without: async ({ scene }) => attack(await openNaive(scene), { rounds: 1 }),
 };

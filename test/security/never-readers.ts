@@ -5,7 +5,7 @@ import type { Scene } from '../faults/rig/scene.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
 import { sendUnread } from '../support/raw.js';
-import { DEFAULT_LIMITS, openNaive, openService, TENANTS } from './rig/site.js';
+import { DEFAULT_LIMITS, openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 
 interface Dose {
@@ -14,7 +14,6 @@ interface Dose {
   readonly stayMs: number;
   /** Whether they stay long enough to be cut. */
   readonly untilCut: boolean;
-  readonly quietMs: number;
   readonly limits: Limits;
 }
 
@@ -26,11 +25,12 @@ const REQUESTS = [
 /** What a connection may cost that has asked for much and takes nothing. */
 const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
-const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Promise<Outcome> => {
-  const { connections, stayMs, untilCut, quietMs, limits } = dose;
+const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
+  const { connections, stayMs, untilCut, limits } = dose;
+  const key = target.keys[TENANTS[15]!];
   const findings: string[] = [];
   let each = 0;
-  const noticed = await unnoticed(scene, target, { quietMs, limits }, async () => {
+  const noticed = await unnoticed(scene, target, limits, async () => {
     const before = await target.weigh();
     const sockets: Socket[] = [];
     for (let n = 0; n < connections; n += 1) {
@@ -64,21 +64,11 @@ export const neverReaders: Attack<Dose> = {
   asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
   doses: {
     // Half a minute of waiting is for `npm run test:security`.
-    short: { connections: 30, stayMs: 2_000, untilCut: false, quietMs: 1_000, limits: LENIENT },
-    full: { connections: 250, stayMs: 40_000, untilCut: true, quietMs: 10_000, limits: STRICT },
+    short: { connections: 30, stayMs: 2_000, untilCut: false, limits: LENIENT },
+    full: { connections: 250, stayMs: 40_000, untilCut: true, limits: STRICT },
   },
-  run: async ({ scene }, dose) => {
-    const target = await openService(scene, { env: DEFAULT_LIMITS });
-    const outcome = await attack(scene, target, target.keys[TENANTS[15]!]!, dose);
-    await target.service.stop();
-    return outcome;
-  },
+  run: async ({ site, scene }, dose) => attack(scene, await site.service('limited', DEFAULT_LIMITS), dose),
   guard: 'a connection without progress is cut',
   without: async ({ scene }) =>
-    attack(scene, await openNaive(scene), TENANTS[15]!, {
-      ...neverReaders.doses.short,
-      limits: IMPATIENT,
-      untilCut: true,
-      quietMs: 200,
-    }),
+    attack(scene, await openNaive(scene), { ...neverReaders.doses.short, limits: IMPATIENT, untilCut: true }),
 };

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { answers, ListServer } from '../asset-check/lists/list-server.js';
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
+import { builtUrl } from '../faults/rig/processes.js';
 import type { Scene } from '../faults/rig/scene.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { cloudEvent, sentStatus } from '../support/upstream.js';
 import type { Attack } from './attack.js';
-import { built } from './rig/built.js';
 import { openNaive, openService, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 
@@ -100,24 +100,15 @@ const connected = (target: Target): string[] =>
 const submit = async (target: Target, port: number, { rounds }: Dose): Promise<number> => {
   const contents = HOSTS.flatMap((host) => FORMS.map((form) => form(host, port)));
   const key = target.keys[TENANTS[0]!];
-  const post = (path: string, by: string | undefined, type: string, body: unknown): Promise<unknown> =>
-    ask(target.url + path, { method: 'POST', key: by, type, body: JSON.stringify(body) });
-  const at = '2026-03-01T00:00:00Z';
   for (let round = 0; round < rounds; round += 1) {
     const events = contents.map((content, n) => ({
-      ...cloudEvent(
-        sent(
-          'AssetStatusChanged',
-          { changeId: `o-${n}`, asset: { type: 'URL', content }, status: 'BLOCKED', brandReviews: [], createdAt: at },
-          `outbound-${round}-${n}`,
-        ),
-      ),
+      ...cloudEvent(sentStatus(`o-${n}`, { asset: { type: 'URL', content } }, `outbound-${round}-${n}`)),
       source: encodeURI(content),
       dataschema: content,
     }));
-    await post('/v2/events', target.ingest, 'application/cloudevents-batch+json', events);
-    await post('/v2/asset/check/bulk', key, 'application/json', { contents });
-    for (const content of contents) await post('/v2/asset/check', key, 'application/json', { content });
+    await ask(`${target.url}/v2/events`, { key: target.ingest, events });
+    await ask(`${target.url}/v2/asset/check/bulk`, { key, json: { contents } });
+    for (const content of contents) await ask(`${target.url}/v2/asset/check`, { key, json: { content } });
   }
   return contents.length;
 };
@@ -130,7 +121,7 @@ const judge = (target: Target, visits: number, allowed: readonly number[]): stri
   ];
 };
 
-const preload = built('test/security/rig/preload/connections');
+const preload = builtUrl('test/security/rig/preload/connections');
 
 const attack = async (scene: Scene, dose: Dose): Promise<Outcome> => {
   const { port, visits } = await canary(scene);
@@ -152,7 +143,6 @@ const attack = async (scene: Scene, dose: Dose): Promise<Outcome> => {
   const asked = new Set(lists.requests.map(({ path }) => path)).size;
   if (asked < REDIRECTS.length) findings.push(`Only ${asked} of ${REDIRECTS.length} lists were asked for`);
   if (connected(target).length === 0) findings.push('Not even the connections it must make were seen');
-  await target.service.stop();
   return {
     dose: `${submitted} addresses checked and reported ${dose.rounds} times, ${REDIRECTS.length} lists that redirect`,
     seen: `0 connections but ${connected(target).length} to the database and the lists themselves`,

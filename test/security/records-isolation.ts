@@ -1,10 +1,12 @@
 import type { Outcome } from '../faults/fault.js';
 import { type Answer, ask } from '../faults/rig/ask.js';
-import { cloudEvent, type Sent, sent } from '../support/upstream.js';
+import { cloudEvent, type Sent, sent, sentReport } from '../support/upstream.js';
 import { eventually } from '../support/eventually.js';
 import { Random } from '../support/random.js';
 import type { Attack } from './attack.js';
+import { Canaries } from './rig/canaries.js';
 import { inLanes } from './rig/lanes.js';
+import { sendAll } from './rig/send-all.js';
 import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 
@@ -14,9 +16,7 @@ interface Dose {
 
 const AT = '2026-03-01T00:00:00Z';
 const LISTS = ['reports', 'threats', 'takedowns', 'verdicts'] as const;
-/** Found nowhere but in what belongs to the organization. As long for each, so that lengths can be compared. */
-const canary = (organization: string): string => `listed${organization.slice('tenant-'.length).padStart(3, '0')}x`;
-const CANARY = /listed\d{3}x/gi;
+const canary = (organization: string): string => new Canaries('listed').of(organization);
 const ENTRIES = 20;
 /** Of each entry. */
 const CHANGES = 5;
@@ -103,13 +103,8 @@ const difference = (one: string, other: string): string => {
   return `${one.slice(from, from + 150)} … ${other.slice(from, from + 150)}`;
 };
 
-const send = (target: Target, events: readonly Sent[]): Promise<Answer> =>
-  ask(`${target.url}/v2/events`, {
-    method: 'POST',
-    key: target.ingest,
-    type: 'application/cloudevents-batch+json',
-    body: JSON.stringify(events.map(cloudEvent)),
-  });
+const send = (target: Target, events: readonly Sent[]): Promise<unknown> =>
+  sendAll(target, target.ingest, events.map(cloudEvent));
 
 const VERDICTS = ['verdicts', 'verdicts?limit=7', 'verdicts.csv', 'feed?types=verdict', 'feed?types=verdict&limit=3'];
 
@@ -129,16 +124,14 @@ const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
     const { body } = await get(organization, 'feed');
     lastEventIds.set(organization, Array.isArray(body) ? body.at(-1).id : '');
   }
-  let own = 0;
+  const canaries = new Canaries('listed');
   await inLanes(8, pairs, async () => {
     const [me, index] = [random.pick(TENANTS), random.int(TENANTS.length)];
     const other = TENANTS[index]!;
     const [theirs, nobodys] = requestOf(random, index, lastEventIds.get(other)!);
     const answer = await get(me, theirs);
     const all = `${JSON.stringify(answer.headers)} ${JSON.stringify(answer.body)}`;
-    for (const seen of new Set((all.match(CANARY) ?? []).map((found) => found.toLowerCase())))
-      if (seen === canary(me)) own += 1;
-      else findings.push(`${me} saw ${seen} in the answer to ${theirs}`);
+    findings.push(...canaries.check(me, all, theirs));
     if (me === other || nobodys === undefined) return;
     const unknown = await get(me, nobodys);
     // One table at a time.
@@ -146,7 +139,6 @@ const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
     if (!isBusy && seenIn(answer) !== seenIn(unknown))
       findings.push(`${theirs} is answered otherwise than ${nobodys}: ${difference(seenIn(answer), seenIn(unknown))}`);
   });
-  if (own === 0) findings.push('Nobody saw even what is their own');
 
   // The same entries, reviewed for one alone and for many.
   const view = async (index: number): Promise<Answer[]> => {
@@ -179,20 +171,17 @@ const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
         ),
       ),
     );
-  await send(target, [
-    sent('ReportFiled', { organization: me, reportId: 'last', brands: [], createdAt: AT, updatedAt: AT }, 's33-last'),
-  ]);
+  await send(target, [sentReport('last', { organization: me }, 's33-last')]);
   await listed(me, 'reports/last');
   const after = (await view(ALONE)).map(seenIn);
   for (const [index, path] of [...VERDICTS, 'verdicts/ID'].entries())
     if (before[index] !== after[index])
       findings.push(`${path} shows that others’ brands changed: ${difference(before[index]!, after[index]!)}`);
 
-  const logged = [...new Set(target.output().match(CANARY) ?? [])];
-  if (logged.length > 0) findings.push(`The log names ${logged.length} organizations' own words: ${logged[0]}`);
+  findings.push(...canaries.checkAfterwards(target));
   return {
     dose: `${TENANTS.length} organizations, ${pairs} pairs of key and request, ${CHANGES * ENTRIES} changes of others’ brands`,
-    seen: `0 of others in bodies, headers and logs, own words seen ${own} times; what is another’s is what nobody has`,
+    seen: `0 of others in bodies, headers and logs, own words seen ${canaries.own} times; what is another’s is what nobody has`,
     findings,
   };
 };

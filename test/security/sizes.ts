@@ -1,5 +1,5 @@
 import type { Outcome } from '../faults/fault.js';
-import { peakDuring, MB } from '../faults/rig/watched.js';
+import { MB, watchPeak } from '../faults/rig/watched.js';
 import { readFileSync } from 'node:fs';
 import type { Attack } from './attack.js';
 import { sendUntilAnswered } from '../support/raw.js';
@@ -86,35 +86,27 @@ function* piecesOf({ head, chunk, bytes = 0, tail = '' }: Oversize, key: string)
   yield tail;
 }
 
-const push = (url: string, key: string, oversize: Oversize, patienceMs: number): Promise<number> =>
-  sendUntilAnswered(url, piecesOf(oversize, key), patienceMs);
-
 /** Bytes of memory that a process has now. */
 const resident = (pid: number): number =>
   process.platform === 'linux'
     ? Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
     : 0;
 
-const attack = async (
-  target: Target,
-  key: string,
-  { rounds, atOnce, mostMore, patienceMs }: Dose,
-): Promise<Outcome> => {
+const attack = async (target: Target, { rounds, atOnce, mostMore, patienceMs }: Dose): Promise<Outcome> => {
+  const key = target.keys[TENANTS[0]!]!;
+  const push = (oversize: Oversize): Promise<number> =>
+    sendUntilAnswered(target.url, piecesOf(oversize, key), patienceMs);
   const findings: string[] = [];
   // Once each, so that what a first time costs is not counted as theirs.
   for (const oversize of OVERSIZES) {
-    const status = await push(target.url, key, oversize, patienceMs);
+    const status = await push(oversize);
     if (!oversize.statuses.includes(status)) findings.push(`${oversize.what} was answered ${status}`);
   }
   await target.weigh();
   const before = resident(target.api.pid);
-  const peak = await peakDuring(
-    () => resident(target.api.pid),
-    inLanes(atOnce, atOnce * rounds, async (n) => {
-      await push(target.url, key, OVERSIZES[n % OVERSIZES.length]!, patienceMs);
-    }),
-  );
-  const more = Math.max(0, peak - before);
+  const peakOf = watchPeak(() => resident(target.api.pid));
+  await inLanes(atOnce, atOnce * rounds, (n) => push(OVERSIZES[n % OVERSIZES.length]!));
+  const more = Math.max(0, peakOf() - before);
   if (more > mostMore) findings.push(`${atOnce} at once took ${Math.round(more / MB)} MB more`);
   return {
     dose: `${OVERSIZES.length} shapes, ${atOnce} at once, ${rounds} times`,
@@ -131,11 +123,7 @@ export const sizes: Attack<Dose> = {
     short: { rounds: 1, atOnce: 30, mostMore: 150 * MB, patienceMs: 15_000 },
     full: { rounds: 10, atOnce: 100, mostMore: 50 * MB, patienceMs: 15_000 },
   },
-  run: async ({ site }, dose) => {
-    const target = await site.service();
-    return attack(target, target.keys[TENANTS[0]!]!, dose);
-  },
+  run: async ({ site }, dose) => attack(await site.service(), dose),
   guard: 'what is too large is refused before it is read',
-  without: async ({ scene }) =>
-    attack(await openNaive(scene), TENANTS[0]!, { ...sizes.doses.short, patienceMs: 1_000 }),
+  without: async ({ scene }) => attack(await openNaive(scene), { ...sizes.doses.short, patienceMs: 1_000 }),
 };

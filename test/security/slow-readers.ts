@@ -7,7 +7,7 @@ import { cloudEvent, sent } from '../support/upstream.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
 import { sendUnread } from '../support/raw.js';
-import { openNaive, openService, TENANTS } from './rig/site.js';
+import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 
 interface Dose {
@@ -19,7 +19,6 @@ interface Dose {
   readonly stayMs: number;
   /** Whether they stay long enough to be cut: nothing is held for them in the end. */
   readonly untilCut: boolean;
-  readonly quietMs: number;
   readonly limits: Limits;
 }
 
@@ -44,10 +43,10 @@ const bulkCheck = (key: string): string => {
 };
 
 const attack = async (scene: Scene, target: Target, request: (key: string) => string, dose: Dose): Promise<Outcome> => {
-  const { organizations, connections, requests, stayMs, untilCut, quietMs, limits } = dose;
+  const { organizations, connections, requests, stayMs, untilCut, limits } = dose;
   const findings: string[] = [];
   let [held, left] = [0, 0];
-  const noticed = await unnoticed(scene, target, { quietMs, limits }, async () => {
+  const noticed = await unnoticed(scene, target, limits, async () => {
     const before = await target.weigh();
     const sockets: Socket[] = [];
     for (let n = 0; n < organizations * connections; n += 1) {
@@ -81,15 +80,7 @@ export const slowReaders: Attack<Dose> = {
   what: 'large answers, read slowly',
   asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
   doses: {
-    short: {
-      organizations: 2,
-      connections: 6,
-      requests: 20,
-      stayMs: 4_000,
-      untilCut: false,
-      quietMs: 1_000,
-      limits: LENIENT,
-    },
+    short: { organizations: 2, connections: 6, requests: 20, stayMs: 4_000, untilCut: false, limits: LENIENT },
     full: {
       organizations: 10,
       connections: 20,
@@ -97,16 +88,10 @@ export const slowReaders: Attack<Dose> = {
       requests: 17,
       stayMs: 60_000,
       untilCut: true,
-      quietMs: 10_000,
       limits: STRICT,
     },
   },
-  run: async ({ scene }, dose) => {
-    const target = await openService(scene);
-    const outcome = await attack(scene, target, bulkCheck, dose);
-    await target.service.stop();
-    return outcome;
-  },
+  run: async ({ site, scene }, dose) => attack(scene, await site.service('weighed'), bulkCheck, dose),
   guard: 'answers count for their organization until they have been read',
   without: async ({ scene }) => {
     const target = await openNaive(scene);
@@ -114,21 +99,10 @@ export const slowReaders: Attack<Dose> = {
     const events = Array.from({ length: 500 }, (_, n) =>
       cloudEvent(sent('ReportFiled', { organization, reportId: `report-${n}`, text: 'x'.repeat(1_000) }, `slow-${n}`)),
     );
-    await ask(`${target.url}/v2/events`, {
-      method: 'POST',
-      key: organization,
-      type: 'application/cloudevents-batch+json',
-      body: JSON.stringify(events),
-    });
+    await ask(`${target.url}/v2/events`, { key: organization, events });
     const metrics = (key: string): string =>
       `GET /v2/organization/metrics HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`;
     const limits = { ...IMPATIENT, floorMs: 10_000, liveMs: 10_000 };
-    return attack(scene, target, metrics, {
-      ...slowReaders.doses.short,
-      organizations: 1,
-      requests: 60,
-      quietMs: 200,
-      limits,
-    });
+    return attack(scene, target, metrics, { ...slowReaders.doses.short, organizations: 1, requests: 60, limits });
   },
 };

@@ -12,14 +12,14 @@ interface Dose {
   readonly bodies: number;
   /** The limits are 5 s for headers and 10 s for a whole request; a busy machine looks later. */
   readonly cutWithinMs: number;
-  readonly quietMs: number;
   readonly limits: Limits;
 }
 
 const BYTE_EVERY_MS = 1_000;
 
-const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Promise<Outcome> => {
-  const { headers, bodies, cutWithinMs, quietMs, limits } = dose;
+const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
+  const { headers, bodies, cutWithinMs, limits } = dose;
+  const key = target.keys[TENANTS[0]!];
   const post =
     `POST /v2/organization/asset-groups HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n` +
     'Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n{';
@@ -27,7 +27,7 @@ const attack = async (scene: Scene, target: Target, key: string, dose: Dose): Pr
   let uncut = 0;
   let other = 0;
   const answers: string[] = [];
-  const { seen, findings } = await unnoticed(scene, target, { quietMs, limits }, async () => {
+  const { seen, findings } = await unnoticed(scene, target, limits, async () => {
     const slow = [
       ...Array.from({ length: headers }, (_, i) =>
         drip(target.url, {
@@ -65,21 +65,11 @@ export const slowSenders: Attack<Dose> = {
   what: 'a byte now and then, forever, on a thousand connections',
   asvs: { '15.2.2': 'Security Architecture and Dependencies', '13.1.3': 'Configuration Documentation' },
   doses: {
-    short: { headers: 300, bodies: 60, cutWithinMs: 30_000, quietMs: 1_000, limits: LENIENT },
-    full: { headers: 1_000, bodies: 200, cutWithinMs: 15_000, quietMs: 10_000, limits: STRICT },
+    short: { headers: 300, bodies: 60, cutWithinMs: 30_000, limits: LENIENT },
+    full: { headers: 1_000, bodies: 200, cutWithinMs: 15_000, limits: STRICT },
   },
-  run: async ({ site, scene }, dose) => {
-    const target = await site.service();
-    return attack(scene, target, target.keys[TENANTS[0]!]!, dose);
-  },
+  run: async ({ site, scene }, dose) => attack(scene, await site.service(), dose),
   guard: 'time limits for headers and whole requests',
   without: async ({ scene }) =>
-    attack(scene, await openNaive(scene), TENANTS[0]!, {
-      ...slowSenders.doses.short,
-      limits: IMPATIENT,
-      headers: 20,
-      bodies: 5,
-      cutWithinMs: 3_000,
-      quietMs: 200,
-    }),
+    attack(scene, await openNaive(scene), { limits: IMPATIENT, headers: 20, bodies: 5, cutWithinMs: 3_000 }),
 };

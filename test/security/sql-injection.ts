@@ -1,8 +1,8 @@
-import { Client } from 'pg';
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import { counted } from '../faults/rig/check.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { sql } from '../support/sql.js';
+import { cloudEvent, sent, sentReport, sentThreat } from '../support/upstream.js';
 import type { Attack } from './attack.js';
 import { inLanes } from './rig/lanes.js';
 import { openNaive, TENANTS } from './rig/site.js';
@@ -44,55 +44,33 @@ function* payloads(): Generator<string> {
 
 /** What the database is made of, and whether anything was taken away. */
 const shapeOf = async (databaseUrl: string): Promise<string> => {
-  const client = new Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
-    const { rows } = await client.query(
-      `select table_schema, table_name, count(*)::int as columns from information_schema.columns
-       where table_schema in ('read', 'log') group by 1, 2 order by 1, 2`,
-    );
-    const { rows: users } = await client.query('select rolname, rolsuper from pg_roles where rolname = current_user');
-    return JSON.stringify([rows, users]);
-  } finally {
-    await client.end();
-  }
+  const tables = await sql(
+    databaseUrl,
+    `select table_schema, table_name, count(*)::int as columns from information_schema.columns
+     where table_schema in ('read', 'log') group by 1, 2 order by 1, 2`,
+  );
+  const users = await sql(databaseUrl, 'select rolname, rolsuper from pg_roles where rolname = current_user');
+  return JSON.stringify([tables, users]);
 };
 
 const fieldsOf = (payload: string, n: number): Record<string, unknown>[] => {
-  const asset = { type: 'URL', content: payload };
-  const threat = { organization: ORGANIZATION, threatId: `i-${n}`, asset, status: 'BLOCKED' };
+  const id = `i-${n}`;
+  const threat = { organization: ORGANIZATION, asset: { type: 'URL', content: payload }, status: 'BLOCKED' };
+  const brand = { organization: ORGANIZATION, brand: 'brand', name: payload, updatedAt: AT };
   return [
-    cloudEvent(sent('ThreatStatusChanged', { ...threat, createdAt: AT, updatedAt: AT }, payload)),
-    cloudEvent(sent('ThreatStatusChanged', { ...threat, threatId: payload, createdAt: AT, updatedAt: AT }, `id-${n}`)),
-    cloudEvent(
-      sent(
-        'ThreatStatusChanged',
-        { ...threat, asset: { type: payload, content: 'a.example' }, createdAt: AT, updatedAt: AT },
-        `ty-${n}`,
-      ),
-    ),
-    cloudEvent(sent('ThreatStatusChanged', { ...threat, status: payload, createdAt: AT, updatedAt: AT }, `st-${n}`)),
-    cloudEvent(
-      sent('ReportFiled', { organization: payload, reportId: `i-${n}`, createdAt: AT, updatedAt: AT }, `org-${n}`),
-    ),
-    cloudEvent(
-      sent('BrandRegistered', { organization: ORGANIZATION, brand: 'brand', name: payload, updatedAt: AT }, `br-${n}`),
-    ),
-    {
-      ...cloudEvent(
-        sent(
-          'ReportFiled',
-          { organization: ORGANIZATION, reportId: `i-${n}`, createdAt: AT, updatedAt: AT },
-          `so-${n}`,
-        ),
-      ),
-      source: encodeURI(payload),
-    },
+    cloudEvent(sentThreat(id, threat, payload)),
+    cloudEvent(sentThreat(payload, threat, `id-${n}`)),
+    cloudEvent(sentThreat(id, { ...threat, asset: { type: payload, content: 'a.example' } }, `ty-${n}`)),
+    cloudEvent(sentThreat(id, { ...threat, status: payload }, `st-${n}`)),
+    cloudEvent(sentReport(id, { organization: payload }, `org-${n}`)),
+    cloudEvent(sent('BrandRegistered', brand, `br-${n}`)),
+    { ...cloudEvent(sentReport(id, { organization: ORGANIZATION }, `so-${n}`)), source: encodeURI(payload) },
   ];
 };
 
-const attack = async (target: Target, key: string, { payloads: many }: Dose, stage: string): Promise<Outcome> => {
-  const all = [...payloads()].slice(0, many).map((payload) => `${payload}${stage}`);
+const attack = async (target: Target, { payloads: many }: Dose): Promise<Outcome> => {
+  const key = target.keys[ORGANIZATION]!;
+  const all = [...payloads()].slice(0, many);
   const findings = new Set<string>();
   let slowest = 0;
   const call = async (what: string, path: string, question: Parameters<typeof ask>[1]): Promise<any> => {
@@ -102,31 +80,24 @@ const attack = async (target: Target, key: string, { payloads: many }: Dose, sta
     if (ms > MAX_MS) findings.add(`${what} takes ${Math.round(ms)} ms`);
     return { status, body };
   };
-  const type = 'application/json';
   const groups = '/v2/organization/asset-groups';
   const made = new Set<string>();
   await inLanes(4, all.length, async (n) => {
     const payload = all[n]!;
     const text = encodeURIComponent(payload);
-    const post = { method: 'POST', key, type };
-    const { status, body } = await call('a group’s name', groups, { ...post, body: JSON.stringify({ name: payload }) });
+    const { status, body } = await call('a group’s name', groups, { key, json: { name: payload } });
     if (status === 201) made.add(payload);
     if (body.rows?.length > 0) findings.add('a group’s name shows rows');
     await call('a group’s id', `${groups}/${text}`, { method: 'DELETE', key });
     await call('a brand', `/v2/organization/metrics?brandSlug=${text}`, { key });
     await call('a date', `/v2/organization/metrics?startDate=${text}&endDate=${text}`, { key });
-    await call('a content', '/v2/asset/check', { ...post, body: JSON.stringify({ content: payload }) });
+    await call('a content', '/v2/asset/check', { key, json: { content: payload } });
     await call('an Idempotency-Key', groups, {
-      ...post,
+      key,
       headers: { 'idempotency-key': payload.replace(/[^\x20-\x7e]/g, '') },
-      body: JSON.stringify({ name: `idempotent ${n} ${stage}` }),
+      json: { name: `idempotent ${n}` },
     });
-    await call('a field of an event', '/v2/events', {
-      method: 'POST',
-      key: target.ingest,
-      type: 'application/cloudevents-batch+json',
-      body: JSON.stringify(fieldsOf(payload, n)),
-    });
+    await call('a field of an event', '/v2/events', { key: target.ingest, events: fieldsOf(payload, n) });
   });
   const { body } = await ask(target.url + groups, { key });
   const listed = new Set<string>(body.groups.map(({ name }: { name: string }) => name));
@@ -148,11 +119,11 @@ export const sqlInjection: Attack<Dose> = {
   run: async ({ site }, dose) => {
     const target = await site.service();
     const before = await shapeOf(target.env['DATABASE_URL']!);
-    const outcome = await attack(target, target.keys[ORGANIZATION]!, dose, '');
+    const outcome = await attack(target, dose);
     await counted(target.url, 120_000);
     const isWhole = (await shapeOf(target.env['DATABASE_URL']!)) === before;
     return { ...outcome, findings: [...outcome.findings, ...(isWhole ? [] : ['The tables are others than before'])] };
   },
   guard: 'parameters, never texts put together',
-  without: async ({ scene }) => attack(await openNaive(scene), ORGANIZATION, { payloads: 20 }, ''),
+  without: async ({ scene }) => attack(await openNaive(scene), { payloads: 20 }),
 };

@@ -1,10 +1,12 @@
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import { eventually } from '../support/eventually.js';
-import { cloudEvent, type Sent, sent } from '../support/upstream.js';
+import { cloudEvent, type Sent, sentStatus, sentThreat } from '../support/upstream.js';
 import type { Attack } from './attack.js';
+import { sendAll } from './rig/send-all.js';
 import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
+import { verdictsOf } from './rig/verdicts.js';
 
 interface Dose {
   readonly events: number;
@@ -13,66 +15,23 @@ interface Dose {
 }
 
 const [THIEF, VICTIM] = [TENANTS[9]!, TENANTS[10]!];
-const AT = '2026-03-01T00:00:00Z';
-const BATCH = 500;
-const TYPE = 'application/cloudevents-batch+json';
 
 const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Outcome> => {
   const findings: string[] = [];
   const run = `s18-${Date.now()}`;
-  const post = async (
-    key: string | undefined,
-    all: readonly object[],
-  ): Promise<{ accepted: number; rejected: number }> => {
-    const total = { accepted: 0, rejected: 0 };
-    for (let from = 0; from < all.length; from += BATCH) {
-      const body = JSON.stringify(all.slice(from, from + BATCH));
-      const answer = await ask(`${target.url}/v2/events`, { method: 'POST', key, type: TYPE, body });
-      total.accepted += answer.body.accepted ?? 0;
-      total.rejected += answer.body.rejected?.length ?? 0;
-    }
-    return total;
-  };
   const counts = async (): Promise<number> =>
     (await ask(`${target.url}/v2/organization/metrics`, { key: target.keys[VICTIM] })).body.metrics.newThreats;
-  const verdict = async (content: string): Promise<string> =>
-    (
-      await ask(`${target.url}/v2/asset/check`, {
-        method: 'POST',
-        key: target.keys[VICTIM],
-        type: 'application/json',
-        body: JSON.stringify({ content }),
-      })
-    ).body.status;
-
-  const threat = (organization: string, n: number): Sent => {
-    const asset = { type: 'URL', content: `${run}-${n}.example` };
-    const data = { organization, threatId: `${run}-${n}`, asset, status: 'BLOCKED', createdAt: AT, updatedAt: AT };
-    return sent('ThreatStatusChanged', data, `${run}-${n}`);
-  };
-  const blocked = (n: number): Sent => {
-    const asset = { type: 'URL', content: `${run}-${n}.example` };
-    return sent(
-      'AssetStatusChanged',
-      { changeId: `${run}-c-${n}`, asset, status: 'BLOCKED', brandReviews: [], createdAt: AT },
-      `${run}-c-${n}`,
-    );
-  };
+  const assetOf = (n: number): object => ({ type: 'URL', content: `${run}-${n}.example` });
+  const threat = (organization: string, n: number): Sent =>
+    sentThreat(`${run}-${n}`, { organization, asset: assetOf(n) }, `${run}-${n}`);
+  const blocked = (n: number): Sent => sentStatus(`${run}-c-${n}`, { asset: assetOf(n) }, `${run}-c-${n}`);
   const numbers = Array.from({ length: events }, (_, n) => n);
   const before = await counts();
   // First come, first served: every id that upstream will use, on records of the organization's own.
-  await post(
-    target.senders[THIEF],
-    numbers.map((n) => cloudEvent(threat(THIEF, n))),
-  );
-  await post(
-    target.senders[THIEF],
-    numbers.map((n) => cloudEvent({ ...threat(THIEF, n), id: `${run}-c-${n}` })),
-  );
-  const { accepted } = await post(
-    target.ingest,
-    numbers.flatMap((n) => [threat(VICTIM, n), blocked(n)]).map(cloudEvent),
-  );
+  const stolen = numbers.flatMap((n) => [threat(THIEF, n), { ...threat(THIEF, n), id: `${run}-c-${n}` }]);
+  await sendAll(target, target.senders[THIEF], stolen.map(cloudEvent));
+  const due = numbers.flatMap((n) => [threat(VICTIM, n), blocked(n)]);
+  const { accepted } = await sendAll(target, target.ingest, due.map(cloudEvent));
   if (accepted !== 2 * events)
     findings.push(`${2 * events - accepted} of ${2 * events} events of others were taken for repeated ones`);
   // One id that reads like another's source and id together.
@@ -80,7 +39,7 @@ const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Out
     ...cloudEvent(threat(THIEF, 0)),
     id: `a${cut}b`,
   }));
-  const odd = await post(target.senders[THIEF], [
+  const odd = await sendAll(target, target.senders[THIEF], [
     ...broken,
     ...broken.map((event) => ({ ...event, id: 'a', source: `urn:a${event.id}` })),
   ]);
@@ -92,7 +51,7 @@ const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Out
   if (counted !== events) findings.push(`${counted} of ${events} threats of the other organization are counted`);
   const kept = await eventually(
     'the verdict is there',
-    async () => (await verdict(`${run}-0.example`)) === 'BLOCKED',
+    async () => (await verdictsOf(target, VICTIM, [`${run}-0.example`]))[0]!.status === 'BLOCKED',
     patienceMs,
   ).then(
     () => true,

@@ -1,10 +1,12 @@
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
-import { cloudEvent, type Sent, sent, SOURCE } from '../support/upstream.js';
+import { cloudEvent, type Sent, sent, sentReport, sentStatus, sentThreat, SOURCE } from '../support/upstream.js';
 import { eventually } from '../support/eventually.js';
 import { Random } from '../support/random.js';
 import type { Attack } from './attack.js';
+import { Canaries } from './rig/canaries.js';
 import { inLanes } from './rig/lanes.js';
+import { sendAll } from './rig/send-all.js';
 import { openNaive, TENANTS } from './rig/site.js';
 import type { Target } from './rig/target.js';
 
@@ -13,9 +15,7 @@ interface Dose {
 }
 
 const AT = '2026-03-01T00:00:00Z';
-/** Found nowhere but in what belongs to the organization. */
-const canary = (organization: string): string => `canary${organization.slice('tenant-'.length).padStart(3, '0')}x`;
-const CANARY = /canary\d{3}x/gi;
+const canary = (organization: string): string => new Canaries('canary').of(organization);
 
 /** What each organization has: a brand, also in a status of an asset of all, a threat of a type of its own, a group with an asset in it. */
 const belongings = (organization: string): Sent[] => {
@@ -24,20 +24,10 @@ const belongings = (organization: string): Sent[] => {
   return [
     sent('FeatureFlagChanged', { organization, flag: 'brands-metrics', enabled: true, updatedAt: AT }, `s1-f-${name}`),
     sent('BrandRegistered', { organization, brand: name, name, updatedAt: AT }, `s1-b-${name}`),
-    sent(
-      'ThreatStatusChanged',
-      { organization, threatId: name, asset, status: 'BLOCKED', createdAt: AT, updatedAt: AT },
-      `s1-t-${name}`,
-    ),
-    sent(
-      'AssetStatusChanged',
-      {
-        changeId: name,
-        asset: { type: 'URL', content: 'shared.example' },
-        status: 'BLOCKED',
-        brandReviews: [{ organization, brand: name }],
-        createdAt: AT,
-      },
+    sentThreat(name, { organization, asset }, `s1-t-${name}`),
+    sentStatus(
+      name,
+      { asset: { type: 'URL', content: 'shared.example' }, brandReviews: [{ organization, brand: name }] },
       `s1-s-${name}`,
     ),
     sent('AssetGrouped', { organization, groupId: 1, asset, updatedAt: AT }, `s1-g-${name}`),
@@ -54,11 +44,7 @@ const statusOf = (organization: string): object => {
 /** One that is rejected, with a word of its sender in the sample. */
 const rejectedOf = (organization: string): object =>
   cloudEvent(
-    sent(
-      'ReportFiled',
-      { organization, reportId: canary(organization), createdAt: canary(organization), updatedAt: AT },
-      `s1-r-${canary(organization)}`,
-    ),
+    sentReport(canary(organization), { organization, createdAt: canary(organization) }, `s1-r-${canary(organization)}`),
   );
 
 const requestOf = (random: Random, other: string): readonly [string, string, object?] => {
@@ -94,32 +80,20 @@ const headersFor = (random: Random, other: string): Record<string, string> =>
 
 const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
   const { url, keys, senders, ingest } = target;
-  const type = 'application/json';
   for (const organization of TENANTS)
     await ask(`${url}/v2/organization/asset-groups`, {
-      method: 'POST',
       key: keys[organization],
-      type,
-      body: JSON.stringify({ name: canary(organization) }),
+      json: { name: canary(organization) },
     });
-  const batch = 'application/cloudevents-batch+json';
-  await ask(`${url}/v2/events`, {
-    method: 'POST',
-    key: ingest,
-    type: batch,
-    body: JSON.stringify(TENANTS.flatMap(belongings).map(cloudEvent)),
-  });
-  for (const organization of TENANTS) {
-    const body = JSON.stringify([rejectedOf(organization)]);
-    await ask(`${url}/v2/events`, { method: 'POST', key: senders[organization], type: batch, body });
-  }
+  await sendAll(target, ingest, TENANTS.flatMap(belongings).map(cloudEvent));
+  for (const organization of TENANTS) await sendAll(target, senders[organization], [rejectedOf(organization)]);
   await eventually('what the organizations have is counted', async () => {
     const { body } = await ask(`${url}/v2/organization/metrics`, { key: keys[TENANTS.at(-1)!] });
     return body.metrics?.newThreats > 0;
   });
   const random = new Random(1);
   const findings: string[] = [];
-  let own = 0;
+  const canaries = new Canaries('canary');
   await inLanes(8, pairs, async () => {
     const [me, other] = [random.pick(TENANTS), random.pick(TENANTS)];
     const [method, path, given] = requestOf(random, other);
@@ -127,14 +101,11 @@ const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
       method,
       key: (path.startsWith('/v2/events') ? senders : keys)[me],
       headers: headersFor(random, other),
-      ...(given && { type, body: JSON.stringify(given) }),
+      json: given,
     });
     const all = `${JSON.stringify(headers)} ${JSON.stringify(body)}`;
-    for (const seen of new Set((all.match(CANARY) ?? []).map((found) => found.toLowerCase())))
-      if (seen === canary(me)) own += 1;
-      else findings.push(`${me} saw ${seen} in the answer to ${method} ${path}`);
+    findings.push(...canaries.check(me, all, `${method} ${path}`));
   });
-  if (own === 0) findings.push('Nobody saw even what is their own');
   const brand = `${url}/v2/organization/metrics?brandSlug=`;
   const group = `${url}/v2/organization/asset-groups/`;
   const key = keys[TENANTS[1]!];
@@ -149,17 +120,16 @@ const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
       findings.push(`${method} ${theirs.slice(url.length)} is answered otherwise than for what does not exist`);
   }
   const status = async (organization: string): Promise<string> => {
-    const body = JSON.stringify(statusOf(organization));
-    const answer = await ask(`${url}/v2/events/status`, { method: 'POST', key: senders[TENANTS[1]!], type, body });
+    const question = { key: senders[TENANTS[1]!], json: statusOf(organization) };
+    const answer = await ask(`${url}/v2/events/status`, question);
     return JSON.stringify(answer.body);
   };
   if ((await status(TENANTS[2]!)) !== (await status('tenant-nobody')))
     findings.push('The status of another’s event is not that of one that does not exist');
-  const logged = [...new Set(target.output().match(CANARY) ?? [])];
-  if (logged.length > 0) findings.push(`The log names ${logged.length} organizations' own words: ${logged[0]}`);
+  findings.push(...canaries.checkAfterwards(target));
   return {
     dose: `${TENANTS.length} organizations, ${pairs} pairs of key and request`,
-    seen: `0 of others in bodies, headers and logs, own words seen ${own} times`,
+    seen: `0 of others in bodies, headers and logs, own words seen ${canaries.own} times`,
     findings,
   };
 };

@@ -8,6 +8,7 @@ import type { Scene } from '../faults/rig/scene.js';
 import { eventually } from '../support/eventually.js';
 import { cloudEvent, sent } from '../support/upstream.js';
 import type { Attack } from './attack.js';
+import { sendAll } from './rig/send-all.js';
 import { type Opened, openService, TENANTS } from './rig/site.js';
 
 interface Dose {
@@ -64,12 +65,7 @@ const plant = async (target: Opened, texts: readonly string[]): Promise<void> =>
       ),
     ),
   );
-  await ask(`${target.url}/v2/events`, {
-    method: 'POST',
-    key: target.ingest,
-    type: 'application/cloudevents-batch+json',
-    body: JSON.stringify(brands),
-  });
+  await sendAll(target, target.ingest, brands);
   // Who appends to the log directly can have any text parked.
   for (const text of texts)
     await target.log.append(`report-${ORGANIZATION}:${randomUUID()}`, 'any', [
@@ -139,12 +135,7 @@ export const terminalEscapes: Attack<Dose> = {
   what: 'stored texts that would steer the operator’s terminal',
   asvs: { '1.1.2': 'Encoding and Sanitization Architecture', '16.4.1': 'Log Protection' },
   doses: { short: { texts: 14, calls: 4 }, full: { texts: 200, calls: CALLS.length } },
-  run: async ({ scene }, dose) => {
-    const target = await openService(scene);
-    const outcome = await attack(scene, target, dose);
-    await target.service.stop();
-    return outcome;
-  },
+  run: async ({ scene }, dose) => attack(scene, await openService(scene), dose),
   guard: 'a stored text is shown escaped',
   // What a command that prints what it reads would have printed.
   without: async () => ({

@@ -5,13 +5,13 @@ import { sendUntilAnswered } from '../support/raw.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
 import { inLanes } from './rig/lanes.js';
-import { openNaive, openService, TENANTS } from './rig/site.js';
+import { openNaive, TENANTS } from './rig/site.js';
+import { Statuses } from './rig/statuses.js';
 import type { Target } from './rig/target.js';
 
 interface Dose {
   readonly bodies: number;
   readonly atOnce: number;
-  readonly quietMs: number;
   readonly limits: Limits;
 }
 
@@ -33,22 +33,20 @@ function* request(key: string): Generator<string | Buffer> {
   yield '0\r\n\r\n';
 }
 
-const attack = async (scene: Scene, target: Target, { bodies, atOnce, quietMs, limits }: Dose): Promise<Outcome> => {
+const attack = async (scene: Scene, target: Target, { bodies, atOnce, limits }: Dose): Promise<Outcome> => {
   const key = target.keys[TENANTS[11]!]!;
-  const statuses = new Map<number, number>();
-  const { seen, findings } = await unnoticed(scene, target, { quietMs, limits }, () =>
+  const statuses = new Statuses();
+  const { seen, findings } = await unnoticed(scene, target, limits, () =>
     inLanes(atOnce, bodies, async (n) => {
-      const status = await sendUntilAnswered(target.url, request(key), PATIENCE_MS);
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      statuses.note(await sendUntilAnswered(target.url, request(key), PATIENCE_MS));
       scene.tell(`${n} of ${bodies} bodies`);
     }),
   );
-  // An early refusal may reach a sender as a reset: 0.
-  const odd = [...statuses].filter(([status]) => ![0, 400, 429].includes(status));
   return {
     dose: `${bodies} gzip bodies of ${(BODY.length / MB).toFixed(1)} MiB that hold nothing, ${atOnce} at once`,
-    seen: `${[...statuses].map(([status, n]) => `${n} × ${status || 'cut'}`).join(', ')}; ${seen}`,
-    findings: [...findings, ...odd.map(([status, n]) => `${n} were answered ${status}`)],
+    seen: `${statuses}; ${seen}`,
+    // An early refusal may reach a sender as a reset: 0.
+    findings: [...findings, ...statuses.check(0, 400, 429)],
   };
 };
 
@@ -57,16 +55,10 @@ export const unpacking: Attack<Dose> = {
   what: 'compressed bodies that take long to decompress and hold nothing',
   asvs: { '5.2.3': 'File Upload and Content', '15.2.2': 'Security Architecture and Dependencies' },
   doses: {
-    short: { bodies: 40, atOnce: 8, quietMs: 1_000, limits: LENIENT },
-    full: { bodies: 2_000, atOnce: 16, quietMs: 10_000, limits: STRICT },
+    short: { bodies: 40, atOnce: 8, limits: LENIENT },
+    full: { bodies: 2_000, atOnce: 16, limits: STRICT },
   },
-  run: async ({ scene }, dose) => {
-    const target = await openService(scene);
-    const outcome = await attack(scene, target, dose);
-    await target.service.stop();
-    return outcome;
-  },
+  run: async ({ site, scene }, dose) => attack(scene, await site.service('weighed'), dose),
   guard: 'a body larger packed than unpacked is refused while it arrives',
-  without: async ({ scene }) =>
-    attack(scene, await openNaive(scene), { bodies: 6, atOnce: 3, limits: IMPATIENT, quietMs: 200 }),
+  without: async ({ scene }) => attack(scene, await openNaive(scene), { bodies: 6, atOnce: 3, limits: IMPATIENT }),
 };

@@ -1,19 +1,20 @@
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { Webhook as Verifier } from 'standardwebhooks';
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import { Process } from '../faults/rig/processes.js';
 import type { Scene } from '../faults/rig/scene.js';
+import { webhookSettings } from '../faults/rig/webhook.js';
 import { eventually } from '../support/eventually.js';
-import { cloudEvent, sent } from '../support/upstream.js';
+import { sql } from '../support/sql.js';
+import { cloudEvent, sentReport } from '../support/upstream.js';
 import { Receiver } from '../webhooks/delivery/receiver.js';
 import type { Attack } from './attack.js';
 import { dump } from './keys.js';
+import { sendAll } from './rig/send-all.js';
 import { openService, TENANTS } from './rig/site.js';
 
 interface Dose {
@@ -22,7 +23,6 @@ interface Dose {
 }
 
 const ORGANIZATION = TENANTS[0]!;
-const AT = '2026-03-01T00:00:00Z';
 
 /** Where a secret is looked for. */
 type Places = Readonly<Record<'tables' | 'files' | 'logs' | 'processes', () => Promise<Buffer[]>>>;
@@ -48,18 +48,13 @@ const processes = (): Buffer[] =>
 
 /** The files of one database, once everything in memory is in them; none where they are another user's. */
 const databaseFiles = async (url: string): Promise<Buffer[]> => {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query('checkpoint');
-    const { rows } = await client.query<{ folder: string }>(
-      `select current_setting('data_directory') || '/base/' || oid as folder from pg_database
-       where datname = current_database()`,
-    );
-    return existsSync(rows[0]!.folder) ? filesIn(rows[0]!.folder) : [];
-  } finally {
-    await client.end();
-  }
+  await sql(url, 'checkpoint');
+  const [row] = await sql<{ folder: string }>(
+    url,
+    `select current_setting('data_directory') || '/base/' || oid as folder from pg_database
+     where datname = current_database()`,
+  );
+  return existsSync(row!.folder) ? filesIn(row!.folder) : [];
 };
 
 const formsOf = (secret: string): Buffer[] => {
@@ -82,21 +77,16 @@ const search = async (places: Places, secrets: readonly string[]): Promise<strin
 
 /** @param plants puts a secret wherever one might be */
 const attack = async (scene: Scene, { secrets: count }: Dose, plants = false): Promise<Outcome> => {
-  const keyFile = join(await scene.folder(), 'master-key');
-  await writeFile(keyFile, `${randomBytes(32).toString('base64')}\n`);
-  const env = { WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOW: '127.0.0.0/8', ACCESS_LOG: 'on', LOG_LEVEL: 'debug' };
+  const webhooks = await webhookSettings(await scene.folder());
+  const env = { ...webhooks, ACCESS_LOG: 'on', LOG_LEVEL: 'debug' };
   const target = await openService(scene, { env });
   const receiver = new Receiver();
   const url = await receiver.start();
   scene.later(() => receiver.stop());
   const deliveries = Process.start(scene, 'src/deliver', target.env);
   const call = async (path: string, json: object): Promise<Record<string, unknown>> => {
-    const { status, body } = await ask(`${target.url}/v2/organization/webhooks${path}`, {
-      method: 'POST',
-      key: target.keys[ORGANIZATION],
-      type: 'application/json',
-      body: JSON.stringify(json),
-    });
+    const question = { key: target.keys[ORGANIZATION]!, json };
+    const { status, body } = await ask(`${target.url}/v2/organization/webhooks${path}`, question);
     if (status > 201) throw new Error(`POST webhooks${path} answered ${status}: ${JSON.stringify(body)}`);
     return body as Record<string, unknown>;
   };
@@ -107,14 +97,9 @@ const attack = async (scene: Scene, { secrets: count }: Dose, plants = false): P
     secrets.push(String((await call(`/${id}/rotate`, { force: true }))['secret']));
   }
   const planted = plants ? formsOf(secrets[0]!).at(-1)!.toString() : 'r1';
-  const report = { organization: ORGANIZATION, reportId: planted, createdAt: AT, updatedAt: AT };
-  const { body: taken } = await ask(`${target.url}/v2/events`, {
-    method: 'POST',
-    key: target.ingest,
-    type: 'application/cloudevents-batch+json',
-    body: JSON.stringify([cloudEvent(sent('ReportFiled', report, planted))]),
-  });
-  if (taken.accepted !== 1) throw new Error(`The report was not accepted: ${JSON.stringify(taken)}`);
+  const report = sentReport(planted, { organization: ORGANIZATION }, planted);
+  const { accepted } = await sendAll(target, target.ingest, [cloudEvent(report)]);
+  if (accepted !== 1) throw new Error('The report was not accepted');
   await eventually('the record is delivered', () => receiver.received.length >= count);
   const findings: string[] = [];
   const { headers, body } = receiver.received.at(-1)!;
@@ -131,7 +116,7 @@ const attack = async (scene: Scene, { secrets: count }: Dose, plants = false): P
       files: async () => [
         ...(await databaseFiles(target.env['DATABASE_URL']!)),
         ...filesIn(target.env['DATA_DIR']!),
-        readFileSync(keyFile),
+        readFileSync(webhooks['WEBHOOK_MASTER_KEY_FILE']!),
       ],
       logs: async () => [Buffer.from(target.output() + said), Buffer.from(deliveries.lines.join('\n'))],
       processes: async () => processes(),

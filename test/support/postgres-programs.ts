@@ -25,7 +25,8 @@ export const findPrograms = (): string | undefined => {
 };
 
 /** How to get them, for those who miss them. */
-export const POSTGRES_PROGRAMS = 'initdb, pg_dump and pg_basebackup of PostgreSQL 15 or later (apt-get install postgresql)';
+export const POSTGRES_PROGRAMS =
+  'initdb, pg_dump and pg_basebackup of PostgreSQL 15 or later (apt-get install postgresql)';
 
 /** A server of these programs, on loopback. */
 export interface Cluster {

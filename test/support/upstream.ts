@@ -32,6 +32,10 @@ export const sentThreat = (threatId: string, data: object = {}, id?: string): Se
 export const sentReport = (reportId: string, data: object = {}, id?: string): Sent =>
   sent('ReportFiled', { ...EXAMPLES.ReportFiled, brands: [], reportId, ...data }, id);
 
+/** A status of an asset for everybody: blocked, unless `data` says otherwise. */
+export const sentStatus = (changeId: string, data: object = {}, id?: string): Sent =>
+  sent('AssetStatusChanged', { ...EXAMPLES.AssetStatusChanged, brandReviews: [], changeId, ...data }, id);
+
 /** As CloudEvents JSON. */
 export const cloudEvent = ({ id, type, data }: Sent): Record<string, unknown> => ({
   specversion: '1.0',

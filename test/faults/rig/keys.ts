@@ -20,4 +20,7 @@ export const issueKeys = async (log: EventLog, organizations: readonly string[] 
 
 /** Waits until a service knows the keys, which it follows in the log like every event. */
 export const keysKnown = (url: string, { ingest }: Keys): Promise<void> =>
-  eventually('the keys are known', async () => (await ask(`${url}/v2/events`, { key: ingest, events: [] })).status === 200);
+  eventually(
+    'the keys are known',
+    async () => (await ask(`${url}/v2/events`, { key: ingest, events: [] })).status === 200,
+  );

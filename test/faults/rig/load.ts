@@ -56,6 +56,7 @@ export interface Attempt {
   readonly ms: number;
   /** 0: the connection broke. */
   readonly status: number;
+  readonly retryAfter?: string | undefined;
   /** What the socket said. */
   readonly error?: string;
 }
@@ -143,7 +144,8 @@ export class Sender {
       kept.attempts.push({ at, ms: Date.now() - at, status: 0, error: (error as Error).message });
       return false;
     }
-    kept.attempts.push({ at, ms: answer.ms, status: answer.status });
+    const retryAfter = answer.headers['retry-after'] as string | undefined;
+    kept.attempts.push({ at, ms: answer.ms, status: answer.status, retryAfter });
     if (answer.status !== 200) {
       if (answer.status !== 503 && answer.status !== 429)
         kept.wrong.push(`The endpoint answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 300)}`);

@@ -6,8 +6,7 @@ import { type Environment, Process } from './processes.js';
 import type { Scene } from './scene.js';
 
 /** Of an organization of its own: that of a load may be held back while the projector is behind. */
-export const probe = (n: number): object =>
-  cloudEvent(sentReport(`p-${n}`, { organization: 'probed' }, `probe-${n}`));
+export const probe = (n: number): object => cloudEvent(sentReport(`p-${n}`, { organization: 'probed' }, `probe-${n}`));
 
 /** What is probed: a read, a write, and whether the process lives. */
 export const probes = (url: () => string, keys: Keys | undefined, everyMs: number): Probe[] => [

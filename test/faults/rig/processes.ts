@@ -9,8 +9,10 @@ import type { Scene } from './scene.js';
 /** The built service. The specs and `npm run test:faults` both run in the project's folder. */
 const built = (path: string, installed = join(process.cwd(), 'dist')): string => join(installed, `${path}.js`);
 
+/** A built file of the project, as what another process or thread is to load. */
+export const builtUrl = (path: string): string => pathToFileURL(built(path)).href;
 /** A file of `preload/`, to be loaded into a process before it begins. */
-export const preloadOf = (name: string): string => pathToFileURL(built(`test/faults/rig/preload/${name}`)).href;
+export const preloadOf = (name: string): string => builtUrl(`test/faults/rig/preload/${name}`);
 
 /** Everything here comes from one address, with one key. */
 const NO_LIMITS = { RATE_LIMIT_PER_MINUTE: '0', UNAUTHENTICATED_PER_MINUTE: '0', MAX_CONNECTIONS_PER_ADDRESS: '0' };

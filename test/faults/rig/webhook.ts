@@ -19,7 +19,9 @@ export const checkDelivered = ({ subjects }: Receiver, due: readonly string[], m
   const wrong = due.findIndex((subject, n) => first[n] !== subject);
   if (wrong >= 0) return [`The webhook got ${first[wrong] ?? 'nothing'} where ${due[wrong]} was due`];
   const repeated = subjects.length - due.length;
-  return repeated > mostRepeated ? [`The webhook got ${repeated} requests too many, at most ${mostRepeated} may be`] : [];
+  return repeated > mostRepeated
+    ? [`The webhook got ${repeated} requests too many, at most ${mostRepeated} may be`]
+    : [];
 };
 
 /** Creates a webhook of the key's organization. @returns who gets it */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { ask } from '../../faults/rig/ask.js';
 import { Prober, type Probed } from '../../faults/rig/probe.js';
-import { cloudEvent, sent } from '../../support/upstream.js';
+import { cloudEvent, sentReport } from '../../support/upstream.js';
 
 interface Given {
   readonly url: string;
@@ -15,14 +15,10 @@ interface Given {
 
 const { url, ingest, organizations, keys } = workerData as Given;
 const run = Date.now();
-const at = '2026-03-01T00:00:00Z';
-const report = (organization: string, n: number): string => {
+const report = (organization: string, n: number): object => {
   const reportId = `${organization}-${run}-${n}`;
-  return JSON.stringify([
-    cloudEvent(sent('ReportFiled', { organization, reportId, createdAt: at, updatedAt: at }, reportId)),
-  ]);
+  return cloudEvent(sentReport(reportId, { organization }, reportId));
 };
-const EVENTS = 'application/cloudevents-batch+json';
 // Attackers come from 127.0.0.1; on Linux all of 127/8 is this machine.
 const newAgent = (): Agent =>
   new Agent({ keepAlive: true, maxSockets: 64, ...(process.platform === 'linux' && { localAddress: '127.0.0.2' }) });
@@ -35,20 +31,16 @@ const prober = new Prober(
     { what: 'groups', url: () => `${url}/v2/organization/asset-groups`, key: keys[1], everyMs: 50 },
     {
       what: 'check',
-      method: 'POST',
       url: () => `${url}/v2/asset/check`,
       key: keys[0],
-      type: 'application/json',
-      bodyOf: (n) => JSON.stringify({ content: `site-${n}.example` }),
+      each: (n) => ({ json: { content: `site-${n}.example` } }),
       everyMs: 50,
     },
     {
       what: 'events',
-      method: 'POST',
       url: () => `${url}/v2/events`,
       key: ingest,
-      type: EVENTS,
-      bodyOf: (n) => report(organizations[2]!, n),
+      each: (n) => ({ events: [report(organizations[2]!, n)] }),
       everyMs: 100,
     },
     // Without a key an address may ask 600 times a minute.
@@ -68,7 +60,7 @@ const watchCounts = async (): Promise<void> => {
     (await ask(`${url}/v2/organization/metrics`, { key: keys[1], agent })).body.metrics?.reports ?? 0;
   const first = await reports();
   for (let n = 1; !isOver; n += 1) {
-    await ask(`${url}/v2/events`, { method: 'POST', key: ingest, type: EVENTS, body: report(organization, n), agent });
+    await ask(`${url}/v2/events`, { key: ingest, events: [report(organization, n)], agent });
     const at = Date.now();
     let isCounted = false;
     while (!isCounted && Date.now() - at < MAX_UNCOUNTED_MS) {

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { percentile } from '../../faults/rig/ask.js';
 import type { Probed } from '../../faults/rig/probe.js';
+import { builtUrl } from '../../faults/rig/processes.js';
 import type { Scene } from '../../faults/rig/scene.js';
-import { built } from './built.js';
 import { QUIET } from './site.js';
 import type { Target, Weight } from './target.js';
 
@@ -15,6 +15,8 @@ const SLACK_DESCRIPTORS = 40;
 const SLACK_MEMORY = 24 * MB;
 
 export interface Limits {
+  /** How long they are watched before, to know what quiet is; 0: `floorMs` decides. */
+  readonly quietMs: number;
   /** How much slower than quiet the others may become, at the 99th percentile. */
   readonly factor: number;
   /** ms. What is faster than this nobody calls slow. */
@@ -33,6 +35,7 @@ export interface Limits {
 
 /** As the goals say it, for a machine that does nothing else. */
 export const STRICT: Limits = {
+  quietMs: 10_000,
   factor: 2,
   floorMs: 25,
   liveMs: 250,
@@ -43,6 +46,7 @@ export const STRICT: Limits = {
 };
 /** For a machine on which other tests run. */
 export const LENIENT: Limits = {
+  quietMs: 0,
   factor: 2,
   floorMs: 10_000,
   liveMs: 10_000,
@@ -58,7 +62,7 @@ export const IMPATIENT: Limits = { ...LENIENT, floorMs: 500, liveMs: 500, recove
 /** Organizations that ask for their metrics, groups and verdicts and send events, from a thread and address of theirs. */
 const watch = (target: Target): (() => Promise<readonly Probed[]>) => {
   const { url, ingest, keys } = target;
-  const worker = new Worker(new URL(built('test/security/rig/bystander-worker')), {
+  const worker = new Worker(new URL(builtUrl('test/security/rig/bystander-worker')), {
     workerData: { url, ingest, keys: QUIET.map((organization) => keys[organization]), organizations: QUIET },
   });
   return async () => {
@@ -68,6 +72,12 @@ const watch = (target: Target): (() => Promise<readonly Probed[]>) => {
     await worker.terminate();
     return probed;
   };
+};
+
+const watchFor = async (target: Target, ms: number): Promise<readonly Probed[]> => {
+  const stop = watch(target);
+  await sleep(ms);
+  return stop();
 };
 
 const times = (probed: readonly Probed[], ...names: readonly string[]): number[] =>
@@ -135,17 +145,14 @@ export interface Noticed {
 /**
  * Makes an attack beside organizations that do what they always do: none of their requests may fail or become slow, the
  * process must answer, and hold in the end what it held before.
- * @param quietMs how long they are watched before
  */
 export const unnoticed = async (
   scene: Scene,
   target: Target,
-  { quietMs, limits }: { quietMs: number; limits: Limits },
+  limits: Limits,
   attack: () => Promise<unknown>,
 ): Promise<Noticed> => {
-  const stopQuiet = watch(target);
-  await sleep(quietMs);
-  const quiet = await stopQuiet();
+  const quiet = limits.quietMs > 0 ? await watchFor(target, limits.quietMs) : [];
   const before = await target.weigh();
   const stop = watch(target);
   try {

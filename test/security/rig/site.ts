@@ -3,13 +3,13 @@ import type { EventLog } from '../../../src/event-log/event-log.js';
 import type { Scope } from '../../../src/events/types/api-keys.js';
 import { ask } from '../../faults/rig/ask.js';
 import { checkVerify, counted } from '../../faults/rig/check.js';
-import { issueKeys, keysKnown, openLog } from '../../faults/rig/keys.js';
-import { type Environment, Process } from '../../faults/rig/processes.js';
+import { keysKnown } from '../../faults/rig/keys.js';
+import { open } from '../../faults/rig/opened.js';
+import { died } from '../../faults/rig/outage.js';
+import { builtUrl, type Environment, Process } from '../../faults/rig/processes.js';
 import { Scene } from '../../faults/rig/scene.js';
-import { Service } from '../../faults/rig/service.js';
+import type { Service } from '../../faults/rig/service.js';
 import { eventually } from '../../support/eventually.js';
-import { createDatabase } from '../../support/postgres.js';
-import { built } from './built.js';
 import { type Target, weigh } from './target.js';
 
 /** Those who attack and those who are attacked. */
@@ -37,21 +37,20 @@ export interface Opened extends Target {
   issue(scopes: readonly Scope[], organization: string): Promise<{ id: string; key: string }>;
 }
 
+const WEIGH = builtUrl('test/security/rig/preload/weigh');
+
 /** The built service on a database of its own. @param env on top of what every process of the rig has */
 export const openService = async (
   scene: Scene,
-  { env: more = {}, preload = built('test/security/rig/preload/weigh') }: { env?: Environment; preload?: string } = {},
+  { env: more = {}, preload = WEIGH }: { env?: Environment | undefined; preload?: string } = {},
 ): Promise<Opened> => {
-  const database = await createDatabase();
-  scene.later(() => database.drop());
-  const weights = await scene.folder();
+  const [database, weights] = [await scene.database(), await scene.folder()];
   const env = { ...LIMITS_OFF, DATABASE_URL: database.url, WEIGHTS: weights, DATA_DIR: await scene.folder(), ...more };
-  const log = await openLog(scene, database.url);
-  const { ingest, read: keys } = await issueKeys(log, ORGANIZATIONS);
+  const { service, log, keys: known } = await open(scene, env, { organizations: ORGANIZATIONS, preload });
+  const { ingest, read: keys } = known;
   const senders: Record<string, string> = {};
   for (const organization of ORGANIZATIONS)
     senders[organization] = (await issueApiKey(log, { scopes: ['ingest'], organization })).key;
-  const { service } = await Service.start(scene, { env, preload });
   await keysKnown(service.url, { ingest: senders['quiet-3']!, read: keys });
   return {
     service,
@@ -77,14 +76,12 @@ export const openService = async (
 
 /** One that was written in an afternoon; see `naive-service.ts`. */
 export const openNaive = async (scene: Scene, env: Environment = {}): Promise<Target> => {
-  const weights = await scene.folder();
-  const database = await createDatabase({ migrated: false });
-  scene.later(() => database.drop());
+  const [database, weights] = [await scene.database({ migrated: false }), await scene.folder()];
   const api = Process.start(
     scene,
     'test/security/rig/naive-service',
     { WEIGHTS: weights, DATABASE_URL: database.url, ...env },
-    { preload: built('test/security/rig/preload/weigh') },
+    { preload: WEIGH },
   );
   await eventually('the naive service listens', () => api.url !== undefined || !api.isRunning);
   const keys = Object.fromEntries(ORGANIZATIONS.map((organization) => [organization, organization]));
@@ -99,16 +96,20 @@ export const openNaive = async (scene: Scene, env: Environment = {}): Promise<Ta
   };
 };
 
-/** The service that all attacks meet one after the other. */
+/** The services that attacks meet one after the other. */
 export class Site {
   private readonly scene = new Scene(1);
-  private opening: Promise<Opened> | undefined;
+  private readonly openings = new Map<string, Promise<Opened>>();
   private isClosed = false;
 
-  /** Once what the attack before has sent is counted: an attack begins when it is quiet. */
-  async service(): Promise<Opened> {
-    this.opening ??= openService(this.scene);
-    const opened = await this.opening;
+  /**
+   * Once what the attack before has sent is counted: an attack begins when it is quiet.
+   * @param name which of them, so that what one kind of attack leaves behind is not weighed with another
+   */
+  async service(name = 'filled', env?: Environment): Promise<Opened> {
+    const opening = this.openings.get(name) ?? openService(this.scene, { env });
+    this.openings.set(name, opening);
+    const opened = await opening;
     await counted(opened.url, CATCH_UP_MS);
     return opened;
   }
@@ -118,16 +119,18 @@ export class Site {
     if (this.isClosed) return [];
     this.isClosed = true;
     try {
-      if (this.opening === undefined) return [];
-      const { service, url, env } = await this.opening;
-      const findings = service.processes
-        .filter(({ isRunning }) => !isRunning)
-        .map(({ program, exitCode }) => `${program} has ended with ${exitCode}`);
-      if (findings.length > 0) return findings;
-      await counted(url, CATCH_UP_MS);
-      return await checkVerify(this.scene, env);
+      const findings = await Promise.all([...this.openings.values()].map((opening) => this.check(opening)));
+      return findings.flat();
     } finally {
       await this.scene.end();
     }
+  }
+
+  private async check(opening: Promise<Opened>): Promise<string[]> {
+    const { service, url, env } = await opening;
+    const ended = died(service.processes);
+    if (ended.length > 0) return ended;
+    await counted(url, CATCH_UP_MS);
+    return checkVerify(this.scene, env);
   }
 }
