@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { webhooksStream } from '../../src/events/streams.js';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 import { launchChromium } from '../support/chromium.js';
@@ -70,6 +70,7 @@ export interface Dashboard {
   open(address?: string, options?: BrowserContextOptions): Promise<Opened>;
   /** With its first figures. */
   openFigures(address?: string, options?: BrowserContextOptions, apiKey?: string): Promise<Opened>;
+  contexts(): BrowserContext[];
   stop(): Promise<void>;
 }
 
@@ -79,8 +80,27 @@ const GROUPS = [
   ['/1/assets', { contents: ['a.example', 'b.example'] }],
 ] as const;
 
+/** The one of the run. */
+export let dashboard: Dashboard;
+
+export const stopDashboard = async (): Promise<void> => dashboard?.stop();
+
+const kept = new Set<Page>();
+
+/** So that it stays open when the test has ended. */
+export const keep = (opened: Opened): Opened => {
+  kept.add(opened.page);
+  return opened;
+};
+
+/** Closes the pages of a test: each asks again every half minute. */
+export const closePages = async (): Promise<void> => {
+  for (const context of dashboard?.contexts() ?? [])
+    if (!context.pages().some((page) => kept.has(page))) await context.close();
+};
+
 /** The whole API with its projections and what happened to acme, and a browser to open its dashboard in. */
-export const startDashboard = async (): Promise<Dashboard> => {
+export const startDashboard = async (): Promise<void> => {
   const [app, browser]: [TestApp, Browser] = await Promise.all([startApp(), launchChromium()]);
   const projecting = startProjecting(app.log, app.pool);
   const key = await app.issueKey({ organization: 'acme' });
@@ -126,7 +146,7 @@ export const startDashboard = async (): Promise<Dashboard> => {
   await app.log.append(webhooksStream('acme'), 'any', [
     { id: randomUUID(), type: 'WebhookCreated', data, metadata: {} },
   ]);
-  return {
+  dashboard = {
     app,
     key,
     record,
@@ -142,6 +162,7 @@ export const startDashboard = async (): Promise<Dashboard> => {
       await settled(opened.page);
       return opened;
     },
+    contexts: () => browser.contexts(),
     stop: async () => {
       await browser.close();
       await projecting.stop();

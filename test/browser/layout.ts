@@ -1,0 +1,109 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { choose, dashboard, evaluate, keep, lastAsked, type Opened, settled, signIn } from './opened-dashboard.js';
+
+interface Box {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+/** px */
+const boxes = (page: Page, selector: string): Promise<Box[]> =>
+  evaluate(
+    page,
+    `[...document.querySelectorAll('${selector}')].map((each) => each.getBoundingClientRect())
+      .map(({ left, right, top, bottom }) => ({ left, right, top, bottom }))`,
+  );
+const heights = async (page: Page, selector: string): Promise<number[]> =>
+  (await boxes(page, selector)).map(({ top, bottom }) => bottom - top);
+
+export const layout = () =>
+  describe('in its layout', () => {
+    /** A page with figures, for specs that leave it as it is but for its size. */
+    let shown: Opened;
+
+    beforeAll(async () => {
+      shown = keep(await dashboard.openFigures());
+    });
+
+    it('fits every screen, and chooses the interval by its width', async () => {
+      const opened = await dashboard.openFigures('?range=90d', { viewport: { width: 360, height: 740 } });
+      const { page } = opened;
+      for (const width of [360, 1280, 2560, 3840]) {
+        await page.setViewportSize({ width, height: 900 });
+        if (width === 1280) {
+          expect(lastAsked(opened, '/timeline')).toContain('interval=week');
+          await page.reload();
+          await settled(page);
+          expect(lastAsked(opened, '/timeline')).toContain('interval=day');
+        }
+        expect(await evaluate(page, 'document.documentElement.scrollWidth')).toBe(width);
+      }
+    });
+
+    it.each([360, 700, 1280, 2560])('leaves no card of the totals alone in a row at %d px', async (width) => {
+      const { page } = shown;
+      await page.setViewportSize({ width, height: 900 });
+      const [all] = await boxes(page, '#totals dl');
+      const cards = await boxes(page, '#totals dl > div');
+      for (const { top } of cards) {
+        const row = cards.filter((card) => card.top === top);
+        expect([row[0]!.left, row.at(-1)!.right].map(Math.round)).toEqual([all!.left, all!.right].map(Math.round));
+      }
+    });
+
+    it('has the check on the first screen of a wide window, and before the charts everywhere', async () => {
+      const { page } = shown;
+      for (const width of [2560, 1280, 360]) {
+        await page.setViewportSize({ width, height: 1440 });
+        const [[check], [timeline], [totals]] = [
+          await boxes(page, '#check'),
+          await boxes(page, '#timeline'),
+          await boxes(page, '#totals'),
+        ];
+        expect(check!.bottom).toBeLessThanOrEqual(timeline!.top);
+        if (width === 2560) expect([check!.top, check!.left > totals!.right]).toEqual([totals!.top, true]);
+      }
+    });
+
+    it('gives a bar the same height, however many there are', async () => {
+      const { page } = shown;
+      const [types] = await heights(page, '#types .chart');
+      const [takedowns] = await heights(page, '#takedowns .chart');
+      expect(types! / 2).toBeCloseTo(takedowns! / 5, 1);
+    });
+
+    it('keeps the columns of a table apart', async () => {
+      const { page } = shown;
+      await page.getByText('Table of times to takedown').click();
+      const align = (cells: string): Promise<string[]> =>
+        evaluate(
+          page,
+          `[...new Set([...document.querySelectorAll('${cells}')].map((cell) => getComputedStyle(cell).textAlign))]`,
+        );
+      const times = '#takedowns details:nth-of-type(2)';
+      expect(await align(`${times} thead th + th, ${times} td`)).toEqual(['right']);
+    });
+
+    it('draws each series on a scale of its own, one below the other on one axis of time', async () => {
+      const { page } = shown;
+      await choose(shown, 'All time');
+      const charts = await evaluate<{ max: number; left: number; names: boolean }[]>(
+        page,
+        `[...document.querySelectorAll('#timeline canvas')].map((canvas) => Chart.getChart(canvas))
+        .map(({ scales: { x, y } }) => ({ max: y.max, left: x.left, names: x.options.ticks.display }))`,
+      );
+      expect(charts.map(({ names }) => names)).toEqual([false, false, true]);
+      expect(new Set(charts.map(({ left }) => left)).size).toBe(1);
+    });
+
+    it('shows a problem with the key no wider than the form that asks for it', async () => {
+      const { page } = await dashboard.open();
+      await signIn(page, 'tp_wrong');
+      await page.locator('#problem').getByText('not a valid key').waitFor();
+      const [[problem], [form]] = [await boxes(page, '#problem'), await boxes(page, '#sign-in')];
+      expect([problem!.left, problem!.right]).toEqual([form!.left, form!.right]);
+    });
+  });
