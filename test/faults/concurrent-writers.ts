@@ -168,7 +168,7 @@ const writeAtOnce = async (
 export const concurrentWriters: Fault<{ readonly events: number }> = {
   name: 'F9',
   what: '16 writers, held transactions, a gap at the boundary of a page',
-  doses: { short: { events: 2_000 }, full: { events: 200_000 } },
+  doses: { short: { events: 1_000 }, full: { events: 200_000 } },
   run: (scene, { events }) => writeAtOnce(scene, events, theLog),
   guard: 'positions in commit order',
   without: (scene) => writeAtOnce(scene, 4_000, identityColumn),

@@ -113,7 +113,7 @@ const disordered: Deliver = (random, events) => {
 export const duplicates: Fault<Dose> = {
   name: 'F7',
   what: 'events are delivered again, one by one and as whole batches',
-  doses: { short: { events: 1_500 }, full: { events: 100_000 } },
+  doses: { short: { events: 800 }, full: { events: 100_000 } },
   run: (scene, dose) => deliver(scene, dose, repeatedly),
   guard: 'the log knows an event by its id, and a record keeps its newest version',
   without: (scene) => deliverUnguarded(scene, repeatedly),
@@ -122,7 +122,7 @@ export const duplicates: Fault<Dose> = {
 export const disorder: Fault<Dose> = {
   name: 'F8',
   what: 'events arrive shuffled and very late, deletions before their records',
-  doses: { short: { events: 1_500 }, full: { events: 100_000 } },
+  doses: { short: { events: 800 }, full: { events: 100_000 } },
   run: (scene, dose) => deliver(scene, dose, disordered),
   guard: 'within a record the version decides, not the order of arrival',
   without: (scene) => deliverUnguarded(scene, disordered),

@@ -130,7 +130,7 @@ const UNGUARDED: Dose = { events: 1_500, rounds: 0 };
 export const copyOnPostgres: Fault<Dose> = {
   name: 'F30',
   what: 'copies kept by the feed while readers and projector are killed and the records rebuilt, the log in PostgreSQL',
-  doses: { short: { events: 3_000, rounds: 2 }, full: { events: 150_000, rounds: 40 } },
+  doses: { short: { events: 1_200, rounds: 2 }, full: { events: 150_000, rounds: 40 } },
   run: (scene, dose) => keepCopies(scene, 'PostgreSQL', dose),
   guard: 'the feed is in the order of the log’s positions',
   without: (scene) =>

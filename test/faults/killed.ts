@@ -126,7 +126,7 @@ export const killedService: Fault<Dose> = {
   name: 'F1',
   what: 'kill -9 of the service while events arrive',
   doses: {
-    short: { rounds: 2, events: 1_000, readyMs: BUSY_READY_MS, batch: 20 },
+    short: { rounds: 2, events: 500, readyMs: BUSY_READY_MS, batch: 20 },
     full: { rounds: 50, events: 200_000, readyMs: READY_MS, batch: 200 },
   },
   run: async (scene, dose) => killAgainAndAgain(scene, dose, await onDatabase(scene)),
@@ -139,7 +139,7 @@ export const killedServiceAndDatabase: Fault<Dose> = {
   name: 'F2',
   what: 'kill -9 of the service and its embedded database',
   doses: {
-    short: { rounds: 1, events: 500, readyMs: BUSY_READY_MS, batch: 20 },
+    short: { rounds: 1, events: 200, readyMs: BUSY_READY_MS, batch: 20 },
     full: { rounds: 25, events: 50_000, readyMs: READY_MS, batch: 200 },
   },
   run: async (scene, dose) => killAgainAndAgain(scene, dose, await onEmbedded(scene, { killsServer: true })),
@@ -182,7 +182,7 @@ export const leftDatabase: Fault<Dose> = {
   name: 'F3',
   what: 'kill -9 of the service, its embedded database left running',
   doses: {
-    short: { rounds: 1, events: 500, readyMs: BUSY_READY_MS, batch: 20 },
+    short: { rounds: 1, events: 200, readyMs: BUSY_READY_MS, batch: 20 },
     full: { rounds: 15, events: 30_000, readyMs: READY_MS, batch: 200 },
   },
   run: async (scene, dose) => killAgainAndAgain(scene, dose, await onEmbedded(scene, { killsServer: false })),

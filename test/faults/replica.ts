@@ -100,7 +100,7 @@ export const troubledReplica: Fault<ReplicaDose> = {
   name: 'F26',
   what: 'the standby that answers reads is silent, lags, cancels, or is gone',
   doses: {
-    short: { rounds: 1, ways: ['paused', 'cancelling', 'gone'], lastsMs: 2_000, reports: 10_000, measuredMs: 0 },
+    short: { rounds: 1, ways: ['paused', 'cancelling', 'gone'], lastsMs: 1_500, reports: 2_000, measuredMs: 0 },
     full: { rounds: 5, ways: WAYS, lastsMs: 10_000, reports: 20_000, measuredMs: 10_000 },
   },
   unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),

@@ -153,7 +153,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
 export const severalProjectors: Fault<{ readonly events: number }> = {
   name: 'F12',
   what: 'three projectors run concurrently, and 10 % of their transactions are killed',
-  doses: { short: { events: 2_000 }, full: { events: 100_000 } },
+  doses: { short: { events: 1_000 }, full: { events: 100_000 } },
   run: (scene, { events }) => projectAtOnce(scene, events, true),
   guard: 'checkpoints that move by compare-and-set in the transaction of the rows',
   without: (scene) => projectAtOnce(scene, severalProjectors.doses.short.events, false),

@@ -166,7 +166,7 @@ export const evasion: Attack<Dose> = {
   name: 'S20',
   what: 'a blocked site in every form that a browser opens',
   asvs: { '1.1.1': 'Encoding and Sanitization Architecture', '1.5.3': 'Safe Deserialization' },
-  doses: { short: { forms: 5_000 }, full: { forms: 1_000_000 } },
+  doses: { short: { forms: 3_000 }, full: { forms: 1_000_000 } },
   run: async ({ site, scene }, dose) => attack(await site.service(), dose, scene.seed, scene.tell),
   guard: 'content is read as a browser reads it',
   without: async ({ scene }) => attack(await openNaive(scene), { forms: 200 }, scene.seed),

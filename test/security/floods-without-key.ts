@@ -62,7 +62,7 @@ export const floodsWithoutKey: Attack<Dose> = {
   what: 'requests without a good key, from one address and from many, and scrapes',
   asvs: { '2.4.1': 'Anti-automation', '6.3.1': 'General Authentication Security', '15.4.4': 'Safe Concurrency' },
   doses: {
-    short: { requests: 3_000, addresses: 3_000, scrapes: 200, limits: LENIENT },
+    short: { requests: 1_500, addresses: 500, scrapes: 100, limits: LENIENT },
     full: { requests: 100_000, addresses: 100_000, scrapes: 5_000, limits: STRICT },
   },
   run: async ({ scene }, dose) =>

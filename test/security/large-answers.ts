@@ -121,7 +121,7 @@ export const largeAnswers: Attack<Dose> = {
   what: 'one organization’s answers are as large as answers get',
   asvs: { '8.4.1': 'Other Authorization Considerations', '15.4.4': 'Safe Concurrency', '2.4.1': 'Anti-automation' },
   doses: {
-    short: { contents: 200, groups: 4_000, connections: 12, seconds: 3, limits: LENIENT },
+    short: { contents: 200, groups: 2_000, connections: 12, seconds: 1.5, limits: LENIENT },
     full: { contents: 1_000, groups: 36_000, connections: 24, seconds: 30, limits: STRICT },
   },
   run: async ({ site, scene }, dose) => {

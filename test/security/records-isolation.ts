@@ -190,7 +190,7 @@ export const recordsIsolation: Attack<Dose> = {
   name: 'S33',
   what: 'one organization asks lists, tables and the feed for what is another’s',
   asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
-  doses: { short: { pairs: 600 }, full: { pairs: 12_000 } },
+  doses: { short: { pairs: 400 }, full: { pairs: 12_000 } },
   run: async ({ site }, dose) => look(await site.service(), dose),
   guard: 'records are read by the key’s organization, verdicts with its own brands alone',
   without: async ({ scene }) => look(await openNaive(scene), { pairs: 100 }),

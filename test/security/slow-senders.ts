@@ -65,7 +65,7 @@ export const slowSenders: Attack<Dose> = {
   what: 'a byte now and then, forever, on a thousand connections',
   asvs: { '15.2.2': 'Security Architecture and Dependencies', '13.1.3': 'Configuration Documentation' },
   doses: {
-    short: { headers: 300, bodies: 60, cutWithinMs: 30_000, limits: LENIENT },
+    short: { headers: 100, bodies: 30, cutWithinMs: 30_000, limits: LENIENT },
     full: { headers: 1_000, bodies: 200, cutWithinMs: 15_000, limits: STRICT },
   },
   run: async ({ site, scene }, dose) => attack(scene, await site.service(), dose),

@@ -115,7 +115,7 @@ export const sqlInjection: Attack<Dose> = {
   name: 'S12',
   what: 'SQL in every field',
   asvs: { '1.2.4': 'Injection Prevention', '13.2.2': 'Backend Communication Configuration' },
-  doses: { short: { payloads: 40 }, full: { payloads: 1_350 } },
+  doses: { short: { payloads: 25 }, full: { payloads: 1_350 } },
   run: async ({ site }, dose) => {
     const target = await site.service();
     const before = await shapeOf(target.env['DATABASE_URL']!);

@@ -138,7 +138,7 @@ export const tenantIsolation: Attack<Dose> = {
   name: 'S1',
   what: 'one organization asks for what is another’s',
   asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
-  doses: { short: { pairs: 2_000 }, full: { pairs: 12_000 } },
+  doses: { short: { pairs: 800 }, full: { pairs: 12_000 } },
   run: async ({ site }, dose) => look(await site.service(), dose),
   guard: 'the organization is that of the key, never of the request',
   without: async ({ scene }) => look(await openNaive(scene), { pairs: 200 }),

@@ -55,7 +55,7 @@ export const unpacking: Attack<Dose> = {
   what: 'compressed bodies that take long to decompress and hold nothing',
   asvs: { '5.2.3': 'File Upload and Content', '15.2.2': 'Security Architecture and Dependencies' },
   doses: {
-    short: { bodies: 40, atOnce: 8, limits: LENIENT },
+    short: { bodies: 16, atOnce: 8, limits: LENIENT },
     full: { bodies: 2_000, atOnce: 16, limits: STRICT },
   },
   run: async ({ site, scene }, dose) => attack(scene, await site.service('weighed'), dose),

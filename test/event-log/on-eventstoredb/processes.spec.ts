@@ -24,7 +24,7 @@ import { Random } from '../../support/random.js';
 
 const BATCH = 50;
 /** Each waits for the other projector to take over; the goals ask for ten. */
-const KILLS = Number(process.env['TEST_EVENTSTORE_KILLS'] ?? 2);
+const KILLS = Number(process.env['TEST_EVENTSTORE_KILLS'] ?? 1);
 
 describe('The built service with its log in EventStoreDB', () => {
   let scene: Scene;
