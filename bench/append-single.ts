@@ -1,11 +1,10 @@
 import type { Pool } from 'pg';
-import { createPostgresLog } from '../src/event-log/postgres/log.js';
 import type { EventLog } from '../src/event-log/event-log.js';
-import { createPool } from '../src/postgres/pool.js';
 import { requireEqual } from './equal.js';
 import { storedEvents, upstreamEvents } from './events.js';
-import { type Goal, type Growth, type Line, measure, rates } from './goal.js';
+import { type Goal, type Growth, measure, type Measured, rates } from './goal.js';
 import { inParallel } from './paired.js';
+import { openLog } from './services.js';
 
 const INSERT = { name: 'bench-insert', text: 'insert into bench.plain (n) values ($1)' };
 
@@ -30,10 +29,10 @@ const insertOne = (pool: Pool): (() => Promise<unknown>) => {
 export const appendSingle: Goal = {
   name: 'G5',
   run: async (bench) => {
-    const { url, pool } = await bench.database();
+    const database = await bench.database();
+    const { pool } = database;
     await pool.query('create schema bench; create table bench.plain (n bigint not null)');
-    const log = await createPostgresLog(createPool(url, () => {}));
-    bench.onEnd(() => log.close());
+    const log = await openLog(bench, database);
     const before = await log.head();
     const once = storedEvents(upstreamEvents(3, 999));
     requireEqual(
@@ -42,18 +41,16 @@ export const appendSingle: Goal = {
       [await log.appendAll(once), await log.appendAll(once), (await log.head()) - before],
     );
     const append = appendOne(log);
-    const lines: Line[] = [];
+    const lines: Measured[] = [];
     for (const writers of [1, 16]) {
       const paired = await measure(bench, `G5 ${writers} at a time`, {
         base: inParallel(writers, insertOne(pool)),
         target: inParallel(writers, append),
       });
       lines.push({
-        goal: 'G5',
         what: `a durable append of 1 event, ${writers === 1 ? '1 writer' : `${writers} writers`}`,
         against: 'one-column insert + commit',
         measured: paired.ratio,
-        unit: '',
         must: 0.6,
         aim: 0.74,
         note: rates(paired, 'a second'),
@@ -70,6 +67,7 @@ export const appendSingle: Goal = {
       }
       rows.push([size, Math.round((done * 1000) / (performance.now() - from)).toLocaleString('en-US')]);
     }
-    return { lines, growths: [{ what: 'Appends by size of a batch', columns: ['events', 'events a second'], rows }] };
+    bench.keepGrowth({ what: 'Appends by size of a batch', columns: ['events', 'events a second'], rows });
+    return lines;
   },
 };

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { distinctEvents } from './distinct-events.js';
 import { inParallel } from './paired.js';
+import { answerParent } from './process.js';
 import { withPrefix } from '../test/support/event-store.js';
 import { untilTaken } from './until-taken.js';
 
@@ -60,11 +61,4 @@ const filling = async ({ foreign }: Filling): Promise<number> => {
   return foreign;
 };
 
-process.on('message', (asked: Appending | Filling) => {
-  ('foreign' in asked ? filling(asked) : appending(asked)).then(
-    (done) => process.send!({ done }),
-    (error: Error) => process.send!({ error: error.message }),
-  );
-});
-process.on('disconnect', () => process.exit());
-process.send!('ready');
+answerParent((asked: Appending | Filling) => ('foreign' in asked ? filling(asked) : appending(asked)));

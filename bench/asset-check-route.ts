@@ -51,19 +51,15 @@ export const assetCheckRoute: Goal = {
         CONNECTIONS,
       ),
     });
-    return {
-      lines: [
-        {
-          goal: 'G6c',
-          what: 'POST /v2/asset/check answered from memory',
-          against: "G1's route",
-          measured: paired.ratio,
-          unit: '',
-          must: 0.75,
-          aim: 0.85,
-          note: note(paired),
-        },
-      ],
-    };
+    return [
+      {
+        what: 'POST /v2/asset/check answered from memory',
+        against: "G1's route",
+        measured: paired.ratio,
+        must: 0.75,
+        aim: 0.85,
+        note: note(paired),
+      },
+    ];
   },
 };

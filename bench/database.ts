@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, type Pool } from 'pg';
+import type { Pool } from 'pg';
 import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';
 import { migrateReadModels } from '../src/read-models/migrate.js';
 import { createPool } from '../src/postgres/pool.js';
+import { sql } from '../test/support/sql.js';
 import { superuserOf } from '../test/support/superuser.js';
 
 export interface Database {
@@ -23,16 +24,6 @@ export interface Server {
 
 const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, lock_timeout: 0, idle_in_transaction_session_timeout: 0 };
 
-const query = async (url: string, statement: string): Promise<Record<string, string>[]> => {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query<Record<string, string>>(statement)).rows;
-  } finally {
-    await client.end();
-  }
-};
-
 /** The PostgreSQL of the run: the one that is named, or an embedded one in a temporary folder. */
 export const openServer = async (url: string | undefined, say: (line: string) => void): Promise<Server> => {
   const folder = await mkdtemp(join(tmpdir(), 'threat-protection-bench-'));
@@ -40,12 +31,12 @@ export const openServer = async (url: string | undefined, say: (line: string) =>
   if (process.getuid?.() === 0) await chmod(folder, 0o711);
   const server = await openDatabase({ databaseUrl: url, dataDir: folder }, say);
   const superuser = url ?? (await superuserOf(folder));
-  const [row] = await query(superuser, 'show server_version');
+  const [row] = await sql(superuser, 'show server_version');
   return {
     version: row!['server_version']!,
     createDatabase: async () => {
       const name = `bench_${randomBytes(6).toString('hex')}`;
-      await query(superuser, `create database ${name}`);
+      await sql(superuser, `create database ${name}`);
       const named = new URL(superuser);
       named.pathname = `/${name}`;
       const pool = createPool(named.href, () => {}, { max: 20, ...NO_LIMITS });
@@ -55,7 +46,7 @@ export const openServer = async (url: string | undefined, say: (line: string) =>
         pool,
         drop: async () => {
           await pool.end();
-          await query(superuser, `drop database ${name} with (force)`);
+          await sql(superuser, `drop database ${name} with (force)`);
         },
       };
     },

@@ -71,11 +71,9 @@ export const eventStore: Goal = {
     const adapter = await startAppender(bench, 'adapter', url, `bench.${run}.`);
     const line = (what: string, against: string, must: number, paired: Awaited<ReturnType<typeof measure>>): void => {
       bench.keep({
-        goal: 'ES',
         what,
         against,
         measured: paired.ratio,
-        unit: '',
         must,
         note: rates(paired, 'a second'),
       });
@@ -181,6 +179,6 @@ export const eventStore: Goal = {
     await fill(shared.log, events / 2, events);
     await bareClient.fill(foreign / 3);
     await follow('in a shared store', shared);
-    return {};
+    return [];
   },
 };

@@ -26,10 +26,8 @@ export interface Growth {
   readonly rows: readonly (readonly (string | number)[])[];
 }
 
-export interface Report {
-  readonly lines?: readonly Line[];
-  readonly growths?: readonly Growth[];
-}
+/** What a goal says of itself: its name and a ratio's unit go without saying. */
+export interface Measured extends Omit<Line, 'goal' | 'unit'>, Partial<Pick<Line, 'goal' | 'unit'>> {}
 
 export interface Sizes {
   /** A smoke dose: everything runs, no figure means anything. */
@@ -51,7 +49,9 @@ export interface Bench {
   /** Made once a run, for those who share it. */
   shared<T>(name: string, make: () => Promise<T>): Promise<T>;
   /** A line that is in the table even if its goal fails later. */
-  keep(line: Line): void;
+  keep(line: Measured): void;
+  /** A table beside the lines. */
+  keepGrowth(growth: Growth): void;
   /** Done at the end of the run, the last first. */
   onEnd(end: () => Promise<unknown>): void;
   say(line: string): void;
@@ -59,7 +59,7 @@ export interface Bench {
 
 export interface Goal {
   readonly name: string;
-  run(bench: Bench): Promise<Report>;
+  run(bench: Bench): Promise<readonly Measured[]>;
 }
 
 /** Measures a pair and says how it goes. */
@@ -67,6 +67,10 @@ export const measure = (bench: Bench, what: string, pair: Pair, dose: Dose = ben
   measurePaired(pair, dose, (ratios) =>
     bench.say(`${what}: round ${ratios.length} of ${dose.rounds}, ratio ${ratios.at(-1)!.toPrecision(3)}`),
   );
+
+/** How long one takes, for a line's note. */
+export const perQuery = ({ base, target }: Paired): string =>
+  `${(1000 / target.median).toFixed(2)} ms against ${(1000 / base.median).toFixed(2)} ms`;
 
 /** The two rates behind a ratio, for a line's note. */
 export const rates = ({ base, target }: Paired, unit: string): string =>

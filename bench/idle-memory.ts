@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { Bench, Goal, Line } from './goal.js';
+import type { Bench, Goal, Measured } from './goal.js';
 import { phishingHosts } from './lists.js';
 import { askOnce } from './load.js';
 import { issueKeys, OWN_ALONE, sourcesFile, startApi, temporaryFolder } from './services.js';
@@ -49,7 +49,7 @@ export const idleMemory: Goal = {
       { what: 'API idle', sources: OWN_ALONE, listed: undefined, must: 140, aim: 100 },
       { what: 'API with 1 M listed hosts', sources: listing, listed: hosts.at(-1), must: 175, aim: 130 },
     ];
-    const lines: Line[] = [];
+    const lines: Measured[] = [];
     for (const { what, sources, listed, must, aim } of cases) {
       const rounds: number[] = [];
       for (let round = 0; round < (quick ? 1 : 3); round += 1) {
@@ -57,7 +57,6 @@ export const idleMemory: Goal = {
         bench.say(`G9 ${what}: ${rounds.at(-1)!.toFixed(0)} MB`);
       }
       lines.push({
-        goal: 'G9',
         what: `memory: ${what}`,
         against: 'the scales',
         measured: quartilesOf(rounds),
@@ -67,6 +66,6 @@ export const idleMemory: Goal = {
         more: false,
       });
     }
-    return { lines };
+    return lines;
   },
 };

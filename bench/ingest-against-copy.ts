@@ -102,19 +102,15 @@ export const ingestAgainstCopy: Goal = {
       }),
     });
     agent.destroy();
-    return {
-      lines: [
-        {
-          goal: 'G5b',
-          what: `POST /v2/events, batches of ${BATCH.toLocaleString('en-US')}, accepted and durable`,
-          against: 'COPY of the same rows',
-          measured: paired.ratio,
-          unit: '',
-          must: 0.15,
-          aim: 0.3,
-          note: rates(paired, 'events a second'),
-        },
-      ],
-    };
+    return [
+      {
+        what: `POST /v2/events, batches of ${BATCH.toLocaleString('en-US')}, accepted and durable`,
+        against: 'COPY of the same rows',
+        measured: paired.ratio,
+        must: 0.15,
+        aim: 0.3,
+        note: rates(paired, 'events a second'),
+      },
+    ];
   },
 };

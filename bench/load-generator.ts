@@ -3,6 +3,7 @@
  * that is compared. It does as little as can be done for a request, so that the server is what is measured.
  */
 import { connect, type Socket } from 'node:net';
+import { answerParent } from './process.js';
 import { quantile } from './statistics.js';
 
 export interface Volley {
@@ -132,11 +133,4 @@ const fire = async ({ host, port, requests, connections, ms, awake = false }: Vo
   };
 };
 
-process.on('message', (volley: Volley) => {
-  fire(volley).then(
-    (answers) => process.send!({ answers }),
-    (error: Error) => process.send!({ error: error.message }),
-  );
-});
-process.on('disconnect', () => process.exit());
-process.send!('ready');
+answerParent(fire);

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import type { Bench } from './goal.js';
 import type { Answers, Volley } from './load-generator.js';
 import type { Slice } from './paired.js';
-import { startChild } from './process.js';
+import { askChild, startChild } from './process.js';
 
 /** The load generator's process. */
 export interface Load {
@@ -12,14 +11,7 @@ export interface Load {
 export const startLoad = async (bench: Bench): Promise<Load> => {
   const child = await startChild('bench/load-generator.js');
   bench.onEnd(child.stop);
-  return {
-    fire: async (volley) => {
-      child.process.send(volley);
-      const [message] = (await once(child.process, 'message')) as [{ answers?: Answers; error?: string }];
-      if (message.answers === undefined) throw new Error(`The load generator failed: ${message.error}`);
-      return message.answers;
-    },
-  };
+  return { fire: (volley) => askChild(child, volley) };
 };
 
 export interface Request {

@@ -3,14 +3,13 @@ import { LANES, type Lane, PROJECTIONS } from '../projections/registry.js';
 import { type Fact, factsOf } from '../src/events/facts.js';
 import { Projector } from '../projections/engine/projector.js';
 import { type Batch, BEGINNING, EventLog, type RecordedEvent } from '../src/event-log/event-log.js';
-import { createPostgresLog } from '../src/event-log/postgres/log.js';
 import { parseEvent, type UpstreamEvent } from '../src/events/event.js';
-import { createPool } from '../src/postgres/pool.js';
 import type { Sent } from '../test/support/upstream.js';
 import type { Database } from './database.js';
 import { storedEvents, upstreamEvents } from './events.js';
 import type { Bench } from './goal.js';
 import type { Slice } from './paired.js';
+import { openLog } from './services.js';
 
 const laneOf = (name: string): Lane => LANES.find((lane) => lane.name === name)!;
 /** What a number waits for. */
@@ -32,8 +31,7 @@ export const filledLog = (bench: Bench): Promise<FilledLog> =>
 
 const fillLog = async (bench: Bench, events: number): Promise<FilledLog> => {
   const database = await bench.database();
-  const log = await createPostgresLog(createPool(database.url, () => {}));
-  bench.onEnd(() => log.close());
+  const log = await openLog(bench, database);
   bench.say(`Fills a log with ${events.toLocaleString('en-US')} events`);
   const entries = storedEvents(upstreamEvents(events));
   for (let from = 0; from < entries.length; from += 1_000) await log.appendAll(entries.slice(from, from + 1_000));

@@ -6,7 +6,7 @@ import { cpus, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { type Database, openServer } from './database.js';
 import { Ending } from './ending.js';
-import type { Bench, Growth, Line, Sizes } from './goal.js';
+import type { Bench, Growth, Line, Measured, Sizes } from './goal.js';
 import { GOALS } from './goals.js';
 import { goalsTable, growthTable } from './table.js';
 
@@ -45,7 +45,7 @@ const say = (line: string): void => {
 };
 
 const sizes: Sizes = args.quick
-  ? { quick: true, facts: 8_000, events: 5_000, twenty: false, dose: { rounds: 1, ms: 100 } }
+  ? { quick: true, facts: 8_000, events: 5_000, twenty: false, dose: { rounds: 1, ms: 20 } }
   : { quick: false, facts: 5_000_000, events: 400_000, twenty: args['20m'], dose: { rounds: 8, ms: 1_000 } };
 
 const server = await openServer(process.env['BENCH_DATABASE_URL'], say);
@@ -60,10 +60,11 @@ const ending = new Ending(say);
 ending.add(() => server.stop());
 const made = new Map<string, Promise<unknown>>();
 const lines: Line[] = [];
-const bench: Bench = {
+const growths: Growth[] = [];
+const bench: Omit<Bench, 'keep'> = {
   sizes,
   say,
-  keep: (line) => void lines.push(line),
+  keepGrowth: (growth) => void growths.push(growth),
   onEnd: (end) => ending.add(end),
   database: async () => {
     const database: Database = await server.createDatabase();
@@ -76,7 +77,6 @@ const bench: Bench = {
   },
 };
 
-const growths: Growth[] = [];
 const failed: { goal: string; error: string }[] = [];
 
 /** Everything that was measured. */
@@ -103,9 +103,8 @@ try {
   for (const goal of args.goals) {
     say(`${goal.name} begins`);
     try {
-      const report = await goal.run(bench);
-      lines.push(...(report.lines ?? []));
-      growths.push(...(report.growths ?? []));
+      const keep = (line: Measured): void => void lines.push({ goal: goal.name, unit: '', ...line });
+      for (const line of await goal.run({ ...bench, keep })) keep(line);
     } catch (error) {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
       failed.push({ goal: goal.name, error: text });

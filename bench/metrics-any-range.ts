@@ -1,5 +1,3 @@
-import { createPostgresLog } from '../src/event-log/postgres/log.js';
-import { createPool } from '../src/postgres/pool.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
 import { BEGINNING, type EventLog } from '../src/event-log/event-log.js';
 import { isUpstreamType } from '../src/events/event.js';
@@ -11,6 +9,7 @@ import { DAYS, FIRST_DAY } from './facts.js';
 import type { Goal } from './goal.js';
 import { project } from './log-work.js';
 import { askService } from './metrics-work.js';
+import { openLog } from './services.js';
 import { isDeepStrictEqual } from 'node:util';
 
 const readSent = async (log: EventLog): Promise<Sent[]> => {
@@ -31,8 +30,7 @@ export const metricsAnyRange: Goal = {
   run: async (bench) => {
     const { quick } = bench.sizes;
     const database = await bench.database();
-    const log = await createPostgresLog(createPool(database.url, () => {}));
-    bench.onEnd(() => log.close());
+    const log = await openLog(bench, database);
     const events = upstreamEvents(quick ? 2_000 : 50_000, 5);
     // Late and repeated, as upstream delivers them.
     const random = new Random(5);
@@ -65,19 +63,15 @@ export const metricsAnyRange: Goal = {
       const counted = naiveCount(ofOrganization.get(organization)!, { organization, brand: undefined, from, to });
       if (!isDeepStrictEqual(counted, await ask({ from, to }, organization))) differences += 1;
     }
-    return {
-      lines: [
-        {
-          goal: 'G3d',
-          what: `${ranges.toLocaleString('en-US')} random inclusive ranges to the millisecond, differences`,
-          against: 'a plain count from the log',
-          measured: { lower: differences, median: differences, upper: differences },
-          unit: '',
-          must: 0,
-          more: false,
-          note: `${entries.length.toLocaleString('en-US')} deliveries, shuffled, a fifth of them repeated`,
-        },
-      ],
-    };
+    return [
+      {
+        what: `${ranges.toLocaleString('en-US')} random inclusive ranges to the millisecond, differences`,
+        against: 'a plain count from the log',
+        measured: { lower: differences, median: differences, upper: differences },
+        must: 0,
+        more: false,
+        note: `${entries.length.toLocaleString('en-US')} deliveries, shuffled, a fifth of them repeated`,
+      },
+    ];
   },
 };

@@ -2,12 +2,35 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
+/** What a child of the bench answers: what it did, or why not. */
+type Answered<Done> = { readonly done: Done } | { readonly error: string };
+
 export interface Child {
   readonly process: ChildProcess;
   /** The first thing that it said. */
   readonly said: unknown;
   readonly stop: () => Promise<void>;
 }
+
+/** @throws Error what the child says went wrong */
+export const askChild = async <Done>({ process: child }: Child, asked: object): Promise<Done> => {
+  child.send(asked);
+  const [answered] = (await once(child, 'message')) as [Answered<Done>];
+  if ('error' in answered) throw new Error(`${child.spawnargs[1]} failed: ${answered.error}`);
+  return answered.done;
+};
+
+/** In the child: works on what it is asked for, one after the other. */
+export const answerParent = <Asked>(work: (asked: Asked) => Promise<unknown>): void => {
+  process.on('message', (asked: Asked) => {
+    work(asked).then(
+      (done) => process.send!({ done }),
+      (error: Error) => process.send!({ error: error.message }),
+    );
+  });
+  process.on('disconnect', () => process.exit());
+  process.send!('ready');
+};
 
 /**
  * Starts a built program beside this one, and waits for the first message it sends.

@@ -1,6 +1,6 @@
 import { requireEqual } from './equal.js';
 import { LARGEST } from './facts.js';
-import { amount, type Goal, type Line } from './goal.js';
+import { amount, type Goal, type Measured } from './goal.js';
 import { createdAt, listedRecords, PAGE } from './listed-records.js';
 import { askOnce, startLoad, volleys, wire } from './load.js';
 import { issueKeys, startApi } from './services.js';
@@ -34,7 +34,7 @@ export const recordPages: Goal = {
       ['last', await after(2 * PAGE, '')],
       ['second, of two statuses and two types', await after(records, filter)],
     ] as const;
-    const lines: Line[] = [];
+    const lines: Measured[] = [];
     for (const [place, path] of places) {
       const { items } = await ask(path);
       requireEqual(`items of the ${place} page`, PAGE, items.length);
@@ -48,7 +48,6 @@ export const recordPages: Goal = {
       for (let round = 0; round < rounds; round += 1) await slice(ms);
       bench.say(`G17 ${place}: ${quartilesOf(p50).median.toFixed(1)} ms`);
       lines.push({
-        goal: 'G17',
         what: `a page of ${amount(PAGE)} of ${amount(records)} records over HTTP, ${place}`,
         against: 'the clock',
         measured: quartilesOf(p50),
@@ -58,6 +57,6 @@ export const recordPages: Goal = {
         more: false,
       });
     }
-    return { lines };
+    return lines;
   },
 };

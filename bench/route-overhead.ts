@@ -1,9 +1,8 @@
 import { requireEqual } from './equal.js';
-import { amount, type Bench, type Goal, type Line, measure, rates } from './goal.js';
+import { amount, type Bench, type Goal, measure, type Measured, rates } from './goal.js';
 import { askOnce, type Load, type Request, startLoad, volleys, wire } from './load.js';
 import type { Paired, Slice } from './paired.js';
-import { startChild } from './process.js';
-import { issueKeys, startApi } from './services.js';
+import { issueKeys, startApi, startPeer } from './services.js';
 
 export const ECHO: Request = {
   method: 'POST',
@@ -29,10 +28,9 @@ export const openDoors = (bench: Bench): Promise<Doors> =>
       insert into read.brands (organization, brand, name, registered, version, event_id)
       select 'org-1', 'brand-' || n, 'Brand ' || n, true, 0, gen_random_uuid() from generate_series(1, 1000) n`);
     const { url } = await startApi(bench, database, 'bench/bench-app.js');
-    const peer = await startChild('bench/peer-server.js', [], { DATABASE_URL: database.url });
-    bench.onEnd(() => peer.stop());
+    const plain = await startPeer(bench, database);
     const [key] = await issueKeys(database, ['read'], ['org-1']);
-    return { load: await startLoad(bench), service: url, key: key!, plain: (peer.said as { url: string }).url };
+    return { load: await startLoad(bench), service: url, key: key!, plain };
   });
 
 /** Whoever is measured must be the slower of the two: then the figure is the server's. */
@@ -58,12 +56,10 @@ export const routeOverhead: Goal = {
       base: watched(load, plain, [wire(plain, key, ECHO)], CONNECTIONS),
       target: watched(load, service, [wire(service, key, ECHO)], CONNECTIONS),
     });
-    const line: Line = {
-      goal: 'G1',
+    const line: Measured = {
       what: 'an authenticated, validated route without a database',
       against: 'raw node:http',
       measured: paired.ratio,
-      unit: '',
       must: 0.4,
       aim: 0.55,
       note: note(paired),
@@ -86,6 +82,7 @@ export const routeOverhead: Goal = {
       rows.push([connections, amount(target.perSecond), ms(target.p50), ms(target.p99), amount(base.perSecond)]);
     }
     const columns = ['connections', 'requests a second', 'p50, ms', 'p99, ms', 'raw node:http a second'];
-    return { lines: [line], growths: [{ what: 'The route of G1 by number of connections', columns, rows }] };
+    bench.keepGrowth({ what: 'The route of G1 by number of connections', columns, rows });
+    return [line];
   },
 };

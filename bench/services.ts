@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issueApiKey } from '../src/api-keys/issue-api-key.js';
 import { apiFlags } from '../src/cli/start.js';
+import type { EventLog } from '../src/event-log/event-log.js';
 import { createPostgresLog } from '../src/event-log/postgres/log.js';
 import type { Scope } from '../src/events/types/api-keys.js';
 import { createPool } from '../src/postgres/pool.js';
@@ -71,6 +72,20 @@ const untilReady = async (url: string): Promise<void> => {
     await sleep(50);
   }
   throw new Error(`${url} did not become ready within 30 s`);
+};
+
+/** The log of a database, until the end of the run. */
+export const openLog = async (bench: Bench, { url }: Database): Promise<EventLog> => {
+  const log = await createPostgresLog(createPool(url, () => {}));
+  bench.onEnd(() => log.close());
+  return log;
+};
+
+/** The plain server on a database. @returns its address */
+export const startPeer = async (bench: Bench, { url }: Database): Promise<string> => {
+  const peer = await startChild('bench/peer-server.js', [], { DATABASE_URL: url });
+  bench.onEnd(() => peer.stop());
+  return (peer.said as { url: string }).url;
 };
 
 /** Keys with these scopes, one for each organization; every instance has read them when this returns. */

@@ -8,7 +8,7 @@ import { issueKeys, startApi, temporaryFolder } from './services.js';
 import { quantile, quartilesOf } from './statistics.js';
 
 export const PER_SECOND = 500;
-export const SINGLE_TYPE = 'application/cloudevents+json';
+const SINGLE_TYPE = 'application/cloudevents+json';
 
 /** A threat of an organization, in the middle of the days. */
 export const threatOf = (organization: string, id: string, n: number) => {
@@ -17,6 +17,47 @@ export const threatOf = (organization: string, id: string, n: number) => {
   const data = { organization, threatId: id, asset, status: 'BLOCKED', createdAt: at, updatedAt: at };
   return Buffer.from(JSON.stringify(cloudEvent(sent('ThreatStatusChanged', data, id))));
 };
+
+/** Sends events at an even rate. @returns when each was answered, by its id, in the order of the answers */
+export const sendSingly = async (
+  { agent, url, key }: { readonly agent: Agent; readonly url: string; readonly key: string },
+  { count, perSecond }: { readonly count: number; readonly perSecond: number },
+  eventOf: (n: number) => readonly [id: string, event: Buffer],
+): Promise<ReadonlyMap<string, number>> => {
+  const answered = new Map<string, number>();
+  const from = performance.now();
+  const sending: Promise<unknown>[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const due = from + (n * 1000) / perSecond;
+    if (due > performance.now()) await sleep(Math.max(0, due - performance.now()));
+    const [id, event] = eventOf(n);
+    sending.push(post(agent, url, key, event, SINGLE_TYPE).then(() => answered.set(id, performance.now())));
+  }
+  await Promise.all(sending);
+  return answered;
+};
+
+/** What a goal says of delays, window by window. */
+export class Delays {
+  private readonly p50: number[] = [];
+  private readonly p99: number[] = [];
+
+  constructor(
+    private readonly bench: Bench,
+    private readonly goal: string,
+  ) {}
+
+  note(delays: readonly number[]): void {
+    const [half, most] = [quantile(delays, 0.5), quantile(delays, 0.99)];
+    this.p50.push(half);
+    this.p99.push(most);
+    this.bench.say(`${this.goal}: half within ${half.toFixed(0)} ms, p99 ${most.toFixed(0)} ms`);
+  }
+
+  get measured(): Pick<Line, 'measured' | 'note'> {
+    return { measured: quartilesOf(this.p99), note: `half within ${quantile(this.p50, 0.5).toFixed(0)} ms` };
+  }
+}
 
 /** Where the events of an organization are awaited. */
 export interface Reader {
@@ -50,29 +91,15 @@ export const measureDelays = async (
   const keys = await issueKeys(database, ['read'], organizations);
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
   const count = Math.round(PER_SECOND * (quick ? 0.5 : 4));
-  const p99: number[] = [];
-  const p50: number[] = [];
+  const delays = new Delays(bench, goal);
   for (const [window, organization] of organizations.entries()) {
     const delaysOf = await follow({ url, key: keys[window]!, count });
-    const answered = new Map<string, number>();
-    const from = performance.now();
-    const sending: Promise<unknown>[] = [];
-    for (let n = 0; n < count; n += 1) {
-      const due = from + (n * 1000) / PER_SECOND;
-      if (due > performance.now()) await sleep(Math.max(0, due - performance.now()));
+    const answered = await sendSingly({ agent, url, key: ingest! }, { count, perSecond: PER_SECOND }, (n) => {
       const id = `${organization}-${n}`;
-      const sendOne = post(agent, url, ingest!, threatOf(organization, id, n), SINGLE_TYPE);
-      sending.push(sendOne.then(() => answered.set(id, performance.now())));
-    }
-    await Promise.all(sending);
-    const rate = (count * 1000) / (performance.now() - from);
-    const delays = await delaysOf(answered);
-    p99.push(quantile(delays, 0.99));
-    p50.push(quantile(delays, 0.5));
-    bench.say(
-      `${goal}: ${Math.round(rate)} a second, half within ${p50.at(-1)!.toFixed(0)} ms, p99 ${p99.at(-1)!.toFixed(0)} ms`,
-    );
+      return [id, threatOf(organization, id, n)];
+    });
+    delays.note(await delaysOf(answered));
   }
   agent.destroy();
-  return { measured: quartilesOf(p99), note: `half within ${quantile(p50, 0.5).toFixed(0)} ms` };
+  return delays.measured;
 };

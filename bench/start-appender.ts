@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import type { Appending, Filling } from './appender.js';
 import type { Bench } from './goal.js';
 import type { Slice } from './paired.js';
-import { startChild } from './process.js';
+import { askChild, startChild } from './process.js';
 
 /** What appends in a process of its own: the adapter, or the bare client. */
 interface Appender {
@@ -21,12 +20,7 @@ export const startAppender = async (
 ): Promise<Appender> => {
   const child = await startChild('bench/appender.js', [kind, url, prefix, randomBytes(4).toString('hex')]);
   bench.onEnd(() => child.stop());
-  const ask = async (asked: Appending | Filling): Promise<number> => {
-    child.process.send(asked);
-    const [{ done, error }] = (await once(child.process, 'message')) as [{ done: number; error?: string }];
-    if (error !== undefined) throw new Error(`The ${kind}: ${error}`);
-    return done;
-  };
+  const ask = (asked: Appending | Filling): Promise<number> => askChild(child, asked);
   return {
     appending:
       (lots, lot = 1) =>

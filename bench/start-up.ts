@@ -1,28 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findClusterLayout } from '../src/postgres/embedded/cluster-layout.js';
+import { freePort } from '../test/support/free-port.js';
 import { requireEqual } from './equal.js';
-import type { Bench, Goal, Line } from './goal.js';
+import type { Bench, Goal, Measured } from './goal.js';
 import { OWN_ALONE, sourcesFile } from './services.js';
 import { quartilesOf } from './statistics.js';
 
 const CLI = fileURLToPath(new URL('../src/cli.js', import.meta.url));
 const PATIENCE_MS = 60_000;
 const NOBODY = 65_534;
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve((address as { port: number }).port));
-    });
-  });
 
 interface Started {
   readonly process: ChildProcess;
@@ -104,7 +96,7 @@ export const startUp: Goal = {
           ['ordinary user', NOBODY],
         ]
       : [['ordinary user', undefined]];
-    const lines: Line[] = [];
+    const lines: Measured[] = [];
     for (const [name, uid] of users) {
       const rounds = [];
       for (let round = 0; round < (bench.sizes.quick ? 1 : 5); round += 1) {
@@ -115,7 +107,6 @@ export const startUp: Goal = {
       const against = 'the clock';
       lines.push(
         {
-          goal: 'G7',
           what: `from nothing to ready, ${name}`,
           against,
           measured: quartilesOf(rounds.map(({ fresh }) => fresh)),
@@ -125,7 +116,6 @@ export const startUp: Goal = {
           more: false,
         },
         {
-          goal: 'G7',
           what: `restart after kill -9 of service and database, ${name}`,
           against,
           measured: quartilesOf(rounds.map(({ again }) => again)),
@@ -136,6 +126,6 @@ export const startUp: Goal = {
         },
       );
     }
-    return { lines };
+    return lines;
   },
 };

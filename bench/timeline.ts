@@ -9,9 +9,9 @@ import { MEASURE } from '../src/events/measure.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
 import { LARGEST, PLAIN_FACTS } from './facts.js';
-import { type Goal, type Line, measure } from './goal.js';
+import { type Goal, measure, type Measured, perQuery } from './goal.js';
 import { filled, RANGES } from './metrics-work.js';
-import { oneAfterAnother, type Paired } from './paired.js';
+import { oneAfterAnother } from './paired.js';
 
 const ask = async ({ pool }: Database, range: Range, interval: Interval): Promise<Timeline> => {
   const handler = new GetTimelineHandler(new MetricsQueries(pool), new TimeSlices());
@@ -68,9 +68,6 @@ const plainLines = (counts: PlainCounts, { from }: Range): string[] => {
   );
 };
 
-const perQuery = ({ base, target }: Paired): string =>
-  `${(1000 / target.median).toFixed(2)} ms against ${(1000 / base.median).toFixed(2)} ms`;
-
 const ASKED = [
   ['1 year', 'week'],
   ['1 year', 'day'],
@@ -83,7 +80,7 @@ export const timeline: Goal = {
   name: 'G3e',
   run: async (bench) => {
     const database = await filled(bench, bench.sizes.facts);
-    const measured: Line[] = [];
+    const measured: Measured[] = [];
     for (const [name, interval] of ASKED) {
       const range = RANGES[name];
       const plain = await askPlain(database, range, interval);
@@ -93,7 +90,6 @@ export const timeline: Goal = {
         target: oneAfterAnother(() => ask(database, range, interval)),
       });
       measured.push({
-        goal: 'G3e',
         what: `timeline of the largest organization, ${name} by ${interval}`,
         against: 'GROUP BY over a covering index',
         measured: paired.ratio,
@@ -103,6 +99,6 @@ export const timeline: Goal = {
         note: perQuery(paired),
       });
     }
-    return { lines: measured };
+    return measured;
   },
 };

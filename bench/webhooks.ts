@@ -4,23 +4,18 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool as Undici } from 'undici';
-import { createPostgresLog } from '../src/event-log/postgres/log.js';
-import { createPool } from '../src/postgres/pool.js';
-import { sent, stored } from '../test/support/upstream.js';
+import { sentThreat, stored } from '../test/support/upstream.js';
 import type { Database } from './database.js';
 import { requireEqual } from './equal.js';
-import { amount, type Bench, type Goal, type Line, measure } from './goal.js';
+import { amount, type Bench, type Goal, measure, type Measured } from './goal.js';
 import { inParallel, type Slice } from './paired.js';
-import { post } from './post.js';
 import { type Child, startChild } from './process.js';
-import { issueKeys, startApi, temporaryFolder } from './services.js';
-import { SINGLE_TYPE, threatOf } from './single-events.js';
-import { quantile, quartilesOf } from './statistics.js';
+import { issueKeys, openLog, startApi, temporaryFolder } from './services.js';
+import { Delays, sendSingly, threatOf } from './single-events.js';
 import { WebhookReceiver } from './webhook-receiver.js';
 
 const PER_SECOND = 100;
 const ENDPOINTS = 10;
-const AT = '2026-03-01T12:00:00.000Z';
 
 const names = (prefix: string, count: number): string[] => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
 
@@ -80,32 +75,22 @@ const createEndpoints = async (
 };
 
 /** Puts threats into the log, and waits until the feed has them. */
-const fill = async ({ database }: Stage, organizations: readonly string[], records: number): Promise<void> => {
-  const log = await createPostgresLog(createPool(database.url, () => {}));
+const fill = async ({ bench, database }: Stage, organizations: readonly string[], records: number): Promise<void> => {
+  const log = await openLog(bench, database);
   const asset = { type: 'URL', content: 'phishing.example' };
   for (const organization of organizations)
     for (let from = 0; from < records; from += 1_000) {
       const ids = names('t', Math.min(1_000, records - from)).map((name) => `${name}-${from}`);
-      const events = ids.map((threatId) =>
-        sent('ThreatStatusChanged', {
-          organization,
-          threatId,
-          asset,
-          status: 'BLOCKED',
-          createdAt: AT,
-          updatedAt: AT,
-        }),
-      );
+      const events = ids.map((id) => sentThreat(id, { organization, asset }));
       await log.appendAll(events.map(stored));
     }
   const head = await log.head();
-  await log.close();
   const text = `select from read.checkpoints where projection = 'records' and position >= $1`;
   while ((await database.pool.query(text, [head])).rowCount === 0) await sleep(50);
 };
 
 /** From the answer to an event to its arrival at the endpoint that is told of it. */
-const latency = async (stage: Stage): Promise<Line> => {
+const latency = async (stage: Stage): Promise<Measured> => {
   const { bench, database, url, receiver } = stage;
   const organizations = names('told', ENDPOINTS);
   const deleteAll = await createEndpoints(stage, organizations, { each: 1, batch: 1 });
@@ -114,24 +99,17 @@ const latency = async (stage: Stage): Promise<Line> => {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
   const { quick } = bench.sizes;
   const [windows, seconds] = quick ? [1, 0.5] : [6, 4];
-  const p99: number[] = [];
-  const p50: number[] = [];
+  const delays = new Delays(bench, 'G19a');
   const seen = new Map<string, number>();
   receiver.onDelivery = (body) =>
     void seen.set((JSON.parse(body.toString()) as { subject: string }).subject, performance.now());
   let n = 0;
   /** @returns how long each took, ms */
   const tell = async (count: number): Promise<number[]> => {
-    const answered = new Map<string, number>();
-    const from = performance.now();
-    const sending: Promise<unknown>[] = [];
-    for (const end = n + count, first = n; n < end; n += 1) {
-      await sleep(Math.max(0, from + ((n - first) * 1_000) / PER_SECOND - performance.now()));
-      const id = `t-${n}`;
-      const sendOne = post(agent, url, ingest!, threatOf(organizations[n % ENDPOINTS]!, id, n), SINGLE_TYPE);
-      sending.push(sendOne.then(() => answered.set(id, performance.now())));
-    }
-    await Promise.all(sending);
+    const answered = await sendSingly({ agent, url, key: ingest! }, { count, perSecond: PER_SECOND }, () => {
+      const id = `t-${(n += 1)}`;
+      return [id, threatOf(organizations[n % ENDPOINTS]!, id, n)];
+    });
     for (const until = performance.now() + 30_000; performance.now() < until; await sleep(10))
       if ([...answered.keys()].every((id) => seen.has(id))) break;
     requireEqual(
@@ -143,10 +121,7 @@ const latency = async (stage: Stage): Promise<Line> => {
   };
   await tell(ENDPOINTS);
   for (let window = 0; window < windows!; window += 1) {
-    const delays = await tell(Math.round(PER_SECOND * seconds!));
-    p99.push(quantile(delays, 0.99));
-    p50.push(quantile(delays, 0.5));
-    bench.say(`G19a: half within ${p50.at(-1)!.toFixed(0)} ms, p99 ${p99.at(-1)!.toFixed(0)} ms`);
+    delays.note(await tell(Math.round(PER_SECOND * seconds!)));
   }
   agent.destroy();
   await deleteAll();
@@ -156,12 +131,11 @@ const latency = async (stage: Stage): Promise<Line> => {
     goal: 'G19a',
     what: `acknowledged → received by ${ENDPOINTS} webhooks, ${PER_SECOND} events a second, p99`,
     against: 'the clock',
-    measured: quartilesOf(p99),
     unit: 'ms',
     must: 300,
     aim: 120,
     more: false,
-    note: `half within ${quantile(p50, 0.5).toFixed(0)} ms`,
+    ...delays.measured,
   };
 };
 
@@ -182,7 +156,7 @@ interface Rate {
 const rateOf = async (
   stage: Stage,
   { goal, what, unit, must, organizations, each, batch, records }: Rate,
-): Promise<Line> => {
+): Promise<Measured> => {
   const { bench, receiver } = stage;
   const owners = names(goal.toLowerCase(), organizations);
   await fill(stage, owners, records);
@@ -264,6 +238,6 @@ export const webhooks: Goal = {
         records: quick ? 5_000 : 60_000,
       }),
     );
-    return { lines };
+    return lines;
   },
 };

@@ -1,6 +1,6 @@
 /**
  * Compiles the project in the current folder into `dist`, unless that is current: beside the one that is there, which a
- * running service may use, then in its place.
+ * running service may use, then in its place. With `--no-check` whatever its types are.
  */
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +62,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
   try {
     // Loaded only now: it takes a second.
     const { compile } = await import('./compile.mjs');
-    if (compile(NEXT)) {
+    if (compile(NEXT, process.argv.includes('--no-check'))) {
       copyAssets();
       await bundleDependencies(NEXT);
       writeFileSync(join(NEXT, STAMP), stamp);

@@ -19,7 +19,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Program, startProgram } from '../support/program.js';
 
-/** A whole build, which takes half a minute of a core. */
+/** A whole build, which takes a quarter of a minute of a core. */
 const PATIENCE_MS = 600_000;
 
 /** Letters, blanks, quotes and what a pattern, a URL or a shell would read as something else. */
@@ -38,7 +38,14 @@ const newFolder = (name: string, copied: readonly string[]): string => {
   return folder;
 };
 
-const build = (folder: string) => promisify(execFile)(process.execPath, ['build/build.mjs'], { cwd: folder });
+const build = (folder: string, ...words: string[]) =>
+  promisify(execFile)(process.execPath, ['build/build.mjs', ...words], { cwd: folder });
+
+/** The types of this project are checked by its own build; the compiler names what a union is made of in no order. */
+const withSortedEnums = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value), (key, part: unknown) =>
+    key === 'enum' && Array.isArray(part) ? part.toSorted() : part,
+  );
 
 describe('The build', () => {
   let database: TestDatabase;
@@ -58,7 +65,7 @@ describe('The build', () => {
     'makes a service that starts in a folder of any name, describes the same interface and outlives the next build',
     async () => {
       const folder = newFolder(NAME, ['package-lock.json', 'src', 'projections']);
-      await build(folder);
+      await build(folder, '--no-check');
       const dist = join(folder, 'dist');
       const env = { DATABASE_URL: database.url, PORT: '0', DATA_DIR: join(folder, 'data') };
       // Built by itself, so what it imports comes from the bundles, but for what is one for everybody.
@@ -76,7 +83,7 @@ describe('The build', () => {
       const url = await service.listening();
       const { paths, components } = (await (await fetch(`${url}/openapi.json`)).json()) as Record<string, unknown>;
       const due = JSON.parse(readFileSync(process.env['OPENAPI_DOCUMENT']!, 'utf8')) as Record<string, unknown>;
-      expect({ paths, components }).toEqual({ paths: due['paths'], components: due['components'] });
+      expect(withSortedEnums([paths, components])).toEqual(withSortedEnums([due['paths'], due['components']]));
 
       cpSync(dist, `${dist}.next`, { recursive: true });
       renameSync(dist, `${dist}.old`);
@@ -90,7 +97,7 @@ describe('The build', () => {
   it(
     'leaves what is built alone while it is current, or until its successor is whole',
     async () => {
-      const folder = newFolder('small', []);
+      const folder = newFolder(NAME, []);
       const source = join(folder, 'src/main.ts');
       const main = join(folder, 'dist/src/main.js');
       mkdirSync(join(folder, 'src'));

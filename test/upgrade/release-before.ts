@@ -24,6 +24,6 @@ export const buildReleaseBefore = async (folder: string): Promise<string> => {
   const [code] = (await once(unpacked, 'exit')) as [number];
   if (code !== 0) throw new Error(`${COMMIT} cannot be unpacked`);
   await symlink(resolve('node_modules'), join(folder, 'node_modules'));
-  await promisify(execFile)(process.execPath, [resolve('build/build.mjs')], { cwd: folder });
+  await promisify(execFile)(process.execPath, [resolve('build/build.mjs'), '--no-check'], { cwd: folder });
   return join(folder, 'dist');
 };

@@ -27,9 +27,6 @@ export interface Reading {
   readonly kinds: readonly Kind[];
 }
 
-/** However much it is. ms */
-const CATCH_UP_MS = 30_000;
-
 const keyOf = (kind: string, id: string): string => `${kind} ${id}`;
 const kindOf = ({ type }: Element): string => type.slice(type.lastIndexOf('.') + 1);
 
@@ -62,14 +59,14 @@ export class CopyKeeper {
     }
   }
 
-  /** Reads on until there is nothing new. */
-  async catchUp(): Promise<void> {
-    for (const until = Date.now() + CATCH_UP_MS; Date.now() < until;) {
+  /** Reads on until there is nothing new. @param ms at most */
+  async catchUp(ms: number): Promise<void> {
+    for (const until = Date.now() + ms; Date.now() < until;) {
       const next = await this.next(1_000, 0, 20_000);
       if (next === this.disk) return;
       if (next !== undefined) this.disk = next;
     }
-    this.findings.push(`There is always something new after ${CATCH_UP_MS} ms`);
+    this.findings.push(`There is always something new after ${ms} ms`);
   }
 
   /** How the copy differs from the lists. */
