@@ -6,7 +6,7 @@ import type { Pool } from 'pg';
 import { openDatabase } from '../src/postgres/embedded/embedded-postgres.js';
 import { migrateReadModels } from '../src/read-models/migrate.js';
 import { createPool } from '../src/postgres/pool.js';
-import { sql } from '../test/support/sql.js';
+import { queryOnce } from '../test/support/query-once.js';
 import { superuserOf } from '../test/support/superuser.js';
 
 export interface Database {
@@ -31,12 +31,12 @@ export const openServer = async (url: string | undefined, say: (line: string) =>
   if (process.getuid?.() === 0) await chmod(folder, 0o711);
   const server = await openDatabase({ databaseUrl: url, dataDir: folder }, say);
   const superuser = url ?? (await superuserOf(folder));
-  const [row] = await sql(superuser, 'show server_version');
+  const [row] = await queryOnce<{ server_version: string }>(superuser, 'show server_version');
   return {
-    version: row!['server_version']!,
+    version: row!.server_version,
     createDatabase: async () => {
       const name = `bench_${randomBytes(6).toString('hex')}`;
-      await sql(superuser, `create database ${name}`);
+      await queryOnce(superuser, `create database ${name}`);
       const named = new URL(superuser);
       named.pathname = `/${name}`;
       const pool = createPool(named.href, () => {}, { max: 20, ...NO_LIMITS });
@@ -46,7 +46,7 @@ export const openServer = async (url: string | undefined, say: (line: string) =>
         pool,
         drop: async () => {
           await pool.end();
-          await sql(superuser, `drop database ${name} with (force)`);
+          await queryOnce(superuser, `drop database ${name} with (force)`);
         },
       };
     },

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gateBefore } from '../support/gate.js';
 import type { Fault, Outcome } from './fault.js';
 import { percentile } from './rig/ask.js';
 import { checkAll, checkVerify, counted } from './rig/check.js';
@@ -9,7 +10,6 @@ import { died, goodAfter, judgeAway, naive, probes, type ReturnDose, watchReturn
 import { OwnPostgres } from './rig/own-postgres.js';
 import { between, type Probed, Prober } from './rig/probe.js';
 import type { Environment, Process } from './rig/processes.js';
-import { Proxy } from './rig/proxy.js';
 import type { Scene } from './rig/scene.js';
 
 interface Dose extends ReturnDose {
@@ -38,11 +38,12 @@ const killable = async (scene: Scene, { awayMs }: Dose): Promise<Losable> => {
 
 const silenceable = async (scene: Scene, { awayMs }: Dose): Promise<Losable> => {
   const database = await scene.database({ migrated: false });
-  const { proxy, url } = await Proxy.start(scene, database.url);
+  const { gate, url } = await gateBefore(database.url);
+  scene.later(() => gate.close());
   const lose = async (): Promise<void> => {
-    proxy.silence();
+    gate.silence();
     await sleep(awayMs);
-    proxy.forward();
+    gate.speak();
   };
   return { env: { DATABASE_URL: url }, lose };
 };

@@ -4,9 +4,9 @@ import type { Pool } from 'pg';
 import * as projections from '../../src/read-models/migrations/0001-projections.js';
 import * as metrics from '../../src/read-models/migrations/0002-metrics.js';
 import { createPool } from '../../src/postgres/pool.js';
+import { gateBefore } from '../support/gate.js';
 import type { Fault, Outcome } from './fault.js';
 import { Process } from './rig/processes.js';
-import { Proxy } from './rig/proxy.js';
 import type { Scene } from './rig/scene.js';
 
 interface Dose {
@@ -33,10 +33,11 @@ const migrateOnce = async (
   url: string,
   cutAt = Infinity,
 ): Promise<{ code: number | null; messages: number }> => {
-  const { proxy, url: through } = await Proxy.start(scene, url);
+  const { gate, url: through } = await gateBefore(url);
+  scene.later(() => gate.close());
   let messages = 0;
   const process = Process.start(scene, 'src/cli', { DATABASE_URL: through }, { words: ['migrate'] });
-  proxy.onRequest = () => {
+  gate.onRequest = () => {
     messages += 1;
     if (messages === cutAt) process.signal('SIGKILL');
   };
@@ -71,7 +72,8 @@ const killMigrations = async (scene: Scene, { rounds }: Dose): Promise<Outcome> 
 /** The same migrations, a statement a time and none of them taken back. */
 const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
   const database = await scene.database({ migrated: false });
-  const { proxy, url } = await Proxy.start(scene, database.url);
+  const { gate, url } = await gateBefore(database.url);
+  scene.later(() => gate.close());
   const findings: string[] = [];
   for (const isCut of [true, false]) {
     const pool = createPool(url, () => {}, { max: 1 });
@@ -83,10 +85,10 @@ const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
       disableTransactions: true,
     });
     let isReached = false;
-    proxy.onRequest = (text) => {
+    gate.onRequest = (text) => {
       // The third table of the second migration is not made any more.
       isReached ||= text.includes('create table read.days');
-      if (isCut && isReached) proxy.drop();
+      if (isCut && isReached) gate.drop();
     };
     const result = await migrator.migrateToLatest().catch((error: unknown) => ({ error }));
     if (!isCut && result.error) findings.push(`The next start ended with ${(result.error as Error).message}`);

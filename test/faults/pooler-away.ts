@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import type { TestDatabase } from '../support/postgres.js';
-import { sql } from '../support/sql.js';
+import { queryOnce } from '../support/query-once.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkAll } from './rig/check.js';
 import { keysKnown } from './rig/keys.js';
@@ -56,7 +56,7 @@ class Pooler {
       this.running.process.kill('SIGHUP');
       await this.command('reconnect');
     } else if (way === 'cut off') {
-      await sql(
+      await queryOnce(
         this.database.url,
         'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
       );
@@ -78,7 +78,7 @@ class Pooler {
 
   /** On its console, which answers as a database does. */
   private command(text: string): Promise<unknown> {
-    return sql(new URL('/pgbouncer', this.url).href, text);
+    return queryOnce(new URL('/pgbouncer', this.url).href, text);
   }
 }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findPrograms, POSTGRES_PROGRAMS, startCluster } from '../support/postgres-programs.js';
-import { sql } from '../support/sql.js';
+import { queryOnce } from '../support/query-once.js';
 import type { Sent } from '../support/upstream.js';
 import type { Fault, Outcome } from './fault.js';
 import { checkAll, checkLog, counted, wholeLog } from './rig/check.js';
@@ -27,7 +27,7 @@ const newCluster = async (scene: Scene, programs: string): Promise<string> => {
 
 /** Another database of a cluster. @returns its URL */
 const newDatabase = async (cluster: string): Promise<string> => {
-  await sql(cluster, 'create database restored template template0');
+  await queryOnce(cluster, 'create database restored template template0');
   return cluster.replace(/postgres$/, 'restored');
 };
 

@@ -5,8 +5,7 @@ import { TooManyRequests } from '../../src/errors.js';
 import { type Facts, tally } from '../../src/ingestion/fact-counts.js';
 import { IngestBackpressure, newPatience, type Patience } from '../../src/ingestion/backpressure.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { Proxy } from '../faults/rig/proxy.js';
-import { Scene } from '../faults/rig/scene.js';
+import { gateBefore } from '../support/gate.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -148,20 +147,18 @@ it('holds no request if the database does not say how far the projector is', asy
 });
 
 it('waits for no database that is silent', async () => {
-  const scene = new Scene(1);
-  const { proxy, url } = await Proxy.start(scene, database.url);
+  const { gate, url } = await gateBefore(database.url);
   const pool = createPool(url, () => {});
   const patient = new IngestBackpressure(pool, atItsBeginning);
   await pool.query('select 1');
   await store(big, patient);
   await sleep(300);
-  proxy.silence();
+  gate.silence();
   const begin = Date.now();
   await patient.admit(small);
   expect(Date.now() - begin).toBeLessThan(2_500);
-  proxy.drop();
+  await gate.close();
   await pool.end();
-  await scene.end();
 });
 
 const report = (brands: number, organization = 'big') => ({

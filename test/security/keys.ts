@@ -2,7 +2,7 @@ import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import { call } from '../faults/rig/processes.js';
 import { eventually } from '../support/eventually.js';
-import { sql } from '../support/sql.js';
+import { queryOnce } from '../support/query-once.js';
 import { cloudEvent, sentReport } from '../support/upstream.js';
 import type { Attack, Stage } from './attack.js';
 import { inLanes } from './rig/lanes.js';
@@ -19,20 +19,20 @@ const KEY = /^tp_[0-9A-Za-z]{36}$/;
 
 /** Everything that the database holds, as text. */
 export const dump = async (databaseUrl: string): Promise<string> => {
-  const tables = await sql<{ name: string }>(
+  const tables = await queryOnce<{ name: string }>(
     databaseUrl,
     `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
      where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
   );
   let text = '';
   for (const { name } of tables)
-    text += JSON.stringify(await sql(databaseUrl, `select t.*, t::text as whole from ${name} t`));
+    text += JSON.stringify(await queryOnce(databaseUrl, `select t.*, t::text as whole from ${name} t`));
   return text;
 };
 
 const transactions = async (databaseUrl: string): Promise<number> => {
   const text = 'select xact_commit as n from pg_stat_database where datname = current_database()';
-  return Number((await sql(databaseUrl, text))[0]!['n']);
+  return Number((await queryOnce<{ n: string }>(databaseUrl, text))[0]!.n);
 };
 
 /** A key of which one character is another. */

@@ -1,7 +1,7 @@
 import type { Outcome } from '../faults/fault.js';
 import { counted } from '../faults/rig/check.js';
 import type { Scene } from '../faults/rig/scene.js';
-import { sql } from '../support/sql.js';
+import { queryOnce } from '../support/query-once.js';
 import { cloudEvent, sent } from '../support/upstream.js';
 import type { Attack } from './attack.js';
 import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from './rig/bystanders.js';
@@ -52,7 +52,7 @@ const attack = async (scene: Scene, target: Opened, { members, seconds, limits }
 
 /** Makes a move cost time as it once did: 5 µs for each of the others in its batch, at most 5 s in all. */
 const compareEachWithEach = (url: string): Promise<unknown> =>
-  sql(
+  queryOnce(
     url,
     `create function read.compare() returns trigger language plpgsql as $$
      begin

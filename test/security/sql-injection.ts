@@ -1,7 +1,7 @@
 import type { Outcome } from '../faults/fault.js';
 import { ask } from '../faults/rig/ask.js';
 import { counted } from '../faults/rig/check.js';
-import { sql } from '../support/sql.js';
+import { queryOnce } from '../support/query-once.js';
 import { cloudEvent, sent, sentReport, sentThreat } from '../support/upstream.js';
 import type { Attack } from './attack.js';
 import { inLanes } from './rig/lanes.js';
@@ -44,12 +44,12 @@ function* payloads(): Generator<string> {
 
 /** What the database is made of, and whether anything was taken away. */
 const shapeOf = async (databaseUrl: string): Promise<string> => {
-  const tables = await sql(
+  const tables = await queryOnce(
     databaseUrl,
     `select table_schema, table_name, count(*)::int as columns from information_schema.columns
      where table_schema in ('read', 'log') group by 1, 2 order by 1, 2`,
   );
-  const users = await sql(databaseUrl, 'select rolname, rolsuper from pg_roles where rolname = current_user');
+  const users = await queryOnce(databaseUrl, 'select rolname, rolsuper from pg_roles where rolname = current_user');
   return JSON.stringify([tables, users]);
 };
 

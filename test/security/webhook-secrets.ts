@@ -9,7 +9,7 @@ import { Process } from '../faults/rig/processes.js';
 import type { Scene } from '../faults/rig/scene.js';
 import { webhookSettings } from '../faults/rig/webhook.js';
 import { eventually } from '../support/eventually.js';
-import { sql } from '../support/sql.js';
+import { queryOnce } from '../support/query-once.js';
 import { cloudEvent, sentReport } from '../support/upstream.js';
 import { Receiver } from '../webhooks/delivery/receiver.js';
 import type { Attack } from './attack.js';
@@ -48,8 +48,8 @@ const processes = (): Buffer[] =>
 
 /** The files of one database, once everything in memory is in them; none where they are another user's. */
 const databaseFiles = async (url: string): Promise<Buffer[]> => {
-  await sql(url, 'checkpoint');
-  const [row] = await sql<{ folder: string }>(
+  await queryOnce(url, 'checkpoint');
+  const [row] = await queryOnce<{ folder: string }>(
     url,
     `select current_setting('data_directory') || '/base/' || oid as folder from pg_database
      where datname = current_database()`,

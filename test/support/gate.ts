@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { directTo } from './direct.js';
 
 /** A TCP gate before a server, which can be slammed, or stay open and pass nothing on. */
 export class Gate {
+  /** Told of everything that is sent to the server, before it is passed on. */
+  onRequest: (text: string) => void = () => {};
   /** Connections that have come so far. */
   taken = 0;
   private server: Server | undefined;
@@ -37,7 +40,9 @@ export class Gate {
         far.destroy();
       };
       for (const socket of pair) socket.setNoDelay(true).on('error', end).on('close', end);
-      if (!this.isSilent) near.pipe(far).pipe(near);
+      near.on('data', (chunk: Buffer) => this.onRequest(chunk.toString('latin1')));
+      if (this.isSilent) near.pause();
+      else near.pipe(far).pipe(near);
     }).listen(this.port, '127.0.0.1');
     await once(this.server, 'listening');
     this.port = (this.server.address() as AddressInfo).port;
@@ -56,7 +61,7 @@ export class Gate {
 
   /** Cuts what is connected; new connections are taken. */
   drop(): void {
-    for (const [near] of this.pairs) near.destroy();
+    for (const socket of [...this.pairs].flat()) socket.destroy();
   }
 
   dropOldest(): void {
@@ -73,3 +78,12 @@ export class Gate {
     if (server !== undefined) await new Promise((resolve) => server.close(resolve));
   }
 }
+
+/** A gate before a database, past a pooler that the run may be behind. @returns the database's URL through it too */
+export const gateBefore = async (databaseUrl: string): Promise<{ gate: Gate; url: string }> => {
+  const url = new URL(directTo(databaseUrl).DATABASE_DIRECT_URL ?? databaseUrl);
+  const gate = new Gate({ host: url.hostname, port: Number(url.port || 5432) });
+  await gate.open();
+  url.host = gate.address;
+  return { gate, url: url.href };
+};

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { serverOwner } from '../../../src/postgres/embedded/os-user.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { freePort } from '../../support/free-port.js';
-import { sql } from '../../support/sql.js';
+import { queryOnce } from '../../support/query-once.js';
 import type { Scene } from './scene.js';
 
 const run = promisify(execFile);
@@ -145,7 +145,7 @@ export class Standbys {
   }
 
   ask<Row extends object>(server: Server, text: string): Promise<Row[]> {
-    return sql<Row>(this.urlOf(server), text);
+    return queryOnce<Row>(`${this.urlOf(server)}?query_timeout=60000`, text);
   }
 
   /** The standbys get nothing any more. */

@@ -10,10 +10,9 @@ import type { EventLog } from '../../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/retry.js';
-import { Proxy } from '../../faults/rig/proxy.js';
-import { Scene } from '../../faults/rig/scene.js';
 import { type Tamper, tampered } from '../../faults/rig/tamper.js';
 import { eventually } from '../../support/eventually.js';
+import { gateBefore } from '../../support/gate.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
 import { sent, type Sent, stored } from '../../support/upstream.js';
@@ -175,18 +174,17 @@ describe('nothing is parked', () => {
 
   it('where the database is away, and away again as soon as it is back', async () => {
     await append(reports(1));
-    const scene = new Scene(1);
-    const { proxy, url } = await Proxy.start(scene, database.url);
+    const { gate, url } = await gateBefore(database.url);
     const pool = createPool(url, () => {}, { connectionTimeoutMillis: 200, query_timeout: 500 });
     const projecting = startProjecting(log, pool, [metrics], options());
     await eventually('it has been tried often', () => {
-      proxy.drop();
+      gate.drop();
       return projecting.troubles.length > 4;
     });
     await projecting.reached();
     await projecting.stop();
     await pool.end();
-    await scene.end();
+    await gate.close();
     expect(await listParked(database.pool)).toEqual([]);
     expect(await counted()).toBe(1);
   });
