@@ -42,9 +42,9 @@ const build = (folder: string, ...words: string[]) =>
   promisify(execFile)(process.execPath, ['build/build.mjs', ...words], { cwd: folder });
 
 /** The types of this project are checked by its own build; the compiler names what a union is made of in no order. */
-const withSortedEnums = (value: unknown): unknown =>
+const inNoOrder = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value), (key, part: unknown) =>
-    key === 'enum' && Array.isArray(part) ? part.toSorted() : part,
+    key === 'enum' && Array.isArray(part) ? new Set(part) : part,
   );
 
 describe('The build', () => {
@@ -83,7 +83,7 @@ describe('The build', () => {
       const url = await service.listening();
       const { paths, components } = (await (await fetch(`${url}/openapi.json`)).json()) as Record<string, unknown>;
       const due = JSON.parse(readFileSync(process.env['OPENAPI_DOCUMENT']!, 'utf8')) as Record<string, unknown>;
-      expect(withSortedEnums([paths, components])).toEqual(withSortedEnums([due['paths'], due['components']]));
+      expect(inNoOrder([paths, components])).toEqual(inNoOrder([due['paths'], due['components']]));
 
       cpSync(dist, `${dist}.next`, { recursive: true });
       renameSync(dist, `${dist}.old`);

@@ -9,8 +9,8 @@ import { compiledStatements, rawStatements, unexpectedNulls } from '../every-sta
 import { type Batch, hash, MOST, tables, VALUES } from './values.js';
 
 /** Rows of each table and elements of each array: ten times as many may cost about ten times as much. */
-const FEW = 150;
-const MANY = 1_500;
+const FEW = 300;
+const MANY = 3_000;
 /** A tree that has grown by a level, pages that are not full: not every cost is an exact multiple. */
 const TOLERANCE = 2;
 /** What a statement may cost whatever it is asked, in rows and pages. */
