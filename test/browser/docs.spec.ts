@@ -122,7 +122,8 @@ describeWithChromium('The page of the reference', () => {
 
   it.each(['light', 'dark'] as const)('can be read and used by everybody in %s: no serious finding', async (scheme) => {
     await page.emulateMedia({ colorScheme: scheme });
-    // Swagger UI fades from one colour to the next.
+    // Swagger UI fades from one colour to the next, beginning with the next frame.
+    await evaluate('new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))');
     await evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
     expect(await seriousFindings()).toEqual([]);
   });
