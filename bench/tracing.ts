@@ -66,7 +66,7 @@ export const tracing: Goal = {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
       OTEL_TRACES_SAMPLER_ARG: String(share),
-      OTEL_BSP_SCHEDULE_DELAY: '1000',
+      OTEL_BSP_SCHEDULE_DELAY: bench.sizes.quick ? '10' : '1000',
     });
     const [key] = await issueKeys(database, ['read'], ['org-1']);
     const { watched, note } = watchGenerator(bench, true);
