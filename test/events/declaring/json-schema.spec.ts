@@ -23,10 +23,6 @@ const validatorOf = (declaration: UpstreamDeclaration) => {
 const takes = (type: UpstreamEvent['type'], data: unknown): boolean =>
   parseEvent(type, data, LATEST).event !== undefined;
 
-/** Only arithmetic could say on which side of the first and of the last instant an offset puts it. */
-const isOnTheBorder = (data: unknown): boolean =>
-  /"(?:1969-12-31|1970-01-01|9999-12-31)[^"]*[+-]\d\d:\d\d"/.test(JSON.stringify(data));
-
 describe.each(declarations)('%s: parser and JSON Schema', (type, declaration) => {
   const schema = dataSchema(declaration);
   const isValid = validatorOf(declaration);
@@ -44,7 +40,6 @@ describe.each(declarations)('%s: parser and JSON Schema', (type, declaration) =>
   it('agree on random values', () => {
     fc.assert(
       fc.property(nearly(schema), (data) => {
-        fc.pre(!isOnTheBorder(data));
         expect({ data, valid: isValid(data) }).toEqual({ data, valid: takes(type, data) });
       }),
       { numRuns: 50 },
