@@ -6,7 +6,7 @@ import type { AsOf } from '../http/answers/send-counted.js';
 import { RecordQueries, requireReached, type Send } from './record-queries.js';
 import type { AskedSelection, Selection } from './selection.js';
 import { Cursors } from './page/cursor.js';
-import type { PageRequest } from './page/keys.js';
+import type { PageRequest } from './page/filter-sql.js';
 import { type ListedRow, listPage } from './page/statements.js';
 import type { ItemRow } from './statements.js';
 

@@ -14,7 +14,7 @@ import { itemOf, kindOf } from '../../src/records/item.js';
 import { ListRecords, ListRecordsHandler, readPage } from '../../src/records/list-records.js';
 import { RecordQueries, type Send } from '../../src/records/record-queries.js';
 import { type AskedSelection, readSelection } from '../../src/records/selection.js';
-import type { PageRequest } from '../../src/records/page/keys.js';
+import type { PageRequest } from '../../src/records/page/filter-sql.js';
 import { listPage } from '../../src/records/page/statements.js';
 import { isRerun, Logs } from '../support/log-of.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';

@@ -3,7 +3,7 @@ import { EARLIEST, LATEST } from '../../events/instant.js';
 import { json, nullable, type Statement } from '../../postgres/statement.js';
 import type { Selection } from '../selection.js';
 import { CHECKPOINT, ITEM, ITEM_COLUMNS, type ItemRow, MOMENT_COLUMNS } from '../statements.js';
-import { branchesOf, Draft, keysOf, type PageRequest, testsOf } from './keys.js';
+import { branchesOf, Draft, keysOf, type PageRequest, testsOf } from './filter-sql.js';
 
 const SIZE = `octet_length(coalesce(content, '')) + coalesce(octet_length(array_to_string(brands, ',')), 0)`;
 /** Bytes of contents and brands that a page holds, as they are stored; a page of one item may hold more. */
@@ -40,9 +40,6 @@ const itemOfKey = `cross join lateral (
           ) item`;
 const IS_OF_KEY = 'of_organization = $1 and of_kind = $2 and of_id = examined.id';
 
-/** Whether some keys of a page may not be shown. */
-const isSifted = ({ asset }: Selection, { upTo }: PageRequest): boolean => asset !== undefined || upTo !== null;
-
 const nameOf = (purpose: 'list' | 'next' | 'count', selection: Selection): string | undefined => {
   const { brand, statuses, types, asset } = selection;
   const branches = branchesOf(selection).length;
@@ -68,12 +65,13 @@ const draftPage = (draft: Draft, selection: Selection, page: PageRequest): strin
   const limit = draft.add(page.limit, 'integer');
   const tests = testsOf(draft, selection);
   if (page.upTo !== null) tests.unshift(`position <= ${draft.add(page.upTo, 'bigint')}`);
+  const isSifted = tests.length > 0;
   if (selection.brand !== undefined) tests.unshift(IS_OF_KEY);
   // Read only if it is asked for, and in the same snapshot: of another one it could be a key that nobody has looked at.
   const last = `case when coalesce(p.found, 0) < ${limit} then
         (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
   return `
-    select c."asOf", c."upTo", ${isSifted(selection, page) ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.position, p."createdAt",
+    select c."asOf", c."upTo", ${isSifted ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.position, p."createdAt",
       p."updatedAt", p.status, p.type, p.content, p.brands, p.found
     from (${CHECKPOINT}
     ) c left join lateral (
@@ -118,23 +116,20 @@ export const countUpTo = (selection: Selection, page: PageRequest): QueryConfig 
 };
 
 const SAMPLE = { organization: 'acme', kind: 2, range: { from: EARLIEST, to: LATEST } };
-const NONE = { brand: undefined, statuses: undefined, types: undefined, asset: undefined };
-const FILTERS: readonly Partial<Selection>[] = [
-  {},
-  { statuses: ['BLOCKED'] },
-  { types: ['URL', 'PAGE'] },
-  { statuses: ['BLOCKED'], types: ['URL', 'PAGE'] },
-  {
-    asset: { type: 'URL', hash: '0123456789abcdef0123456789abcdef' },
-    statuses: ['BLOCKED'],
-    types: ['URL'],
-  },
+const NONE = { statuses: undefined, types: undefined, asset: undefined };
+/** One of each shape of a page. */
+export const SAMPLE_FILTERS: readonly Pick<Selection, 'statuses' | 'types' | 'asset'>[] = [
+  NONE,
+  { ...NONE, statuses: ['BLOCKED'] },
+  { ...NONE, types: ['URL', 'PAGE'] },
+  { ...NONE, statuses: ['BLOCKED'], types: ['URL', 'PAGE'] },
+  { asset: { type: 'URL', hash: '00000000000040008000000000000001' }, statuses: ['BLOCKED'], types: ['URL'] },
 ];
 
-/** One of each shape, as a connection prepares it. */
-export const SAMPLES: readonly Statement[] = FILTERS.flatMap((filter) =>
+/** Of the organization and of a brand, as a connection prepares them. */
+export const SAMPLES: readonly Statement[] = SAMPLE_FILTERS.flatMap((filter) =>
   [undefined, 'shoes'].flatMap((brand) => {
-    const selection = { ...SAMPLE, ...NONE, ...filter, brand };
+    const selection = { ...SAMPLE, ...filter, brand };
     const first = { after: [-LATEST, ''], upTo: null, limit: 100 } as const;
     const count = new Draft();
     return [

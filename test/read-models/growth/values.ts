@@ -1,6 +1,5 @@
 import { NEXT_ELEMENTS } from '../../../src/records/feed/statements.js';
-import type { Selection } from '../../../src/records/selection.js';
-import { countUpTo, listPage } from '../../../src/records/page/statements.js';
+import { countUpTo, listPage, SAMPLE_FILTERS } from '../../../src/records/page/statements.js';
 
 /** More rows than any table holds: what is new has numbers from here on. */
 export const MOST = 30_000;
@@ -85,18 +84,10 @@ const fact = (b: Batch): unknown[] => columns(b, 'acme', '', (i) => AT + i, 2, '
 
 /** Lists of records: each shape of a selection, of the organization and of a brand. */
 const lists = (): Record<string, Values> => {
-  const none = { brand: undefined, statuses: undefined, types: undefined, asset: undefined };
-  const filters: Partial<Selection>[] = [
-    {},
-    { statuses: ['BLOCKED'] },
-    { types: ['URL', 'PAGE'] },
-    { statuses: ['BLOCKED'], types: ['URL', 'PAGE'] },
-    { asset: { type: 'URL', hash: id(1) }, statuses: ['BLOCKED'], types: ['URL'] },
-  ];
   const all: Record<string, Values> = {};
-  for (const filter of filters)
+  for (const filter of SAMPLE_FILTERS)
     for (const brand of [undefined, 'shoes']) {
-      const selection = { organization: 'acme', kind: 2, range: { from: -1, to: AT }, ...none, ...filter, brand };
+      const selection = { organization: 'acme', kind: 2, range: { from: -1, to: AT }, ...filter, brand };
       const page = (limit: number, upTo: number | null) => ({ after: [-AT, ''], upTo, limit }) as const;
       const { name } = listPage(selection, page(1, null));
       all[name!] = (_, n) => listPage(selection, page(n, null)).values!;
