@@ -31,7 +31,12 @@ const ALL_ONLY = [
   'postgres/embedded',
   'program',
   'read-models/growth',
-  'security',
+  'security/answers',
+  'security/floods',
+  'security/memory',
+  'security/neighbours',
+  'security/outside',
+  'security/wire',
   'upgrade',
 ];
 
