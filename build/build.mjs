@@ -1,6 +1,7 @@
 /**
  * Compiles the project in the current folder into `dist`, unless that is current: beside the one that is there, which a
- * running service may use, then in its place. With `--no-check` whatever its types are.
+ * running service may use, then in its place. With `--no-check` whatever its types are; a build that looks at them does
+ * not take that one for current.
  */
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,16 +57,19 @@ const stamp = stampOf([
   'tsconfig.json',
   'tsconfig.build.json',
 ]);
+const isUnchecked = process.argv.includes('--no-check');
+const UNCHECKED = `${stamp} unchecked`;
 const stampFile = join(OUT, STAMP);
-if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
+const current = existsSync(stampFile) ? readFileSync(stampFile, 'utf8') : undefined;
+if (current !== stamp && !(isUnchecked && current === UNCHECKED)) {
   sweep();
   try {
     // Loaded only now: it takes a second.
     const { compile } = await import('./compile.mjs');
-    if (compile(NEXT, process.argv.includes('--no-check'))) {
+    if (compile(NEXT, isUnchecked)) {
       copyAssets();
       await bundleDependencies(NEXT);
-      writeFileSync(join(NEXT, STAMP), stamp);
+      writeFileSync(join(NEXT, STAMP), isUnchecked ? UNCHECKED : stamp);
       switchOver();
     } else process.exitCode = 1;
   } finally {

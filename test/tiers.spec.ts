@@ -17,7 +17,7 @@ const roomsWhere = (condition: (spec: string) => boolean): string[] =>
 
 /**
  * What takes more than the spec's own process and the run's database: the built programs, servers and clients of others,
- * a PostgreSQL or a build of its own, Chromium, Prometheus; doses of faults and attacks with their counter-tests; every
+ * a PostgreSQL or a build of its own, Chromium, Prometheus; every example of the reference; the demo; doses of faults and attacks with their counter-tests; every
  * statement over ten times the rows; the bench; the reruns on the second log.
  */
 const ALL_ONLY = [
@@ -25,12 +25,14 @@ const ALL_ONLY = [
   'browser',
   'build',
   'clients',
+  'demo',
   'event-log/on-eventstoredb',
   'faults',
   'monitoring',
   'postgres/embedded',
   'program',
   'read-models/growth',
+  'reference',
   'security/answers',
   'security/floods',
   'security/memory',

@@ -111,6 +111,14 @@ describe('The build', () => {
       await expect(build(folder)).rejects.toThrow("Type 'number' is not assignable to type 'string'");
       expect(statSync(main).ino).toBe(before);
 
+      // What was built whatever its types are is not current to a build that looks at them.
+      await build(folder, '--no-check');
+      const unchecked = statSync(main).ino;
+      expect(unchecked).not.toBe(before);
+      await build(folder, '--no-check');
+      expect(statSync(main).ino).toBe(unchecked);
+      await expect(build(folder)).rejects.toThrow("Type 'number' is not assignable to type 'string'");
+
       writeFileSync(source, 'export const main = false;\n');
       writeFileSync(join(folder, 'src/added.ts'), 'export const added = true;\n');
       let isBuilding = true;

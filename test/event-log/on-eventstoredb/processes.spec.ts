@@ -143,7 +143,8 @@ describe('The built service with its log in EventStoreDB', () => {
     }
     await stop();
     const slowest = Math.max(...sender.history.attempts.map(({ ms }) => ms));
-    expect(slowest).toBeLessThan(5_000);
+    // Ended by the service and not by the sender's patience.
+    expect(slowest).toBeLessThan(10_000);
     expect(sender.history.attempts.filter(({ status, retryAfter }) => status === 503 && !retryAfter)).toEqual([]);
     expect(await recount(sender.history, true)).toEqual([]);
   }, 180_000);

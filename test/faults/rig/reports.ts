@@ -7,6 +7,8 @@ import { ask, BATCH } from './ask.js';
 export const DAY = '2026-03-01';
 const ORGANIZATION = 'acme';
 const AGAIN_AFTER_MS = 50;
+/** For a batch to be acknowledged. */
+const PATIENCE_MS = 60_000;
 
 /** So many of them, at an instant (ms). */
 interface Mark {
@@ -35,7 +37,7 @@ export class Reports {
     return this.acknowledged.at(-1)?.count ?? 0;
   }
 
-  /** Files so many more. What is not acknowledged is sent again. */
+  /** Files so many more. What is not acknowledged is sent again. @throws where it never is */
   async file(count: number): Promise<void> {
     const first = this.count;
     const body = JSON.stringify(
@@ -49,12 +51,13 @@ export class Reports {
     );
     const { url, key, agent } = this;
     this.begun.push({ at: Date.now(), count: first + count });
-    for (;;) {
+    const send = async (): Promise<boolean> => {
       const answer = ask(`${url()}/v2/events`, { key, type: BATCH, body, agent });
-      const { status } = await answer.catch(() => ({ status: 0 }));
-      if (status === 200) break;
-      await sleep(AGAIN_AFTER_MS);
-    }
+      return (await answer.catch(() => ({ status: 0 }))).status === 200;
+    };
+    const until = Date.now() + PATIENCE_MS;
+    for (; !(await send()); await sleep(AGAIN_AFTER_MS))
+      if (Date.now() > until) throw new Error(`Reports from ${first} on were not acknowledged in ${PATIENCE_MS} ms`);
     this.acknowledged.push({ at: Date.now(), count: first + count });
   }
 

@@ -4,7 +4,7 @@ import { chown, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { serverOwner } from '../../../src/postgres/embedded/os-user.js';
-import { eventually, eventuallyPasses } from '../../support/eventually.js';
+import { eventually } from '../../support/eventually.js';
 import { freePort } from '../../support/free-port.js';
 import { queryOnce } from '../../support/query-once.js';
 import type { Scene } from './scene.js';
@@ -28,6 +28,8 @@ interface StandbysOptions {
   /** Of the primary and of all standbys: `name=value`. */
   readonly settings?: readonly string[];
 }
+
+const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 
 /** A primary and its standbys, made by `pg_basebackup`, and what an operator does with them. */
 export class Standbys {
@@ -76,9 +78,11 @@ export class Standbys {
   async kill(server: Server): Promise<void> {
     const { process: child } = server;
     if (child === undefined) return;
-    const ended = once(child, 'exit');
-    this.signal(server, 'SIGKILL');
-    await ended;
+    if (isRunning(child)) {
+      const ended = once(child, 'exit');
+      this.signal(server, 'SIGKILL');
+      await ended;
+    }
     server.process = undefined;
   }
 
@@ -168,7 +172,7 @@ export class Standbys {
     await run(join(this.programs, name), words, { ...serverOwner(this.servers[0]!.folder), cwd: '/' });
   }
 
-  /** Starts it with the files it has. */
+  /** Starts it with the files it has. @throws where it ends instead, or does not answer in time */
   async launch(server: Server): Promise<void> {
     const settings = [
       `port=${server.port}`,
@@ -182,11 +186,18 @@ export class Standbys {
       // What it is as a primary; a standby passes it over.
       ...(this.options.isSynchronous && server !== this.primary ? [`synchronous_standby_names=${QUORUM}`] : []),
     ];
-    server.process = spawn(
+    const child = spawn(
       join(this.programs, 'postgres'),
       ['-D', server.folder, ...settings.flatMap((setting) => ['-c', setting])],
       { ...serverOwner(server.folder), cwd: '/', stdio: 'ignore' },
     );
-    await eventuallyPasses(async () => void (await this.ask(server, 'select 1')));
+    server.process = child;
+    await eventually('the server answers', async () => {
+      if (!isRunning(child)) throw new Error(`The server at ${server.port} ended with ${child.exitCode}`);
+      return this.ask(server, 'select 1').then(
+        () => true,
+        () => false,
+      );
+    });
   }
 }
