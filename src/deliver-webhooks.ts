@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pause } from './flow/retry.js';
+import { WaitingRequests } from './flow/waiting-requests.js';
 import { Readiness } from './ops/readiness.js';
 import { createPool } from './postgres/pool.js';
+import { Checkpoints } from './read-models/checkpoints.js';
 import { Lease } from './read-models/leases/lease.js';
 import { createRecordsPool, createWatchPool } from './read-models/pools.js';
 import { WEBHOOKS_LANE } from './read-models/webhooks/statements.js';
@@ -39,7 +41,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
     clock,
     warn,
     onTurn: () => ops.lanes.turned(WEBHOOKS_LANE, true),
-    watch: new FeedWatch(watchPool, new Readiness()),
+    watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests()),
     slots: new Slots(),
     deliveryLog: new DeliveryLog(config.accessLog),
   };

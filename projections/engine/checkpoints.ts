@@ -96,15 +96,20 @@ export interface Move {
 /**
  * Moves checkpoints by compare-and-set, first in the transaction: a second writer waits here and then finds that the
  * position has changed.
- * @param asOf ms
+ * @param asOf everything acknowledged before this instant (ms, by the database's clock) is counted then; undefined: it
+ *   stays as it is
  * @throws CheckpointMoved if another instance was faster; the transaction must be rolled back
  */
-export const moveCheckpoints = async (connection: PoolClient, moves: readonly Move[], asOf: number): Promise<void> => {
+export const moveCheckpoints = async (
+  connection: PoolClient,
+  moves: readonly Move[],
+  asOf: number | undefined,
+): Promise<void> => {
   const moved = await MOVE_CHECKPOINTS.run(connection, {
     projection: moves.map(({ checkpoint }) => checkpoint.projection),
     from: moves.map(({ checkpoint }) => checkpoint.position),
     to: moves.map(({ to }) => to),
-    asOf,
+    asOf: asOf ?? null,
     unknown: moves.map(({ unknown }) => unknown),
     stream: moves.map(({ last }) => last?.stream),
     revision: moves.map(({ last }) => last?.revision),

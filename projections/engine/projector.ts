@@ -76,7 +76,7 @@ export class Projector {
           this.onTurn();
           for (const { events, position, isLast } of this.suspicion.cut(batch)) {
             // The whole batch is counted only after the last piece.
-            const piece = { events, position, asOf: isLast ? batch.asOf : 0 };
+            const piece = { events, position, asOf: isLast ? batch.asOf : undefined };
             const shares = await dispatchBatch(this.projections, checkpoints, piece);
             checkpoints = shares.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
             await writer.push({ shares, piece });

@@ -1,4 +1,4 @@
-import { statement } from '../../src/postgres/statement.js';
+import { nullable, statement } from '../../src/postgres/statement.js';
 
 /** Creates checkpoints of new projections. */
 export const ENTER_CHECKPOINTS = statement(
@@ -17,7 +17,8 @@ export const MOVE_CHECKPOINTS = statement(
     projection: 'text[]',
     from: 'bigint[]',
     to: 'bigint[]',
-    asOf: 'bigint',
+    /** Null: only part of what the log had at that instant. */
+    asOf: nullable('bigint'),
     unknown: 'bigint[]',
     stream: 'text[]',
     revision: 'bigint[]',
@@ -26,7 +27,7 @@ export const MOVE_CHECKPOINTS = statement(
   { projection: 'text' },
   `
     update checkpoints c
-    set position = m.to_position, as_of = greatest(c.as_of, $4), unknown = c.unknown + m.unknown,
+    set position = m.to_position, as_of = coalesce($4, c.as_of), unknown = c.unknown + m.unknown,
       last_stream = coalesce(m.stream, c.last_stream), last_revision = coalesce(m.revision, c.last_revision),
       last_event_id = coalesce(m.event_id, c.last_event_id)
     from unnest($1::text[], $2::bigint[], $3::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::uuid[])

@@ -14,7 +14,6 @@ import { GroupSlices } from './groups/group-slice.js';
 import { ListAssetGroupsHandler } from './groups/list-asset-groups.js';
 import { ListGroupAssetsHandler } from './members/list-group-assets.js';
 import { MembershipQueue } from './members/membership-queue.js';
-import { ModelCatchUp } from './members/model-catch-up.js';
 import { RenameAssetGroupHandler } from './groups/rename-asset-group.js';
 
 @Module({
@@ -24,7 +23,6 @@ import { RenameAssetGroupHandler } from './groups/rename-asset-group.js';
     GroupCommands,
     GroupFinder,
     GroupSlices,
-    ModelCatchUp,
     MembershipQueue,
     CreateAssetGroupHandler,
     RenameAssetGroupHandler,

@@ -37,7 +37,8 @@ const change =
         type === 'Disable'
           ? ({ type, organization, webhookId, reason: 'requested' } as const)
           : ({ type, organization, webhookId } as const);
-      const { webhook } = await new WebhookCommands(log, pool).execute(command, { operator: operatorName() });
+      const { result } = await new WebhookCommands(log, pool).execute(command, { operator: operatorName() });
+      const { webhook } = result;
       return {
         lines: [`${webhookId} of ${organization} is ${webhook.state === 'ACTIVE' ? 'enabled' : 'disabled'}`],
         json: { organization, id: webhookId, state: webhook.state },

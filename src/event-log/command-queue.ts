@@ -12,8 +12,16 @@ export interface Decided {
   readonly refusal?: Error | undefined;
 }
 
+/** What a command has done, and the position in the log that includes it. */
+export interface AtPosition<Result> {
+  readonly result: Result;
+  readonly position: bigint;
+}
+
 /** The state that commands of one organization are decided on. */
 export interface Loaded {
+  /** When it was read, by the database's clock: events that follow from it are compared by their times. ms */
+  readonly now: number;
   /** The revision of the organization's stream that this is the state of; -1 before the first event. */
   readonly revision: bigint;
 }
@@ -50,8 +58,8 @@ export interface Executed<State, Decision> {
   readonly decision: Decision;
   /** As the batch has left it. */
   readonly state: State;
-  /** The revision of the organization's stream after it. */
-  readonly revision: bigint;
+  /** The position in the log that the state includes. */
+  readonly position: bigint;
 }
 
 interface Waiting<Command, State, Decision> {
@@ -113,9 +121,8 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
     const giveUp = performance.now() + PATIENCE;
     for (;;) {
       const state = await rules.load(organization, commands);
-      const { revision } = state;
+      const { revision, now } = state;
       const eventsLeft = (await quota?.eventsLeft(organization)) ?? Number.POSITIVE_INFINITY;
-      const now = Date.now();
       const events: NewEvent[] = [];
       const outcomes = batch.map(({ command, origin }): D | Error => {
         const decision = rules.decide(state, command, now);
@@ -124,16 +131,17 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
         for (const event of decision.events) events.push(newEvent(event, { ...rules.metadata?.(command), ...origin }));
         return decision;
       });
-      if (!(await this.append(organization, revision, events))) {
+      // Without events of its own, a command has seen what the log had.
+      const position = events.length === 0 ? await this.log.head() : await this.append(organization, revision, events);
+      if (position === undefined) {
         if (performance.now() < giveUp) continue;
         throw new Unavailable(`Too many concurrent changes to the ${rules.name} of this organization; try again`);
       }
-      const reached = revision + BigInt(events.length);
       outcomes.forEach((outcome, index) => {
         const { resolve, reject } = batch[index]!;
         const refusal = outcome instanceof Error ? outcome : outcome.refusal;
         if (refusal) reject(refusal);
-        else resolve({ decision: outcome as D, state, revision: reached });
+        else resolve({ decision: outcome as D, state, position });
       });
       return;
     }
@@ -142,10 +150,13 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
   /**
    * Charges the quota and appends. Retrying with the same ids and the same expected revision is exact, so it settles an
    * unknown outcome.
-   * @returns false if the stream has moved on: nothing is stored or charged then
+   * @returns the position of the last event; undefined if the stream has moved on: nothing is stored or charged then
    */
-  private async append(organization: string, revision: bigint, events: readonly NewEvent[]): Promise<boolean> {
-    if (events.length === 0) return true;
+  private async append(
+    organization: string,
+    revision: bigint,
+    events: readonly NewEvent[],
+  ): Promise<bigint | undefined> {
     const cost = { events: events.length, bytes: 0 };
     this.quota?.charge(organization, cost);
     const expected: ExpectedRevision = revision < 0n ? 'no-stream' : revision;
@@ -153,12 +164,11 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
     const backoff = new Backoff(FIRST_BACK_OFF, MAX_BACK_OFF);
     for (;;) {
       try {
-        await this.log.append(this.rules.stream(organization), expected, events);
-        return true;
+        return (await this.log.append(this.rules.stream(organization), expected, events)).position;
       } catch (error) {
         if (error instanceof WrongExpectedRevision) {
           this.quota?.giveBack(organization, cost);
-          return false;
+          return undefined;
         }
         const wait = backoff.next();
         if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) throw error;

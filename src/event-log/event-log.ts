@@ -58,6 +58,9 @@ export interface Appended {
   readonly duplicate: boolean;
 }
 
+/** What became of one event of `appendAll`: its position, and whether the store had it already. */
+export type AppendedEvent = Pick<Appended, 'position' | 'duplicate'>;
+
 export interface Batch {
   /** In order of position; empty if only time has passed. */
   readonly events: readonly RecordedEvent[];
@@ -66,8 +69,11 @@ export interface Batch {
    * store has other applications' events after it; initially the position asked for.
    */
   readonly position: bigint;
-  /** Every event acknowledged before this instant (ms) has been delivered, including this batch. */
-  readonly asOf: number;
+  /**
+   * Every event acknowledged before this instant (ms, by the database's clock) has been delivered, including this batch;
+   * undefined if no such instant is known.
+   */
+  readonly asOf: number | undefined;
 }
 
 /** The stream is not where the append expected it. */
@@ -104,9 +110,11 @@ export abstract class EventLog {
 
   /**
    * Appends events to many streams, each whatever the revision of its stream. Durable once answered, but not atomic.
-   * @returns one answer per event, in order: true for a duplicate, as in `Appended`
+   * @returns one answer per event, in order
    */
-  abstract appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]>;
+  abstract appendAll(
+    entries: readonly { readonly stream: string; readonly event: NewEvent }[],
+  ): Promise<AppendedEvent[]>;
 
   /** A stream's events from this revision on, at most `limit`; none if the stream does not exist. */
   abstract readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]>;

@@ -1,11 +1,14 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
-import type { FastifyInstance, FastifyReply, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { Config } from '../runtime/config.js';
 import { MethodNotAllowed, NotFound } from '../errors.js';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
+import { ConsistencyModule } from './consistency/consistency.module.js';
+import { CONSISTENCY_TOKEN } from './consistency/consistency-token.js';
+import { Consistency } from './consistency/consistency.js';
 import { checkAccess } from './access/check-access.js';
 import { AllowedMethods } from './allowed-methods.js';
 import { sendError, ROUTE_NOT_FOUND } from './errors/error-response.js';
@@ -37,7 +40,7 @@ const ALWAYS_ANSWERED = /^\/(?:health\/|metrics$)/;
  * order: unknown path or method, URL too long, key, rate limit, scope, then the body.
  */
 @Module({
-  imports: [EventLogModule, ReadModelsModule, OpsModule],
+  imports: [ConsistencyModule, EventLogModule, ReadModelsModule, OpsModule],
   controllers: [HealthController],
   providers: [AccessLog, ProjectionLags, Prometheus],
 })
@@ -61,6 +64,7 @@ export class HttpModule {
     private readonly accessLog: AccessLog,
     config: Config,
     private readonly slices: TimeSlices,
+    private readonly consistency: Consistency,
   ) {
     const instance = host.httpAdapter.getInstance<FastifyInstance>();
     const countUnmatched = this.countOf('any', 'none');
@@ -120,11 +124,17 @@ export class HttpModule {
     const tracer = tracing;
     const name = `${methods.join()} ${route.url}`;
     if (tracer !== undefined) route.handler = withinSpan(tracer, route.handler);
+    const consistent = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+      if (!access.namesCheckpoint && request.headers[CONSISTENCY_TOKEN] === undefined) return done();
+      this.consistency.prepare(request, reply, access).then(done, (error: unknown) => {
+        if (!request.raw.socket.destroyed) sendError(error, request, reply);
+      });
+    };
     // One hook, not two: each costs every request.
     route.onRequest = (request, reply, done) => {
       if (tracer === undefined) {
         whenEnded(request, reply, count);
-        return check(request, reply, done);
+        return check(request, reply, () => consistent(request, reply, done));
       }
       const since = performance.now();
       whenEnded(request, reply, (status, ms) => {
@@ -133,7 +143,7 @@ export class HttpModule {
       });
       check(request, reply, () => {
         beginSpan(tracer, request, name, route.url, since);
-        done();
+        consistent(request, reply, done);
       });
     };
   }

@@ -35,6 +35,7 @@ export const createServer = (config: Config): FastifyAdapter => {
   instance.decorateRequest('caller', null);
   instance.decorateRequest('access', null);
   instance.decorateRequest('answer', null);
+  instance.decorateRequest('minPosition', null);
   instance.decorateRequest('bodyCharge', null);
   instance.decorateRequest('span', null);
   handleRawNodeEvents(instance.server);

@@ -13,6 +13,11 @@ import { EventStatusesDto, EventStatusRequest, STATUS_BODY } from './status/stat
 import { GetEventUsage } from './usage/get-event-usage.js';
 import { EventUsageDto, EventUsageRequest } from './usage/usage.dto.js';
 
+/** Parked events belong to any projection. */
+const READS = {
+  reads: ['metrics', 'brands-and-flags', 'asset-statuses', 'asset-groups', 'takedowns', 'webhooks', 'records'],
+  namesCheckpoint: true,
+} as const;
 const WHOSE = 'Of the events that the keys of the organization have sent or, for a key without one, this key.';
 
 /** What became of sent events, for those who sent them. */
@@ -22,7 +27,7 @@ export class OutcomesController {
   constructor(private readonly queries: QueryBus) {}
 
   @Get('rejected')
-  @Access({ scope: 'ingest', organization: false })
+  @Access({ scope: 'ingest', organization: false, ...READS })
   @ApiOperation({
     summary: 'Which events were rejected, and why: a count and a sample by day and reason',
     description: WHOSE,
@@ -34,7 +39,7 @@ export class OutcomesController {
   }
 
   @Get('parked')
-  @Access({ scope: 'ingest', organization: false })
+  @Access({ scope: 'ingest', organization: false, ...READS })
   @ApiOperation({
     summary: 'Which events are stored and could not be applied, since when and why',
     description:
@@ -47,7 +52,7 @@ export class OutcomesController {
   }
 
   @Get('usage')
-  @Access({ scope: 'ingest', organization: false })
+  @Access({ scope: 'ingest', organization: false, ...READS })
   @ApiOperation({
     summary: 'How many events were accepted, known already or rejected, by day and type; what is left of the quota',
     description: `${WHOSE} 90 days are kept.`,
@@ -59,7 +64,7 @@ export class OutcomesController {
 
   @Post('status')
   @HttpCode(200)
-  @Access({ scope: 'ingest', organization: false, ...STATUS_BODY })
+  @Access({ scope: 'ingest', organization: false, ...STATUS_BODY, ...READS })
   @ApiOperation({
     summary: 'What became of up to 100 events: unknown, stored, counted, superseded or parked',
     description:

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { Replicas } from '../read-models/replicas/replicas.js';
+import { NO_REPLICAS, Replicas } from '../read-models/replicas/replicas.js';
 import { Unavailable } from '../errors.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { isTimeLimit } from '../postgres/transient-errors.js';
@@ -17,6 +17,8 @@ export interface MetricsQuery {
   readonly range: AskedRange;
   /** Absent: the organization as a whole. */
   readonly brand: string | undefined;
+  /** The position of the log that the answer must include. */
+  readonly minPosition?: number | undefined;
 }
 
 /** Runs the metrics queries of all organizations, within the limits of each. */
@@ -26,7 +28,7 @@ export class MetricsQueries {
 
   constructor(
     private readonly pool: MetricsPool,
-    private readonly replicas: Replicas = new Replicas([], pool, 0),
+    private readonly replicas: Replicas = NO_REPLICAS,
   ) {}
 
   /**
@@ -41,15 +43,16 @@ export class MetricsQueries {
     query: MetricsQuery,
     answer: (pool: Pool, range: Range, now: number) => Promise<Answer>,
   ): Promise<Answer> {
-    const { organization, brand } = query;
+    const { organization, brand, minPosition } = query;
     return this.turns.runInTurn(organization, query.constructor.name + JSON.stringify(query), async () => {
       // Read only now, so that everyone who shares this answer gets a range that covers their own request.
       const now = Date.now();
       try {
-        return await this.replicas.read('metrics', this.pool, async (pool) => {
+        const ask = async (pool: Pool): Promise<Answer> => {
           if (brand !== undefined) await checkBrand(pool, organization, brand);
           return answer(pool, rangeAt(query.range, now), now);
-        });
+        };
+        return await this.replicas.read('metrics', this.pool, ask, minPosition);
       } catch (error) {
         if (isTimeLimit(error))
           throw new Unavailable('This range takes too long to count; request a shorter one, or try again', 1, {

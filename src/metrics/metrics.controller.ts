@@ -6,6 +6,8 @@ import { TimeSlices } from '../flow/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/accept.js';
+import { MinPosition } from '../http/consistency/consistency.js';
+import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { ApiFailure } from '../http/errors/api-failure.js';
 import { ApiCounted } from '../http/answers/api-counted.js';
 import { CompareMetrics } from './comparison/compare-metrics.js';
@@ -27,6 +29,8 @@ import { Timeline, TimelineRequest } from './timeline/timeline.dto.js';
 const CSV_EXAMPLE =
   'start,end,reports,newThreats,threatsWatchlisted,takedownsFiled,takedownsCompleted,byType.TWITTER,byType.URL\r\n' +
   '2026-01-05T00:00:00.000Z,2026-01-11T23:59:59.999Z,57,1204,31,112,98,104,1100\r\n';
+/** `checkBrand` reads the brands. */
+const READS = ['metrics', 'takedowns', 'brands-and-flags'] as const;
 const TOO_MANY_COUNTS = `The points have more than ${MAX_CELLS} counts by type in total.`;
 
 @ApiTags('Metrics')
@@ -35,10 +39,11 @@ export class MetricsController {
   constructor(
     private readonly queries: QueryBus,
     private readonly slices: TimeSlices,
+    private readonly tokens: ConsistencyTokens,
   ) {}
 
   @Get('metrics')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', reads: READS })
   @ApiOperation({
     summary: 'Reports, blocked threats, watchlist and takedowns of the organization or one of its brands',
     description: 'Counted at the moment of the request, for any range to the millisecond; days are UTC days.',
@@ -49,13 +54,14 @@ export class MetricsController {
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug }: MetricsRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    const query = new GetMetrics(organization, readRange(startDate, endDate), brandSlug);
+    const query = new GetMetrics(organization, readRange(startDate, endDate), brandSlug, minPosition);
     return this.answer(query, reply);
   }
 
   @Get('metrics/timeline')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', reads: READS })
   @ApiOperation({
     summary: 'The metrics by day, week, month, quarter or year',
     description:
@@ -68,15 +74,16 @@ export class MetricsController {
     @Organization() organization: string,
     @Query() asked: TimelineRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
     void reply.header('vary', 'X-API-KEY, Accept');
     const isCsv = preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv';
-    return this.answerTimeline(organization, asked, isCsv, reply);
+    return this.answerTimeline(organization, asked, isCsv, reply, minPosition);
   }
 
   /** An operation of its own, because generated clients know one type for an answer. */
   @Get('metrics/timeline.csv')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', reads: READS })
   @ApiOperation({
     summary: 'The metrics by day, week, month, quarter or year, as a table',
     description: 'RFC 4180: a line per point, and a column `byType.TYPE` per asset type with a blocked threat.',
@@ -87,12 +94,13 @@ export class MetricsController {
     @Organization() organization: string,
     @Query() asked: TimelineRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    return this.answerTimeline(organization, asked, true, reply);
+    return this.answerTimeline(organization, asked, true, reply, minPosition);
   }
 
   @Get('metrics/comparison')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', reads: READS })
   @ApiOperation({
     summary: 'The metrics of a window compared with those of an earlier one',
     description: 'Both are of one snapshot and exact to the millisecond; with difference and ratio per metric.',
@@ -102,13 +110,14 @@ export class MetricsController {
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug, with: earlier = 'previous' }: ComparisonRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    const query = new CompareMetrics(organization, readRange(startDate, endDate), brandSlug, earlier);
+    const query = new CompareMetrics(organization, readRange(startDate, endDate), brandSlug, earlier, minPosition);
     return this.answer(query, reply);
   }
 
   @Get('takedowns/statistics')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', reads: READS })
   @ApiOperation({
     summary: 'Outcomes of takedowns, and how long they took',
     description:
@@ -121,8 +130,9 @@ export class MetricsController {
     @Organization() organization: string,
     @Query() { startDate, endDate, brandSlug }: MetricsRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    const query = new GetTakedownStatistics(organization, readRange(startDate, endDate), brandSlug);
+    const query = new GetTakedownStatistics(organization, readRange(startDate, endDate), brandSlug, minPosition);
     return this.answer(query, reply);
   }
 
@@ -131,15 +141,16 @@ export class MetricsController {
     { startDate, endDate, brandSlug, interval = 'day' }: TimelineRequest,
     isCsv: boolean,
     reply: FastifyReply,
+    minPosition: number | undefined,
   ): Promise<string | undefined> {
-    const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval);
+    const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval, minPosition);
     const { answer: timeline, ...moment } = await this.queries.execute(query);
     const text = await this.slices.run(organization, isCsv ? timelineCsv(timeline) : timelineJson(timeline));
-    return sendCounted({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, reply);
+    return sendCounted({ type: isCsv ? CSV : JSON_TYPE, text, ...moment }, this.tokens, reply);
   }
 
   private async answer(query: MetricsQuery<AsOf<object>>, reply: FastifyReply): Promise<string | undefined> {
     const { answer, ...moment } = await this.queries.execute(query);
-    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(answer), ...moment }, reply);
+    return sendCounted({ type: JSON_TYPE, text: JSON.stringify(answer), ...moment }, this.tokens, reply);
   }
 }

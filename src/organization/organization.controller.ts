@@ -23,7 +23,7 @@ export class OrganizationController {
   constructor(private readonly queries: QueryBus) {}
 
   @Get()
-  @Access({ scope: 'any' })
+  @Access({ scope: 'any', reads: ['brands-and-flags'], namesCheckpoint: true })
   @ApiOperation({
     summary: 'The organization of the key, its feature flags, and what is left of its limits',
     description: 'Any scope is sufficient.',
@@ -44,7 +44,7 @@ export class OrganizationController {
   }
 
   @Get('brands')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', reads: ['brands-and-flags'], namesCheckpoint: true })
   @ApiOperation({
     summary: 'The registered brands of the organization, and whether metrics are available for them',
     description: 'The `slug` of a brand is the `brandSlug` of metrics queries.',

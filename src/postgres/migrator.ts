@@ -122,7 +122,8 @@ const applyPending = async (connection: PoolClient, schema: string, steps: Steps
   for (const name of missing) {
     const step = steps[name]!;
     await step.up(unhurried);
-    const now = new Date().toISOString();
+    // By the database's clock, because it is compared with instants that the database has recorded.
+    const now = sql<string>`to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
     await (
       name <= last
         ? records.insertInto('migrations').values({ name, timestamp: now })

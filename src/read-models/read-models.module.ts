@@ -1,6 +1,8 @@
 import { Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { Pool } from 'pg';
+import { WaitingRequests } from '../flow/waiting-requests.js';
+import { Checkpoints } from './checkpoints.js';
 import { Config } from '../runtime/config.js';
 import { Replicas } from './replicas/replicas.js';
 import { RequestTurns } from './request-turns.js';
@@ -27,6 +29,8 @@ const provided = (
 
 @Module({
   providers: [
+    WaitingRequests,
+    Checkpoints,
     RequestTurns,
     provided(Pool, createRequestPool),
     provided(MetricsPool, createMetricsPool),
@@ -36,12 +40,12 @@ const provided = (
     provided(WatchPool, createWatchPool),
     {
       provide: Replicas,
-      inject: [Config, WatchPool],
-      useFactory: ({ databaseReadUrl, readMaxLag }: Config, watch: WatchPool): Replicas =>
-        new Replicas(createReplicas(databaseReadUrl), watch, readMaxLag * 1_000),
+      inject: [Config, Checkpoints],
+      useFactory: ({ databaseReadUrl, readMaxLag }: Config, checkpoints: Checkpoints): Replicas =>
+        new Replicas(createReplicas(databaseReadUrl), checkpoints, readMaxLag * 1_000),
     },
   ],
-  exports: [Replicas, ...POOLS, RequestTurns],
+  exports: [Checkpoints, Replicas, ...POOLS, RequestTurns, WaitingRequests],
 })
 export class ReadModelsModule implements OnApplicationShutdown {
   constructor(private readonly module: ModuleRef) {}

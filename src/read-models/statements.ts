@@ -1,5 +1,13 @@
 import { statement } from '../postgres/statement.js';
 
+/** How far each projection has read the log, and up to which instant (ms, by the database's clock) it has everything. */
+export const READ_CHECKPOINTS = statement(
+  'checkpoints-read',
+  {},
+  { projection: 'text', position: 'bigint', asOf: 'bigint' },
+  'select projection, position, as_of as "asOf" from read.checkpoints',
+);
+
 /** Adds to the day's sums, zero included, which is how they are read. */
 export const ADD_INGEST_USAGE = statement(
   'ingest-usage-add',

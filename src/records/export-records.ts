@@ -96,7 +96,7 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
         close();
         free();
       });
-      return { answer: table, asOf: first.asOf };
+      return { answer: table, asOf: first.asOf, position: first.position };
     } catch (error) {
       close();
       throw error;

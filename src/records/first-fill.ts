@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Unavailable } from '../errors.js';
 import { EventLog } from '../event-log/event-log.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
+import { Checkpoints } from '../read-models/checkpoints.js';
 import { WatchPool } from '../read-models/pools.js';
 import { READ_FILL } from './statements.js';
 
@@ -17,11 +18,14 @@ const SHARED_FOR_MS = 500;
 @Injectable()
 export class FirstFill {
   private isDone = false;
+  /** When the tables were made, by the database's clock. ms */
+  private madeAt: number | undefined;
   private looking: { readonly progress: Promise<string | undefined>; readonly until: number } | undefined;
 
   constructor(
     private readonly pool: WatchPool,
     private readonly log: EventLog,
+    private readonly checkpoints: Checkpoints,
   ) {}
 
   /** @throws Unavailable, with the progress, until the tables have been filled for the first time */
@@ -39,11 +43,11 @@ export class FirstFill {
   private async look(): Promise<string | undefined> {
     try {
       const head = Number(await this.log.forFollowers.head());
-      const [row] = await READ_FILL.run(this.pool, { migration: MIGRATION });
-      const { asOf, position, madeAt } = row!;
-      this.isDone = asOf !== null && asOf >= madeAt;
+      this.madeAt ??= (await READ_FILL.run(this.pool, { migration: MIGRATION }))[0]!.madeAt;
+      const { asOf = 0, position = -1 } = (await this.checkpoints.current()).get('records') ?? {};
+      this.isDone = asOf >= this.madeAt;
       if (this.isDone) return undefined;
-      return `${Math.min(99, Math.floor((100 * Math.max(0, position ?? 0)) / Math.max(1, head)))} % of the log is read`;
+      return `${Math.min(99, Math.floor((100 * Math.max(0, position)) / Math.max(1, head)))} % of the log is read`;
     } catch (error) {
       this.looking = undefined;
       throw asUnavailable(error);

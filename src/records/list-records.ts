@@ -2,8 +2,8 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../event-log/event-log.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
-import type { AsOf } from '../http/answers/send-counted.js';
-import { RecordQueries, requireReached, type Send } from './record-queries.js';
+import { type AsOf, momentOf } from '../http/answers/send-counted.js';
+import { type AnswerFrom, RecordQueries, requireReached, type Send } from './record-queries.js';
 import type { AskedSelection, Selection } from './selection.js';
 import { Cursors } from './page/cursor.js';
 import type { PageRequest } from './page/filter-sql.js';
@@ -24,6 +24,8 @@ export class ListRecords extends Query<AsOf<Page>> {
     readonly limit: number,
     /** From the page before. */
     readonly cursor: string | undefined,
+    /** The answer includes at least this position. */
+    readonly minPosition?: number,
   ) {
     super();
   }
@@ -35,6 +37,9 @@ interface ReadPage {
   readonly end: readonly [newest: number, id: string] | undefined;
   /** ms */
   readonly asOf: number;
+  /** The position that the rows have reached. */
+  readonly position: number;
+  /** The position as of the first page. */
   readonly upTo: number;
 }
 
@@ -53,7 +58,8 @@ export const readPage = async (
   const found = foundIn(listed)[0]?.found ?? 0;
   // A page goes on where the one before ended.
   requireReached(isReplica, listed[0]!.upTo, page.upTo);
-  const moment = { asOf: listed[0]!.asOf ?? 0, upTo: page.upTo ?? listed[0]!.upTo ?? 0 };
+  const { asOf, upTo } = listed[0]!;
+  const moment = { ...momentOf({ asOf, position: upTo }), upTo: page.upTo ?? upTo ?? 0 };
   const last = rows.at(-1);
   const end = last && found > rows.length ? ([last.newest, last.id] as const) : (listed[0]!.lastExamined ?? undefined);
   return { rows, end, ...moment };
@@ -71,19 +77,20 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
    * @throws Invalid if the cursor is of another selection
    * @throws Forbidden if the organization may not see brands, NotFound if it has no such brand
    */
-  async execute({ selection: asked, limit, cursor }: ListRecords): Promise<AsOf<Page>> {
+  async execute({ selection: asked, limit, cursor, minPosition }: ListRecords): Promise<AsOf<Page>> {
     const { organization, brand } = asked;
     const cursors = new Cursors(await this.log.id());
     const place = cursor === undefined ? undefined : cursors.read(asked, cursor);
-    const question = JSON.stringify([asked, limit, cursor]);
-    return this.queries.run(organization, question, async (send, pool, isReplica) => {
+    const question = JSON.stringify([asked, limit, cursor, minPosition]);
+    const read: AnswerFrom<AsOf<Page>> = async (send, pool, isReplica) => {
       if (brand !== undefined) await checkBrand(pool, organization, brand);
       const range = place ? { from: asked.range.from, to: place.to } : rangeAt(asked.range, Date.now());
       const selection = { ...asked, range };
       const page = { after: place?.after ?? ([-range.to, ''] as const), upTo: place?.upTo ?? null, limit };
-      const { rows, end, asOf, upTo } = await readPage(selection, page, send, isReplica);
+      const { rows, end, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
       const nextCursor = end && cursors.write(asked, { to: range.to, upTo, after: end });
-      return { answer: { rows, nextCursor }, asOf };
-    });
+      return { answer: { rows, nextCursor }, asOf, position };
+    };
+    return this.queries.run(organization, question, read, minPosition);
   }
 }

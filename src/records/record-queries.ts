@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, QueryConfig, QueryResultRow } from 'pg';
-import { Replicas, TooOld } from '../read-models/replicas/replicas.js';
+import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas/replicas.js';
 import { Unavailable } from '../errors.js';
 import { OrganizationTurns } from '../flow/organization-turns.js';
 import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
@@ -11,7 +11,7 @@ import { FirstFill } from './first-fill.js';
 export type Send = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row[]>;
 
 /** Answers from one server, a replica or the primary: all that it sends goes there. */
-type AnswerFrom<Answer> = (send: Send, pool: Pool, isReplica: boolean) => Promise<Answer>;
+export type AnswerFrom<Answer> = (send: Send, pool: Pool, isReplica: boolean) => Promise<Answer>;
 
 /** @throws TooOld if a replica's rows are of before what their reader has seen, so that the primary is asked */
 export const requireReached = (isReplica: boolean, upTo: number | null, seen: number | null): void => {
@@ -40,22 +40,33 @@ export class RecordQueries {
   constructor(
     private readonly pool: RecordsPool,
     private readonly fill: FirstFill,
-    private readonly replicas: Replicas = new Replicas([], pool, 0),
+    private readonly replicas: Replicas = NO_REPLICAS,
   ) {}
 
   /** As `run`, in turns of their own: many requests of an organization that wait for the feed are woken at once. */
-  runFeed<Answer>(organization: string, question: string, answer: AnswerFrom<Answer>): Promise<Answer> {
-    return this.runIn(this.feedTurns, organization, question, answer);
+  runFeed<Answer>(
+    organization: string,
+    question: string,
+    answer: AnswerFrom<Answer>,
+    minPosition?: number,
+  ): Promise<Answer> {
+    return this.runIn(this.feedTurns, organization, question, answer, minPosition);
   }
 
   /**
    * Waits for the organization's turn, then calls `answer`.
    * @param question equal ones share an answer
+   * @param minPosition the position of the log that the answer must include
    * @throws Unavailable if the database is unavailable, the tables are not filled yet, or the query takes too long
    * @throws TooManyRequests if too many of the organization's queries are waiting
    */
-  run<Answer>(organization: string, question: string, answer: AnswerFrom<Answer>): Promise<Answer> {
-    return this.runIn(this.turns, organization, question, answer);
+  run<Answer>(
+    organization: string,
+    question: string,
+    answer: AnswerFrom<Answer>,
+    minPosition?: number,
+  ): Promise<Answer> {
+    return this.runIn(this.turns, organization, question, answer, minPosition);
   }
 
   private async runIn<Answer>(
@@ -63,11 +74,12 @@ export class RecordQueries {
     organization: string,
     question: string,
     answer: AnswerFrom<Answer>,
+    minPosition: number | undefined,
   ): Promise<Answer> {
     await this.fill.done();
     return turns.runInTurn(organization, question, async () => {
       try {
-        return await this.replicas.read('records', this.pool, (pool, isReplica) =>
+        const ask = (pool: Pool, isReplica: boolean): Promise<Answer> =>
           answer(
             async <Row extends QueryResultRow>(statement: QueryConfig) => {
               const { rows } = await pool.query(statement);
@@ -75,8 +87,8 @@ export class RecordQueries {
             },
             pool,
             isReplica,
-          ),
-        );
+          );
+        return await this.replicas.read('records', this.pool, ask, minPosition);
       } catch (error) {
         if (isTimeLimit(error))
           throw new Unavailable('This selection takes too long to read; narrow it, or try again', 1, { cause: error });

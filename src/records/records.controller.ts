@@ -10,6 +10,8 @@ import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/accept.js';
 import { CSV } from '../http/answers/csv.js';
 import { JSON_TYPE, sendCounted } from '../http/answers/send-counted.js';
+import { MinPosition } from '../http/consistency/consistency.js';
+import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import type { ListedKind } from '../read-models/listed-kind.js';
 import { ApiRecord, ApiRecordList, ApiRecordTable } from './api-record-list.js';
 import { ExportRecords } from './export-records.js';
@@ -41,6 +43,9 @@ function* itemsJson(kind: ListedKind, { rows }: Page): Work<string> {
   return `[${items.join(',')}]`;
 }
 
+/** `checkBrand` reads the brands. */
+const READS = ['records', 'brands-and-flags'] as const;
+
 /** What the reference says of the records of a kind. */
 interface Described {
   readonly page: Type;
@@ -60,32 +65,38 @@ const controllerOf = (kind: ListedKind, { page, item, id: example, list, one }: 
     constructor(
       private readonly queries: QueryBus,
       private readonly slices: TimeSlices,
+      private readonly tokens: ConsistencyTokens,
     ) {}
 
     @Get(`${kind}s`)
-    @Access({ scope: 'read' })
+    @Access({ scope: 'read', reads: READS })
     @ApiRecordList(kind, page, list)
     async list(
       @Organization() organization: string,
       @Query() { limit, cursor, ...parameters }: RecordsRequest,
       @Res({ passthrough: true }) reply: FastifyReply,
+      @MinPosition() minPosition?: number,
     ): Promise<string | Readable | undefined> {
       const selection = readSelection(kind, organization, parameters);
       void reply.header('vary', 'X-API-KEY, Accept');
       if (preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
         return this.sendTable(selection, reply);
-      const query = new ListRecords(selection, Number(limit ?? DEFAULT_LIMIT), cursor);
-      const { answer, asOf } = await this.queries.execute(query);
+      const query = new ListRecords(selection, Number(limit ?? DEFAULT_LIMIT), cursor, minPosition);
+      const { answer, ...moment } = await this.queries.execute(query);
       const items = await this.slices.run(organization, itemsJson(kind, answer));
       const next = answer.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(answer.nextCursor)}`;
       // A cursor says what time it was; it is not what the page holds.
       const content = `${items}${next === '' ? '' : ','}`;
-      return sendCounted({ type: JSON_TYPE, text: `{"items":${items}${next}}`, content, asOf }, reply);
+      return sendCounted(
+        { type: JSON_TYPE, text: `{"items":${items}${next}}`, content, ...moment },
+        this.tokens,
+        reply,
+      );
     }
 
     // An operation of its own, because generated clients know one type for an answer.
     @Get(`${kind}s.csv`)
-    @Access({ scope: 'read' })
+    @Access({ scope: 'read', reads: READS })
     @ApiRecordTable(kind)
     table(
       @Organization() organization: string,
@@ -96,19 +107,22 @@ const controllerOf = (kind: ListedKind, { page, item, id: example, list, one }: 
     }
 
     @Get(`${kind}s/:id`)
-    @Access({ scope: 'read' })
+    @Access({ scope: 'read', reads: READS })
     @ApiRecord(kind, item, example, one)
     async get(
       @Organization() organization: string,
       @Param('id') id: string,
       @Res({ passthrough: true }) reply: FastifyReply,
+      @MinPosition() minPosition?: number,
     ): Promise<string | undefined> {
-      const { answer, asOf } = await this.queries.execute(new GetRecord(organization, kind, id));
-      return sendCounted({ type: JSON_TYPE, text: itemJson(kind, answer), asOf }, reply);
+      const query = new GetRecord(organization, kind, id, minPosition);
+      const { answer, ...moment } = await this.queries.execute(query);
+      return sendCounted({ type: JSON_TYPE, text: itemJson(kind, answer), ...moment }, this.tokens, reply);
     }
 
     private async sendTable(selection: AskedSelection, reply: FastifyReply): Promise<Readable> {
-      const { answer: table, asOf } = await this.queries.execute(new ExportRecords(selection));
+      const { answer: table, asOf, position } = await this.queries.execute(new ExportRecords(selection));
+      await this.tokens.add(reply, position);
       void reply.header('x-as-of', formatInstant(asOf)).type(CSV);
       return table;
     }

@@ -56,14 +56,12 @@ export const FIND_RECORD = statement(
     ) r on true`,
 );
 
-/** How far the rows are, and when their tables were made (ms). */
+/** When the tables were made, by the database's clock (ms). */
 export const READ_FILL = statement(
   'records-fill',
   { migration: 'text' },
-  { asOf: nullable('bigint'), position: nullable('bigint'), madeAt: 'bigint' },
+  { madeAt: 'bigint' },
   `
-    select c.as_of as "asOf", c.position,
-      floor(extract(epoch from m.applied_at::timestamptz) * 1000)::bigint as "madeAt"
-    from read.later_migrations m left join read.checkpoints c on c.projection = 'records'
-    where m.name = $1`,
+    select floor(extract(epoch from applied_at::timestamptz) * 1000)::bigint as "madeAt"
+    from read.later_migrations where name = $1`,
 );

@@ -1,9 +1,12 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../http/access/origin.js';
+import { TOKEN_HEADER } from '../http/consistency/api-token.js';
+import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { ApiFailure } from '../http/errors/api-failure.js';
 import { AttemptListDto, TestResultDto } from './attempts.dto.js';
 import { ListAttempts } from './endpoints/list-attempts.js';
@@ -15,6 +18,7 @@ import { AttemptsRequest, ReplayDto, RotationDto } from './requests.dto.js';
 import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-id.js';
 import { RotatedSecretDto, WebhookDto } from './webhooks.dto.js';
 
+const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;
 const MAX_ATTEMPTS = '100';
 
 /** What a receiver and its operator do with a webhook: its secret, tests, replays and attempts. */
@@ -24,6 +28,7 @@ export class DeliveriesController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: QueryBus,
+    private readonly tokens: ConsistencyTokens,
   ) {}
 
   @Post(':id/rotate')
@@ -34,16 +39,18 @@ export class DeliveriesController {
     description: 'For 24 hours the new secret and the previous one both sign each delivery.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The new secret, shown this once.', type: RotatedSecretDto })
+  @ApiOkResponse({ description: 'The new secret, shown this once.', type: RotatedSecretDto, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   @ApiFailure(409, 'It was rotated within the last 24 hours, and `force` is not `true`.')
-  rotateWebhookSecret(
+  async rotateWebhookSecret(
     @Organization() organization: string,
     @Param('id') id: string,
     @Body() { force = false }: RotationDto,
     @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RotatedSecretDto> {
-    return this.commands.execute(new RotateSecret(organization, id, force, origin));
+    const rotate = new RotateSecret(organization, id, force, origin);
+    return this.tokens.addTo(reply, await this.commands.execute(rotate));
   }
 
   @Post(':id/test')
@@ -68,26 +75,27 @@ export class DeliveriesController {
     description: 'Moves the cursor to `from`. If that lies after it, what is in between is skipped.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The cursor is set.', type: WebhookDto })
+  @ApiOkResponse({ description: 'The cursor is set.', type: WebhookDto, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async replayWebhook(
     @Organization() organization: string,
     @Param('id') id: string,
     @Body() { from }: ReplayDto,
     @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<WebhookDto> {
-    await this.commands.execute(new ReplayWebhook(organization, id, from, origin));
+    await this.tokens.addTo(reply, await this.commands.execute(new ReplayWebhook(organization, id, from, origin)));
     return showWebhook(this.queries, organization, id);
   }
 
   @Get(':id/attempts')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'List the newest attempts of a webhook, tests included',
     description: 'Each delivery with what came back. The attempt after which a record was set aside names it.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The newest 100, or fewer.', type: AttemptListDto })
+  @ApiOkResponse({ description: 'The newest 100, or fewer.', type: AttemptListDto, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async listWebhookAttempts(
     @Organization() organization: string,

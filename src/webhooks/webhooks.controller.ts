@@ -7,6 +7,8 @@ import { FEED_KINDS } from '../events/feed-schema.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../http/access/origin.js';
+import { TOKEN_HEADER } from '../http/consistency/api-token.js';
+import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { ApiFailure } from '../http/errors/api-failure.js';
 import { REPLAYED } from '../http/errors/error-response.js';
 import { Config } from '../runtime/config.js';
@@ -19,6 +21,8 @@ import { MAX_WEBHOOKS, type Settings } from './endpoints/webhook.js';
 import { NewWebhookDto, WebhookChangeDto } from './requests.dto.js';
 import { NO_SUCH_WEBHOOK, WEBHOOK_ID } from './webhook-id.js';
 import { CreatedWebhookDto, DeletedWebhookDto, WebhookDto, WebhookListDto } from './webhooks.dto.js';
+
+const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;
 
 /** As they are kept; null: all. */
 const namesOf = (names: readonly string[] | null | undefined): string[] | undefined =>
@@ -34,6 +38,7 @@ export class WebhooksController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: QueryBus,
+    private readonly tokens: ConsistencyTokens,
     config: Config,
   ) {
     this.reach = new Reach(config.webhookAllow);
@@ -70,6 +75,7 @@ export class WebhooksController {
         description: '`true` if this repeats the first answer to the `Idempotency-Key`; otherwise absent.',
         schema: { type: 'string', enum: ['true'] },
       },
+      ...TOKEN_HEADER,
     },
   })
   @ApiFailure(409, `The organization has ${MAX_WEBHOOKS} webhooks.`)
@@ -90,31 +96,31 @@ export class WebhooksController {
       description: body.description ?? undefined,
     };
     const create = new CreateWebhook(organization, settings, body.from, idempotencyKey, origin);
-    const { webhook, secret } = await this.commands.execute(create);
+    const { webhook, secret } = await this.tokens.addTo(reply, await this.commands.execute(create));
     void reply.header('location', `/v2/organization/webhooks/${webhook.id}`);
     if (secret === undefined) void reply.headers(REPLAYED);
     return { ...webhook, secret };
   }
 
   @Get()
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'List all webhooks with their state',
     description: 'In the order in which they were created. What was answered before is in it, on every instance.',
   })
-  @ApiOkResponse({ description: 'All webhooks of the organization.', type: WebhookListDto })
+  @ApiOkResponse({ description: 'All webhooks of the organization.', type: WebhookListDto, headers: TOKEN_HEADER })
   async listWebhooks(@Organization() organization: string): Promise<WebhookListDto> {
     return { webhooks: await this.queries.execute(new ListWebhooks(organization)) };
   }
 
   @Get(':id')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'Get one webhook with its state',
     description: 'How far its deliveries are, what failed last, and when it is tried again.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The webhook.', type: WebhookDto })
+  @ApiOkResponse({ description: 'The webhook.', type: WebhookDto, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   getWebhook(@Organization() organization: string, @Param('id') id: string): Promise<WebhookDto> {
     return showWebhook(this.queries, organization, id);
@@ -129,13 +135,14 @@ export class WebhooksController {
       'The cursor stays: what a new filter lets through is sent from there on.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'Changed.', type: WebhookDto })
+  @ApiOkResponse({ description: 'Changed.', type: WebhookDto, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async changeWebhook(
     @Organization() organization: string,
     @Param('id') id: string,
     @Body() body: WebhookChangeDto,
     @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<WebhookDto> {
     const { url, types, assetTypes, statuses, batch, description, state } = body;
     const settings: Partial<Settings> = {
@@ -146,7 +153,8 @@ export class WebhooksController {
       ...(batch !== undefined && { batch }),
       ...(description !== undefined && { description: description ?? undefined }),
     };
-    await this.commands.execute(new ChangeWebhook(organization, id, settings, state, origin));
+    const change = new ChangeWebhook(organization, id, settings, state, origin);
+    await this.tokens.addTo(reply, await this.commands.execute(change));
     return showWebhook(this.queries, organization, id);
   }
 
@@ -157,14 +165,15 @@ export class WebhooksController {
     description: 'After the answer nothing is sent but what is already on its way. No body is needed.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'Deleted.', type: DeletedWebhookDto })
+  @ApiOkResponse({ description: 'Deleted.', type: DeletedWebhookDto, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async deleteWebhook(
     @Organization() organization: string,
     @Param('id') id: string,
     @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<DeletedWebhookDto> {
-    await this.commands.execute(new DeleteWebhook(organization, id, origin));
+    await this.tokens.addTo(reply, await this.commands.execute(new DeleteWebhook(organization, id, origin)));
     return { success: true, id };
   }
 

@@ -38,10 +38,10 @@ describe('two instances on one database', () => {
   });
 
   const instance = (n: number): TestApp => instances[n % 2]!;
-  const create = (n: number, organization: string, name: string) =>
-    instance(n)
-      .app.get(CommandBus)
-      .execute(new CreateAssetGroup(organization, name, undefined));
+  const create = async (n: number, organization: string, name: string) => {
+    const command = new CreateAssetGroup(organization, name, undefined);
+    return (await instance(n).app.get(CommandBus).execute(command)).result;
+  };
   const list = async (n: number, organization: string): Promise<readonly Listed[]> => {
     const list = await instance(n).app.get(QueryBus).execute(new ListAssetGroups(organization));
     return (JSON.parse(typeof list === 'string' ? list : await text(list)) as { groups: Listed[] }).groups;
@@ -54,7 +54,7 @@ describe('two instances on one database', () => {
     contents: readonly string[],
   ): Promise<readonly string[]> => {
     const command = new ChangeMembership(action, organization, group, contents);
-    return (await instance(n).app.get(CommandBus).execute(command)).map(({ result }) => result);
+    return (await instance(n).app.get(CommandBus).execute(command)).result.map(({ result }) => result);
   };
   const members = async (n: number, organization: string, group: number): Promise<readonly string[]> => {
     const { assets } = await instance(n)

@@ -155,8 +155,8 @@ describe('several writers', () => {
             all.push(seen);
             pending.push(
               queues[writer]!.execute(command)
-                .then((done) => {
-                  seen.groupId = done.groupId;
+                .then(({ result }) => {
+                  seen.groupId = result.groupId;
                 })
                 .catch((error: Error) => {
                   if (error instanceof Unavailable) seen.isUnknown = true;

@@ -1,4 +1,5 @@
 import { createEventStoreDbLog } from '../../src/event-log/eventstoredb/log.js';
+import { thisClock } from '../support/this-clock.js';
 import { eventStores } from '../support/event-store.js';
 import { describeEventLog, openedLog } from './event-log.contract.js';
 
@@ -8,7 +9,7 @@ for (const { name, open } of eventStores)
     open: async () => {
       const store = await open();
       return openedLog(
-        () => createEventStoreDbLog(store.url),
+        () => createEventStoreDbLog(store.url, thisClock),
         () => store.release(),
       );
     },

@@ -5,7 +5,7 @@ import { assetGroups } from '../../projections/asset-groups/projection.js';
 import { assetHash } from '../../src/assets/asset-key.js';
 import { readContent } from '../../src/asset-groups/members/membership.js';
 import { MembershipQueue } from '../../src/asset-groups/members/membership-queue.js';
-import { ModelCatchUp } from '../../src/asset-groups/members/model-catch-up.js';
+import { Checkpoints } from '../../src/read-models/checkpoints.js';
 import { dayOf } from '../../src/events/instant.js';
 import { addIngestUsage, readIngestUsage } from '../../src/quotas/usage.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -221,7 +221,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
   it('answers 503 while no projector runs, and completes when it is sent again', async () => {
     const { call, add, counts } = await newCaller();
     await add(1, 'a.example');
-    const model = app.app.get(ModelCatchUp) as unknown as { patience: number };
+    const model = app.app.get(MembershipQueue) as unknown as { patience: number };
     const { patience } = model;
     await projecting.stop();
     model.patience = 50;
@@ -321,7 +321,7 @@ describe('The routes of a group', () => {
 
   it('answer 404 if the group is deleted before its changes are counted', async () => {
     const { call } = await newCaller();
-    await app.app.get(ModelCatchUp).run();
+    expect(await app.app.get(Checkpoints).reached(['asset-groups'], await app.log.head(), 10_000)).toBe(true);
     const head = await app.log.head();
     await projecting.stop();
     const filling = call('POST', '/1/assets', { contents: ['a.example'] });

@@ -1,164 +1,125 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { EventLog } from '../../src/event-log/event-log.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { TooManyRequests } from '../../src/errors.js';
 import { type Facts, tally } from '../../src/ingestion/fact-counts.js';
 import { IngestBackpressure, newPatience, type Patience } from '../../src/ingestion/backpressure.js';
-import { createPool } from '../../src/postgres/pool.js';
-import { gateBefore } from '../support/gate.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import type { Checkpoints } from '../../src/read-models/checkpoints.js';
+import { TestClock } from '../support/test-clock.js';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createDatabase();
-});
-afterAll(() => database.drop());
+let clock: TestClock;
+/** The checkpoint of the metrics; undefined: the database does not answer. */
+let counted: number | undefined;
+/** The position of the last stored event. */
+let head: number;
+let pace: IngestBackpressure;
 
-/** The projector, as far as the endpoint can see it: how far it says it has counted. */
-const countedUpTo = (asOf: number, position = 0): Promise<unknown> =>
-  database.pool.query(
-    `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $2, $1)
-     on conflict (projection) do update set as_of = $1, position = $2`,
-    [asOf, position],
-  );
-
-/** A log of which only the end is asked. */
-const logWith = (head: () => Promise<bigint>): EventLog => ({ head }) as EventLog;
-const atItsBeginning = logWith(() => Promise.resolve(1n));
-
-/** Counts on, a little every 100 ms, always this far behind. */
-const counting = async (behindMs: number): Promise<() => Promise<void>> => {
-  const stop = new AbortController();
-  const run = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      await countedUpTo(Date.now() - behindMs);
-      await sleep(100);
-    }
+beforeEach(() => {
+  [clock, counted, head] = [new TestClock(), 0, 0];
+  const current = async () => {
+    if (counted === undefined) throw new Error('the database is unavailable');
+    return new Map([['metrics', { projection: 'metrics', position: counted, asOf: 0 }]]);
   };
-  const running = run();
-  await sleep(150);
-  return () => (stop.abort(), running);
-};
+  pace = new IngestBackpressure({ current } as unknown as Checkpoints, clock);
+});
 
 const big = new Map([['big', 2_000]]);
 const small = new Map([['small', 1]]);
 
 const impatient = (): Patience => ({ counting: 0, total: 0 });
 
-let pace: IngestBackpressure;
-const store = async (facts: Facts, by = pace): Promise<void> => {
-  await by.admit(facts);
-  by.stored(facts);
+const store = async (facts: Facts): Promise<void> => {
+  await pace.admit(facts);
+  pace.stored(facts, BigInt((head += 1)));
 };
 
-beforeEach(async () => {
-  await countedUpTo(0);
-  pace = new IngestBackpressure(database.pool, atItsBeginning);
-});
+/** The state of a promise after this time. */
+const after = async (ms: number, pending: Promise<unknown>): Promise<'settled' | 'held'> => {
+  let isSettled = false;
+  const settle = (): void => void (isSettled = true);
+  pending.then(settle, settle);
+  await clock.advance(ms);
+  return isSettled ? 'settled' : 'held';
+};
 
-it('lets everybody in while everything is counted in time', async () => {
-  const stop = await counting(0);
+it('admits every request while the projector keeps up', async () => {
   for (let round = 0; round < 20; round += 1) {
     await store(big);
-    await sleep(20);
+    counted = head;
+    await clock.advance(20);
   }
-  await stop();
 });
 
-it('refuses the one that the others would wait for, and no other', async () => {
-  const stop = await counting(60_000);
+it('refuses the organization that the others would wait for, and no other', async () => {
   await store(big);
   await store(small);
-  await sleep(300);
-  await expect(pace.admit(big)).rejects.toThrow(TooManyRequests);
+  const refused = pace.admit(big);
+  // The checkpoint moves, so the projector works, but it does not reach the stored events.
+  const refusal = expect(refused).rejects.toThrow(TooManyRequests);
+  for (let n = 0; n < 5; n += 1) {
+    counted! -= 1;
+    await clock.advance(500);
+  }
+  await refusal;
   await pace.admit(small);
   await pace.admit(new Map([['third', 1_000]]));
   await pace.admit(new Map([...small, ['fourth', 2], ['big', 1]]));
-  await stop();
 });
 
-it('goes by the position while the instant stands still, as it does under a new leader', async () => {
-  let end = 1_000n;
-  const standing = Date.now() - 60_000;
-  await countedUpTo(standing, 1);
-  const led = new IngestBackpressure(
-    database.pool,
-    logWith(() => Promise.resolve(end)),
-  );
-  await store(big, led);
-  await sleep(300);
-  // Behind the end: held, though the position moves.
-  await countedUpTo(standing, 2);
-  const admitted = led.admit(big);
-  await countedUpTo(standing, 3);
-  expect(await Promise.race([admitted.then(() => 'admitted'), sleep(400, 'held')])).toBe('held');
-  await countedUpTo(standing, 1_000);
-  await admitted;
-  led.stored(big);
-  // What is stored after the end was asked for is not counted by it.
-  end = 2_000n;
-  await countedUpTo(standing, 1_001);
-  const next = led.admit(big);
-  expect(await Promise.race([next.then(() => 'admitted'), sleep(400, 'held')])).toBe('held');
-  await countedUpTo(standing, 2_000);
-  await next;
-});
-
-it('waits for no log that does not answer', async () => {
-  const stop = await counting(60_000);
-  const silent = new IngestBackpressure(
-    database.pool,
-    logWith(() => Promise.reject(new Error('away'))),
-  );
-  await store(big, silent);
-  await sleep(300);
-  await expect(silent.admit(big)).rejects.toThrow(TooManyRequests);
-  await stop();
-});
-
-it('holds it only until what it sent has been counted', async () => {
-  const stop = await counting(60_000);
+it('holds a request only until the checkpoint has passed what its organization stored before', async () => {
   await store(big);
-  await sleep(300);
   const admitted = pace.admit(big);
-  const first = await Promise.race([admitted.then(() => 'admitted'), sleep(300, 'held')]);
-  expect(first).toBe('held');
-  await stop();
-  await countedUpTo(Date.now());
+  expect(await after(300, admitted)).toBe('held');
+  counted = head;
+  expect(await after(30, admitted)).toBe('settled');
   await admitted;
+});
+
+it('counts events that were stored in another order than their positions', async () => {
+  await pace.admit(new Map([['big', 1_500]]));
+  await pace.admit(new Map([['big', 500]]));
+  pace.stored(new Map([['big', 500]]), 9n);
+  pace.stored(new Map([['big', 1_500]]), 5n);
+  counted = 5;
+  await clock.advance(20);
+  // Only the 500 facts at position 9 still wait.
+  await pace.admit(new Map([['big', 1_500]]), impatient());
+});
+
+it('does not count events as waiting that the log already had', async () => {
+  counted = 10;
+  await pace.admit(big);
+  pace.stored(big, 3n);
+  await clock.advance(20);
+  await pace.admit(big, impatient());
 });
 
 it('holds no request if the projector stands still: the log accepts everything', async () => {
-  await countedUpTo(Date.now() - 60_000);
   await store(big);
-  await sleep(200);
-  await store(big).catch(() => {});
-  await sleep(2_100);
-  await pace.admit(big);
+  await clock.advance(2_100);
+  await pace.admit(big, impatient());
 });
 
-it('holds no request if the database does not say how far the projector is', async () => {
-  const away = await createDatabase();
-  const blind = new IngestBackpressure(away.pool, atItsBeginning);
-  await store(big, blind);
-  await away.drop();
-  await sleep(300);
-  await blind.admit(big);
+it('still holds a burst that follows a long pause', async () => {
+  counted = head;
+  await clock.advance(60_000, 10_000);
+  await store(big);
+  expect(await after(300, pace.admit(big))).toBe('held');
 });
 
-it('waits for no database that is silent', async () => {
-  const { gate, url } = await gateBefore(database.url);
-  const pool = createPool(url, () => {});
-  const patient = new IngestBackpressure(pool, atItsBeginning);
-  await pool.query('select 1');
-  await store(big, patient);
-  await sleep(300);
-  gate.silence();
-  const begin = Date.now();
+it('does not take a database that does not answer for a projector that has counted', async () => {
+  await store(big);
+  counted = undefined;
+  await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
+  // Like a projector that stands still.
+  await clock.advance(2_100);
+  await pace.admit(big, impatient());
+});
+
+it('does not wait for a database that is silent', async () => {
+  const silent = { current: () => new Promise(() => {}) } as unknown as Checkpoints;
+  const patient = new IngestBackpressure(silent, clock);
+  await patient.admit(big);
+  patient.stored(big, 1n);
   await patient.admit(small);
-  expect(Date.now() - begin).toBeLessThan(2_500);
-  await gate.close();
-  await pool.end();
 });
 
 const report = (brands: number, organization = 'big') => ({
@@ -178,75 +139,73 @@ it('weighs events by the facts they are', () => {
   );
 });
 
-it('lets a request of many facts be stored in steps, and never in none', () => {
+it('lets a request of many facts be stored in steps of at least one event', () => {
   expect(pace.portion(Array.from({ length: 1_000 }, () => report(0)))).toHaveLength(1_000);
   expect(pace.portion(Array.from({ length: 1_000 }, () => report(50))).length).toBeLessThan(40);
   expect(pace.portion([report(50_000), report(0)])).toHaveLength(1);
 });
 
-it('holds requests of an organization with more facts waiting than are counted in a moment', async () => {
-  await countedUpTo(Date.now());
+it('refuses requests of an organization with more facts waiting than are counted in a moment', async () => {
   const burst = new Map([['big', 1_000]]);
   await store(burst);
   await store(burst);
   await expect(pace.admit(burst, impatient())).rejects.toThrow(TooManyRequests);
   await pace.admit(small, impatient());
-  await countedUpTo(Date.now() + 1);
-  await pace.admit(burst);
+  counted = head;
+  await clock.advance(20);
+  await pace.admit(burst, impatient());
 });
 
 describe('A log that is slower than the projector', () => {
   it('holds a request until the one before it is stored, and never for being counted late', async () => {
-    const stop = await counting(0);
     await pace.admit(big);
     const patience = newPatience();
     const second = pace.admit(big, patience);
-    expect(await Promise.race([second, sleep(500, 'held')])).toBe('held');
+    expect(await after(500, second)).toBe('held');
     expect(patience.total).toBeLessThan(newPatience().total);
     expect(patience.counting).toBe(newPatience().counting);
-    pace.stored(big);
-    await second;
-    await stop();
+    pace.stored(big, 1n);
+    counted = 1;
+    expect(await after(40, second)).toBe('settled');
   });
 
   it('does not hold bodies in memory for ever', async () => {
     await pace.admit(big);
     const patience = { counting: 1_000, total: 100 };
-    await expect(pace.admit(big, patience)).rejects.toThrow('Too many events are being stored');
+    const refused = expect(pace.admit(big, patience)).rejects.toThrow('Too many events are being stored');
+    await clock.advance(200);
+    await refused;
     expect(patience.counting).toBe(1_000);
   });
 
   it('uses up the patience of a request with its waits alone', async () => {
     const patience = newPatience();
-    await countedUpTo(Date.now());
     await pace.admit(big, patience);
-    await sleep(300);
-    pace.stored(big);
+    await clock.advance(300);
+    pace.stored(big, 1n);
     expect(patience).toEqual(newPatience());
     const next = pace.admit(big, patience);
-    await sleep(300);
-    await countedUpTo(Date.now());
-    await next;
+    expect(await after(300, next)).toBe('held');
+    counted = 1;
+    expect(await after(40, next)).toBe('settled');
     expect(patience.counting).toBeLessThan(newPatience().counting);
   });
 });
 
-it('refuses at once whom it cannot hold beside 64 others', async () => {
-  const stop = await counting(60_000);
+it('refuses a request at once if 64 others are held', async () => {
   await store(big);
-  await sleep(300);
   const held = Promise.allSettled(Array.from({ length: 64 }, () => pace.admit(big)));
   const endless = { counting: Infinity, total: Infinity };
+  await clock.advance(20);
   await expect(pace.admit(big, endless)).rejects.toThrow(TooManyRequests);
+  counted = head;
+  await clock.advance(20_000, 100);
   await held;
-  await stop();
 });
 
-it('takes facts that were not stored for no longer waiting', async () => {
-  const facts = new Map([['big', 2_000]]);
-  await countedUpTo(Date.now());
+it('no longer counts facts as waiting once they are released without having been stored', async () => {
   for (let round = 0; round < 20; round += 1) {
-    await pace.admit(facts, impatient());
-    pace.release(facts);
+    await pace.admit(big, impatient());
+    pace.release(big);
   }
 });

@@ -1,3 +1,5 @@
+import type { WatchPool } from '../../src/read-models/pools.js';
+import { Checkpoints } from '../../src/read-models/checkpoints.js';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { QueryConfig, QueryResultRow } from 'pg';
@@ -53,7 +55,10 @@ const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>
   (await log.readAll(-1n, 10_000)).filter(({ type }) => (records.types as readonly string[]).includes(type));
 
 const lists = (log: EventLog): ListRecordsHandler =>
-  new ListRecordsHandler(new RecordQueries(pool, new FirstFill(database.pool, log)), log);
+  new ListRecordsHandler(
+    new RecordQueries(pool, new FirstFill(database.pool, log, new Checkpoints(database.pool as WatchPool))),
+    log,
+  );
 
 interface Asked {
   readonly kind: Kind;

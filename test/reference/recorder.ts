@@ -24,7 +24,6 @@ export const readAddresses = (): Address[] => {
 /** What differs each time, and what stands for it in the examples. */
 const HEADERS: Readonly<Record<string, string>> = {
   'x-as-of': '2026-03-02T15:00:00.000Z',
-  'x-counted-as-of': '2026-03-02T15:00:00.000Z',
   'ratelimit-remaining': '5990',
   'ratelimit-reset': '42',
   'retry-after': '1',

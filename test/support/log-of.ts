@@ -1,3 +1,4 @@
+import { thisClock } from './this-clock.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { ArrayLog } from './array-log.js';
 import { eventStores } from './event-store.js';
@@ -35,7 +36,7 @@ export class Logs {
     const store = await eventStores.at(-1)!.open();
     this.ends.push(() => store.release());
     const { createEventStoreDbLog } = await import('../../src/event-log/eventstoredb/log.js');
-    const log = await createEventStoreDbLog(store.url);
+    const log = await createEventStoreDbLog(store.url, thisClock);
     this.ends.push(() => log.close());
     await log.appendAll(
       events.map(({ stream, id, type, data, metadata }) => ({

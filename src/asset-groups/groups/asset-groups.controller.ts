@@ -14,6 +14,8 @@ import type { FastifyReply } from 'fastify';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../../http/access/origin.js';
+import { TOKEN_HEADER } from '../../http/consistency/api-token.js';
+import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
 import { ApiFailure } from '../../http/errors/api-failure.js';
 import { ErrorBody } from '../../http/errors/error-body.dto.js';
 import { REPLAYED } from '../../http/errors/error-response.js';
@@ -24,6 +26,7 @@ import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from './group-id.js';
 import { ListAssetGroups } from './list-asset-groups.js';
 import { RenameAssetGroup } from './rename-asset-group.js';
 
+const READS = { reads: ['asset-groups'], namesCheckpoint: true } as const;
 const NAME_TAKEN = 'A group with this name already exists';
 
 const REPLAYED_HEADER = {
@@ -47,6 +50,7 @@ export class AssetGroupsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: QueryBus,
+    private readonly tokens: ConsistencyTokens,
   ) {}
 
   @Post()
@@ -64,7 +68,7 @@ export class AssetGroupsController {
   @ApiCreatedResponse({
     description: 'Created.',
     type: NamedAssetGroupDto,
-    headers: { ...LOCATION_HEADER, ...REPLAYED_HEADER },
+    headers: { ...LOCATION_HEADER, ...REPLAYED_HEADER, ...TOKEN_HEADER },
   })
   @ApiConflictResponse({ description: NAME_TAKEN, type: ErrorBody, headers: REPLAYED_HEADER })
   @ApiFailure(422, 'The `Idempotency-Key` was used with another body.')
@@ -76,7 +80,9 @@ export class AssetGroupsController {
     @Headers('idempotency-key') idempotencyKey?: string,
   ): Promise<NamedAssetGroupDto> {
     const create = new CreateAssetGroup(organization, name, idempotencyKey, origin);
-    const { replayed, ...group } = await this.commands.execute(create);
+    const { result, position } = await this.commands.execute(create);
+    const { replayed, ...group } = result;
+    await this.tokens.add(reply, position);
     void reply.header('location', `/v2/organization/asset-groups/${group.id}`);
     if (replayed) void reply.headers(REPLAYED);
     return group;
@@ -84,12 +90,16 @@ export class AssetGroupsController {
 
   @Get()
   @Header('Content-Type', 'application/json; charset=utf-8')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'List all groups with their asset counts',
     description: 'In one answer, in the order of their ids. What was answered before is in it, on every instance.',
   })
-  @ApiOkResponse({ description: 'All groups of the organization, empty ones included.', type: AssetGroupListDto })
+  @ApiOkResponse({
+    description: 'All groups of the organization, empty ones included.',
+    type: AssetGroupListDto,
+    headers: TOKEN_HEADER,
+  })
   listAssetGroups(@Organization() organization: string): Promise<string | Readable> {
     return this.queries.execute(new ListAssetGroups(organization));
   }
@@ -98,29 +108,37 @@ export class AssetGroupsController {
   @Access({ scope: 'write' })
   @ApiOperation({ summary: 'Rename a group', description: 'The previous name is free at once.' })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'Renamed. The current name is allowed.', type: NamedAssetGroupDto })
+  @ApiOkResponse({
+    description: 'Renamed. The current name is allowed.',
+    type: NamedAssetGroupDto,
+    headers: TOKEN_HEADER,
+  })
   @ApiFailure(404, NO_SUCH_GROUP)
   @ApiFailure(409, NAME_TAKEN)
-  renameAssetGroup(
+  async renameAssetGroup(
     @Organization() organization: string,
     @Param('id') id: string,
     @Body() { name }: AssetGroupNameDto,
     @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<NamedAssetGroupDto> {
-    return this.commands.execute(new RenameAssetGroup(organization, groupIdOf(id), name, origin));
+    const rename = new RenameAssetGroup(organization, groupIdOf(id), name, origin);
+    return this.tokens.addTo(reply, await this.commands.execute(rename));
   }
 
   @Delete(':id')
   @Access({ scope: 'write' })
   @ApiOperation({ summary: 'Delete a group', description: 'Its assets are then in no group. No body is needed.' })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto })
+  @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_GROUP)
-  deleteAssetGroup(
+  async deleteAssetGroup(
     @Organization() organization: string,
     @Param('id') id: string,
     @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<DeletedAssetGroupDto> {
-    return this.commands.execute(new DeleteAssetGroup(organization, groupIdOf(id), origin));
+    const remove = new DeleteAssetGroup(organization, groupIdOf(id), origin);
+    return this.tokens.addTo(reply, await this.commands.execute(remove));
   }
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Invalid } from '../../errors.js';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import type { IdempotentRequest } from '../../events/types/asset-groups.js';
 import type { Origin } from '../../http/access/origin.js';
 import type { NamedAssetGroupDto } from './asset-groups.dto.js';
@@ -11,7 +12,7 @@ export interface CreatedAssetGroup extends NamedAssetGroupDto {
   readonly replayed: boolean;
 }
 
-export class CreateAssetGroup extends Command<CreatedAssetGroup> {
+export class CreateAssetGroup extends Command<AtPosition<CreatedAssetGroup>> {
   constructor(
     readonly organization: string,
     readonly name: string,
@@ -36,11 +37,11 @@ const requestOf = ({ name, idempotencyKey }: CreateAssetGroup): IdempotentReques
 export class CreateAssetGroupHandler implements ICommandHandler<CreateAssetGroup> {
   constructor(private readonly groups: GroupCommands) {}
 
-  async execute(command: CreateAssetGroup): Promise<CreatedAssetGroup> {
+  async execute(command: CreateAssetGroup): Promise<AtPosition<CreatedAssetGroup>> {
     const { organization, name, origin } = command;
     const request = requestOf(command);
     const create = { type: 'CreateAssetGroup', organization, name, request } as const;
-    const { groupId, replayed } = await this.groups.execute(create, origin);
-    return { id: groupId, name, replayed };
+    const { result, position } = await this.groups.execute(create, origin);
+    return { result: { id: result.groupId, name, replayed: result.replayed }, position };
   }
 }

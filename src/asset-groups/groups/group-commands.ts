@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { CommandQueue } from '../../event-log/command-queue.js';
+import { type AtPosition, CommandQueue } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { assetGroupsStream } from '../../events/streams.js';
 import type { IdempotentRequest } from '../../events/types/asset-groups.js';
@@ -53,10 +53,10 @@ export class GroupCommands {
    * @throws TooManyRequests if the organization's daily quota is used up, or too many of its commands are waiting
    * @throws Unavailable if the outcome is unknown or nothing was done
    */
-  async execute(command: AssetGroupCommand, origin: Origin = {}): Promise<CommandResult> {
-    const { decision, state } = await this.commands.execute(command, origin);
+  async execute(command: AssetGroupCommand, origin: Origin = {}): Promise<AtPosition<CommandResult>> {
+    const { decision, state, position } = await this.commands.execute(command, origin);
     const { groupId, replayed = false } = decision as Extract<Decision, { readonly groupId: number }>;
-    return { groupId, assets: state.assets.get(groupId) ?? 0, replayed };
+    return { result: { groupId, assets: state.assets.get(groupId) ?? 0, replayed }, position };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Loaded } from '../../event-log/command-queue.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { type AssetGroups, noGroups, setName } from './asset-group.js';
@@ -13,10 +14,8 @@ export interface NeededGroups {
   readonly keys?: readonly string[];
 }
 
-export interface LoadedGroups {
+export interface LoadedGroups extends Loaded {
   readonly groups: AssetGroups;
-  /** The revision of the organization's stream that this is the state of; -1 before the first event. */
-  readonly revision: bigint;
   /** Asset counts of the groups asked for by id. */
   readonly assets: ReadonlyMap<number, number>;
 }
@@ -40,7 +39,7 @@ export const loadGroups = async (
   const values = { organization, names, groupIds: ids, keyHashes: keys };
   const model = (await KNOWN_GROUPS.run(pool, values, TIME_LIMIT_MS))[0]!;
   const { groups: tail, revision } = await readTail(log, organization, BigInt(model.revision ?? -1));
-  return { groups: merge({ names, ids, keys }, model, tail), revision, assets: new Map(model.assets) };
+  return { groups: merge({ names, ids, keys }, model, tail), revision, now: model.now, assets: new Map(model.assets) };
 };
 
 const merge = (

@@ -1,9 +1,10 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Origin } from '../../http/access/origin.js';
 import type { NamedAssetGroupDto } from './asset-groups.dto.js';
 import { GroupCommands } from './group-commands.js';
 
-export class RenameAssetGroup extends Command<NamedAssetGroupDto> {
+export class RenameAssetGroup extends Command<AtPosition<NamedAssetGroupDto>> {
   constructor(
     readonly organization: string,
     readonly groupId: number,
@@ -18,8 +19,9 @@ export class RenameAssetGroup extends Command<NamedAssetGroupDto> {
 export class RenameAssetGroupHandler implements ICommandHandler<RenameAssetGroup> {
   constructor(private readonly groups: GroupCommands) {}
 
-  async execute({ organization, groupId, name, origin }: RenameAssetGroup): Promise<NamedAssetGroupDto> {
-    await this.groups.execute({ type: 'RenameAssetGroup', organization, groupId, name }, origin);
-    return { id: groupId, name };
+  async execute({ organization, groupId, name, origin }: RenameAssetGroup): Promise<AtPosition<NamedAssetGroupDto>> {
+    const rename = { type: 'RenameAssetGroup', organization, groupId, name } as const;
+    const { position } = await this.groups.execute(rename, origin);
+    return { result: { id: groupId, name }, position };
   }
 }

@@ -1,3 +1,4 @@
+import { CLOCK } from '../../postgres/clock.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 
 interface KnownAnswer {
@@ -17,6 +18,7 @@ export const KNOWN_GROUPS = statement(
   'asset-groups-known',
   { organization: 'text', names: 'text[]', groupIds: 'bigint[]', keyHashes: 'text[]' },
   {
+    now: 'bigint',
     revision: nullable('bigint'),
     last_group_id: nullable('bigint'),
     groups: nullable(json<readonly { readonly id: number; readonly name: string }[]>()),
@@ -24,7 +26,7 @@ export const KNOWN_GROUPS = statement(
     assets: nullable(json<AssetCounts>()),
   },
   `
-    select s.revision, s.last_group_id,
+    select ${CLOCK} as now, s.revision, s.last_group_id,
       (select json_agg(json_build_object('id', g.group_id, 'name', g.name))
        from (
          select group_id, name from read.asset_groups

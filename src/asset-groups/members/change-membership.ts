@@ -1,11 +1,12 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { TimeSlices, type Work } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { type MembershipItem, type ReadContent, readContent } from './membership.js';
 import { MembershipQueue } from './membership-queue.js';
 
 /** Adds assets to a group or removes them. The result has one item per content, in order. */
-export class ChangeMembership extends Command<readonly MembershipItem[]> {
+export class ChangeMembership extends Command<AtPosition<readonly MembershipItem[]>> {
   constructor(
     readonly action: 'add' | 'remove',
     readonly organization: string,
@@ -24,7 +25,7 @@ export class ChangeMembershipHandler implements ICommandHandler<ChangeMembership
     private readonly slices: TimeSlices,
   ) {}
 
-  async execute({ origin, ...asked }: ChangeMembership): Promise<readonly MembershipItem[]> {
+  async execute({ origin, ...asked }: ChangeMembership): Promise<AtPosition<readonly MembershipItem[]>> {
     const contents = await this.slices.run(asked.organization, readAll(asked.contents));
     return this.queue.execute({ ...asked, contents }, origin);
   }

@@ -1,10 +1,13 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../../http/access/origin.js';
 import { BULK } from '../../http/byte-limits.js';
+import { TOKEN_HEADER } from '../../http/consistency/api-token.js';
+import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
 import { ApiFailure } from '../../http/errors/api-failure.js';
 import { ListedAssetGroupDto } from '../groups/asset-groups.dto.js';
 import { ChangeMembership } from './change-membership.js';
@@ -21,6 +24,7 @@ import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from '../groups/group-id.js';
 import { ListGroupAssets } from './list-group-assets.js';
 import type { MembershipItem, MembershipResult } from './membership.js';
 
+const READS = { reads: ['asset-groups'], namesCheckpoint: true } as const;
 const WRITE = { scope: 'write', ...BULK } as const;
 
 const REPEATABLE =
@@ -33,29 +37,30 @@ export class GroupAssetsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: QueryBus,
+    private readonly tokens: ConsistencyTokens,
   ) {}
 
   @Get()
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'One group with its asset count',
     description: 'What was answered before is in it, on every instance.',
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'The group as it is now.', type: ListedAssetGroupDto })
+  @ApiOkResponse({ description: 'The group as it is now.', type: ListedAssetGroupDto, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_GROUP)
   getAssetGroup(@Organization() organization: string, @Param('id') id: string): Promise<ListedAssetGroupDto> {
     return this.queries.execute(new GetAssetGroup(organization, groupIdOf(id)));
   }
 
   @Get('assets')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'The assets of a group, page by page',
     description: '`nextCursor` leads to the next page, on any instance; the last page has none.',
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'A page of the group.', type: GroupAssetPageDto })
+  @ApiOkResponse({ description: 'A page of the group.', type: GroupAssetPageDto, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_GROUP)
   listGroupAssets(
     @Organization() organization: string,
@@ -74,15 +79,16 @@ export class GroupAssetsController {
     description: `An asset is in at most one group: one in another group is moved. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'The result for each content.', type: AssignmentAnswer })
+  @ApiOkResponse({ description: 'The result for each content.', type: AssignmentAnswer, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_GROUP)
   async assignAssets(
     @Organization() organization: string,
     @Param('id') id: string,
     @Body() { contents }: MembershipRequest,
     @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<AssignmentAnswer> {
-    const { results, of } = await this.change('add', organization, id, contents, origin);
+    const { results, of } = await this.change('add', organization, id, contents, origin, reply);
     return {
       results,
       summary: { added: of('added'), moved: of('moved'), unchanged: of('unchanged'), errored: of('error') },
@@ -97,15 +103,16 @@ export class GroupAssetsController {
     description: `They are then in no group; an asset in another group stays there. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'The result for each content.', type: RemovalAnswer })
+  @ApiOkResponse({ description: 'The result for each content.', type: RemovalAnswer, headers: TOKEN_HEADER })
   @ApiFailure(404, NO_SUCH_GROUP)
   async unassignAssets(
     @Organization() organization: string,
     @Param('id') id: string,
     @Body() { contents }: MembershipRequest,
     @RequestOrigin() origin: Origin,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RemovalAnswer> {
-    const { results, of } = await this.change('remove', organization, id, contents, origin);
+    const { results, of } = await this.change('remove', organization, id, contents, origin, reply);
     return { results, summary: { removed: of('removed'), unchanged: of('unchanged'), errored: of('error') } };
   }
 
@@ -115,9 +122,10 @@ export class GroupAssetsController {
     id: string,
     contents: readonly unknown[],
     origin: Origin,
+    reply: FastifyReply,
   ): Promise<{ results: readonly MembershipItem[]; of: (result: MembershipResult) => number }> {
     const command = new ChangeMembership(action, organization, groupIdOf(id), contents, origin);
-    const results = await this.commands.execute(command);
+    const results = await this.tokens.addTo(reply, await this.commands.execute(command));
     return { results, of: (result) => results.filter((item) => item.result === result).length };
   }
 }

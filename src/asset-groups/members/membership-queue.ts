@@ -1,10 +1,13 @@
-import { TooManyRequests } from '../../errors.js';
-import { Injectable } from '@nestjs/common';
+import { TooManyRequests, Unavailable } from '../../errors.js';
+import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog, type NewEvent } from '../../event-log/event-log.js';
 import { reportedEvent } from '../../event-log/new-event.js';
 import type { Origin } from '../../http/access/origin.js';
 import { timeOf } from '../../events/record.js';
+import { databaseTime } from '../../postgres/clock.js';
+import { Checkpoints } from '../../read-models/checkpoints.js';
 import { compiled } from '../../read-models/compiled-statement.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
 import { GroupFinder } from '../groups/get-asset-group.js';
@@ -16,7 +19,6 @@ import {
   type MembershipRequest,
   type Placement,
 } from './membership.js';
-import { ModelCatchUp } from './model-catch-up.js';
 import { OrganizationQueues } from '../../flow/organization-queues.js';
 
 interface Waiting {
@@ -25,13 +27,14 @@ interface Waiting {
   readonly origin: Origin;
   /** `performance.now()` */
   readonly since: number;
-  readonly resolve: (items: readonly MembershipItem[]) => void;
+  readonly resolve: (changed: AtPosition<readonly MembershipItem[]>) => void;
   readonly reject: (error: unknown) => void;
 }
 
 const SOURCE = 'urn:threat-protection:asset-groups';
 /** Contents of one organization that may wait in this process. */
 const MAX_WAITING = 8_000;
+const PATIENCE_MS = 4_000;
 /** The longest wait of a request. ms */
 const MAX_WAIT = 4_000;
 /** Events per append; other organizations' appends run in between. */
@@ -78,8 +81,10 @@ export class MembershipQueue {
     private readonly log: EventLog,
     private readonly pool: Pool,
     private readonly groups: GroupFinder,
-    private readonly model: ModelCatchUp,
+    private readonly checkpoints: Checkpoints,
     private readonly quota: DailyQuota,
+    /** How long the projector may take: a dead one is replaced within 5 s, and a retry meets the new one. ms */
+    @Optional() private readonly patience: number = PATIENCE_MS,
   ) {}
 
   /**
@@ -88,7 +93,7 @@ export class MembershipQueue {
    * @throws Unavailable if part of it may be stored; repeating the request completes it
    * @throws TooManyRequests if too much of the organization is waiting, or its daily quota is used up
    */
-  execute(request: MembershipRequest, origin: Origin = {}): Promise<readonly MembershipItem[]> {
+  execute(request: MembershipRequest, origin: Origin = {}): Promise<AtPosition<readonly MembershipItem[]>> {
     return new Promise((resolve, reject) => {
       const one: Waiting = { request, origin, since: performance.now(), resolve, reject };
       const waiting = contentsOf(this.queues.behind(request.organization));
@@ -100,9 +105,10 @@ export class MembershipQueue {
   private async processBatch(organization: string, all: readonly Waiting[]): Promise<void> {
     const batch = await this.withGroup(organization, all);
     if (batch.length === 0) return;
-    await this.model.run();
+    let position = await this.log.head();
+    await this.catchUp(position);
     const placements = await this.readPlacements(organization, batch);
-    const now = Date.now();
+    const now = await databaseTime(this.pool);
     const entries: { stream: string; event: NewEvent }[] = [];
     const decided = batch.map((one) => {
       const { items, events } = decideMembership(one.request, placements, now);
@@ -111,10 +117,20 @@ export class MembershipQueue {
     });
     await this.quota.take(organization, { events: entries.length, bytes: 0 });
     for (let start = 0; start < entries.length; start += MAX_AT_ONCE)
-      await this.log.appendAll(entries.slice(start, start + MAX_AT_ONCE));
-    if (entries.length > 0) await this.model.run();
+      for (const appended of await this.log.appendAll(entries.slice(start, start + MAX_AT_ONCE)))
+        if (appended.position > position) ({ position } = appended);
+    if (entries.length > 0) await this.catchUp(position);
     // The group may have been deleted in the meantime, and its deletion answered with a count without these.
-    for (const { resolve, items } of await this.withGroup(organization, decided)) resolve(items);
+    for (const { resolve, items } of await this.withGroup(organization, decided)) resolve({ result: items, position });
+  }
+
+  /**
+   * Waits until the groups' read model, which all instances share, includes a position of the log.
+   * @throws Unavailable if the projector is not running, or too far behind
+   */
+  private async catchUp(position: bigint): Promise<void> {
+    if (!(await this.checkpoints.reached(['asset-groups'], position, this.patience)))
+      throw new Unavailable('The groups have not caught up with the log; the change may be stored, repeat the request');
   }
 
   /** The requests whose group exists; the others are rejected. */

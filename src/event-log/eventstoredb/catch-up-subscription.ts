@@ -59,6 +59,8 @@ export class CatchUpSubscription {
     private readonly onBatch: (batch: Batch) => Promise<void>,
     private readonly signal: AbortSignal,
     after: bigint,
+    /** The database's clock, in ms. */
+    private readonly clock: () => Promise<number>,
   ) {
     this.fetched = after;
     this.delivered = after;
@@ -194,8 +196,10 @@ export class CatchUpSubscription {
   private readonly look = singleFlight((): Promise<void> => this.lookOnce());
 
   private async lookOnce(): Promise<void> {
+    // Read before the head is requested: what was acknowledged before this instant is at or before the head.
+    const at = await this.clock().catch(() => undefined);
     const { connections } = this.connection;
-    const asked = { at: Date.now(), now: performance.now(), connections };
+    const asked = { at, now: performance.now(), connections };
     try {
       const end = await this.head.read();
       this.ends.observe(end, asked);

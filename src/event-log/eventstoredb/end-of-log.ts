@@ -8,8 +8,8 @@ const PROBATION_MS = 5_000;
 const MAX_PAUSE_MS = 2_000;
 
 interface Asked {
-  /** ms, by the wall clock */
-  readonly at: number;
+  /** ms, by the database's clock; undefined if the database did not answer */
+  readonly at: number | undefined;
   /** ms, by `performance.now()` */
   readonly now: number;
   /** Connections made by then. */
@@ -20,7 +20,7 @@ interface Asked {
 export class EndOfLog {
   /** Everything answered before an instant is at or before its position. */
   private ends: { readonly at: number; readonly position: bigint }[] = [];
-  private asOf = 0;
+  private asOf: number | undefined;
   private connections: number | undefined;
   private answeredAt = 0;
   private trustedFrom = Number.NEGATIVE_INFINITY;
@@ -38,15 +38,20 @@ export class EndOfLog {
       this.trustedFrom = answered + PROBATION_MS;
     this.connections = connections;
     this.answeredAt = answered;
-    if (now < this.trustedFrom) return;
+    if (now < this.trustedFrom || at === undefined) return;
     if (this.ends.length >= MAX_ENDS) this.ends.splice(MAX_ENDS / 2, 1);
     this.ends.push({ at, position });
   }
 
-  /** @returns the instant (ms) up to which everything acknowledged has been delivered, given the delivered position */
-  deliveredUntil(delivered: bigint): number {
-    for (const { at, position } of this.ends) if (position <= delivered && at > this.asOf) this.asOf = at;
-    this.ends = this.ends.filter(({ at, position }) => position > delivered && at > this.asOf);
+  /**
+   * @returns the instant (ms) up to which everything acknowledged has been delivered, given the delivered position;
+   *   undefined if none is known. The newest observation decides, because the clock may have been set back.
+   */
+  deliveredUntil(delivered: bigint): number | undefined {
+    const newest = this.ends.findLastIndex(({ position }) => position <= delivered);
+    if (newest === -1) return this.asOf;
+    this.asOf = this.ends[newest]!.at;
+    this.ends = this.ends.slice(newest + 1);
     return this.asOf;
   }
 

@@ -2,6 +2,7 @@ import { appendLogOpened } from '../new-event.js';
 import { OPERATIONS_STREAM } from '../../events/streams.js';
 import {
   type Appended,
+  type AppendedEvent,
   type Batch,
   EventLog,
   type EventPlace,
@@ -22,6 +23,19 @@ const SEARCHED = 100;
 /** Streams that are searched at once, for one caller. */
 const SEARCHED_AT_ONCE = 8;
 
+/** The clock of the database that has the read models. */
+export interface DatabaseClock {
+  /** ms. @throws if the database is unavailable */
+  now(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** For a log that nobody follows. */
+const NO_CLOCK: DatabaseClock = {
+  now: () => Promise.reject(new Error('This log was opened without a clock')),
+  close: async () => {},
+};
+
 /** The log in EventStoreDB. A position is the commit position in its transaction file. */
 export class EventStoreDbLog extends EventLog {
   readonly positionUnit = 'bytes';
@@ -33,6 +47,7 @@ export class EventStoreDbLog extends EventLog {
   constructor(
     private readonly connection: EventStoreConnection,
     private readonly streams: OurStreams,
+    private readonly clock: DatabaseClock,
   ) {
     super();
     this.headTracker = new HeadTracker(connection);
@@ -43,7 +58,7 @@ export class EventStoreDbLog extends EventLog {
     return this.writer.append(stream, expected, events);
   }
 
-  appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]> {
+  appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<AppendedEvent[]> {
     return this.writer.appendAll(entries);
   }
 
@@ -85,7 +100,8 @@ export class EventStoreDbLog extends EventLog {
   }
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
-    return new CatchUpSubscription(this.connection, this.streams, this.headTracker, onBatch, signal, after).run();
+    const { connection, streams, headTracker, clock } = this;
+    return new CatchUpSubscription(connection, streams, headTracker, onBatch, signal, after, () => clock.now()).run();
   }
 
   head(): Promise<bigint> {
@@ -105,6 +121,7 @@ export class EventStoreDbLog extends EventLog {
     if (this.isClosed) return;
     this.isClosed = true;
     await this.connection.close();
+    await this.clock.close();
   }
 
   /** Writes the log's first event if it is missing. */
@@ -130,12 +147,13 @@ export class EventStoreDbLog extends EventLog {
 /**
  * Opens the log in an EventStoreDB and writes its first event if it is missing.
  * @param url a connection string, scheme `esdb`; the option `streamPrefix` keeps several logs apart in one store
+ * @param clock by which a follower is told up to when it has everything
  * @throws ConfigError if the string is unusable, or the store denies access
  * @throws Unavailable if no store answers within 20 s
  */
-export const createEventStoreDbLog = async (url: string): Promise<EventLog> => {
+export const createEventStoreDbLog = async (url: string, clock = NO_CLOCK): Promise<EventLog> => {
   const { url: storeUrl, prefix } = readStreamPrefix(url);
-  const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix));
+  const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix), clock);
   try {
     await openInTime(() => log.begin());
   } catch (error) {

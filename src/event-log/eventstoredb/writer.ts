@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Invalid, Unavailable } from '../../errors.js';
 import {
   type Appended,
+  type AppendedEvent,
   type ExpectedRevision,
   type NewEvent,
   type RecordedEvent,
@@ -74,17 +75,21 @@ export class Writer {
     }
   }
 
-  async appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<boolean[]> {
+  async appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<AppendedEvent[]> {
     for (const { stream, event } of entries) this.requireWritable(stream, [event]);
     if (entries.length === 1) {
       const { stream, event } = entries[0]!;
-      return [(await this.send(stream, 'any', [event])).duplicate];
+      return [await this.send(stream, 'any', [event])];
     }
-    const duplicates = entries.map(() => true);
+    const appended = new Map<string, AppendedEvent>();
     const known = new Set<string>();
+    const repeated = new Set<number>();
     const streams = new Map<string, number[]>();
     for (const [index, { stream, event }] of entries.entries()) {
-      if (known.has(event.id)) continue;
+      if (known.has(event.id)) {
+        repeated.add(index);
+        continue;
+      }
       known.add(event.id);
       const ofStream = streams.get(stream);
       if (ofStream === undefined) streams.set(stream, [index]);
@@ -98,7 +103,8 @@ export class Writer {
         for (const index of indexes) {
           if (isLost) return;
           try {
-            duplicates[index] = (await this.send(stream, 'any', [entries[index]!.event])).duplicate;
+            const { event } = entries[index]!;
+            appended.set(event.id, await this.send(stream, 'any', [event]));
           } catch (error) {
             isLost = true;
             throw error;
@@ -110,7 +116,10 @@ export class Writer {
     const outcomes = await Promise.allSettled(Array.from({ length: senders }, sendNext));
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
-    return duplicates;
+    return entries.map(({ event }, index) => {
+      const { position, duplicate } = appended.get(event.id)!;
+      return { position, duplicate: duplicate || repeated.has(index) };
+    });
   }
 
   private send(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {

@@ -4,6 +4,7 @@ import { migrate, missingMigrations } from '../../postgres/migrator.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
 import {
   type Appended,
+  type AppendedEvent,
   type Batch,
   BEGINNING,
   EventLog,
@@ -16,7 +17,7 @@ import {
 } from '../event-log.js';
 import { appendLogOpened } from '../new-event.js';
 import { LOG_MIGRATIONS } from './schema.js';
-import { type EventRow, FIND, HEAD, READ_ALL, READ_AT, READ_STREAM } from './statements.js';
+import { type EventRow, FIND, HEAD, READ_ALL, READ_AT, READ_NEXT, READ_STREAM } from './statements.js';
 import { PostgresWriter } from './writer.js';
 import { Backoff, pause } from '../../flow/retry.js';
 
@@ -76,10 +77,13 @@ export class PostgresLog extends EventLog {
     };
   }
 
-  async appendAll(entries: readonly { stream: string; event: NewEvent }[]): Promise<boolean[]> {
+  async appendAll(entries: readonly { stream: string; event: NewEvent }[]): Promise<AppendedEvent[]> {
     if (entries.length === 0) return [];
     const answers = await this.writer.append({ entries, expected: undefined });
-    return answers.map(({ outcome }) => outcome === 'duplicate');
+    return answers.map(({ outcome, position }) => ({
+      position: BigInt(position!),
+      duplicate: outcome === 'duplicate',
+    }));
   }
 
   async readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
@@ -109,7 +113,7 @@ export class PostgresLog extends EventLog {
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
     let position = after;
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
-    let deliveredAsOf = 0;
+    let deliveredAt = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
       let batch: Batch;
       try {
@@ -122,9 +126,10 @@ export class PostgresLog extends EventLog {
       }
       const isFull = batch.events.length === PAGE;
       position = batch.position;
-      if (batch.events.length > 0 || batch.asOf - deliveredAsOf >= HEARTBEAT_MS) {
+      const readAt = performance.now();
+      if (batch.events.length > 0 || readAt - deliveredAt >= HEARTBEAT_MS) {
         await onBatch(batch);
-        deliveredAsOf = batch.asOf;
+        deliveredAt = readAt;
       }
       if (!isFull) await pause(POLL_MS, signal);
     }
@@ -150,11 +155,12 @@ export class PostgresLog extends EventLog {
   }
 
   private async readBatch(after: bigint): Promise<Batch> {
-    const asked = Date.now();
-    const events = await this.readAll(after, PAGE);
+    const rows = await available(READ_NEXT.run(this.pool, { after, limit: PAGE }));
+    const events = rows.flatMap((row) => (row.position === null ? [] : [recorded(row as EventRow)]));
     const last = events.at(-1);
-    // A page that is not full reached the end as it was when we asked. After a full one there is more, recorded later.
-    const asOf = last && events.length === PAGE ? last.recordedAt : asked;
+    // A page that is not full reached the end of the log in the statement's snapshot. After a full page there is more,
+    // which was recorded later than the page's last event.
+    const asOf = last && events.length === PAGE ? last.recordedAt : rows[0]!.as_of;
     return { events, position: last?.position ?? after, asOf };
   }
 }

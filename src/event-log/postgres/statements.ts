@@ -1,4 +1,4 @@
-import { nullable, type RowOf, statement, textOf } from '../../postgres/statement.js';
+import { json, nullable, type RowOf, statement, textOf } from '../../postgres/statement.js';
 
 const EVENT = {
   position: 'bigint',
@@ -20,6 +20,31 @@ export const READ_ALL = statement(
   { after: 'bigint', limit: 'bigint' },
   EVENT,
   `select ${COLUMNS} from log.events where position > $1 order by position limit $2`,
+);
+/**
+ * The next events, and the database's clock when the statement's transaction began: before its snapshot was taken, so
+ * everything acknowledged before that instant is in the snapshot. One row without an event at the end of the log.
+ */
+export const READ_NEXT = statement(
+  'log-read-next',
+  { after: 'bigint', limit: 'bigint' },
+  {
+    as_of: 'bigint',
+    position: nullable('bigint'),
+    stream: nullable('text'),
+    revision: nullable('bigint'),
+    event_id: nullable('uuid'),
+    type: nullable('text'),
+    data: nullable(json()),
+    metadata: nullable(json()),
+    recorded_at: nullable('bigint'),
+  },
+  `
+    select floor(extract(epoch from transaction_timestamp()) * 1000)::bigint as as_of, e.*
+    from (select) now left join lateral (
+      select ${COLUMNS} from log.events where position > $1 order by position limit $2
+    ) e on true
+    order by e.position`,
 );
 export const READ_AT = statement(
   'log-read-at',

@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiSecurity } from '@nestjs/swagger';
+import { ApiHeader, ApiSecurity } from '@nestjs/swagger';
 import type { Scope } from '../../events/types/api-keys.js';
 import { ApiFailure } from '../errors/api-failure.js';
+import type { ProjectionName } from '../../read-models/checkpoints.js';
 import type { JsonBounds } from '../../json/bounds.js';
 import { BODY_LIMIT } from '../byte-limits.js';
 
@@ -21,6 +22,13 @@ export interface Requirement {
    * in the request's `content-type` header.
    */
   readonly rawBody?: boolean;
+  /** Projections whose read models the answer comes from: a request with a token waits for their checkpoints. */
+  readonly reads?: readonly ProjectionName[];
+  /**
+   * Whether the response's token names these checkpoints as they were before the answer was read from the primary, for
+   * routes whose handlers do not know the exact position.
+   */
+  readonly namesCheckpoint?: boolean;
   /** Bounds on the structure of the JSON (400), for bodies of megabytes. Default: none beyond the bytes. */
   readonly json?: JsonBounds;
 }
@@ -33,6 +41,8 @@ declare module 'fastify' {
     /** What the route requires of its caller; set once it has been checked, like `caller`. */
     access: Requirement | null;
     answer: ServerResponse | null;
+    /** The position that the request's `Consistency-Token` names. */
+    minPosition: bigint | null;
   }
 }
 
@@ -40,6 +50,7 @@ declare module 'fastify' {
 export const SHARED_FAILURES: Readonly<Record<number, string>> = {
   401: 'The key is missing, unknown, malformed, revoked or expired, or names no organization.',
   414: 'The URL exceeds 8,192 bytes.',
+  410: 'The `Consistency-Token` is of another log, or of a state that was lost. Read again without it.',
   429: 'Too many requests with this key, or over 16 MiB of the organization at once, as bodies or as answers not yet read; `Retry-After` says when to try again.',
   500: 'An internal error. The log has the details under `X-Request-Id`.',
   503: 'The log or the database did not answer; it is safe to retry after `Retry-After` seconds.',
@@ -57,6 +68,14 @@ export const Access = (requirement: Requirement): MethodDecorator =>
     RouteConfig({ access: requirement }),
     ApiSecurity('key'),
     ...Object.entries(SHARED_FAILURES).map(([status, description]) => ApiFailure(Number(status), description)),
+    ApiHeader({
+      name: 'Consistency-Token',
+      required: false,
+      description:
+        'The `Consistency-Token` of an earlier response: the answer includes everything up to it. `Prefer: wait=SECONDS` ' +
+        '(0 to 10, default 2) says how long to wait for that.',
+      schema: { type: 'string', minLength: 1, maxLength: 128 },
+    }),
     ApiFailure(400, 'The request is invalid; `issues` says where.'),
     ...(requirement.scope === 'any'
       ? []

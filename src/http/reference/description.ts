@@ -33,7 +33,7 @@ const WHEN: Readonly<Record<number, string>> = {
   405: 'The route exists for the methods in `Allow`',
   408: 'The request did not arrive within 10 seconds',
   409: 'The name is taken, there are as many as there may be, or it was done a short time ago',
-  410: 'The `lastEventId` is of a log that is no more',
+  410: 'The `lastEventId` or the `Consistency-Token` is of a log, or of a state of it, that was lost',
   413: 'The body is too large: 65,536 bytes unless the route says otherwise',
   414: 'The URL exceeds 8,192 bytes',
   415: 'The route does not accept this media type, or the body is compressed with anything but gzip',

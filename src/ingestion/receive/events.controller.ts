@@ -3,18 +3,19 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiExcludeEndpoint, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '../../runtime/config.js';
-import { Invalid, TooManyRequests } from '../../errors.js';
-import { formatInstant } from '../../events/instant.js';
+import { Invalid } from '../../errors.js';
+import { EventLog } from '../../event-log/event-log.js';
 import { Access } from '../../http/access/access.js';
 import { type Caller, CurrentCaller } from '../../http/access/caller.js';
 import { JSON_TYPE } from '../../http/answers/send-counted.js';
 import { originOf } from '../../http/access/origin.js';
-import { IngestBackpressure } from '../backpressure.js';
 import { readEvents } from './content-mode.js';
 import { TryEvents } from '../dry-run/try-events.js';
 import { RecordedEventsDto, SendEventsRequest } from './events.dto.js';
-import { ApiSendEvents, COUNTED_AS_OF } from '../reference/events.reference.js';
+import { ApiSendEvents } from '../reference/events.reference.js';
 import { latestFrom, MAX_BODY } from './event-limits.js';
+import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
+import { TOKEN_HEADER } from '../../http/consistency/api-token.js';
 import { type RecordedEvents, RecordEvents } from './record-events.js';
 
 /** Echoed in a header. */
@@ -26,7 +27,8 @@ export class EventsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: QueryBus,
-    private readonly pace: IngestBackpressure,
+    private readonly log: EventLog,
+    private readonly tokens: ConsistencyTokens,
     private readonly config: Config,
   ) {}
 
@@ -37,28 +39,25 @@ export class EventsController {
   @ApiOkResponse({
     type: RecordedEventsDto,
     description: 'Acknowledged events are on disk, except with `dryRun`; rejected ones have their issues.',
-    headers: COUNTED_AS_OF,
+    headers: TOKEN_HEADER,
   })
   async sendEvents(
     @Req() request: FastifyRequest,
     @Query() { dryRun }: SendEventsRequest,
-    @CurrentCaller() caller: Caller,
+    @CurrentCaller() { organization }: Caller,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RecordedEvents | string> {
-    // Read while the events are stored.
-    const counted = this.pace.countedAsOf();
-    const sayCounted = async (): Promise<void> => {
-      const asOf = await counted;
-      if (asOf !== undefined) void reply.header('x-counted-as-of', formatInstant(asOf));
-    };
-    try {
-      const answer = await this.take(request, caller, dryRun === 'true', reply);
-      await sayCounted();
-      return answer;
-    } catch (error) {
-      if (error instanceof Invalid || error instanceof TooManyRequests) await sayCounted();
-      throw error;
+    const latest = latestFrom(organization);
+    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+    const events = readEvents(request.raw.headersDistinct, body, latest);
+    const origin = originOf(request);
+    if (dryRun === 'true') {
+      void reply.type(JSON_TYPE);
+      await this.tokens.add(reply, await this.log.head());
+      return this.queries.execute(new TryEvents(events, latest, organization, origin));
     }
+    const record = new RecordEvents(events, latest, organization, body.length, origin);
+    return this.tokens.addTo(reply, await this.commands.execute(record));
   }
 
   /**
@@ -81,20 +80,5 @@ export class EventsController {
       'webhook-allowed-origin': origin,
       'webhook-allowed-rate': rateLimitPerMinute === 0 ? '*' : String(rateLimitPerMinute),
     });
-  }
-
-  private take(
-    request: FastifyRequest,
-    { organization }: Caller,
-    isDryRun: boolean,
-    reply: FastifyReply,
-  ): Promise<RecordedEvents | string> {
-    const latest = latestFrom(organization);
-    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const events = readEvents(request.raw.headersDistinct, body, latest);
-    const origin = originOf(request);
-    if (!isDryRun) return this.commands.execute(new RecordEvents(events, latest, organization, body.length, origin));
-    void reply.type(JSON_TYPE);
-    return this.queries.execute(new TryEvents(events, latest, organization, origin));
   }
 }

@@ -1,7 +1,8 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
 import type { Rejection } from '../../errors.js';
-import { EventLog } from '../../event-log/event-log.js';
+import type { AtPosition } from '../../event-log/command-queue.js';
+import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
 import { factsAtMost } from '../../events/facts-at-most.js';
 import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
@@ -24,7 +25,7 @@ export interface RecordedEvents {
 }
 
 /** Records events reported by upstream. */
-export class RecordEvents extends Command<RecordedEvents> implements SentEvents {
+export class RecordEvents extends Command<AtPosition<RecordedEvents>> implements SentEvents {
   constructor(
     readonly events: ReadingEvents,
     readonly latest: number,
@@ -40,7 +41,13 @@ export class RecordEvents extends Command<RecordedEvents> implements SentEvents 
 /** Event ids, of some 64 requests of 1,000 events. */
 const MAX_HALF_DONE = 64_000;
 
-const storedOf = (known: readonly boolean[]): number => known.filter((isDuplicate) => !isDuplicate).length;
+const storedOf = (appended: readonly AppendedEvent[]): number => appended.filter(({ duplicate }) => !duplicate).length;
+
+const lastOf = (appended: readonly AppendedEvent[]): bigint | undefined =>
+  appended.reduce<bigint | undefined>(
+    (last, { position }) => (last === undefined || position > last ? position : last),
+    undefined,
+  );
 
 @CommandHandler(RecordEvents)
 export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
@@ -61,7 +68,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
    * @throws Invalid if every event is rejected; Unavailable if the log cannot be reached
    * @throws TooManyRequests if the organization has used up its daily quota, or too much of it is waiting to be counted
    */
-  async execute(command: RecordEvents): Promise<RecordedEvents> {
+  async execute(command: RecordEvents): Promise<AtPosition<RecordedEvents>> {
     const { organization, bytes, origin } = command;
     const owner = organization ?? origin.keyId ?? '';
     if (organization !== undefined) await this.quota.take(organization, { events: 0, bytes });
@@ -72,28 +79,29 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     for (const { type, count } of refusals) this.usage.add(owner, 'rejected', type, count);
     requireSome(decision);
     if (organization !== undefined) await this.quota.take(organization, { events: entries.length, bytes: 0 });
-    const known: boolean[] = [];
+    const appended: AppendedEvent[] = [];
     let returned = bytes;
     try {
-      await this.append(entries, known);
+      await this.append(entries, appended);
       returned = 0;
     } finally {
       const typesOf = (isDuplicate: boolean): string[] =>
-        known.flatMap((each, n) => (each === isDuplicate ? [entries[n]!.event.type] : []));
+        appended.flatMap(({ duplicate }, n) => (duplicate === isDuplicate ? [entries[n]!.event.type] : []));
       this.count(owner, 'accepted', typesOf(false));
       this.count(owner, 'duplicate', typesOf(true));
       // Only newly stored events are charged: duplicates never are, anything else when it is sent again.
-      const events = entries.length - storedOf(known);
+      const events = entries.length - storedOf(appended);
       if (organization !== undefined) this.quota.giveBack(organization, { events, bytes: returned });
     }
     this.count(owner, 'duplicate', repeated);
-    const stored = storedOf(known);
-    return {
+    const stored = storedOf(appended);
+    const result = {
       accepted: stored,
       duplicates: repeated.length + entries.length - stored,
       rejected,
       ...(warnings.length > 0 && { warnings }),
     };
+    return { result, position: lastOf(appended) ?? (await this.log.head()) };
   }
 
   /** @param types one per event, upstream types only */
@@ -108,23 +116,24 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
 
   /**
    * Appends done before one is rejected stay, and cost nothing when the request is retried.
-   * @param known filled in even on failure: whether each event was already stored
+   * @param appended filled in even on failure: what became of each event
    */
-  private async append(entries: readonly Entry[], known: boolean[]): Promise<void> {
+  private async append(entries: readonly Entry[], appended: AppendedEvent[]): Promise<void> {
     const patience = newPatience();
     const weigh: Weigh = ({ event }) => (this.halfDone.has(event.id) ? 0 : factsAtMost(event));
-    while (known.length < entries.length) {
-      const portion = this.pace.portion(known.length === 0 ? entries : entries.slice(known.length), weigh);
+    while (appended.length < entries.length) {
+      const portion = this.pace.portion(appended.length === 0 ? entries : entries.slice(appended.length), weigh);
       const facts = tally(portion, weigh);
       try {
         await this.pace.admit(facts, patience);
       } catch (error) {
-        for (const { event } of entries.slice(0, known.length)) this.halfDone.set(event.id, true);
+        for (const { event } of entries.slice(0, appended.length)) this.halfDone.set(event.id, true);
         throw error;
       }
       try {
-        known.push(...(await this.log.appendAll(portion)));
-        this.pace.stored(facts);
+        const answers = await this.log.appendAll(portion);
+        appended.push(...answers);
+        this.pace.stored(facts, lastOf(answers)!);
       } catch (error) {
         this.pace.release(facts);
         throw error;

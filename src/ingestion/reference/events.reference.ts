@@ -27,15 +27,6 @@ recognised among the last 100 events of a record.
 \`OPTIONS\` with
 \`WebHook-Request-Origin\` answers the handshake of the CloudEvents WebHook specification.`;
 
-/** The header of every answer that says what became of the events. */
-export const COUNTED_AS_OF = {
-  'X-Counted-As-Of': {
-    description:
-      'Everything acknowledged before this instant (ISO 8601, UTC) is counted; how far it is behind is the lag. Absent while it is not known.',
-    schema: { type: 'string', format: 'date-time' },
-  },
-} as const;
-
 /** The example event of binary mode, as parameters and body. */
 const SHOWN = EXAMPLES[0]!;
 
@@ -87,13 +78,11 @@ export const ApiSendEvents = (): MethodDecorator =>
       status: 400,
       description: 'All events were rejected, or the request is invalid; `issues` says where.',
       type: ErrorBody,
-      headers: COUNTED_AS_OF,
     }),
     ApiResponse({
       status: 429,
       description:
         'Too many requests with this key, too much of the organization at once or waiting to be counted, or its quota of the day is used up; `Retry-After` says when to try again.',
       type: ErrorBody,
-      headers: COUNTED_AS_OF,
     }),
   );

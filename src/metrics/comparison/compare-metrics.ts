@@ -4,7 +4,7 @@ import { COMPARISON, comparisonValues, totalsOf } from './comparison-sql.js';
 import type { ComparedMetrics, Comparison } from './comparison.dto.js';
 import { type Earlier, earlierRange } from './earlier-range.js';
 import type { Totals } from '../totals/metrics.dto.js';
-import type { AsOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
 import { MetricsQueries } from '../metrics-queries.js';
 import type { AskedRange, Range } from '../../http/range.js';
 
@@ -14,6 +14,8 @@ export class CompareMetrics extends Query<AsOf<Comparison>> {
     readonly range: AskedRange,
     readonly brand: string | undefined,
     readonly earlier: Earlier,
+    /** The answer includes at least this position. */
+    readonly minPosition?: number,
   ) {
     super();
   }
@@ -52,7 +54,7 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
           difference: eachOf(current, (name) => current[name] - earlier[name]),
           ratio: eachOf(current, (name) => (earlier[name] === 0 ? null : current[name] / earlier[name])),
         },
-        asOf: counted!.asOf ?? 0,
+        ...momentOf(counted!),
         clock: query.range.to === undefined ? [range.to, before.from, before.to] : [],
       };
     });

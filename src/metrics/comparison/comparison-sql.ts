@@ -48,12 +48,14 @@ export const COMPARISON = statement(
   {
     /** Everything acknowledged before this instant (ms) is counted. */
     asOf: nullable('bigint'),
+    position: nullable('bigint'),
     current: nullable(json<Sums>()),
     earlier: nullable(json<Sums>()),
   },
   `
     select
       (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
+      (select position from read.checkpoints where projection = 'metrics') as position,
       ${sums(3)} as current,
       ${sums(9)} as earlier`,
 );

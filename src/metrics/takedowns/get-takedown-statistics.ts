@@ -3,7 +3,7 @@ import { Unprocessable } from '../../errors.js';
 import { MEASURE } from '../../events/measure.js';
 import { OUTCOME } from '../../read-models/takedown-outcome.js';
 import { MAX_TYPES, TOO_MANY } from '../totals/count-sql.js';
-import type { AsOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
 import { MetricsQueries } from '../metrics-queries.js';
 import type { AskedRange } from '../../http/range.js';
 import { type CountedTakedowns, countTakedowns, type Times } from './takedown-statistics-sql.js';
@@ -14,6 +14,8 @@ export class GetTakedownStatistics extends Query<AsOf<TakedownStatistics>> {
     readonly organization: string,
     readonly range: AskedRange,
     readonly brand: string | undefined,
+    /** The answer includes at least this position. */
+    readonly minPosition?: number,
   ) {
     super();
   }
@@ -61,7 +63,7 @@ export class GetTakedownStatisticsHandler implements IQueryHandler<GetTakedownSt
   execute(query: GetTakedownStatistics): Promise<AsOf<TakedownStatistics>> {
     return this.queries.run(query, async (pool, range) => {
       const [counted] = await countTakedowns(pool, query.organization, query.brand, range);
-      return { answer: toStatistics(counted!), asOf: counted!.asOf ?? 0 };
+      return { answer: toStatistics(counted!), ...momentOf(counted!) };
     });
   }
 }

@@ -17,6 +17,7 @@ export type Times = readonly [median: number, p90: number, p99: number, longest:
 const COLUMNS = {
   /** Everything acknowledged before this instant (ms) is counted. */
   asOf: nullable('bigint'),
+  position: nullable('bigint'),
   /** Filed and completed; null: none. */
   measures: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
   /** Canceled and retracted; null: none. */
@@ -46,6 +47,7 @@ const statistics = (name: string, owned: string, dated: string) => {
     `
     select
       (select min(as_of) from read.checkpoints where projection in ('metrics', 'takedowns')) as "asOf",
+      (select min(position) from read.checkpoints where projection in ('metrics', 'takedowns')) as position,
       (select json_agg(json_build_array(measure, n)) from (
         select measure, sum(n)::bigint as n from (
           select measure, n from read.days

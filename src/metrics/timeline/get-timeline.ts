@@ -1,6 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { TimeSlices } from '../../flow/time-slices.js';
-import type { AsOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
 import { MetricsQueries } from '../metrics-queries.js';
 import type { AskedRange } from '../../http/range.js';
 import { countTimeline, type Interval } from './timeline-sql.js';
@@ -13,6 +13,8 @@ export class GetTimeline extends Query<AsOf<Timeline>> {
     readonly range: AskedRange,
     readonly brand: string | undefined,
     readonly interval: Interval,
+    /** The answer includes at least this position. */
+    readonly minPosition?: number,
   ) {
     super();
   }
@@ -34,7 +36,7 @@ export class GetTimelineHandler implements IQueryHandler<GetTimeline> {
     return this.queries.run(query, async (pool, range, now) => {
       const [counted] = await countTimeline(pool, organization, brand ?? '', range, interval, now);
       const timeline = await this.slices.run(organization, toTimeline(counted!, range, interval, now));
-      return { answer: timeline, asOf: counted!.asOf ?? 0, clock: [now] };
+      return { answer: timeline, ...momentOf(counted!), clock: [now] };
     });
   }
 }

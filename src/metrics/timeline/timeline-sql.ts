@@ -68,6 +68,7 @@ const PARAMETERS = {
 const COLUMNS = {
   /** Everything acknowledged before this instant (ms) is counted. */
   asOf: nullable('bigint'),
+  position: nullable('bigint'),
   /** The last fact of the window. ms */
   lastAt: nullable('bigint'),
   /** The day on which each interval begins. */
@@ -108,6 +109,7 @@ const timeline = (name: string, isByDay: boolean) =>
     )
     select
       (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
+      (select position from read.checkpoints where projection = 'metrics') as position,
       (select last_at from known) as "lastAt",
       (select starts from starts) as starts,
       (select json_agg(json_build_array(measure, points, counts)) from (

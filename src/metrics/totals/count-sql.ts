@@ -54,6 +54,7 @@ export const COUNT = statement(
   {
     /** Everything acknowledged before this instant (ms) is counted. */
     asOf: nullable('bigint'),
+    position: nullable('bigint'),
     /** Whole days, without threats. */
     totals: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
     /** Whole days with threats, ascending, and their counts. */
@@ -69,6 +70,7 @@ export const COUNT = statement(
   `
     select
       (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
+      (select position from read.checkpoints where projection = 'metrics') as position,
       (select json_agg(json_build_array(measure, n)) from (
         select measure, sum(n)::bigint as n from read.days
         where organization = $1 and brand = $2 and measure in (${OTHER_MEASURES.join(', ')})

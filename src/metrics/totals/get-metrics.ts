@@ -4,7 +4,7 @@ import { dayOf, formatDay } from '../../events/instant.js';
 import { MEASURE } from '../../events/measure.js';
 import { COUNT, type Counted, countValues, MAX_DAYS, MAX_TYPES, TOO_MANY } from './count-sql.js';
 import type { Metrics } from './metrics.dto.js';
-import type { AsOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
 import { MetricsQueries } from '../metrics-queries.js';
 import type { AskedRange, Range } from '../../http/range.js';
 import { toTotals } from './totals.js';
@@ -14,6 +14,8 @@ export class GetMetrics extends Query<AsOf<Metrics>> {
     readonly organization: string,
     readonly range: AskedRange,
     readonly brand: string | undefined,
+    /** The answer includes at least this position. */
+    readonly minPosition?: number,
   ) {
     super();
   }
@@ -83,7 +85,7 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
     const { organization, brand } = query;
     return this.queries.run(query, async (pool, range) => {
       const [counted] = await COUNT.run(pool, countValues(organization, brand ?? '', range));
-      return { answer: toMetrics(counted!, range), asOf: counted!.asOf ?? 0 };
+      return { answer: toMetrics(counted!, range), ...momentOf(counted!) };
     });
   }
 }

@@ -1,6 +1,5 @@
+import { CLOCK } from '../../postgres/clock.js';
 import { statement } from '../../postgres/statement.js';
-
-const CLOCK = `floor(extract(epoch from clock_timestamp()) * 1000)`;
 
 /** How long a projector that has a lane already leaves another one that is free to one that wants it and has none. ms */
 const LEFT_FREE_MS = 1_500;

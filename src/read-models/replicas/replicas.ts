@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { isDatabaseError, isTransient } from '../../postgres/transient-errors.js';
-import { pause } from '../../flow/retry.js';
-import { compiled } from '../compiled-statement.js';
+import { type Clock, monotonic } from '../../flow/clock.js';
+import { type CheckpointRows, type Checkpoints, readCheckpoints } from '../checkpoints.js';
 
 /**
  * How often the replicas are looked at, and how long one may take to answer. Together half of what a request waits for the
@@ -12,10 +12,11 @@ const LOOK_MS = 300;
 /** Looks in a row that the primary leaves unanswered before replicas answer in its place, however far behind they are. */
 const LOOKS_IN_VAIN = 5;
 
-/** The instant up to which the furthest projection has counted: the projector moves it four times a second. */
-const readAsOf = compiled('replica-as-of', (db) =>
-  db.selectFrom('checkpoints').select(({ fn }) => fn.max<number | null>('as_of').as('asOf')),
-);
+/** Where the furthest and the last of the projections are; a replica has everything up to `least`. */
+interface Progress {
+  readonly furthest: number;
+  readonly least: number;
+}
 
 /** A standby that answers reads. */
 export interface Replica {
@@ -34,6 +35,8 @@ class Silent extends Error {}
 interface Watched {
   readonly replica: Replica;
   isFit: boolean;
+  /** Every projection had reached this position when the replica last answered. */
+  least: number;
   /** Ends each read that it has not answered yet. */
   readonly unanswered: Set<() => void>;
 }
@@ -61,26 +64,31 @@ export class Replicas {
   private readonly stop = new AbortController();
   private readonly looking: Promise<void>;
   private turn = 0;
-  /** Of the primary, when it last answered. ms */
-  private newest: number | undefined;
+  /** Where the primary was, oldest first: a replica that has reached the first of them lags by less than the limit. */
+  private readonly past: { readonly at: number; readonly furthest: number }[] = [];
   private inVain = 0;
 
   constructor(
     replicas: readonly Replica[],
-    private readonly primary: Pool,
+    private readonly checkpoints: Pick<Checkpoints, 'current'>,
     private readonly maxLagMs: number,
+    private readonly clock: Clock = monotonic,
   ) {
-    this.replicas = replicas.map((replica) => ({ replica, isFit: false, unanswered: new Set() }));
+    this.replicas = replicas.map((replica) => ({ replica, isFit: false, least: -1, unanswered: new Set() }));
     this.looking = replicas.length > 0 ? this.look() : Promise.resolve();
   }
 
-  /** @throws what `answer` throws on the primary, and what is no trouble of the database on a replica */
+  /**
+   * @param minPosition the position of the log that the answer must include; a replica without it is not asked
+   * @throws what `answer` throws on the primary, and what is no trouble of the database on a replica
+   */
   async read<Answer>(
     kind: 'metrics' | 'records',
     primary: Pool,
     answer: (pool: Pool, isReplica: boolean) => Promise<Answer>,
+    minPosition = -1,
   ): Promise<Answer> {
-    const fit = this.replicas.filter(({ isFit }) => isFit);
+    const fit = this.replicas.filter(({ isFit, least }) => isFit && least >= minPosition);
     const chosen = fit[(this.turn += 1) % Math.max(1, fit.length)];
     if (chosen === undefined) return answer(primary, false);
     try {
@@ -105,25 +113,41 @@ export class Replicas {
   private async look(): Promise<void> {
     while (!this.stop.signal.aborted) {
       await this.lookOnce();
-      await pause(LOOK_EVERY_MS, this.stop.signal);
+      await this.clock.sleep(LOOK_EVERY_MS, this.stop.signal);
     }
   }
 
   private async lookOnce(): Promise<void> {
-    const asOf = async (pool: Pool): Promise<number | undefined> =>
-      readAsOf(pool, {}, LOOK_MS).then(
-        ([row]) => row!.asOf ?? 0,
-        () => undefined,
-      );
-    const looks = this.replicas.map(({ replica }) => asOf(replica.watch));
-    const [newest, ...seen] = await Promise.all([asOf(this.primary), ...looks]);
-    this.inVain = newest === undefined ? this.inVain + 1 : 0;
-    // What the replicas have is all there is then.
-    this.newest = this.inVain >= LOOKS_IN_VAIN ? undefined : (newest ?? this.newest);
+    const looks = this.replicas.map(({ replica }) => progressOf(readCheckpoints(replica.watch, LOOK_MS)));
+    const [primary, ...seen] = await Promise.all([progressOf(this.checkpoints.current()), ...looks]);
+    this.inVain = primary === undefined ? this.inVain + 1 : 0;
+    if (primary !== undefined) this.note(primary.furthest);
+    // If the primary stays silent, what the replicas have is all there is.
+    const required = this.inVain >= LOOKS_IN_VAIN ? -1 : (this.past[0]?.furthest ?? -1);
     for (const [index, one] of this.replicas.entries()) {
       const its = seen[index];
-      one.isFit = its !== undefined && (this.newest === undefined || this.newest - its <= this.maxLagMs);
+      one.isFit = its !== undefined && its.furthest >= required;
+      one.least = its?.least ?? -1;
       if (its === undefined) for (const end of one.unanswered) end();
     }
   }
+
+  /** Keeps one position that is older than the limit, and those after it. */
+  private note(furthest: number): void {
+    const now = this.clock.now();
+    this.past.push({ at: now, furthest });
+    while (this.past.length > 1 && this.past[1]!.at <= now - this.maxLagMs) this.past.shift();
+  }
 }
+
+const progressOf = (reading: Promise<CheckpointRows>): Promise<Progress | undefined> =>
+  reading.then(
+    (rows) => {
+      const positions = [...rows.values()].map(({ position }) => position);
+      return { furthest: Math.max(-1, ...positions), least: positions.length === 0 ? -1 : Math.min(...positions) };
+    },
+    () => undefined,
+  );
+
+/** Answers everything from the primary. */
+export const NO_REPLICAS = new Replicas([], { current: async () => new Map() }, 0);

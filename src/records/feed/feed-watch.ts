@@ -1,18 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { TooManyRequests, Unavailable } from '../../errors.js';
 import { pause } from '../../flow/retry.js';
+import { WaitingRequests } from '../../flow/waiting-requests.js';
 import { Readiness } from '../../ops/readiness.js';
+import { Checkpoints } from '../../read-models/checkpoints.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { WHO_HAS_NEWS } from './statements.js';
 
-/** Requests that may wait at once: of one organization, and in all. */
-const MAX_OF_ORGANIZATION = 64;
-const MAX_IN_ALL = 2_000;
 const LOOK_EVERY_MS = 20;
 /** A look that takes long is followed by a pause this many times as long. */
 const REST = 4;
 const AFTER_FAILURE_MS = 250;
-const RETRY_AFTER_SECONDS = 1;
 
 /** What is waited for. */
 export interface Wanted {
@@ -30,6 +27,8 @@ export interface Outcome {
   readonly hasNews: boolean;
   /** Everything acknowledged before this instant (ms) has been looked at. */
   readonly asOf: number;
+  /** The position up to which everything has been looked at. */
+  readonly position: number;
 }
 
 interface Waiting {
@@ -46,29 +45,24 @@ interface Waiting {
 @Injectable()
 export class FeedWatch {
   private readonly waiting = new Set<Waiting>();
-  private readonly ofOrganization = new Map<string, number>();
   private isLooking = false;
 
   constructor(
     private readonly pool: WatchPool,
     private readonly readiness: Readiness,
+    private readonly checkpoints: Checkpoints,
+    private readonly requests: WaitingRequests,
   ) {}
 
   /**
    * Resolves when there is something to read, after `ms`, when `signal` aborts, or when the process stops.
    * @throws TooManyRequests if too many of the organization's requests are waiting, Unavailable if too many in all
    */
-  async wait(wanted: Wanted, ms: number, signal: AbortSignal): Promise<Outcome> {
-    const { organization } = wanted;
-    const count = this.ofOrganization.get(organization) ?? 0;
-    if (count >= MAX_OF_ORGANIZATION)
-      throw new TooManyRequests(
-        RETRY_AFTER_SECONDS,
-        `At most ${MAX_OF_ORGANIZATION} requests of an organization may wait for the feed; retry without timeout`,
-      );
-    if (this.waiting.size >= MAX_IN_ALL)
-      throw new Unavailable('Too many requests are waiting for the feed; retry without timeout', RETRY_AFTER_SECONDS);
-    this.ofOrganization.set(organization, count + 1);
+  wait(wanted: Wanted, ms: number, signal: AbortSignal): Promise<Outcome> {
+    return this.requests.run(wanted.organization, () => this.waitFor(wanted, ms, signal));
+  }
+
+  private async waitFor(wanted: Wanted, ms: number, signal: AbortSignal): Promise<Outcome> {
     let waiting!: Waiting;
     const ended = new Promise<boolean>((resolve) => {
       waiting = { wanted, after: wanted.after, asOf: wanted.asOf, end: resolve };
@@ -80,14 +74,11 @@ export class FeedWatch {
     this.waiting.add(waiting);
     if (!this.isLooking) void this.look();
     try {
-      return { hasNews: await ended, asOf: waiting.asOf };
+      return { hasNews: await ended, asOf: waiting.asOf, position: waiting.after };
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', inVain);
       this.waiting.delete(waiting);
-      const left = this.ofOrganization.get(organization)! - 1;
-      if (left === 0) this.ofOrganization.delete(organization);
-      else this.ofOrganization.set(organization, left);
     }
   }
 
@@ -110,9 +101,19 @@ export class FeedWatch {
 
   /** @returns whether the database answered; if not, the instant of those who wait stays where it was */
   private async lookOnce(): Promise<boolean> {
+    const records = (await this.checkpoints.current()).get('records');
+    if (records === undefined) return false;
+    const behind = [...this.waiting].filter((one) => one.after < records.position);
+    if (behind.length > 0) await this.askForNews(behind);
+    // The instant belongs to the position that was read with it.
+    for (const one of this.waiting) if (one.after === records.position) one.asOf = Math.max(one.asOf, records.asOf);
+    return true;
+  }
+
+  private async askForNews(waiting: readonly Waiting[]): Promise<void> {
     // Who asks for the same is asked for once, from where the last of them is.
     const groups = new Map<string, Waiting[]>();
-    for (const one of this.waiting) {
+    for (const one of waiting) {
       const { organization, kinds } = one.wanted;
       const key = `${organization}\n${kinds.join(',')}\n${one.after}`;
       const group = groups.get(key);
@@ -120,24 +121,20 @@ export class FeedWatch {
       else groups.set(key, [one]);
     }
     const all = [...groups.values()];
-    if (all.length === 0) return true;
     const [row] = await WHO_HAS_NEWS.run(this.pool, {
       organizations: all.map(([one]) => one!.wanted.organization),
       kinds: all.map(([one]) => one!.wanted.kinds.join(',')),
       after: all.map(([one]) => one!.after),
-      least: Math.min(...all.map(([one]) => one!.after)),
     });
-    if (row === undefined) return false;
-    const { asOf, upTo } = row;
+    if (row === undefined) return;
     const news = new Set(row.news);
     for (const [index, group] of all.entries())
       for (const one of group) {
         if (news.has(index + 1)) one.end(true);
         else {
-          one.after = Math.max(one.after, upTo);
-          one.asOf = Math.max(one.asOf, asOf);
+          one.after = Math.max(one.after, row.upTo);
+          one.asOf = Math.max(one.asOf, row.asOf);
         }
       }
-    return true;
   }
 }

@@ -5,6 +5,9 @@ import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../../events/instant.js';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
+import { TOKEN_HEADER } from '../../http/consistency/api-token.js';
+import { MinPosition } from '../../http/consistency/consistency.js';
+import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
 import { ErrorBody } from '../../http/errors/error-body.dto.js';
 import { numbersOf } from '../../read-models/listed-kind.js';
 import { FeedRequest, MAX_ELEMENTS } from './feed.dto.js';
@@ -15,10 +18,13 @@ const MEDIA_TYPE = 'application/cloudevents-batch+json';
 @ApiTags('Records')
 @Controller('v2/organization')
 export class FeedController {
-  constructor(private readonly queries: QueryBus) {}
+  constructor(
+    private readonly queries: QueryBus,
+    private readonly tokens: ConsistencyTokens,
+  ) {}
 
   @Get('feed')
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', reads: ['records'] })
   @ApiOperation({
     summary: 'The records as they change: a full copy, and then every change',
     description:
@@ -38,24 +44,28 @@ export class FeedController {
         required: true,
         schema: { type: 'string', format: 'date-time' },
       },
+      ...TOKEN_HEADER,
     },
     content: { [MEDIA_TYPE]: { schema: { $ref: '#/components/schemas/Feed' } } },
   })
   @ApiResponse({
     status: 410,
-    description: 'The `lastEventId` is of another log, or of before a restore. Start again without it.',
+    description: 'The `lastEventId` or the token is of another log, or of before a restore. Start again without it.',
     type: ErrorBody,
   })
   async getFeed(
     @Organization() organization: string,
     @Query() { lastEventId, timeout = '0', types, limit = String(MAX_ELEMENTS) }: FeedRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
   ): Promise<string> {
     const left = new AbortController();
     reply.raw.once('close', () => left.abort());
     const kinds = numbersOf(types?.split(','));
-    const query = new ReadFeed(organization, kinds, Number(limit), lastEventId, Number(timeout), left.signal);
-    const { answer, asOf } = await this.queries.execute(query);
+    const [most, ms] = [Number(limit), Number(timeout)];
+    const query = new ReadFeed(organization, kinds, most, lastEventId, ms, left.signal, minPosition);
+    const { answer, asOf, position } = await this.queries.execute(query);
+    await this.tokens.add(reply, position);
     void reply.header('x-as-of', formatInstant(asOf)).type(MEDIA_TYPE);
     return answer;
   }

@@ -1,9 +1,9 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices, type Work } from '../../flow/time-slices.js';
-import { type AsOf } from '../../http/answers/send-counted.js';
+import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
 import { TooOld } from '../../read-models/replicas/replicas.js';
-import { RecordQueries, requireReached } from '../record-queries.js';
+import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import { elementJson } from './element.js';
 import { eventMark, FeedIds, type Place, requireSame } from './feed-id.js';
 import { FeedWatch } from './feed-watch.js';
@@ -23,6 +23,8 @@ export class ReadFeed extends Query<AsOf<string>> {
     readonly timeout: number,
     /** Aborts when the client has left. */
     readonly signal: AbortSignal,
+    /** The answer includes at least this position. */
+    readonly minPosition?: number,
   ) {
     super();
   }
@@ -64,15 +66,23 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
    * @throws Invalid if `lastEventId` is no id, Gone if it is of another log or of before a restore
    * @throws as `RecordQueries.run` and `FeedWatch.wait`
    */
-  async execute({ organization, kinds, limit, lastEventId, timeout, signal }: ReadFeed): Promise<AsOf<string>> {
+  async execute({
+    organization,
+    kinds,
+    limit,
+    lastEventId,
+    timeout,
+    signal,
+    minPosition,
+  }: ReadFeed): Promise<AsOf<string>> {
     const until = performance.now() + timeout;
     const ids = new FeedIds(await this.log.id());
     const last = lastEventId === undefined ? BEGINNING : ids.read(lastEventId);
     // What wakes a reader is on the primary.
     let hasWaited = false;
     for (;;) {
-      const question = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited}`;
-      const page = await this.queries.runFeed(organization, question, async (send, _pool, isReplica) => {
+      const question = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
+      const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
         const next = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
         const [found, event] = await Promise.all([
           send<FeedPage>(next),
@@ -87,7 +97,8 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
           throw new TooOld('This replica has other parked events than the reader has passed');
         requireSame(isSameParked);
         return found[0]!;
-      });
+      };
+      const page = await this.queries.runFeed(organization, question, read, minPosition);
       const { asOf, upTo, found } = page;
       const elements = placed(page);
       if (elements.length > 0) {
@@ -95,15 +106,16 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
         const { row } = elements[count - 1]!;
         const isEnd = count === found && count < limit;
         // What follows may be as old as the last element.
-        return { answer: text, asOf: isEnd ? (asOf ?? 0) : Math.min(asOf ?? 0, row.storedAt) };
+        if (isEnd) return { answer: text, ...momentOf({ asOf, position: upTo }) };
+        return { answer: text, asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };
       }
       const left = until - performance.now();
       const after = Math.max(last.position, upTo ?? -1);
       const wanted = { organization, kinds, after, asOf: asOf ?? 0 };
       hasWaited = true;
-      const { hasNews, asOf: seen } =
-        left > 0 ? await this.watch.wait(wanted, left, signal) : { hasNews: false, asOf: wanted.asOf };
-      if (!hasNews) return { answer: '[]', asOf: seen };
+      const { hasNews, ...seen } =
+        left > 0 ? await this.watch.wait(wanted, left, signal) : { hasNews: false, asOf: wanted.asOf, position: after };
+      if (!hasNews) return { answer: '[]', ...seen };
     }
   }
 }

@@ -153,12 +153,11 @@ export const WHO_HAS_NEWS = statement(
     kinds: 'text[]',
     /** The position after which each waits. */
     after: 'bigint[]',
-    least: 'bigint',
   },
   { asOf: 'bigint', upTo: 'bigint', news: 'integer[]' },
   `
     select c.as_of as "asOf", c.position as "upTo",
-      case when c.position > $4::bigint then array(
+      array(
         select w.ordinal::int from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality
           w (organization, kinds, after, ordinal)
         where exists (
@@ -166,6 +165,6 @@ export const WHO_HAS_NEWS = statement(
           where r.organization = w.organization and r.kind = any(string_to_array(w.kinds, ',')::smallint[])
             and r.position > w.after
         )
-      ) else '{}' end as news
+      ) as news
     from read.checkpoints c where c.projection = 'records'`,
 );

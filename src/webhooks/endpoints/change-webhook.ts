@@ -1,11 +1,12 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import type { Origin } from '../../http/access/origin.js';
 import type { Settings } from './webhook.js';
-import { WebhookCommands } from './webhook-commands.js';
+import { VisibleChanges } from './visible-changes.js';
 
 /** Changes an endpoint; deliveries that begin after the answer follow it. */
-export class ChangeWebhook extends Command<Webhook> {
+export class ChangeWebhook extends Command<AtPosition<Webhook>> {
   constructor(
     readonly organization: string,
     readonly webhookId: string,
@@ -20,10 +21,11 @@ export class ChangeWebhook extends Command<Webhook> {
 
 @CommandHandler(ChangeWebhook)
 export class ChangeWebhookHandler implements ICommandHandler<ChangeWebhook> {
-  constructor(private readonly webhooks: WebhookCommands) {}
+  constructor(private readonly changes: VisibleChanges) {}
 
-  async execute({ organization, webhookId, settings, state, origin }: ChangeWebhook): Promise<Webhook> {
+  async execute({ organization, webhookId, settings, state, origin }: ChangeWebhook): Promise<AtPosition<Webhook>> {
     const command = { type: 'Change', organization, webhookId, settings, state } as const;
-    return (await this.webhooks.executeSeen(command, origin)).webhook;
+    const { result, position } = await this.changes.execute(command, origin);
+    return { result: result.webhook, position };
   }
 }

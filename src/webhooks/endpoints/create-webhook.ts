@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Invalid } from '../../errors.js';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import type { IdempotentRequest } from '../../events/types/asset-groups.js';
 import type { Origin } from '../../http/access/origin.js';
 import { Secrets } from './secrets.js';
@@ -16,7 +17,7 @@ export interface CreatedWebhook {
   readonly secret: string | undefined;
 }
 
-export class CreateWebhook extends Command<CreatedWebhook> {
+export class CreateWebhook extends Command<AtPosition<CreatedWebhook>> {
   constructor(
     readonly organization: string,
     readonly settings: Settings,
@@ -51,22 +52,21 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
   ) {}
 
   /** @throws Invalid, Conflict, Unprocessable, TooManyRequests or Unavailable */
-  async execute(command: CreateWebhook): Promise<CreatedWebhook> {
+  async execute(command: CreateWebhook): Promise<AtPosition<CreatedWebhook>> {
     const { organization, settings, from, origin } = command;
     const request = requestOf(command);
     const masterKey = this.secrets.newestKey();
     const start = await this.places.find(from);
     const webhookId = `wh_${randomBytes(ID_BYTES).toString('hex')}`;
-    const { webhook, replayed } = await this.webhooks.execute(
+    const { result, position } = await this.webhooks.execute(
       { type: 'Create', organization, webhookId, settings, start, masterKey, request },
       origin,
     );
-    if (!replayed) return { webhook: viewOf(webhook), secret: this.secrets.show(webhook) };
+    const { webhook, replayed } = result;
+    if (!replayed) return { result: { webhook: viewOf(webhook), secret: this.secrets.show(webhook) }, position };
     // As it was answered first, whatever has become of it.
     const first = { ...webhook, ...settings, state: 'ACTIVE', updatedAt: webhook.createdAt } as const;
-    return {
-      webhook: viewOf({ ...first, disabledReason: undefined, previousUntil: undefined }),
-      secret: undefined,
-    };
+    const view = viewOf({ ...first, disabledReason: undefined, previousUntil: undefined });
+    return { result: { webhook: view, secret: undefined }, position };
   }
 }

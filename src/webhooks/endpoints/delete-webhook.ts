@@ -1,9 +1,10 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Origin } from '../../http/access/origin.js';
-import { WebhookCommands } from './webhook-commands.js';
+import { VisibleChanges } from './visible-changes.js';
 
 /** Deletes an endpoint; no delivery begins after the answer. */
-export class DeleteWebhook extends Command<void> {
+export class DeleteWebhook extends Command<AtPosition<void>> {
   constructor(
     readonly organization: string,
     readonly webhookId: string,
@@ -15,9 +16,10 @@ export class DeleteWebhook extends Command<void> {
 
 @CommandHandler(DeleteWebhook)
 export class DeleteWebhookHandler implements ICommandHandler<DeleteWebhook> {
-  constructor(private readonly webhooks: WebhookCommands) {}
+  constructor(private readonly changes: VisibleChanges) {}
 
-  async execute({ organization, webhookId, origin }: DeleteWebhook): Promise<void> {
-    await this.webhooks.executeSeen({ type: 'Delete', organization, webhookId }, origin);
+  async execute({ organization, webhookId, origin }: DeleteWebhook): Promise<AtPosition<void>> {
+    const { position } = await this.changes.execute({ type: 'Delete', organization, webhookId }, origin);
+    return { result: undefined, position };
   }
 }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Loaded } from '../../event-log/command-queue.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import { readTail } from '../../event-log/stream-tail.js';
 import { webhooksStream } from '../../events/streams.js';
@@ -7,10 +8,7 @@ import type { RowOf } from '../../postgres/statement.js';
 import { KNOWN_WEBHOOKS } from './statements.js';
 import { evolve, type Webhooks } from './webhook.js';
 
-export interface LoadedWebhooks extends Webhooks {
-  /** The revision of the organization's stream that this is the state of; -1 before the first event. */
-  readonly revision: bigint;
-}
+export interface LoadedWebhooks extends Webhooks, Loaded {}
 
 /** Each event has a whole endpoint: with the longest addresses and filters some 10 MB. */
 const MAX_TAIL = 1_000;
@@ -18,7 +16,7 @@ const TIME_LIMIT_MS = 2_500;
 
 type Row = RowOf<typeof KNOWN_WEBHOOKS>;
 
-const webhookOf = ({ reached: _reached, ...row }: Row): Webhook =>
+const webhookOf = ({ reached: _reached, now: _now, ...row }: Row): Webhook =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? undefined])) as unknown as Webhook;
 
 /**
@@ -43,5 +41,5 @@ export const loadWebhooks = async (
     name: 'webhooks',
   };
   const revision = await readTail(log, tail, (event) => evolve(webhooks, event));
-  return { ...webhooks, revision };
+  return { ...webhooks, revision, now: rows[0]!.now };
 };

@@ -1,11 +1,12 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import type { Origin } from '../../http/access/origin.js';
 import { StartPlaces } from './start-place.js';
 import { WebhookCommands } from './webhook-commands.js';
 
 /** Sets the cursor of an endpoint back. */
-export class ReplayWebhook extends Command<Webhook> {
+export class ReplayWebhook extends Command<AtPosition<Webhook>> {
   constructor(
     readonly organization: string,
     readonly webhookId: string,
@@ -24,9 +25,10 @@ export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
     private readonly places: StartPlaces,
   ) {}
 
-  async execute({ organization, webhookId, from, origin }: ReplayWebhook): Promise<Webhook> {
+  async execute({ organization, webhookId, from, origin }: ReplayWebhook): Promise<AtPosition<Webhook>> {
     const start = await this.places.find(from);
     const replay = { type: 'Replay', organization, webhookId, start } as const;
-    return (await this.webhooks.execute(replay, origin)).webhook;
+    const { result, position } = await this.webhooks.execute(replay, origin);
+    return { result: result.webhook, position };
   }
 }

@@ -1,4 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { AtPosition } from '../../event-log/command-queue.js';
 import { formatInstant } from '../../events/instant.js';
 import type { Origin } from '../../http/access/origin.js';
 import { Secrets } from './secrets.js';
@@ -6,7 +7,7 @@ import { WebhookCommands } from './webhook-commands.js';
 import type { RotatedSecretDto } from '../webhooks.dto.js';
 
 /** Makes a new secret for an endpoint. */
-export class RotateSecret extends Command<RotatedSecretDto> {
+export class RotateSecret extends Command<AtPosition<RotatedSecretDto>> {
   constructor(
     readonly organization: string,
     readonly webhookId: string,
@@ -25,14 +26,14 @@ export class RotateSecretHandler implements ICommandHandler<RotateSecret> {
     private readonly secrets: Secrets,
   ) {}
 
-  async execute({ organization, webhookId, force, origin }: RotateSecret): Promise<RotatedSecretDto> {
+  async execute({ organization, webhookId, force, origin }: RotateSecret): Promise<AtPosition<RotatedSecretDto>> {
     const masterKey = this.secrets.newestKey();
     const rotate = { type: 'Rotate', organization, webhookId, masterKey, force } as const;
-    const { webhook } = await this.webhooks.execute(rotate, origin);
-    return {
-      id: webhookId,
-      secret: this.secrets.show(webhook),
-      previousSecretUntil: formatInstant(webhook.previousUntil!),
-    };
+    const {
+      result: { webhook },
+      position,
+    } = await this.webhooks.execute(rotate, origin);
+    const previousSecretUntil = formatInstant(webhook.previousUntil!);
+    return { result: { id: webhookId, secret: this.secrets.show(webhook), previousSecretUntil }, position };
   }
 }

@@ -1,3 +1,4 @@
+import { CLOCK } from '../../postgres/clock.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 import { WEBHOOKS_LANE } from '../../read-models/webhooks/statements.js';
 
@@ -12,6 +13,7 @@ export const KNOWN_WEBHOOKS = statement(
   'webhooks-known',
   { organization: 'text', keyHashes: 'text[]' },
   {
+    now: 'bigint',
     reached: nullable('bigint'),
     organization: nullable('text'),
     webhookId: nullable('text'),
@@ -37,7 +39,7 @@ export const KNOWN_WEBHOOKS = statement(
     bodyHash: nullable('text'),
   },
   `
-    select (select max(revision) from read.webhook_endpoints where organization = $1) as reached,
+    select ${CLOCK} as now, (select max(revision) from read.webhook_endpoints where organization = $1) as reached,
       w.organization, w.id as "webhookId", w.url, w.types, w.asset_types as "assetTypes", w.statuses, w.batch,
       w.description, w.state, w.disabled_reason as "disabledReason", w.secret_generation as generation,
       w.secret_key as "masterKey", w.previous_secret_generation as "previousGeneration",
@@ -113,14 +115,6 @@ export const READ_PROGRESS = statement(
       select count(*) filter (where wanted) as behind
       from (select wanted from (${PARTS}) next order by position limit ${MAX_BEHIND}) counted
     ) b`,
-);
-
-/** Whether the model has the endpoints of an organization up to a revision. */
-export const WEBHOOKS_REACHED = statement(
-  'webhooks-reached',
-  { organization: 'text' },
-  { revision: nullable('bigint') },
-  `select max(revision) as revision from read.webhook_endpoints where organization = $1`,
 );
 
 /** The end of the feed. */

@@ -1,3 +1,4 @@
+import { thisClock } from '../../support/this-clock.js';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import messages from '@eventstore/db-client/generated/streams_pb.js';
@@ -44,7 +45,7 @@ describe('The log in EventStoreDB', () => {
   let log: EventLog;
   beforeEach(async () => {
     double = await EventStoreDouble.start();
-    log = await createEventStoreDbLog(double.url);
+    log = await createEventStoreDbLog(double.url, thisClock);
   });
   afterEach(async () => {
     await log.close();
@@ -75,7 +76,8 @@ describe('The log in EventStoreDB', () => {
     it('is several events that are too large only together', async () => {
       const halves = [someEvent({ text: 'x'.repeat(600_000) }), someEvent({ text: 'x'.repeat(600_000) })];
       expect(await failureOf(log.append('threat-a:1', 'any', halves))).toBeInstanceOf(Invalid);
-      expect(await log.appendAll(halves.map((event) => ({ stream: 'threat-a:1', event })))).toEqual([false, false]);
+      const appended = await log.appendAll(halves.map((event) => ({ stream: 'threat-a:1', event })));
+      expect(appended.map(({ duplicate }) => duplicate)).toEqual([false, false]);
     });
 
     it('is not what only might have been too large', async () => {
@@ -85,11 +87,8 @@ describe('The log in EventStoreDB', () => {
         someEvent({ nested }),
         someEvent({ left: undefined }),
       ];
-      expect(await log.appendAll(events.map((event) => ({ stream: 'threat-a:1', event })))).toEqual([
-        false,
-        false,
-        false,
-      ]);
+      const appended = await log.appendAll(events.map((event) => ({ stream: 'threat-a:1', event })));
+      expect(appended.map(({ duplicate }) => duplicate)).toEqual([false, false, false]);
     });
 
     it('is a stream that is none of ours', async () => {
@@ -133,8 +132,8 @@ describe('The log in EventStoreDB', () => {
     });
 
     it('keeps two logs apart by a prefix', async () => {
-      const one = await createEventStoreDbLog(`${double.url}&streamPrefix=one.`);
-      const two = await createEventStoreDbLog(double.url.replace('?', '?streamPrefix=two.&'));
+      const one = await createEventStoreDbLog(`${double.url}&streamPrefix=one.`, thisClock);
+      const two = await createEventStoreDbLog(double.url.replace('?', '?streamPrefix=two.&'), thisClock);
       const event = someEvent();
       await one.append('threat-a:1', 'no-stream', [event]);
       await two.append('threat-a:1', 'no-stream', [event]);
@@ -256,7 +255,7 @@ describe('The log in EventStoreDB', () => {
       other = await EventStoreDouble.start(double.store);
       other.leader = double.address;
       const nodes = [double, other].map(({ address: { host, port } }) => `${host}:${port}`);
-      clustered = await createEventStoreDbLog(`esdb://${nodes.join(',')}?tls=false`);
+      clustered = await createEventStoreDbLog(`esdb://${nodes.join(',')}?tls=false`, thisClock);
     });
     afterEach(async () => {
       await clustered.close();
@@ -266,7 +265,7 @@ describe('The log in EventStoreDB', () => {
     it('leaves a frozen leader for the next one, though everything it asked is still pending', async () => {
       const asOf: number[] = [];
       const abort = new AbortController();
-      const followed = clustered.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf), abort.signal);
+      const followed = clustered.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
       await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, PATIENCE_MS);
       double.silence();
       // Until the cluster has noticed it names the frozen one, and so the client has connected to that again.
@@ -283,7 +282,7 @@ describe('The log in EventStoreDB', () => {
 
     it('claims nothing from a follower to which replication is slow', async () => {
       other.replicatedTo = double.store.records.at(-1)!.position;
-      const followers = await createEventStoreDbLog(other.url);
+      const followers = await createEventStoreDbLog(other.url, thisClock);
       const handed = new Set<string>();
       const answered = new Map<string, number>();
       const late: string[] = [];
@@ -292,7 +291,7 @@ describe('The log in EventStoreDB', () => {
         BEGINNING,
         async ({ events, asOf }) => {
           for (const { id } of events) handed.add(id);
-          for (const [id, at] of answered) if (at < asOf && !handed.has(id)) late.push(id);
+          for (const [id, at] of answered) if (at < (asOf ?? 0) && !handed.has(id)) late.push(id);
         },
         abort.signal,
       );
@@ -316,7 +315,7 @@ describe('The log in EventStoreDB', () => {
     it('waits within the process, so that the server is not asked what it does not answer', async () => {
       const entries = Array.from({ length: 20 }, (_, n) => ({ stream: `threat-a:${n}`, event: someEvent() }));
       const answers = await Promise.all(Array.from({ length: 5 }, () => log.appendAll(entries)));
-      for (const at of entries.keys()) expect(answers.filter((duplicates) => !duplicates[at])).toHaveLength(1);
+      for (const at of entries.keys()) expect(answers.filter((appended) => !appended[at]!.duplicate)).toHaveLength(1);
       expect(double.droppedRepetitions).toBe(0);
     });
 
@@ -347,7 +346,7 @@ describe('The log in EventStoreDB', () => {
   it('tells its receiver nothing new of the time while the store is away', async () => {
     const asOf: number[] = [];
     const abort = new AbortController();
-    const followed = log.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf), abort.signal);
+    const followed = log.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
     await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, PATIENCE_MS);
     await double.kill();
     const killedAt = Date.now();
@@ -436,7 +435,7 @@ describe('The log in EventStoreDB', () => {
 
 describe('A start against an EventStoreDB', () => {
   const opening = (url: string): Promise<Error> =>
-    failureOf(createEventStoreDbLog(url).then((log) => log.close().then(() => Promise.resolve(log))));
+    failureOf(createEventStoreDbLog(url, thisClock).then((log) => log.close().then(() => Promise.resolve(log))));
 
   it('stops if the store refuses the caller, and says so without the password', async () => {
     const double = await EventStoreDouble.start();
@@ -455,14 +454,14 @@ describe('A start against an EventStoreDB', () => {
     let double: EventStoreDouble;
     beforeAll(async () => {
       double = await EventStoreDouble.start(undefined, undefined, known);
-      const log = await createEventStoreDbLog(double.url);
+      const log = await createEventStoreDbLog(double.url, thisClock);
       await log.append('threat-a:1', 'no-stream', [someEvent()]);
       await log.close();
     });
     afterAll(() => double.stop());
 
     it('is open to the user it knows: appends, reads and follows', async () => {
-      const log = await createEventStoreDbLog(double.url);
+      const log = await createEventStoreDbLog(double.url, thisClock);
       await log.append('threat-a:2', 'no-stream', [someEvent()]);
       const { seen, stop } = followStreams(log);
       await eventually('it follows', () => seen.length >= 3, PATIENCE_MS);
@@ -514,7 +513,7 @@ describe('A start against an EventStoreDB', () => {
   it('waits for a store that is late', async () => {
     const double = await EventStoreDouble.start();
     await double.kill();
-    const opened = createEventStoreDbLog(double.url);
+    const opened = createEventStoreDbLog(double.url, thisClock);
     await delay(600);
     await double.restart();
     const log = await opened;
@@ -526,7 +525,7 @@ describe('A start against an EventStoreDB', () => {
   it('continues even if the client keeps failing for good', async () => {
     const double = await EventStoreDouble.start();
     double.failingFeatureCalls = 1;
-    const log = await createEventStoreDbLog(double.url);
+    const log = await createEventStoreDbLog(double.url, thisClock);
     await log.append('threat-a:1', 'no-stream', [someEvent()]);
     await log.close();
     await double.stop();

@@ -22,6 +22,7 @@ import { IngestBackpressure } from '../../../src/ingestion/backpressure.js';
 import { IngestMetrics } from '../../../src/ingestion/ingest-metrics.js';
 import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import { DailyQuota } from '../../../src/quotas/daily-quota.js';
 import { finish, TimeSlices } from '../../../src/flow/time-slices.js';
@@ -57,7 +58,7 @@ afterAll(async () => {
 const handlerOf = (on: EventLog, pool = database.pool, quota = new DailyQuota(pool, readConfig({}), new Registry())) =>
   new RecordEventsHandler(
     on,
-    new IngestBackpressure(pool, on),
+    new IngestBackpressure(new Checkpoints(pool as WatchPool)),
     quota,
     new TimeSlices(),
     new IngestMetrics(new Registry()),
@@ -70,8 +71,8 @@ const record = async (
   organization?: string,
 ): Promise<RecordedEvents & { stored: RecordedEvent[] }> => {
   position = await log.head();
-  const answer = await handlerOf(log).execute(new RecordEvents(events, LATEST, organization));
-  return { ...answer, stored: await log.readAll(position, 10_000) };
+  const { result } = await handlerOf(log).execute(new RecordEvents(events, LATEST, organization));
+  return { ...result, stored: await log.readAll(position, 10_000) };
 };
 const refusalOf = async (
   events: ReturnType<typeof cloudEvent>[],
@@ -461,7 +462,7 @@ it('A request that is refused half-way gets further when it comes again, and eac
       expect(first).toBeLessThan(300);
       mayCount = true;
       let answer: RecordedEvents | undefined;
-      for (let n = 0; n < 10 && !answer; n += 1) answer = await attempt().catch(() => undefined);
+      for (let n = 0; n < 10 && !answer; n += 1) answer = (await attempt().catch(() => undefined))?.result;
       expect(answer!.accepted + answer!.duplicates).toBe(300);
       expect(answer!.duplicates).toBeGreaterThanOrEqual(first);
       expect(await stored()).toBe(300);
@@ -481,8 +482,8 @@ it('A log that takes its time to store is no reason for a 429', async () => {
         await sleep(1_200);
         return appendAll(entries);
       };
-      const answer = await handlerOf(slowLog, pool).execute(new RecordEvents(reports(100), LATEST, 'acme'));
-      expect(answer).toEqual({ accepted: 100, duplicates: 0, rejected: [] });
+      const { result } = await handlerOf(slowLog, pool).execute(new RecordEvents(reports(100), LATEST, 'acme'));
+      expect(result).toEqual({ accepted: 100, duplicates: 0, rejected: [] });
     },
   );
 });

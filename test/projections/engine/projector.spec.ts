@@ -307,7 +307,7 @@ describe('events whose id was made of source and id alone', () => {
     );
     await project([metrics]);
     expect(await countedThreats()).toBe(20);
-    expect(await log.appendAll(sending)).toEqual(sending.map(() => false));
+    expect((await log.appendAll(sending)).some(({ duplicate }) => duplicate)).toBe(false);
     await project([metrics]);
     expect(await countedThreats()).toBe(20);
     expect([await listParked(database.pool), troubles]).toEqual([[], []]);

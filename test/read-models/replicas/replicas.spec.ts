@@ -1,20 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pool } from 'pg';
 import { NotFound } from '../../../src/errors.js';
-import { MetricsPool } from '../../../src/read-models/pools.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints.js';
+import { MetricsPool, type WatchPool } from '../../../src/read-models/pools.js';
 import { type Replica, Replicas, TooOld } from '../../../src/read-models/replicas/replicas.js';
 import { requireReached } from '../../../src/records/record-queries.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
+import { TestClock } from '../../support/test-clock.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
-/** A pool whose read models are as of this instant; undefined: it does not answer. */
-const poolAsOf = (name: string, asOf: () => number | undefined): Pool =>
+/** A pool whose read models have reached this position; undefined: it does not answer. */
+const poolAt = (name: string, position: () => number | undefined): Pool =>
   ({
     name,
     query: () => {
-      const at = asOf();
-      return at === undefined ? Promise.reject(new Error('away')) : Promise.resolve({ rows: [{ asOf: at }] });
+      const at = position();
+      const rows = [{ projection: 'metrics', position: at, asOf: 0 }];
+      return at === undefined ? Promise.reject(new Error('away')) : Promise.resolve({ rows });
     },
     end: () => Promise.resolve(),
   }) as unknown as Pool;
@@ -25,52 +28,72 @@ const failure = (code: string): Error => Object.assign(new Error('no'), { code }
 describe('A read', () => {
   const seen: Record<string, number | undefined> = {};
   const replicaOf = (name: string): Replica => {
-    const pool = poolAsOf(name, () => seen[name]);
+    const pool = poolAt(name, () => seen[name]);
     return { watch: pool, metrics: pool, records: pool };
   };
-  const open = async (lags: Record<string, number | undefined>): Promise<[Replicas, Pool]> => {
-    Object.assign(seen, { primary: 100_000, ...lags });
-    const primary = poolAsOf('primary', () => seen['primary']);
-    const replicas = new Replicas(Object.keys(lags).map(replicaOf), primary, 10_000);
-    await new Promise((resolve) => setImmediate(resolve));
-    return [replicas, primary];
+  const MAX_LAG_MS = 10_000;
+  const primary = poolAt('primary', () => seen['primary']);
+  const checkpoints = new Checkpoints(primary as WatchPool);
+  let clock: TestClock;
+  /** The primary was at 90,000 when the longest allowed lag began, and is at 100,000 now. */
+  const open = async (positions: Record<string, number | undefined>): Promise<Replicas> => {
+    clock = new TestClock();
+    Object.assign(seen, { primary: 90_000, ...positions });
+    const replicas = new Replicas(
+      Object.keys(positions)
+        .filter((name) => name !== 'primary')
+        .map(replicaOf),
+      checkpoints,
+      MAX_LAG_MS,
+      clock,
+    );
+    await clock.advance(20);
+    Object.assign(seen, { primary: 100_000, ...positions });
+    await clock.advance(MAX_LAG_MS, 200);
+    return replicas;
   };
+  const nameOfAnswer = async (pool: Pool): Promise<string> => nameOf(pool);
 
   it('is answered by the replicas in turn that are not too far behind, and that answer', async () => {
-    const [replicas, primary] = await open({ a: 90_000, b: 89_999, c: 100_000, d: undefined });
+    const replicas = await open({ a: 90_000, b: 89_999, c: 100_000, d: undefined });
     const asked: string[] = [];
-    for (let n = 0; n < 4; n += 1) asked.push(await replicas.read('metrics', primary, async (pool) => nameOf(pool)));
+    for (let n = 0; n < 4; n += 1) asked.push(await replicas.read('metrics', primary, nameOfAnswer));
     expect(asked.sort()).toEqual(['a', 'a', 'c', 'c']);
     await replicas.end();
   });
 
+  it('is answered by the primary if no replica has reached the position that the answer must include', async () => {
+    const replicas = await open({ a: 95_000, b: 99_000 });
+    const asked: string[] = [];
+    for (const position of [95_000, 95_001, 99_000, 99_001])
+      for (let n = 0; n < 2; n += 1) asked.push(await replicas.read('metrics', primary, nameOfAnswer, position));
+    expect([...asked.slice(0, 2)].sort()).toEqual(['a', 'b']);
+    expect(asked.slice(2)).toEqual(['b', 'b', 'b', 'b', 'primary', 'primary']);
+    await replicas.end();
+  });
+
   it('is answered by a replica that answers while the primary does not', async () => {
-    const [replicas, primary] = await open({ primary: undefined, a: 1 });
+    const replicas = await open({ primary: undefined, a: 1 });
     expect(await replicas.read('records', primary, async (pool) => nameOf(pool))).toBe('a');
     await replicas.end();
   });
 
   it('is answered by one that is too far behind only after the primary has not answered several looks', async () => {
-    let looks = 0;
-    let isAway = false;
-    const primary = poolAsOf('primary', () => {
-      looks += isAway ? 1 : 0;
-      return isAway ? undefined : 100_000;
-    });
-    Object.assign(seen, { a: 1 });
-    const replicas = new Replicas([replicaOf('a')], primary, 10_000);
-    const asked = (): Promise<string> => replicas.read('records', primary, async (pool) => nameOf(pool));
-    await eventually('a first look', async () => (await asked()) === 'primary');
-    isAway = true;
-    await eventually('the replica answers', async () => (await asked()) === 'a');
-    expect(looks).toBeGreaterThan(3);
+    const replicas = await open({ a: 1 });
+    const asked = (): Promise<string> => replicas.read('records', primary, nameOfAnswer);
+    expect(await asked()).toBe('primary');
+    seen['primary'] = undefined;
+    await clock.advance(600, 100);
+    expect(await asked()).toBe('primary');
+    await clock.advance(1_000, 100);
+    expect(await asked()).toBe('a');
     await replicas.end();
   });
 
   it.each(['40001', '57014', '57P01', 'ECONNREFUSED'])(
     'is asked of the primary, as a whole, where a replica fails with %s, and the next one at once',
     async (code) => {
-      const [replicas, primary] = await open({ a: 100_000 });
+      const replicas = await open({ a: 100_000 });
       const asked: string[] = [];
       const answer = async (pool: Pool, isReplica: boolean): Promise<string> => {
         asked.push(nameOf(pool));
@@ -84,7 +107,7 @@ describe('A read', () => {
   );
 
   it('is asked of the primary where its reader has seen more, and the replica stays', async () => {
-    const [replicas, primary] = await open({ a: 100_000 });
+    const replicas = await open({ a: 100_000 });
     const asked: string[] = [];
     const answer = async (pool: Pool, isReplica: boolean): Promise<void> => {
       asked.push(nameOf(pool));
@@ -98,7 +121,7 @@ describe('A read', () => {
   });
 
   it('is asked of the primary as soon as its replica is found silent', async () => {
-    const [replicas, primary] = await open({ a: 100_000 });
+    const replicas = await open({ a: 100_000 });
     const asked: string[] = [];
     const answer = (pool: Pool, isReplica: boolean): Promise<string> => {
       asked.push(nameOf(pool));
@@ -107,13 +130,14 @@ describe('A read', () => {
     const answers = [1, 2].map(() => replicas.read('metrics', primary, answer));
     expect(asked).toEqual(['a', 'a']);
     seen['a'] = undefined;
+    await clock.advance(400, 100);
     expect(await Promise.all(answers)).toEqual(['answered', 'answered']);
     expect(asked).toEqual(['a', 'a', 'primary', 'primary']);
     await replicas.end();
   });
 
   it('that has a good reason to fail is not asked twice', async () => {
-    const [replicas, primary] = await open({ a: 100_000 });
+    const replicas = await open({ a: 100_000 });
     const answer = jest.fn(() => Promise.reject(new NotFound('Brand not found')));
     await expect(replicas.read('metrics', primary, answer)).rejects.toThrow('Brand not found');
     expect(answer).toHaveBeenCalledTimes(1);
@@ -127,11 +151,12 @@ describe('The API with DATABASE_READ_URL', () => {
   let key: string;
   const now = Date.now();
 
-  const setAsOf = (pool: Pool, asOf: number): Promise<unknown> =>
+  /** Which server answers shows in `X-As-Of`. */
+  const setCheckpoint = (pool: Pool, asOf: number, position: number): Promise<unknown> =>
     pool.query(
-      `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', 0, $1)
-        on conflict (projection) do update set as_of = excluded.as_of`,
-      [asOf],
+      `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $2, $1)
+        on conflict (projection) do update set as_of = excluded.as_of, position = excluded.position`,
+      [asOf, position],
     );
   /** What each kind of metrics says it is as of. */
   const asOf = async (): Promise<string[]> => {
@@ -155,9 +180,9 @@ describe('The API with DATABASE_READ_URL', () => {
 
   beforeAll(async () => {
     replica = await createDatabase();
-    await setAsOf(replica.pool, now - 5_000);
-    app = await startApp({ env: { DATABASE_READ_URL: replica.url, READ_MAX_LAG: '10' } });
-    await setAsOf(app.pool, now);
+    await setCheckpoint(replica.pool, now - 5_000, 3);
+    app = await startApp({ env: { DATABASE_READ_URL: replica.url, READ_MAX_LAG: '1' } });
+    await setCheckpoint(app.pool, now, 3);
     key = await app.issueKey({ organization: 'acme' });
   });
   afterAll(async () => {
@@ -173,9 +198,9 @@ describe('The API with DATABASE_READ_URL', () => {
   });
 
   it('passes over a replica that is too far behind, until it has caught up', async () => {
-    await setAsOf(replica.pool, now - 10_001);
+    await setCheckpoint(app.pool, now, 5);
     await eventually('the primary answers', () => areAsOf(now));
-    await setAsOf(replica.pool, now - 1);
+    await setCheckpoint(replica.pool, now - 1, 5);
     await eventually('the replica answers', () => areAsOf(now - 1));
   });
 

@@ -1,3 +1,5 @@
+import type { WatchPool } from '../../../src/read-models/pools.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints.js';
 import { describe, expect, it } from '@jest/globals';
 import type { Pool, QueryConfig } from 'pg';
 import { Gone } from '../../../src/errors.js';
@@ -19,7 +21,7 @@ const ID = (parked: number): string =>
 /** A server that has nothing new, and these events parked before the position asked for. */
 const server = (name: string, parkedBefore: number, asked: string[]): RecordsPool => {
   const query = async ({ name: statement }: QueryConfig) => {
-    if (!statement!.startsWith('feed-')) return { rows: [{ asOf: 1 }] };
+    if (!statement!.startsWith('feed-')) return { rows: [{ projection: 'records', position: 1, asOf: 1 }] };
     asked.push(name);
     return { rows: [{ asOf: 1, upTo: 10, parkedBefore, parkedToFirst: 0, parked: null, found: 0, position: null }] };
   };
@@ -31,8 +33,9 @@ const read = async (id: string, parkedOn: { replica: number; primary: number }):
   const asked: string[] = [];
   const primary = server('primary', parkedOn.primary, asked);
   const pool: Pool = server('replica', parkedOn.replica, asked);
-  const replicas = new Replicas([{ watch: pool, metrics: pool, records: pool }], primary, 10_000);
-  await new Promise((resolve) => setImmediate(resolve));
+  const checkpoints = new Checkpoints(primary as unknown as WatchPool);
+  const replicas = new Replicas([{ watch: pool, metrics: pool, records: pool }], checkpoints, 10_000);
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   const queries = new RecordQueries(primary, { done: async () => {} } as FirstFill, replicas);
   const handler = new ReadFeedHandler(queries, LOG, {} as FeedWatch, new TimeSlices());
   const query = new ReadFeed('acme', [1, 2, 3, 4], 10, id, 0, new AbortController().signal);

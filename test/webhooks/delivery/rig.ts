@@ -15,6 +15,8 @@ import { Lease } from '../../../src/read-models/leases/lease.js';
 import { createRecordsPool, createWatchPool } from '../../../src/read-models/pools.js';
 import { WEBHOOKS_LANE } from '../../../src/read-models/webhooks/statements.js';
 import { FeedIds } from '../../../src/records/feed/feed-id.js';
+import { WaitingRequests } from '../../../src/flow/waiting-requests.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints.js';
 import { FeedWatch } from '../../../src/records/feed/feed-watch.js';
 import { Reach } from '../../../src/webhooks/address.js';
 import { Destinations } from '../../../src/webhooks/delivery/requests/address.js';
@@ -183,7 +185,7 @@ export class Rig {
       writer,
       clock,
       ids: new FeedIds(logId),
-      watch: new FeedWatch(watchPool, new Readiness()),
+      watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests()),
       slots: new Slots(),
       deliveryLog: new DeliveryLog(false),
       stop: stop.signal,

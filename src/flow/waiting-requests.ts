@@ -1,0 +1,41 @@
+import { TooManyRequests, Unavailable } from '../errors.js';
+
+const MAX_OF_ORGANIZATION = 64;
+const MAX_IN_ALL = 2_000;
+const RETRY_AFTER_SECONDS = 1;
+
+/** Limits how many requests of one organization, and of all of them, wait in this process for something to happen. */
+export class WaitingRequests {
+  private readonly byOrganization = new Map<string, number>();
+  private total = 0;
+
+  /** Requests that are waiting now. */
+  get size(): number {
+    return this.total;
+  }
+
+  /**
+   * Counts a request as waiting while `wait` runs.
+   * @throws TooManyRequests if 64 requests of the organization are waiting, Unavailable if 2,000 are in all
+   */
+  async run<Result>(organization: string, wait: () => Promise<Result>): Promise<Result> {
+    const count = this.byOrganization.get(organization) ?? 0;
+    if (count >= MAX_OF_ORGANIZATION)
+      throw new TooManyRequests(
+        RETRY_AFTER_SECONDS,
+        `At most ${MAX_OF_ORGANIZATION} requests of an organization may wait; retry without waiting`,
+      );
+    if (this.total >= MAX_IN_ALL)
+      throw new Unavailable('Too many requests are waiting; retry without waiting', RETRY_AFTER_SECONDS);
+    this.byOrganization.set(organization, count + 1);
+    this.total += 1;
+    try {
+      return await wait();
+    } finally {
+      this.total -= 1;
+      const left = this.byOrganization.get(organization)! - 1;
+      if (left === 0) this.byOrganization.delete(organization);
+      else this.byOrganization.set(organization, left);
+    }
+  }
+}

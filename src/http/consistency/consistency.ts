@@ -1,0 +1,76 @@
+import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Unavailable } from '../../errors.js';
+import { EventLog } from '../../event-log/event-log.js';
+import { WaitingRequests } from '../../flow/waiting-requests.js';
+import { type CheckpointRows, Checkpoints, hasReached, type ProjectionName } from '../../read-models/checkpoints.js';
+import { ownerOf } from '../access/caller.js';
+import type { Requirement } from '../access/access.js';
+import { CONSISTENCY_TOKEN, ConsistencyTokens, gone } from './consistency-token.js';
+
+const DEFAULT_WAIT_SECONDS = 2;
+const MAX_WAIT_SECONDS = 10;
+/** RFC 7240; the first preference of a name counts. */
+const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=$|[,;])/i;
+
+const waitOf = (prefer: string | string[] | undefined): number | undefined => {
+  const seconds = WAIT.exec(String(prefer ?? ''))?.[1];
+  return seconds === undefined ? undefined : Math.min(Number(seconds), MAX_WAIT_SECONDS);
+};
+
+const leastOf = (rows: CheckpointRows, projections: readonly ProjectionName[]): number =>
+  Math.min(...projections.map((name) => rows.get(name)?.position ?? -1));
+
+/** Holds a request with a `Consistency-Token` until the read models include the token's position. */
+@Injectable()
+export class Consistency {
+  constructor(
+    private readonly tokens: ConsistencyTokens,
+    private readonly checkpoints: Checkpoints,
+    private readonly log: EventLog,
+    private readonly waiting: WaitingRequests,
+  ) {}
+
+  /**
+   * Prepares a request: holds it until its token is reached, and names the checkpoints in the response's token if the
+   * route declares that.
+   * @throws as `await`; Unavailable if the database is unavailable
+   */
+  async prepare(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { reads = [], namesCheckpoint }: Requirement,
+  ): Promise<void> {
+    if (request.headers[CONSISTENCY_TOKEN] !== undefined) await this.await(request, reply, reads);
+    if (namesCheckpoint === true) await this.tokens.add(reply, leastOf(await this.checkpoints.current(), reads));
+  }
+
+  /**
+   * Returns once the checkpoints of these projections have reached the token, which may be at once.
+   * @throws Invalid if the token is malformed, Gone if it is of another log or beyond the end of this one
+   * @throws Unavailable if the projections do not reach it in time
+   * @throws TooManyRequests if too many requests of the organization are waiting
+   */
+  private async await(request: FastifyRequest, reply: FastifyReply, reads: readonly ProjectionName[]): Promise<void> {
+    const position = await this.tokens.read(String(request.headers[CONSISTENCY_TOKEN]));
+    request.minPosition = position;
+    const preferred = waitOf(request.headers['prefer']);
+    if (preferred !== undefined) void reply.header('preference-applied', `wait=${preferred}`);
+    if (reads.length === 0 || hasReached(await this.checkpoints.current(), reads, position)) return;
+    if (position > (await this.log.forFollowers.head())) throw gone();
+    const left = new AbortController();
+    const leave = (): void => left.abort();
+    reply.raw.once('close', leave);
+    const ms = (preferred ?? DEFAULT_WAIT_SECONDS) * 1_000;
+    const isReached = await this.waiting
+      .run(ownerOf(request.caller ?? undefined), () => this.checkpoints.reached(reads, position, ms, left.signal))
+      .finally(() => reply.raw.off('close', leave));
+    if (!isReached) throw new Unavailable('The read models have not reached this token yet');
+  }
+}
+
+/** The position of the log that the answer must include; undefined if the request has no token. */
+export const MinPosition = createParamDecorator((_: unknown, context: ExecutionContext): number | undefined => {
+  const { minPosition } = context.switchToHttp().getRequest<FastifyRequest>();
+  return minPosition === null ? undefined : Number(minPosition);
+});

@@ -1,0 +1,37 @@
+import type { Clock } from '../../src/flow/clock.js';
+
+/** A clock that stands still until a spec advances it. */
+export class TestClock implements Clock {
+  private time = 0;
+  private readonly sleeping = new Set<{ readonly until: number; readonly wake: () => void }>();
+
+  now(): number {
+    return this.time;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const one = { until: this.time + ms, wake: resolve };
+      const wake = (): void => {
+        this.sleeping.delete(one);
+        resolve();
+      };
+      if (signal?.aborted === true) return resolve();
+      signal?.addEventListener('abort', wake, { once: true });
+      this.sleeping.add(one);
+    });
+  }
+
+  /** Advances the time step by step, and lets everything run that was waiting for a step. */
+  async advance(ms: number, stepMs = 10): Promise<void> {
+    for (const end = this.time + ms; this.time < end;) {
+      this.time = Math.min(end, this.time + stepMs);
+      for (const one of [...this.sleeping])
+        if (one.until <= this.time) {
+          this.sleeping.delete(one);
+          one.wake();
+        }
+      for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
