@@ -25,7 +25,7 @@ export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
   ) {}
 
   async execute({ organization, webhookId, from, origin }: ReplayWebhook): Promise<Webhook> {
-    const start = await this.places.find(from);
+    const start = await this.places.find(organization, from);
     const replay = { type: 'Replay', organization, webhookId, start } as const;
     return (await this.webhooks.execute(replay, origin)).webhook;
   }
