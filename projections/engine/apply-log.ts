@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
+import { type Patience, readPatiently } from '../../src/event-log/read-patiently.js';
 import { pause } from '../../src/flow/retry.js';
 import { applyByHalves, applyShare } from './parking.js';
 import type { Projection } from './projection.js';
@@ -33,8 +34,8 @@ const createSchemaBeside = async (pool: Pool, schema: string, projection: Projec
   }
 };
 
-/** Where rows are made, and of what. */
-export interface Source {
+/** Where rows are made, and of what. `onWait` and `stop` are for the times when the log is unavailable. */
+export interface Source extends Patience {
   readonly pool: Pool;
   readonly log: EventLog;
 }
@@ -84,14 +85,15 @@ interface Piece extends Pick<Batch, 'events' | 'position'> {
 }
 
 /**
- * Applies the log, read once, to projections' tables in other schemas.
+ * Applies the log, read once, to projections' tables in other schemas. Waits for a log that is unavailable.
  * @param after the position reached before
  * @param upTo the last position to apply; undefined: the head as of now
  * @returns the position reached
+ * @throws Unavailable if the log stays unavailable for 60 s
  * @throws NotApplied, naming the position, if an event could not be applied
  */
 export const applyLog = async (
-  { pool, log }: Source,
+  { pool, log, ...patience }: Source,
   targets: readonly Target[],
   {
     after = BEGINNING,
@@ -102,7 +104,7 @@ export const applyLog = async (
   const suspicion = new Suspicion();
   let position = after;
   while (upTo === undefined || position < upTo) {
-    const page = await log.readAll(position, PAGE);
+    const page = await readPatiently(() => log.readAll(position, PAGE), patience);
     const events = upTo === undefined ? page : page.filter((event) => event.position <= upTo);
     const last = events.at(-1);
     if (!last) break;

@@ -124,7 +124,7 @@ export const rebuildOutdated = async (
   try {
     for (const projection of await findOutdated(source.pool, projections)) {
       say(`Rebuilding the read model of "${projection.name}", whose rows are of an earlier version`);
-      await rebuild(source, projection, undefined, stop);
+      await rebuild({ ...source, onWait: warn, stop }, projection, undefined, stop);
       say(`Rebuilt the read model of "${projection.name}"`);
     }
   } catch (error) {

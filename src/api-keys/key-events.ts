@@ -21,7 +21,7 @@ export interface KeyPlace {
 
 export const NO_KEYS: KeyPlace = { next: 0n, last: undefined };
 
-/** What was read is no longer in the log: a failover of its database has lost events. */
+/** Key events that were read are no longer in the log: a failover of its database has lost events. */
 export class KeysLost extends Error {}
 
 /**

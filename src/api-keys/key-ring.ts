@@ -18,6 +18,33 @@ const MAX_REMEMBERED = 10_000;
 
 type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 
+/** What the key events up to a place say. */
+class Keys {
+  readonly byDigest = new Map<string, Key>();
+  private readonly byId = new Map<string, string>();
+  private place = NO_KEYS;
+
+  get isEmpty(): boolean {
+    return this.place.last === undefined;
+  }
+
+  /** @throws KeysLost */
+  async read(log: EventLog, onRevoked: () => void): Promise<void> {
+    this.place = await readKeyEvents(log, this.place, (event) => {
+      if (event.type === 'ApiKeyIssued') {
+        const { keyId, keyHash, organization, scopes, name, expiresAt } = event.data;
+        const caller = Object.freeze({ keyId, organization, scopes, name, expiresAt });
+        this.byDigest.set(keyHash, { ...event.data, caller });
+        this.byId.set(keyId, keyHash);
+        return;
+      }
+      const digest = this.byId.get(event.data.keyId);
+      if (digest !== undefined) this.byDigest.delete(digest);
+      onRevoked();
+    });
+  }
+}
+
 export const digestOf = (key: string): string => createHash('sha256').update(key).digest('hex');
 
 /**
@@ -27,13 +54,11 @@ export const digestOf = (key: string): string => createHash('sha256').update(key
 @Injectable()
 export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('keys');
-  private readonly byDigest = new Map<string, Key>();
-  private readonly byId = new Map<string, string>();
+  private keys = new Keys();
   private readonly remembered = new Map<string, Key>();
   private readonly stop = new AbortController();
   private following: Promise<void> | undefined;
   private reading: Promise<void> = Promise.resolve();
-  private place = NO_KEYS;
   private complete = false;
 
   constructor(
@@ -42,7 +67,10 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     private readonly uses: KeyUses,
   ) {
     super();
-    readiness.register('keys', () => ({ state: this.complete ? 'ok' : 'away', detail: { known: this.byDigest.size } }));
+    readiness.register('keys', () => ({
+      state: this.complete ? 'ok' : 'away',
+      detail: { known: this.keys.byDigest.size },
+    }));
   }
 
   verify(presented: string): Caller | undefined {
@@ -50,7 +78,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     let key = this.remembered.get(presented);
     if (key === undefined) {
       if (!isWellFormed(presented)) return undefined;
-      key = this.byDigest.get(digestOf(presented));
+      key = this.keys.byDigest.get(digestOf(presented));
       if (key === undefined) return undefined;
       if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
       this.remembered.set(presented, key);
@@ -62,7 +90,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
 
   /** Reads new key events; single flight, so that a revocation is never overtaken. */
   refresh(): Promise<void> {
-    this.reading = this.reading.catch(() => undefined).then(() => this.readOrBeginAgain());
+    this.reading = this.reading.catch(() => undefined).then(() => this.read());
     return this.reading;
   }
 
@@ -75,35 +103,24 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     await this.following;
   }
 
-  private async readOrBeginAgain(): Promise<void> {
+  /**
+   * If events that were read are no longer in the log, the keys are replaced by those that the log holds now; until all
+   * of these have been read, the known ones stay valid. A log that answers without any key event replaces nothing.
+   */
+  private async read(): Promise<void> {
+    const log = this.log.forFollowers;
     try {
-      await this.read();
+      // Revocations are rare, and this is simpler than finding the one key; the others are cached again when used.
+      await this.keys.read(log, () => this.remembered.clear());
     } catch (error) {
       if (!(error instanceof KeysLost)) throw error;
-      this.logger.warn(`${error.message}; reading all again`);
-      this.complete = false;
-      this.byDigest.clear();
-      this.byId.clear();
+      const keys = new Keys();
+      await keys.read(log, () => {});
+      if (keys.isEmpty) throw new Unavailable('The log answers that it holds no API keys, although it held some');
+      this.logger.warn(`${error.message}; the keys that the log holds now are used`);
+      this.keys = keys;
       this.remembered.clear();
-      this.place = NO_KEYS;
-      await this.read();
     }
-  }
-
-  private async read(): Promise<void> {
-    this.place = await readKeyEvents(this.log.forFollowers, this.place, (event) => {
-      if (event.type === 'ApiKeyIssued') {
-        const { keyId, keyHash, organization, scopes, name, expiresAt } = event.data;
-        const caller = Object.freeze({ keyId, organization, scopes, name, expiresAt });
-        this.byDigest.set(keyHash, { ...event.data, caller });
-        this.byId.set(keyId, keyHash);
-        return;
-      }
-      const digest = this.byId.get(event.data.keyId);
-      if (digest !== undefined) this.byDigest.delete(digest);
-      // Rare, and simpler than finding the one key; the others are cached again when used.
-      this.remembered.clear();
-    });
     this.complete = true;
   }
 

@@ -6,15 +6,19 @@ import { projectionStatus } from '../../projections/engine/status.js';
 import { type Difference, MAX_SHOWN, verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid } from '../errors.js';
+import { readPatiently } from '../event-log/read-patiently.js';
 import { say } from '../runtime/terminal.js';
 import { prints, type Result, withTextPositions } from './runtime/output.js';
 import { type Session, withLog } from './runtime/session.js';
+
+/** Says on standard error that the log is unavailable, and when it answers again. */
+const patience = { onWait: say };
 
 /** Runs work on the projections without a statement timeout. Rejects tables filled from another log. */
 export const withProjections = (work: (session: Session) => Promise<Result>): Promise<Result> =>
   withLog(
     async (session) => {
-      await readCheckpoints(session.pool, session.log, PROJECTIONS);
+      await readPatiently(() => readCheckpoints(session.pool, session.log, PROJECTIONS), patience);
       return work(session);
     },
     { takesItsTime: true },
@@ -28,13 +32,17 @@ const chosen = (name: string | undefined): readonly Projection[] => {
   throw new Invalid(`Unknown projection "${name}". Known: ${names.join(', ')}`);
 };
 
+/** The log may have grown beyond the head that was read at the start. */
+export const percentOf = (position: bigint, head: bigint): bigint =>
+  position >= head ? 100n : position <= 0n ? 0n : (100n * position) / head;
+
 /** Reports progress on standard error, at most once a second. */
 const progress = (name: string, head: bigint): ((position: bigint) => void) => {
   let saidAt = Date.now();
   return (position) => {
     if (Date.now() - saidAt < 1_000) return;
     saidAt = Date.now();
-    say(`${name}: ${head > 0n ? (100n * position) / head : 100n} % of the log`);
+    say(`${name}: ${percentOf(position, head)} % of the log`);
   };
 };
 
@@ -52,8 +60,9 @@ const status = (): Promise<Result> =>
 const rebuildAll = async (name: string | undefined): Promise<Result> => {
   const projections = chosen(name);
   return withProjections(async (session) => {
-    const head = await session.log.head();
-    for (const projection of projections) await rebuild(session, projection, progress(projection.name, head));
+    const source = { ...session, ...patience };
+    const head = await readPatiently(() => session.log.head(), patience);
+    for (const projection of projections) await rebuild(source, projection, progress(projection.name, head));
     const rebuilt = projections.map((projection) => projection.name);
     return { lines: rebuilt.map((projection) => `${projection} rebuilt`), json: { rebuilt } };
   });
@@ -77,7 +86,8 @@ const describeDifferences = (differences: readonly Difference[]): string[] => {
 const verifyAll = async (name: string | undefined): Promise<Result> => {
   const projections = chosen(name);
   return withProjections(async (session) => {
-    const differences = await verify(session, projections, progress('verify', await session.log.head()));
+    const head = await readPatiently(() => session.log.head(), patience);
+    const differences = await verify({ ...session, ...patience }, projections, progress('verify', head));
     return {
       lines: describeDifferences(differences),
       json: {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Conflict, Invalid, Unavailable } from '../errors.js';
 import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from './event-log.js';
+import { readPatiently } from './read-patiently.js';
 import { pause } from '../flow/retry.js';
 import { OPERATIONS_STREAM } from '../events/streams.js';
 
@@ -45,7 +46,7 @@ const fingerprint = ({ stream, revision, id, type, data, metadata }: RecordedEve
 
 async function* pages(log: EventLog, after: bigint, size: number): AsyncGenerator<RecordedEvent[]> {
   for (let position = after; ;) {
-    const page = await log.readAll(position, size);
+    const page = await readPatiently(() => log.readAll(position, size));
     if (page.length > 0) yield page;
     if (page.length < size) return;
     position = page.at(-1)!.position;

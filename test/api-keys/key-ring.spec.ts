@@ -10,6 +10,8 @@ import { ArrayLog } from '../support/array-log.js';
 /** A log of keys that can be cut off from whoever reads it. */
 class KeyLog extends ArrayLog {
   away = false;
+  /** Answers as if there were no events at or after this revision. */
+  seemsToEndAt = Infinity;
   private ids = 0;
 
   constructor(private readonly stored: RecordedEvent[] = []) {
@@ -37,8 +39,9 @@ class KeyLog extends ArrayLog {
     this.add('ApiKeyRevoked', { keyId, revokedAt: '2026-01-02T00:00:00.000Z' });
   }
 
-  override readStream(...asked: Parameters<ArrayLog['readStream']>): Promise<RecordedEvent[]> {
-    return this.away ? Promise.reject(new Unavailable('The log is away')) : super.readStream(...asked);
+  override async readStream(...asked: Parameters<ArrayLog['readStream']>): Promise<RecordedEvent[]> {
+    if (this.away) throw new Unavailable('The log is away');
+    return (await super.readStream(...asked)).filter(({ revision }) => revision < this.seemsToEndAt);
   }
 }
 
@@ -73,6 +76,39 @@ describe('The key ring', () => {
     stream.away = true;
     await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
     expect(ring.verify(key)?.keyId).toBe('a');
+  });
+
+  it('keeps accepting the keys it knows while the log answers as if it were empty', async () => {
+    const { stream, ring } = open();
+    const [key, later] = [createKey(), createKey()];
+    stream.issue('a', key);
+    await ring.refresh();
+    stream.seemsToEndAt = 0;
+    await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
+    expect(ring.verify(key)?.keyId).toBe('a');
+    stream.seemsToEndAt = Infinity;
+    stream.issue('later', later);
+    await ring.refresh();
+    expect([key, later].map((one) => ring.verify(one)?.keyId)).toEqual(['a', 'later']);
+  });
+
+  it('keeps accepting the keys it knows until those of a log that lost events have all been read', async () => {
+    const { stream, ring } = open();
+    const [kept, lost] = [createKey(), createKey()];
+    stream.issue('kept', kept);
+    stream.issue('lost', lost);
+    await ring.refresh();
+    stream.loseLast();
+    const read = stream.readStream.bind(stream);
+    stream.readStream = (name, from, limit) => {
+      if (from > 0n) return read(name, from, limit);
+      return Promise.reject(new Unavailable('The log is away'));
+    };
+    await expect(ring.refresh()).rejects.toBeInstanceOf(Unavailable);
+    expect([kept, lost].map((key) => ring.verify(key)?.keyId)).toEqual(['kept', 'lost']);
+    stream.readStream = read;
+    await ring.refresh();
+    expect([kept, lost].map((key) => ring.verify(key)?.keyId)).toEqual(['kept', undefined]);
   });
 
   it('reads all again where the log has lost what was read of it, however it goes on', async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { percentOf } from '../../src/cli/projections.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
@@ -47,4 +48,17 @@ it('projections verify counts the differences of each table before it lists them
   } finally {
     await database.drop();
   }
+});
+
+it.each([
+  [-1n, 1_000n, 0n],
+  [0n, 1_000n, 0n],
+  [335n, 1_000n, 33n],
+  [999n, 1_000n, 99n],
+  [1_000n, 1_000n, 100n],
+  [1_030n, 1_000n, 100n],
+  [-1n, -1n, 100n],
+  [5n, 0n, 100n],
+])('the progress at position %d of a log that ended at %d is %d %%', (position, head, percent) => {
+  expect(percentOf(position, head)).toBe(percent);
 });

@@ -260,6 +260,47 @@ describe('POST /v2/organization/webhooks', () => {
     expect((await list()).map(({ behind }) => behind)).toEqual([0, 3, 1, 0]);
   });
 
+  it('begins at the first record of each instant at which records were stored', async () => {
+    const { organization, create, call } = await newCaller();
+    const { organization: other } = await newCaller();
+    for (let n = 1; n <= 4; n += 1) {
+      await report(
+        organization,
+        Array.from({ length: n }, () => ({})),
+      );
+      await report(other, [{}, {}]);
+    }
+    const { rows } = await app.pool.query<{ at: string }>(
+      'select stored_at as at from read.listed_records where organization = $1 order by position',
+      [organization],
+    );
+    const stored = rows.map(({ at }) => Number(at));
+    expect(stored).toHaveLength(10);
+    const { id } = (await create()).body;
+    for (const at of stored)
+      for (const instant of [at - 1, at, at + 1]) {
+        const { body } = await call('POST', `/${id}/replay`, { from: new Date(instant).toISOString() });
+        expect({ instant, behind: body.behind }).toEqual({
+          instant,
+          behind: stored.filter((one) => one >= instant).length,
+        });
+      }
+  });
+
+  it('accepts the instant at which a record was stored, even if that is in the future by every other clock', async () => {
+    const { organization, create } = await newCaller();
+    await report(organization, [{}, {}]);
+    const ahead = Date.now() + 3_600_000;
+    await app.pool.query(
+      `update read.listed_records set stored_at = $2 where organization = $1
+        and position = (select max(position) from read.listed_records where organization = $1)`,
+      [organization, ahead],
+    );
+    const statuses = [];
+    for (const from of [ahead, ahead + 1]) statuses.push((await create({ from: new Date(from).toISOString() })).status);
+    expect(statuses).toEqual([201, 400]);
+  });
+
   it('is refused once the daily quota is used up', async () => {
     const small = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile, INGEST_EVENTS_PER_DAY: '2' } });
     try {

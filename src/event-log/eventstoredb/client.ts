@@ -11,6 +11,7 @@ import {
   type StreamingRead,
   streamNameFilter,
 } from '@eventstore/db-client';
+import type { Readable } from 'node:stream';
 import { BEGINNING, type ExpectedRevision, type NewEvent, type RecordedEvent } from '../event-log.js';
 import { finishesWithin } from '../../flow/deadline.js';
 import { connectBy } from './connection-string.js';
@@ -32,6 +33,7 @@ const DISCARD_MS = 500;
  * leader's address, and the client reconnects there.
  */
 const AT_LEADER = { requiresLeader: true } as const;
+const GRPC_OK = 0;
 
 export interface Written {
   /** Of the last of the events. */
@@ -56,7 +58,7 @@ export interface Subscription {
 }
 
 export interface Reading {
-  /** Rejects with the client's own error. */
+  /** Rejects with the client's own error, also if the server did not say that it has sent everything. */
   readonly events: Promise<RecordedEvent[]>;
   cancel(): void;
 }
@@ -77,8 +79,19 @@ const recorded = (event: AllStreamRecordedEvent | undefined): RecordedEvent | un
   };
 };
 
+/**
+ * The client ends a read that was cancelled without an error, as if everything had been read: reconnecting cancels all
+ * open reads. Only gRPC's own status says whether the server sent everything. The client pipes gRPC's stream into the
+ * one that it hands out, and the status always arrives before the end of that one.
+ */
 const reading = (stream: Pick<StreamingRead<unknown>, 'on' | 'cancel'>, onEvent: () => void): Reading => {
   const found: RecordedEvent[] = [];
+  let isComplete = false;
+  (stream as unknown as Readable).on('pipe', (call: Readable) =>
+    call.on('status', ({ code }: { readonly code: number }) => {
+      isComplete = code === GRPC_OK;
+    }),
+  );
   return {
     events: new Promise<RecordedEvent[]>((resolve, reject) => {
       stream.on('data', (resolved) => {
@@ -86,7 +99,7 @@ const reading = (stream: Pick<StreamingRead<unknown>, 'on' | 'cancel'>, onEvent:
         if (read !== undefined) found.push(read);
         onEvent();
       });
-      stream.on('end', () => resolve(found));
+      stream.on('end', () => (isComplete ? resolve(found) : reject(new Error('The read was cut off'))));
       stream.on('error', reject);
     }),
     cancel: () =>

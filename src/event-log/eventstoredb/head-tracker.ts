@@ -1,3 +1,4 @@
+import { Unavailable } from '../../errors.js';
 import { BEGINNING } from '../event-log.js';
 import { singleFlight } from '../../flow/single-flight.js';
 import type { EventStoreConnection } from './connection.js';
@@ -29,10 +30,22 @@ export class HeadTracker {
     return this.readOnce();
   }
 
-  /** The head now: everything acknowledged before the call is at or before this. */
+  /**
+   * The head now: everything acknowledged before the call is at or before this. The head does not go back while the
+   * store holds the furthest event that this process has seen. If the store says that it has no event there, its log was
+   * replaced or restored from an older copy, and the earlier head is the head.
+   * @throws Unavailable also if the store names an earlier head although it holds that event
+   */
   async read(): Promise<bigint> {
     const at = performance.now();
+    const known = this.furthest;
     const head = (await this.connection.readEnd()) ?? BEGINNING;
+    if (head < known.position) {
+      if ((await this.connection.readAt(known.position)) !== undefined)
+        throw new Unavailable('EventStoreDB named an end of its log that is before an event that it holds');
+      // A head that was observed in the meantime is newer than this answer.
+      if (this.furthest === known) this.furthest = { position: BEGINNING, at };
+    }
     this.observe(head, at);
     return head;
   }

@@ -56,7 +56,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
     const { organization, settings, from, origin } = command;
     const request = requestOf(command);
     const masterKey = this.secrets.newestKey();
-    const start = await this.places.find(from);
+    const start = await this.places.find(organization, from);
     const webhookId = `wh_${randomBytes(ID_BYTES).toString('hex')}`;
     const { result, position } = await this.webhooks.execute(
       { type: 'Create', organization, webhookId, settings, start, masterKey, request },

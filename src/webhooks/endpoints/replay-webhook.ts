@@ -26,7 +26,7 @@ export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
   ) {}
 
   async execute({ organization, webhookId, from, origin }: ReplayWebhook): Promise<AtPosition<Webhook>> {
-    const start = await this.places.find(from);
+    const start = await this.places.find(organization, from);
     const replay = { type: 'Replay', organization, webhookId, start } as const;
     const { result, position } = await this.webhooks.execute(replay, origin);
     return { result: result.webhook, position };

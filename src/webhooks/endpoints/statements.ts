@@ -125,6 +125,46 @@ export const FEED_END = statement(
   `select position, log_id as log from read.checkpoints where projection = 'records'`,
 );
 
+/** The first record of an organization, of any kind, in the order of the feed. */
+const firstRecord = (condition: string, order: 'asc' | 'desc'): string => `
+  select position, stored_at from (${[1, 2, 3, 4]
+    .map(
+      (kind) => `(
+        select position, stored_at from read.listed_records
+        where organization = $1 and kind = ${kind} and ${condition} order by position ${order} limit 1
+      )`,
+    )
+    .join(' union all ')}) each order by position ${order} limit 1`;
+
+/**
+ * The position in the feed of an organization's last record that the log stored before an instant, found by bisection:
+ * some 40 steps, however many records there are. Positions between events are no obstacle, because rows are compared and
+ * the log is not read. `latest` is the latest instant that is certain to be past: by the clock of the database, or
+ * because the log has stored the organization's last record at that instant.
+ */
+export const FEED_PLACE_AT = statement(
+  'webhooks-feed-place-at',
+  { organization: 'text', instant: 'bigint' },
+  { position: 'bigint', log: 'text', latest: 'bigint' },
+  `
+    with recursive halves (low, high) as (
+      select -1::bigint, position from read.checkpoints where projection = 'records'
+      union all
+      select case when is_before then first.position else h.low end, case when is_before then h.high else h.middle - 1 end
+      from (select low, high, (low + high + 1) / 2 as middle from halves where low < high) h
+      left join lateral (${firstRecord('position >= h.middle', 'asc')}) first on true
+      cross join lateral (
+        select coalesce(first.position <= h.high and first.stored_at < $2::bigint, false) as is_before
+      ) comparison
+    )
+    select halves.low as position, c.log_id as log,
+      greatest(
+        floor(extract(epoch from clock_timestamp()) * 1000)::bigint,
+        (select stored_at from (${firstRecord('true', 'desc')}) last)
+      ) as latest
+    from halves, read.checkpoints c where c.projection = 'records' and halves.low >= halves.high`,
+);
+
 /** The newest attempts of an endpoint. */
 export const READ_ATTEMPTS = statement(
   'webhooks-attempts',

@@ -219,6 +219,45 @@ describe('The log in EventStoreDB', () => {
     });
   });
 
+  describe('when the client reconnects while a read is under way', () => {
+    const stored = someEvent();
+    let position: bigint;
+    beforeEach(async () => {
+      ({ position } = await log.append('threat-a:1', 'any', [stored]));
+    });
+
+    /** Another call fails as unavailable, and its retry makes the client reconnect. */
+    const reconnect = async (): Promise<void> => {
+      double.unreadableEnds = 1;
+      await log.head();
+    };
+
+    for (const [what, read] of [
+      ['a stream', () => log.readStream('threat-a:1', 0n, 10)],
+      ['the end of a stream', async () => log.find([{ stream: 'threat-a:1', id: stored.id }])],
+      ['an event by its position', async () => log.eventAt(position)],
+      ['the whole log', () => log.readAll(BEGINNING, 10)],
+      ['the head', () => log.head()],
+    ] as const)
+      it(`repeats a read of ${what}, which the client ends as if nothing had been found`, async () => {
+        const whole = await read();
+        double.unansweredReads = 1;
+        const repeated = read();
+        await eventually('the server has the read', () => double.unansweredReads === 0);
+        await reconnect();
+        expect(await repeated).toEqual(whole);
+        expect(whole).not.toEqual([]);
+      });
+
+    it('rejects a read that is cut off again and again, instead of finding nothing', async () => {
+      double.unansweredReads = Infinity;
+      const reads = [log.readStream('threat-a:1', 0n, 10), log.head()].map(failureOf);
+      double.leader = double.address;
+      const append = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
+      for (const failure of [...reads, append]) expect(await failure).toBeInstanceOf(Unavailable);
+    });
+  });
+
   it('moves to the new leader when the old one resigns and drops what it was sent', async () => {
     const other = await EventStoreDouble.start(double.store);
     try {
@@ -422,6 +461,13 @@ describe('The log in EventStoreDB', () => {
         await stop();
       }
     }, 30_000);
+  });
+
+  it('does not accept an earlier head from a store that still holds the furthest event', async () => {
+    const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+    double.emptyEnds = 1;
+    expect(await failureOf(log.head())).toBeInstanceOf(Unavailable);
+    expect(await log.head()).toBe(position);
   });
 
   it('finds the end again in a store that was put back to an older copy', async () => {

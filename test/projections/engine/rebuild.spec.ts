@@ -4,6 +4,7 @@ import { assetStatuses } from '../../../projections/asset-statuses/projection.js
 import { rebuild, rebuildOutdated } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
+import { Unavailable } from '../../../src/errors.js';
 import { migrateReadModels } from '../../../src/read-models/migrate.js';
 import { ArrayLog } from '../../support/array-log.js';
 import { eventually } from '../../support/eventually.js';
@@ -111,6 +112,26 @@ describe('the tables of a projection', () => {
     ];
     return Promise.all(queries.map(async (query) => (await database.pool.query<object>(query)).rows));
   };
+
+  it('are rebuilt and verified although the log is unavailable for a moment', async () => {
+    const event = sent('BrandRegistered', { organization: 'acme', brand: 'wallet', updatedAt: AT });
+    const log = new ArrayLog(recordedInOrder([event]));
+    await projectToHead(log, database.pool);
+    const readAll = log.readAll.bind(log);
+    let failures = 0;
+    log.readAll = (after, limit) => {
+      if (++failures % 3 !== 0) return Promise.reject(new Unavailable('The log is away'));
+      return readAll(after, limit);
+    };
+    const said: string[] = [];
+    const source = { pool: database.direct, log, onWait: (sentence: string) => void said.push(sentence) };
+    for (const projection of ALL) await rebuild(source, projection);
+    expect(await verify(source, ALL)).toEqual([]);
+    expect(said.slice(0, 2)).toEqual([
+      'The log is unavailable (The log is away); waiting for at most 60 s',
+      'The log answers again; the work continues',
+    ]);
+  });
 
   it('are the same after a rebuild, down to their storage and the names of their indexes', async () => {
     const log = new ArrayLog([]);

@@ -110,6 +110,10 @@ export class EventStoreDouble {
   clockAheadMs = 0;
   /** Says "Server Is Not Ready" to this many looks at the end of the log. */
   unreadableEnds = 0;
+  /** Answers this many looks at the end of the log as if the log were empty. */
+  emptyEnds = 0;
+  /** Takes this many reads and subscriptions, or all, and never answers them, although the connection is alive. */
+  unansweredReads = 0;
   /** As a follower to which replication is slow: what lies after this has not arrived here. */
   replicatedTo: bigint | undefined;
   /** How many events of streams that are none of this service's it has sent. */
@@ -247,11 +251,16 @@ export class EventStoreDouble {
     const options = call.request.getOptions()!;
     const denial = this.denialOf(call, options.hasAll());
     if (denial !== undefined) return void call.emit('error', denial);
+    if (this.unansweredReads > 0) return void this.unansweredReads--;
     if (options.hasSubscription()) return this.subscribe(call, options);
     this.calls.read++;
     const refusal = this.refusalOf(call);
     if (refusal !== undefined) return void call.emit('error', refusal);
     if (options.getAll()?.hasEnd() && this.unreadableEnds-- > 0) return void call.emit('error', NOT_READY);
+    if (options.getAll()?.hasEnd() && this.emptyEnds > 0) {
+      this.emptyEnds--;
+      return void call.end();
+    }
     const found = options.hasStream() ? this.streamRecords(options) : this.allRecords(options);
     if (found.failure !== undefined) return void call.emit('error', found.failure);
     if (found.missing !== undefined) call.write(streamNotFound(found.missing));
