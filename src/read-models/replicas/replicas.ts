@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { isDatabaseError, isTransient } from '../../postgres/transient-errors.js';
+import { Bag, type Placed } from '../../flow/bag.js';
 import { pause } from '../../flow/retry.js';
 import { compiled } from '../compiled-statement.js';
 
@@ -31,23 +32,27 @@ export class TooOld extends Error {}
 /** What a read of a replica that no longer answers is ended with. */
 class Silent extends Error {}
 
+interface Unanswered extends Placed {
+  readonly end: () => void;
+}
+
 interface Watched {
   readonly replica: Replica;
   isFit: boolean;
   /** Ends each read that it has not answered yet. */
-  readonly unanswered: Set<() => void>;
+  readonly unanswered: Bag<Unanswered>;
 }
 
 const answeredBy = async <Answer>({ unanswered }: Watched, answer: Promise<Answer>): Promise<Answer> => {
-  let end!: () => void;
+  let read!: Unanswered;
   const silence = new Promise<never>((_, reject) => {
-    end = () => reject(new Silent('This replica does not answer'));
+    read = { end: () => reject(new Silent('This replica does not answer')), place: 0 };
   });
-  unanswered.add(end);
+  unanswered.add(read);
   try {
     return await Promise.race([answer, silence]);
   } finally {
-    unanswered.delete(end);
+    unanswered.delete(read);
   }
 };
 
@@ -70,7 +75,7 @@ export class Replicas {
     private readonly primary: Pool,
     private readonly maxLagMs: number,
   ) {
-    this.replicas = replicas.map((replica) => ({ replica, isFit: false, unanswered: new Set() }));
+    this.replicas = replicas.map((replica) => ({ replica, isFit: false, unanswered: new Bag<Unanswered>() }));
     this.looking = replicas.length > 0 ? this.look() : Promise.resolve();
   }
 
@@ -123,7 +128,7 @@ export class Replicas {
     for (const [index, one] of this.replicas.entries()) {
       const its = seen[index];
       one.isFit = its !== undefined && (this.newest === undefined || this.newest - its <= this.maxLagMs);
-      if (its === undefined) for (const end of one.unanswered) end();
+      if (its === undefined) for (const { end } of one.unanswered) end();
     }
   }
 }
