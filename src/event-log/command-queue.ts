@@ -143,6 +143,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
    * Charges the quota and appends. Retrying with the same ids and the same expected revision is exact, so it settles an
    * unknown outcome.
    * @returns false if the stream has moved on: nothing is stored or charged then
+   * @throws what the append failed with: nothing is charged then
    */
   private async append(organization: string, revision: bigint, events: readonly NewEvent[]): Promise<boolean> {
     if (events.length === 0) return true;
@@ -161,7 +162,11 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
           return false;
         }
         const wait = backoff.next();
-        if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) throw error;
+        if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) {
+          // An unknown outcome counts as not stored: an outage must not use up the quota of whoever retries.
+          this.quota?.giveBack(organization, cost);
+          throw error;
+        }
         await pause(wait);
       }
     }

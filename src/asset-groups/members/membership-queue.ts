@@ -104,17 +104,41 @@ export class MembershipQueue {
     const placements = await this.readPlacements(organization, batch);
     const now = Date.now();
     const entries: { stream: string; event: NewEvent }[] = [];
-    const decided = batch.map((one) => {
-      const { items, events } = decideMembership(one.request, placements, now);
+    const eventsLeft = await this.quota.eventsLeft(organization);
+    const decided = batch.flatMap((one) => {
+      // A request that exceeds the quota changes nothing that the next one is decided on.
+      const after = placementsOf(one.request, placements);
+      const { items, events } = decideMembership(one.request, after, now);
+      if (entries.length + events.length > eventsLeft) {
+        one.reject(this.quota.refusal(organization, 'events'));
+        return [];
+      }
+      for (const [hash, placement] of after) placements.set(hash, placement);
       for (const event of events) entries.push(reportedEvent(SOURCE, event, now, one.origin));
-      return { ...one, items };
+      return [{ ...one, items }];
     });
-    await this.quota.take(organization, { events: entries.length, bytes: 0 });
-    for (let start = 0; start < entries.length; start += MAX_AT_ONCE)
-      await this.log.appendAll(entries.slice(start, start + MAX_AT_ONCE));
+    await this.store(organization, entries);
     if (entries.length > 0) await this.model.run();
     // The group may have been deleted in the meantime, and its deletion answered with a count without these.
     for (const { resolve, items } of await this.withGroup(organization, decided)) resolve(items);
+  }
+
+  /** Charges the quota for what is stored. */
+  private async store(
+    organization: string,
+    entries: readonly { readonly stream: string; readonly event: NewEvent }[],
+  ): Promise<void> {
+    // Charged before anything is awaited, so that no other decision counts on it too.
+    this.quota.charge(organization, { events: entries.length, bytes: 0 });
+    let stored = 0;
+    try {
+      for (; stored < entries.length; stored += MAX_AT_ONCE)
+        await this.log.appendAll(entries.slice(stored, stored + MAX_AT_ONCE));
+    } catch (error) {
+      // An unknown outcome counts as not stored: an outage must not use up the quota of whoever retries.
+      this.quota.giveBack(organization, { events: entries.length - stored, bytes: 0 });
+      throw error;
+    }
   }
 
   /** The requests whose group exists; the others are rejected. */
@@ -136,6 +160,16 @@ export class MembershipQueue {
     );
   }
 }
+
+/** The part of the placements that a request may change. */
+const placementsOf = (request: MembershipRequest, all: ReadonlyMap<string, Placement>): Map<string, Placement> => {
+  const own = new Map<string, Placement>();
+  for (const content of request.contents) {
+    const placement = content.error ? undefined : all.get(content.hash);
+    if (!content.error && placement !== undefined) own.set(content.hash, placement);
+  }
+  return own;
+};
 
 const contentsOf = (queue: readonly Waiting[]): number =>
   queue.reduce((sum, { request }) => sum + request.contents.length, 0);
