@@ -39,7 +39,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
     clock,
     warn,
     onTurn: () => ops.lanes.turned(WEBHOOKS_LANE, true),
-    watch: new FeedWatch(watchPool, new Readiness()),
+    watch: new FeedWatch(watchPool, new Readiness(), ops.registry),
     slots: new Slots(),
     deliveryLog: new DeliveryLog(config.accessLog),
   };

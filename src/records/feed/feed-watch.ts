@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { TooManyRequests, Unavailable } from '../../errors.js';
+import { type FailureReport, reportFailures } from '../../flow/failure-report.js';
 import { pause } from '../../flow/retry.js';
 import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';
@@ -47,12 +49,16 @@ interface Waiting {
 export class FeedWatch {
   private readonly waiting = new Set<Waiting>();
   private readonly ofOrganization = new Map<string, number>();
+  private readonly report: FailureReport;
   private isLooking = false;
 
   constructor(
     private readonly pool: WatchPool,
     private readonly readiness: Readiness,
-  ) {}
+    registry: Registry = new Registry(),
+  ) {
+    this.report = reportFailures('look for news of the feed', registry);
+  }
 
   /**
    * Resolves when there is something to read, after `ms`, when `signal` aborts, or when the process stops.
@@ -102,7 +108,10 @@ export class FeedWatch {
     while (this.waiting.size > 0) {
       const began = performance.now();
       if (this.readiness.stopping) for (const { end } of this.waiting) end(false);
-      const isDone = await this.lookOnce().catch(() => false);
+      const isDone = await this.lookOnce().catch((error: unknown) => {
+        this.report.failed(error);
+        return false;
+      });
       await pause(isDone ? Math.max(LOOK_EVERY_MS, REST * (performance.now() - began)) : AFTER_FAILURE_MS);
     }
     this.isLooking = false;
