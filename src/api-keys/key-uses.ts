@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { reportFailures } from '../flow/failure-report.js';
-import { MergedRows } from '../flow/merged-rows.js';
+import { reportFailures } from '../flow/background/failure-report.js';
+import { MergedRows } from '../flow/background/merged-rows.js';
 import { type KeyUse, noteKeyUses } from '../read-models/key-uses.js';
 import { WatchPool } from '../read-models/pools.js';
 

@@ -7,7 +7,7 @@ import type { Code } from './opinion.js';
 import { MAX_AT_ONCE } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources/sources.js';
-import { type FailureReport, reportFailures, stackOf } from '../flow/failure-report.js';
+import { type FailureReport, reportFailures, stackOf } from '../flow/background/failure-report.js';
 import { decide, type SourceOpinion } from './verdict.js';
 
 /** The longest a batch waits for lookups, unless a single check may wait longer. ms */

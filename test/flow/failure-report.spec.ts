@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { KeyUses } from '../../src/api-keys/key-uses.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
-import { reportFailures } from '../../src/flow/failure-report.js';
+import { reportFailures } from '../../src/flow/background/failure-report.js';
 import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
 import { Readiness } from '../../src/ops/readiness.js';

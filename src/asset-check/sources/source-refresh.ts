@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { reportFailures } from '../../flow/failure-report.js';
+import { reportFailures } from '../../flow/background/failure-report.js';
 import { Config } from '../../runtime/config.js';
 import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';

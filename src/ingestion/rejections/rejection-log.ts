@@ -1,8 +1,8 @@
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
-import { reportFailures } from '../../flow/failure-report.js';
-import { MergedRows } from '../../flow/merged-rows.js';
+import { reportFailures } from '../../flow/background/failure-report.js';
+import { MergedRows } from '../../flow/background/merged-rows.js';
 import { throttle } from '../../flow/throttle.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { addRejectedEvents, type RejectedEvents } from '../../read-models/rejected-events.js';

@@ -1,8 +1,8 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
-import { reportFailures } from '../../flow/failure-report.js';
-import { MergedRows } from '../../flow/merged-rows.js';
+import { reportFailures } from '../../flow/background/failure-report.js';
+import { MergedRows } from '../../flow/background/merged-rows.js';
 import { addEventUsage, type EventUsage, forgetEventUsage, type Outcome } from '../../read-models/event-usage.js';
 import { WatchPool } from '../../read-models/pools.js';
 

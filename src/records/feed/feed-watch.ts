@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { TooManyRequests, Unavailable } from '../../errors.js';
-import { type FailureReport, reportFailures } from '../../flow/failure-report.js';
+import { type FailureReport, reportFailures } from '../../flow/background/failure-report.js';
 import { pause } from '../../flow/retry.js';
 import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';
