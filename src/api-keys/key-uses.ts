@@ -1,5 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
-import { MergedRows } from '../flow/merged-rows.js';
+import { Registry } from 'prom-client';
+import { reportFailures } from '../flow/background/failure-report.js';
+import { MergedRows } from '../flow/background/merged-rows.js';
 import { type KeyUse, noteKeyUses } from '../read-models/key-uses.js';
 import { WatchPool } from '../read-models/pools.js';
 
@@ -8,15 +10,21 @@ const MINUTE_MS = 60_000;
 /** Notes when keys are used, to the minute, in a table that is a minute late. */
 @Injectable()
 export class KeyUses implements BeforeApplicationShutdown {
-  private readonly rows = new MergedRows<KeyUse>({
-    keyOf: ({ keyId }) => keyId,
-    merge: (known, { lastUsedAt }) => ({ ...known, lastUsedAt }),
-    write: (uses) => noteKeyUses(this.pool, uses),
-    maximum: 10_000,
-    everyMs: MINUTE_MS,
-  });
+  private readonly rows: MergedRows<KeyUse>;
 
-  constructor(private readonly pool: WatchPool) {}
+  constructor(
+    private readonly pool: WatchPool,
+    registry: Registry = new Registry(),
+  ) {
+    this.rows = new MergedRows<KeyUse>({
+      keyOf: ({ keyId }) => keyId,
+      merge: (known, { lastUsedAt }) => ({ ...known, lastUsedAt }),
+      write: (uses) => noteKeyUses(this.pool, uses),
+      maximum: 10_000,
+      everyMs: MINUTE_MS,
+      report: reportFailures('write key uses', registry),
+    });
+  }
 
   add(keyId: string): void {
     const now = Date.now();

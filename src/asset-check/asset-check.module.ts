@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { OpsModule } from '../http/ops/ops.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
@@ -18,8 +19,9 @@ import { SOURCES, type SourcesSettings } from './sources/sources-file.js';
     SourceRefresh,
     {
       provide: AssetChecker,
-      inject: [SourceRefresh],
-      useFactory: ({ sources, budgetMs }: SourceRefresh): AssetChecker => new AssetChecker(sources, budgetMs),
+      inject: [SourceRefresh, Registry],
+      useFactory: ({ sources, budgetMs }: SourceRefresh, registry: Registry): AssetChecker =>
+        new AssetChecker(sources, budgetMs, registry),
     },
     CheckAssetHandler,
     CheckAssetsHandler,

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { parseContent, type ParsedContent } from '../assets/parse-content.js';
 import type { AssetCheckAnswer, SourceAnswerDto } from './asset-check.dto.js';
 import { describe, describeCode } from './message.js';
@@ -6,6 +7,7 @@ import type { Code } from './opinion.js';
 import { MAX_AT_ONCE } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources/sources.js';
+import { type FailureReport, reportFailures, stackOf } from '../flow/background/failure-report.js';
 import { decide, type SourceOpinion } from './verdict.js';
 
 /** The longest a batch waits for lookups, unless a single check may wait longer. ms */
@@ -14,7 +16,8 @@ const MAX_BUDGET_MS = 30_000;
 /** Checks one asset against every source. */
 export class AssetChecker {
   private readonly logger = new Logger('asset-check');
-  private readonly failing = new Set<string>();
+  /** By source. */
+  private readonly failures: ReadonlyMap<string, FailureReport>;
   /** Reused, so that a check makes no garbage. */
   private readonly hashes = new SuffixHashes();
   private readonly own: string;
@@ -24,7 +27,9 @@ export class AssetChecker {
     private readonly sources: readonly Source[],
     /** How long one check waits for lookups. ms */
     readonly budgetMs: number,
+    registry: Registry = new Registry(),
   ) {
+    this.failures = new Map(sources.map(({ id }) => [id, reportFailures(`ask source ${id}`, registry, stackOf)]));
     this.own = sources.find(({ of }) => of.kind === 'own')!.id;
     this.silent = sources.map(({ id, mode }): SourceAnswerDto => ({ source: id, status: 'UNKNOWN', mode }));
   }
@@ -107,9 +112,6 @@ export class AssetChecker {
   }
 
   private onFailure(source: string, error: unknown): void {
-    // Logged once per source: a failure on one asset may repeat a thousand times per second.
-    if (this.failing.has(source)) return;
-    this.failing.add(source);
-    this.logger.error(`Source ${source} failed`, error instanceof Error ? error.stack : error);
+    this.failures.get(source)!.failed(error);
   }
 }

@@ -151,6 +151,7 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
    * Charges the quota and appends. Retrying with the same ids and the same expected revision is exact, so it settles an
    * unknown outcome.
    * @returns the position of the last event; undefined if the stream has moved on: nothing is stored or charged then
+   * @throws what the append failed with: nothing is charged then
    */
   private async append(
     organization: string,
@@ -171,7 +172,11 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
           return undefined;
         }
         const wait = backoff.next();
-        if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) throw error;
+        if (!(error instanceof Unavailable) || performance.now() + wait > retryUntil) {
+          // An unknown outcome counts as not stored: an outage must not use up the quota of whoever retries.
+          this.quota?.giveBack(organization, cost);
+          throw error;
+        }
         await pause(wait);
       }
     }

@@ -19,14 +19,15 @@ export interface TurnLimits {
 const RETRY_AFTER_SECONDS = 1;
 
 interface Waiting {
+  readonly question: string | undefined;
   readonly answer: Promise<unknown>;
   readonly begin: () => void;
 }
 
 interface Queue {
   running: number;
-  /** By question, in order of arrival. */
-  readonly waiting: Map<string | symbol, Waiting>;
+  /** In order of arrival. An array, because a `Map` would keep garbage alive (`bag.ts`). */
+  readonly waiting: Waiting[];
 }
 
 /**
@@ -47,11 +48,11 @@ export class OrganizationTurns {
    */
   runInTurn<Answer>(organization: string, question: string | undefined, job: () => Promise<Answer>): Promise<Answer> {
     let queue = this.queues.get(organization);
-    if (!queue) this.queues.set(organization, (queue = { running: 0, waiting: new Map() }));
-    const equal = question === undefined ? undefined : queue.waiting.get(question);
+    if (!queue) this.queues.set(organization, (queue = { running: 0, waiting: [] }));
+    const equal = question === undefined ? undefined : queue.waiting.find((one) => one.question === question);
     if (equal) return equal.answer as Promise<Answer>;
     if (queue.running < this.limits.running) return this.run(organization, queue, job);
-    if (queue.waiting.size < this.limits.waiting) return this.wait(organization, queue, question ?? Symbol(), job);
+    if (queue.waiting.length < this.limits.waiting) return this.wait(organization, queue, question, job);
     throw new TooManyRequests(
       RETRY_AFTER_SECONDS,
       `Too many ${this.limits.name} of this organization are waiting; retry after the number of seconds in Retry-After`,
@@ -61,13 +62,14 @@ export class OrganizationTurns {
   private wait<Answer>(
     organization: string,
     queue: Queue,
-    question: string | symbol,
+    question: string | undefined,
     job: () => Promise<Answer>,
   ): Promise<Answer> {
+    let waiting!: Waiting;
     let begin!: () => void;
     const answer = new Promise<Answer>((resolve, reject) => {
       const impatience = setTimeout(() => {
-        queue.waiting.delete(question);
+        queue.waiting.splice(queue.waiting.indexOf(waiting), 1);
         reject(new Unavailable(`Earlier ${this.limits.name} of this organization take too long; try again`));
       }, this.limits.patience).unref();
       begin = () => {
@@ -75,7 +77,8 @@ export class OrganizationTurns {
         this.run(organization, queue, job).then(resolve, reject);
       };
     });
-    queue.waiting.set(question, { answer, begin });
+    waiting = { question, answer, begin };
+    queue.waiting.push(waiting);
     return answer;
   }
 
@@ -95,10 +98,8 @@ export class OrganizationTurns {
 
   private end(organization: string, queue: Queue): void {
     queue.running -= 1;
-    const [next] = queue.waiting;
-    if (next) {
-      queue.waiting.delete(next[0]);
-      next[1].begin();
-    } else if (queue.running === 0) this.queues.delete(organization);
+    const next = queue.waiting.shift();
+    if (next) next.begin();
+    else if (queue.running === 0) this.queues.delete(organization);
   }
 }

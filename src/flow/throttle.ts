@@ -1,7 +1,12 @@
 const EVERY_MS = 1_000;
 
-/** Passes on one item a second, with how many came since the one before it: clients can cause as many as they like. */
-export const throttle = <Item>(pass: (item: Item, count: number) => void): ((item: Item, count?: number) => void) => {
+/**
+ * Passes on one item per `everyMs`, with how many came since the one before it: clients can cause as many as they like.
+ */
+export const throttle = <Item>(
+  pass: (item: Item, count: number) => void,
+  everyMs = EVERY_MS,
+): ((item: Item, count?: number) => void) => {
   let nextAt = 0;
   let sum = 0;
   return (item, count = 1) => {
@@ -9,7 +14,7 @@ export const throttle = <Item>(pass: (item: Item, count: number) => void): ((ite
     const now = performance.now();
     if (now < nextAt) return;
     pass(item, sum);
-    nextAt = now + EVERY_MS;
+    nextAt = now + everyMs;
     sum = 0;
   };
 };

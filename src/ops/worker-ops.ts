@@ -20,7 +20,7 @@ const MAX_CONNECTIONS = 64;
 export class WorkerOps {
   readonly lanes = new Lanes();
   private readonly readiness: Readiness;
-  private readonly registry = new Registry();
+  readonly registry = new Registry();
   private scrape = (): Promise<string> => this.registry.metrics();
   private hasBegun = false;
   private readonly server = createServer(

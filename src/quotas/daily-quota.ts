@@ -3,7 +3,8 @@ import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { Config } from '../runtime/config.js';
 import { finishesWithin } from '../flow/deadline.js';
-import { DelayedFlush } from '../flow/delayed-flush.js';
+import { DelayedFlush } from '../flow/background/delayed-flush.js';
+import { type FailureReport, reportFailures } from '../flow/background/failure-report.js';
 import { TooManyRequests } from '../errors.js';
 import { dayOf, MS_PER_DAY } from '../events/instant.js';
 import { addIngestUsage, forgetIngestUsage } from './usage.js';
@@ -47,7 +48,8 @@ const sum = (a: Amount, b: Amount, sign = 1): Amount => ({
 export class DailyQuota implements BeforeApplicationShutdown {
   private day = 0;
   private uses = new Map<string, Use>();
-  private readonly flushes = new DelayedFlush(FLUSH_EVERY_MS, () => this.flush());
+  private readonly flushes: DelayedFlush;
+  private readonly report: FailureReport;
   private readonly limits: Amount;
   private readonly refusals: Counter<'quota'>;
 
@@ -57,6 +59,12 @@ export class DailyQuota implements BeforeApplicationShutdown {
     registry: Registry,
   ) {
     this.limits = { events: config.ingestEventsPerDay, bytes: config.ingestBytesPerDay };
+    this.report = reportFailures('count quotas', registry);
+    this.flushes = new DelayedFlush(
+      FLUSH_EVERY_MS,
+      () => this.flush(),
+      (error) => this.report.failed(error),
+    );
     const registers = [registry];
     const highest = (kind: keyof Amount): number => this.highest(kind);
     // Organizations are unbounded and so cannot be a label; `organizations usage` names them.
@@ -146,13 +154,13 @@ export class DailyQuota implements BeforeApplicationShutdown {
       // The last second of the previous day is not flushed: nobody will read it.
       this.day = today;
       this.uses = new Map();
-      forgetIngestUsage(this.pool, today).catch(() => {});
+      forgetIngestUsage(this.pool, today).catch((error: unknown) => this.report.failed(error));
     }
     let use = this.uses.get(organization);
     if (use === undefined) {
       const read = addIngestUsage(this.pool, today, [{ organization, ...NOTHING }]).then(
         ([known]) => void (use!.known = known!),
-        () => {},
+        (error: unknown) => this.report.failed(error),
       );
       use = { known: NOTHING, pending: NOTHING, read };
       this.uses.set(organization, use);

@@ -1,11 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayedFlush } from '../../src/flow/delayed-flush.js';
+import { DelayedFlush } from '../../src/flow/background/delayed-flush.js';
 import { eventually } from '../support/eventually.js';
+
+const fail = (error: unknown): never => {
+  throw error;
+};
 
 describe('A delayed flush', () => {
   it('runs once for all that was scheduled in the meantime', async () => {
     let flushes = 0;
-    const flush = new DelayedFlush(1, async () => void (flushes += 1));
+    const flush = new DelayedFlush(1, async () => void (flushes += 1), fail);
     flush.schedule();
     flush.schedule();
     await eventually('the flush', () => flushes === 1);
@@ -15,22 +19,32 @@ describe('A delayed flush', () => {
 
   it('is tried again after a failure, and never rejects', async () => {
     let tries = 0;
-    const flush = new DelayedFlush(1, async () => {
-      tries += 1;
-      if (tries < 3) throw new Error('the database is unavailable');
-    });
+    const errors: unknown[] = [];
+    const flush = new DelayedFlush(
+      1,
+      async () => {
+        tries += 1;
+        if (tries < 3) throw new Error('the database is unavailable');
+      },
+      (error) => errors.push(error),
+    );
     await expect(flush.now()).resolves.toBeUndefined();
     await eventually('the third try', () => tries >= 3);
     await flush.stop();
+    expect(errors).toEqual([1, 2].map(() => new Error('the database is unavailable')));
   });
 
   it('runs one at a time', async () => {
     let [running, most] = [0, 0];
-    const flush = new DelayedFlush(1, async () => {
-      most = Math.max(most, (running += 1));
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      running -= 1;
-    });
+    const flush = new DelayedFlush(
+      1,
+      async () => {
+        most = Math.max(most, (running += 1));
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        running -= 1;
+      },
+      fail,
+    );
     await Promise.all([flush.now(), flush.now(), flush.now()]);
     expect(most).toBe(1);
   });

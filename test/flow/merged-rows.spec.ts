@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MergedRows } from '../../src/flow/merged-rows.js';
+import { MergedRows } from '../../src/flow/background/merged-rows.js';
 
 interface Row {
   readonly key: string;
@@ -10,6 +10,7 @@ interface Row {
 /** Written rows, batch by batch; the first `failures` writes fail. */
 const collect = (failures = 0) => {
   const written: (readonly Row[])[] = [];
+  const reported = { failures: 0, dropped: 0 };
   const during: { write: () => void } = { write: () => undefined };
   const rows = new MergedRows<Row>({
     keyOf: ({ key }) => key,
@@ -19,16 +20,21 @@ const collect = (failures = 0) => {
       if ((failures -= 1) >= 0) throw new Error('the database is unavailable');
       written.push(batch);
     },
+    report: {
+      failed: () => void (reported.failures += 1),
+      dropped: (n) => void (reported.dropped += n),
+    },
     maximum: 2,
     everyMs: 60_000,
   });
-  return { rows, written, during };
+  return { rows, written, during, reported };
 };
 
 describe('Merged rows', () => {
   it('are one row a key, at most so many', async () => {
-    const { rows, written } = collect();
+    const { rows, written, reported } = collect();
     for (const key of ['a', 'b', 'a', 'c', 'b']) rows.add({ key, count: 1 });
+    expect(reported.dropped).toBe(1);
     await rows.stop();
     await rows.stop();
     expect(written).toEqual([
@@ -56,13 +62,14 @@ describe('Merged rows', () => {
   });
 
   it('that could not be written wait for the next time, merged with those since, within the bound', async () => {
-    const { rows, written, during } = collect(1);
+    const { rows, written, during, reported } = collect(1);
     rows.add({ key: 'a', count: 1 });
     during.write = () => {
       for (const key of ['a', 'b', 'c']) rows.add({ key, count: 1 });
       during.write = () => undefined;
     };
     await rows.stop();
+    expect(reported).toEqual({ failures: 1, dropped: 1 });
     expect(written).toEqual([]);
     await rows.stop();
     expect(written).toEqual([

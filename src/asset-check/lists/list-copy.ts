@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -31,11 +32,12 @@ export interface ListState {
 const FOLDER = { recursive: true, mode: 0o700 };
 const FILE_MODE = 0o600;
 
-const partOf = (path: string): string => `${path}.${process.pid}.part`;
+/** Another one each time: instances that share a folder may have the same process id, as containers do. */
+const newPartOf = (path: string): string => `${path}.${randomBytes(8).toString('hex')}.part`;
 
 /** Atomically, so that neither a crash nor another instance leaves half a file. */
 export const replaceFile = async (path: string, content: string | Uint8Array): Promise<void> => {
-  const part = partOf(path);
+  const part = newPartOf(path);
   await mkdir(dirname(path), FOLDER);
   try {
     await writeFile(part, content, { mode: FILE_MODE });
@@ -56,7 +58,7 @@ export class ListCopy {
   private readonly body: string;
   private readonly state: string;
   /** A body read to its end since the last `write`. */
-  private recorded: { readonly failure: Error | undefined } | undefined;
+  private recorded: { readonly part: string; readonly failure: Error | undefined } | undefined;
 
   constructor(
     private readonly dataDir: string,
@@ -103,16 +105,16 @@ export class ListCopy {
   async write(state: ListState, isGood: boolean): Promise<void> {
     const { recorded } = this;
     this.recorded = undefined;
-    if (recorded !== undefined && !isGood) await rm(partOf(this.body), { force: true });
+    if (recorded !== undefined && !isGood) await rm(recorded.part, { force: true });
     else if (recorded?.failure !== undefined) throw recorded.failure;
-    else if (recorded !== undefined) await rename(partOf(this.body), this.body);
+    else if (recorded !== undefined) await rename(recorded.part, this.body);
     await replaceFile(this.state, JSON.stringify(state));
   }
 
   private async *recording(chunks: Body['chunks']): AsyncGenerator<Buffer> {
     let failure: Error | undefined;
     const onFailure = (error: Error): undefined => void (failure ??= error);
-    const part = partOf(this.body);
+    const part = newPartOf(this.body);
     await mkdir(folderOf(this.dataDir), FOLDER).catch(onFailure);
     const file = await open(part, 'w', FILE_MODE).catch(onFailure);
     let isWhole = false;
@@ -124,7 +126,7 @@ export class ListCopy {
       isWhole = true;
     } finally {
       await file?.close().catch(onFailure);
-      this.recorded = isWhole ? { failure } : undefined;
+      this.recorded = isWhole ? { part, failure } : undefined;
       if (file !== undefined && (!isWhole || failure !== undefined)) await rm(part, { force: true });
     }
   }

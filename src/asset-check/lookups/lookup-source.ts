@@ -30,7 +30,8 @@ export class LookupSource {
 
   constructor(
     readonly settings: LookupSettings,
-    private readonly onOutcome: (outcome: Outcome) => void = () => {},
+    /** Called for each lookup; with the reason if it failed. */
+    private readonly onOutcome: (outcome: Outcome, error?: unknown) => void = () => {},
   ) {}
 
   /** Whether the breaker is open. */
@@ -82,9 +83,9 @@ export class LookupSource {
       this.remembered.set(key, opinion);
       this.onOutcome(opinion.status);
       return opinion;
-    } catch {
+    } catch (error) {
       this.breaker.report(false);
-      this.onOutcome(signal.aborted ? 'timeout' : 'error');
+      this.onOutcome(signal.aborted ? 'timeout' : 'error', reasonOf(error));
       return signal.aborted ? TIMED_OUT : FAILED;
     }
   }
@@ -105,6 +106,10 @@ export class LookupSource {
     return readAnswer(JSON.parse(await readText(response)));
   }
 }
+
+/** `fetch` says only that it failed; why is its cause. */
+const reasonOf = (error: unknown): unknown =>
+  error instanceof Error && error.cause !== undefined ? error.cause : error;
 
 const within = async (answer: Promise<Opinion>, deadline: number): Promise<Opinion> =>
   (await finishesWithin(answer, Math.max(0, deadline - performance.now()))) ? answer : TIMED_OUT;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { reportFailures } from '../../flow/background/failure-report.js';
 import { Config } from '../../runtime/config.js';
 import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';
@@ -49,7 +50,11 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     const lookUpOf = (settings: LookupSettings): LookupSource => {
       const source = settings.id;
       for (const outcome of OUTCOMES) lookups.inc({ source, outcome }, 0);
-      return new LookupSource(settings, (outcome) => lookups.inc({ source, outcome }));
+      const failures = reportFailures(`look up contents at ${source}`, registry);
+      return new LookupSource(settings, (outcome, error) => {
+        lookups.inc({ source, outcome });
+        if (error !== undefined) failures.failed(error);
+      });
     };
     const of = (settings: SourceSettings): Source['of'] => {
       if (settings.kind === 'own') return { kind: 'own', statuses: own };

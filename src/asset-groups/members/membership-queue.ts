@@ -2,7 +2,7 @@ import { TooManyRequests, Unavailable } from '../../errors.js';
 import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { AtPosition } from '../../event-log/command-queue.js';
-import { EventLog, type NewEvent } from '../../event-log/event-log.js';
+import { BEGINNING, EventLog, type NewEvent } from '../../event-log/event-log.js';
 import { reportedEvent } from '../../event-log/new-event.js';
 import type { Origin } from '../../http/access/origin.js';
 import { timeOf } from '../../events/record.js';
@@ -110,15 +110,21 @@ export class MembershipQueue {
     const placements = await this.readPlacements(organization, batch);
     const now = await databaseTime(this.pool);
     const entries: { stream: string; event: NewEvent }[] = [];
-    const decided = batch.map((one) => {
-      const { items, events } = decideMembership(one.request, placements, now);
+    const eventsLeft = await this.quota.eventsLeft(organization);
+    const decided = batch.flatMap((one) => {
+      // A request that exceeds the quota changes nothing that the next one is decided on.
+      const after = placementsOf(one.request, placements);
+      const { items, events } = decideMembership(one.request, after, now);
+      if (entries.length + events.length > eventsLeft) {
+        one.reject(this.quota.refusal(organization, 'events'));
+        return [];
+      }
+      for (const [hash, placement] of after) placements.set(hash, placement);
       for (const event of events) entries.push(reportedEvent(SOURCE, event, now, one.origin));
-      return { ...one, items };
+      return [{ ...one, items }];
     });
-    await this.quota.take(organization, { events: entries.length, bytes: 0 });
-    for (let start = 0; start < entries.length; start += MAX_AT_ONCE)
-      for (const appended of await this.log.appendAll(entries.slice(start, start + MAX_AT_ONCE)))
-        if (appended.position > position) ({ position } = appended);
+    const last = await this.store(organization, entries);
+    if (last > position) position = last;
     if (entries.length > 0) await this.catchUp(position);
     // The group may have been deleted in the meantime, and its deletion answered with a count without these.
     for (const { resolve, items } of await this.withGroup(organization, decided)) resolve({ result: items, position });
@@ -131,6 +137,27 @@ export class MembershipQueue {
   private async catchUp(position: bigint): Promise<void> {
     if (!(await this.checkpoints.reached(['asset-groups'], position, this.patience)))
       throw new Unavailable('The groups have not caught up with the log; the change may be stored, repeat the request');
+  }
+
+  /** Charges the quota for what is stored. @returns the position of the last event */
+  private async store(
+    organization: string,
+    entries: readonly { readonly stream: string; readonly event: NewEvent }[],
+  ): Promise<bigint> {
+    // Charged before anything is awaited, so that no other decision counts on it too.
+    this.quota.charge(organization, { events: entries.length, bytes: 0 });
+    let stored = 0;
+    let last = BEGINNING;
+    try {
+      for (; stored < entries.length; stored += MAX_AT_ONCE)
+        for (const { position } of await this.log.appendAll(entries.slice(stored, stored + MAX_AT_ONCE)))
+          if (position > last) last = position;
+      return last;
+    } catch (error) {
+      // An unknown outcome counts as not stored: an outage must not use up the quota of whoever retries.
+      this.quota.giveBack(organization, { events: entries.length - stored, bytes: 0 });
+      throw error;
+    }
   }
 
   /** The requests whose group exists; the others are rejected. */
@@ -152,6 +179,16 @@ export class MembershipQueue {
     );
   }
 }
+
+/** The part of the placements that a request may change. */
+const placementsOf = (request: MembershipRequest, all: ReadonlyMap<string, Placement>): Map<string, Placement> => {
+  const own = new Map<string, Placement>();
+  for (const content of request.contents) {
+    const placement = content.error ? undefined : all.get(content.hash);
+    if (!content.error && placement !== undefined) own.set(content.hash, placement);
+  }
+  return own;
+};
 
 const contentsOf = (queue: readonly Waiting[]): number =>
   queue.reduce((sum, { request }) => sum + request.contents.length, 0);

@@ -1,3 +1,4 @@
+import { Bag, type Placed } from '../../flow/bag.js';
 import { isAnswer, timedOut } from './failures.js';
 
 /** Maximum silence of one call, however active the connection is. */
@@ -22,13 +23,14 @@ export interface Limits {
   readonly repeatMs: number;
 }
 
-type Watched = Pick<Call, 'kind' | 'startedAt' | 'heardAt' | 'repeatAt' | 'limits' | 'make' | 'fail'>;
+type Watched = Placed & Pick<Call, 'kind' | 'startedAt' | 'heardAt' | 'repeatAt' | 'limits' | 'make' | 'fail'>;
 
 /** One call, perhaps made several times: the first answer counts. */
 class Call<T = unknown> {
   readonly startedAt = performance.now();
   heardAt = this.startedAt;
   repeatAt: number;
+  place = 0;
 
   constructor(
     private readonly calls: CallWatchdog,
@@ -66,7 +68,7 @@ class Call<T = unknown> {
  * others is only slow. A call that shows signs of life may take any time. One timer watches them all.
  */
 export class CallWatchdog {
-  private readonly open = new Set<Watched>();
+  private readonly open = new Bag<Watched>();
   private readonly answeredAt = { append: 0, read: 0 };
   /** When the latest answered call was made. */
   private readonly overtakenBy = { append: 0, read: 0 };

@@ -64,7 +64,7 @@ export class BodyReader {
     const end = (error: Error | null): void => {
       if (isOver) return;
       isOver = true;
-      this.unfinished.delete(end);
+      this.unfinished.delete(unfinished);
       if (!raw.readableEnded) raw.off('data', onData).resume();
       gunzip?.destroy();
       // A destroyed stream may never call back.
@@ -116,7 +116,7 @@ export class BodyReader {
       if (!isOver) gunzip.end();
     };
 
-    this.unfinished.add(end);
+    const unfinished = this.unfinished.add(end);
     gunzip
       ?.on('data', onPiece)
       .on('end', () => end(null))

@@ -1,6 +1,8 @@
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
-import { MergedRows } from '../../flow/merged-rows.js';
+import { reportFailures } from '../../flow/background/failure-report.js';
+import { MergedRows } from '../../flow/background/merged-rows.js';
 import { throttle } from '../../flow/throttle.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { addRejectedEvents, type RejectedEvents } from '../../read-models/rejected-events.js';
@@ -14,23 +16,29 @@ import { sampleOf } from './sample.js';
 @Injectable()
 export class RejectionLog implements BeforeApplicationShutdown {
   private readonly logger = new Logger('ingestion');
-  private readonly rows = new MergedRows<RejectedEvents>({
-    keyOf: ({ day, keyId, reason, type }) => `${day} ${keyId} ${reason} ${type}`,
-    merge: (known, { count, lastAt }) => ({
-      ...known,
-      count: known.count + count,
-      lastAt: Math.max(known.lastAt, lastAt),
-    }),
-    write: (rows) => addRejectedEvents(this.pool, rows),
-    // Each of at most some 6 KiB.
-    maximum: 1_000,
-    everyMs: 1_000,
-  });
+  private readonly rows: MergedRows<RejectedEvents>;
   private readonly say = throttle((latest: string, count) =>
     this.logger.warn(`${count} events rejected, most recently from ${latest}; "rejected list" shows them`),
   );
 
-  constructor(private readonly pool: WatchPool) {}
+  constructor(
+    private readonly pool: WatchPool,
+    registry: Registry = new Registry(),
+  ) {
+    this.rows = new MergedRows<RejectedEvents>({
+      keyOf: ({ day, keyId, reason, type }) => `${day} ${keyId} ${reason} ${type}`,
+      merge: (known, { count, lastAt }) => ({
+        ...known,
+        count: known.count + count,
+        lastAt: Math.max(known.lastAt, lastAt),
+      }),
+      write: (rows) => addRejectedEvents(this.pool, rows),
+      // Each of at most some 6 KiB.
+      maximum: 1_000,
+      everyMs: 1_000,
+      report: reportFailures('write rejected events', registry),
+    });
+  }
 
   /** @param owner the key's organization, or the key itself */
   add(owner: string, keyId: string, refusals: readonly Refusal[]): void {

@@ -1,6 +1,8 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
-import { MergedRows } from '../../flow/merged-rows.js';
+import { reportFailures } from '../../flow/background/failure-report.js';
+import { MergedRows } from '../../flow/background/merged-rows.js';
 import { addEventUsage, type EventUsage, forgetEventUsage, type Outcome } from '../../read-models/event-usage.js';
 import { WatchPool } from '../../read-models/pools.js';
 
@@ -8,15 +10,21 @@ import { WatchPool } from '../../read-models/pools.js';
 @Injectable()
 export class UsageLog implements BeforeApplicationShutdown {
   private day = 0;
-  private readonly rows = new MergedRows<EventUsage>({
-    keyOf: ({ owner, day, type, outcome }) => `${owner} ${day} ${type} ${outcome}`,
-    merge: (known, more) => ({ ...known, events: known.events + more.events }),
-    write: (rows) => this.write(rows),
-    maximum: 20_000,
-    everyMs: 1_000,
-  });
+  private readonly rows: MergedRows<EventUsage>;
 
-  constructor(private readonly pool: WatchPool) {}
+  constructor(
+    private readonly pool: WatchPool,
+    registry: Registry = new Registry(),
+  ) {
+    this.rows = new MergedRows<EventUsage>({
+      keyOf: ({ owner, day, type, outcome }) => `${owner} ${day} ${type} ${outcome}`,
+      merge: (known, more) => ({ ...known, events: known.events + more.events }),
+      write: (rows) => this.write(rows),
+      maximum: 20_000,
+      everyMs: 1_000,
+      report: reportFailures('write usage', registry),
+    });
+  }
 
   /**
    * @param owner the key's organization, or the key itself

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { isDatabaseError, isTransient } from '../../postgres/transient-errors.js';
 import { type Clock, monotonic } from '../../flow/clock.js';
 import { type CheckpointRows, type Checkpoints, readCheckpoints } from '../checkpoints.js';
+import { Bag, type Placed } from '../../flow/bag.js';
 
 /**
  * How often the replicas are looked at, and how long one may take to answer. Together half of what a request waits for the
@@ -32,25 +33,29 @@ export class TooOld extends Error {}
 /** What a read of a replica that no longer answers is ended with. */
 class Silent extends Error {}
 
+interface Unanswered extends Placed {
+  readonly end: () => void;
+}
+
 interface Watched {
   readonly replica: Replica;
   isFit: boolean;
   /** Every projection had reached this position when the replica last answered. */
   least: number;
   /** Ends each read that it has not answered yet. */
-  readonly unanswered: Set<() => void>;
+  readonly unanswered: Bag<Unanswered>;
 }
 
 const answeredBy = async <Answer>({ unanswered }: Watched, answer: Promise<Answer>): Promise<Answer> => {
-  let end!: () => void;
+  let read!: Unanswered;
   const silence = new Promise<never>((_, reject) => {
-    end = () => reject(new Silent('This replica does not answer'));
+    read = { end: () => reject(new Silent('This replica does not answer')), place: 0 };
   });
-  unanswered.add(end);
+  unanswered.add(read);
   try {
     return await Promise.race([answer, silence]);
   } finally {
-    unanswered.delete(end);
+    unanswered.delete(read);
   }
 };
 
@@ -74,7 +79,7 @@ export class Replicas {
     private readonly maxLagMs: number,
     private readonly clock: Clock = monotonic,
   ) {
-    this.replicas = replicas.map((replica) => ({ replica, isFit: false, least: -1, unanswered: new Set() }));
+    this.replicas = replicas.map((replica) => ({ replica, isFit: false, least: -1, unanswered: new Bag<Unanswered>() }));
     this.looking = replicas.length > 0 ? this.look() : Promise.resolve();
   }
 
@@ -128,7 +133,7 @@ export class Replicas {
       const its = seen[index];
       one.isFit = its !== undefined && its.furthest >= required;
       one.least = its?.least ?? -1;
-      if (its === undefined) for (const end of one.unanswered) end();
+      if (its === undefined) for (const { end } of one.unanswered) end();
     }
   }
 

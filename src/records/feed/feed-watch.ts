@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { Registry } from 'prom-client';
+import { type FailureReport, reportFailures } from '../../flow/background/failure-report.js';
 import { pause } from '../../flow/retry.js';
 import { WaitingRequests } from '../../flow/waiting-requests.js';
 import { Readiness } from '../../ops/readiness.js';
@@ -45,6 +47,7 @@ interface Waiting {
 @Injectable()
 export class FeedWatch {
   private readonly waiting = new Set<Waiting>();
+  private readonly report: FailureReport;
   private isLooking = false;
 
   constructor(
@@ -52,7 +55,10 @@ export class FeedWatch {
     private readonly readiness: Readiness,
     private readonly checkpoints: Checkpoints,
     private readonly requests: WaitingRequests,
-  ) {}
+    registry: Registry = new Registry(),
+  ) {
+    this.report = reportFailures('look for news of the feed', registry);
+  }
 
   /**
    * Resolves when there is something to read, after `ms`, when `signal` aborts, or when the process stops.
@@ -93,7 +99,10 @@ export class FeedWatch {
     while (this.waiting.size > 0) {
       const began = performance.now();
       if (this.readiness.stopping) for (const { end } of this.waiting) end(false);
-      const isDone = await this.lookOnce().catch(() => false);
+      const isDone = await this.lookOnce().catch((error: unknown) => {
+        this.report.failed(error);
+        return false;
+      });
       await pause(isDone ? Math.max(LOOK_EVERY_MS, REST * (performance.now() - began)) : AFTER_FAILURE_MS);
     }
     this.isLooking = false;

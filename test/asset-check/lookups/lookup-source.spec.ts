@@ -13,7 +13,7 @@ describe('a source that is asked over HTTP', () => {
   let url: string;
   let source: LookupSource;
 
-  const lookUp = (timeoutMs = 5_000, onOutcome?: (outcome: Outcome) => void): LookupSource =>
+  const lookUp = (timeoutMs = 5_000, onOutcome?: (outcome: Outcome, error?: unknown) => void): LookupSource =>
     new LookupSource(
       {
         id: 'partner',
@@ -52,7 +52,11 @@ describe('a source that is asked over HTTP', () => {
 
   it('says what became of each content, and whether its breaker is open', async () => {
     const outcomes: Outcome[] = [];
-    const watched = lookUp(1_500, (outcome) => outcomes.push(outcome));
+    const reasons: unknown[] = [];
+    const watched = lookUp(1_500, (outcome, error) => {
+      outcomes.push(outcome);
+      if (error !== undefined) reasons.push(error);
+    });
     server.behave = json({ status: 'BLOCKED' });
     await Promise.all([ask('a.example', 10_000, watched), ask('a.example', 10_000, watched)]);
     await ask('a.example', 10_000, watched);
@@ -63,6 +67,9 @@ describe('a source that is asked over HTTP', () => {
     server.behave = json({});
     for (const name of ['c', 'd', 'e', 'f', 'g']) await ask(`${name}.example`, 10_000, watched);
     expect(outcomes).toEqual(['timeout', 'error', 'error', 'error', 'error', 'skipped']);
+    // Each that failed has a reason; those that were not sent have none.
+    expect(reasons).toHaveLength(5);
+    for (const reason of reasons) expect((reason as Error).message).not.toBe('');
     expect(watched.isCircuitOpen).toBe(true);
   });
 

@@ -6,10 +6,14 @@ import { TooManyRequests, Unavailable } from '../../../src/errors.js';
 describe('Changes of membership that wait for one another', () => {
   /** How many events were stored at once. */
   let stored: number[];
+  /** Events that the organization may still store. */
+  let eventsLeft: number;
+  /** How many appends succeed. */
+  let appends: number;
   let open: (error?: Error) => void;
   let queue: MembershipQueue;
   beforeEach(() => {
-    stored = [];
+    [stored, eventsLeft, appends] = [[], Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     const gate = new Promise<void>((resolve, reject) => {
       open = (error) => (error ? reject(error) : resolve());
     });
@@ -17,6 +21,7 @@ describe('Changes of membership that wait for one another', () => {
       {
         head: async () => 0n,
         appendAll: async (entries: readonly unknown[]) => {
+          if ((appends -= 1) < 0) throw new Unavailable('The log is away');
           stored.push(entries.length);
           return entries.map(() => ({ position: 1n, duplicate: false }));
         },
@@ -26,7 +31,12 @@ describe('Changes of membership that wait for one another', () => {
       },
       { find: async (_: string, ids: number[]) => ids.map((id) => ({ id })) },
       { reached: () => gate.then(() => true) },
-      { take: async () => {} },
+      {
+        eventsLeft: async () => eventsLeft,
+        charge: (_: string, { events }: { events: number }) => (eventsLeft -= events),
+        giveBack: (_: string, { events }: { events: number }) => (eventsLeft += events),
+        refusal: () => new TooManyRequests(60, 'The quota is used up'),
+      },
     ];
     queue = new MembershipQueue(...(dependencies as unknown as ConstructorParameters<typeof MembershipQueue>));
   });
@@ -59,6 +69,38 @@ describe('Changes of membership that wait for one another', () => {
     expect((await first).result).toMatchObject([{ result: 'added' }]);
     await expect(second).rejects.toThrow(TooManyRequests);
     expect((await third).result).toMatchObject([{ result: 'added' }]);
+  });
+
+  it('are refused by the quota each on its own, and change nothing for those after them', async () => {
+    eventsLeft = 4;
+    const first = add(1, 'a.example');
+    const others = [
+      add(1, 'b.example', 'c.example'),
+      add(2, 'b.example', 'd.example'),
+      add(1, 'b.example'),
+      add(3, 'e.example', 'f.example'),
+      add(2, 'd.example'),
+    ];
+    open();
+    expect((await first).result).toMatchObject([{ result: 'added' }]);
+    const [two, tooMany, none, tooManyToo, one] = await Promise.allSettled(others);
+    expect(two).toMatchObject({ status: 'fulfilled', value: { result: [{ result: 'added' }, { result: 'added' }] } });
+    for (const refused of [tooMany, tooManyToo])
+      expect(refused).toMatchObject({ status: 'rejected', reason: expect.any(TooManyRequests) });
+    expect(none).toMatchObject({ status: 'fulfilled', value: { result: [{ result: 'unchanged' }] } });
+    // Not "moved": the request that would have put it elsewhere was refused.
+    expect(one).toMatchObject({ status: 'fulfilled', value: { result: [{ result: 'added' }] } });
+    expect(eventsLeft).toBe(0);
+    expect(stored).toEqual([1, 3]);
+  });
+
+  it('are charged only for what was stored if an append fails half-way', async () => {
+    [eventsLeft, appends] = [1_000, 1];
+    open();
+    const contents = Array.from({ length: 600 }, (_, n) => `${n}.example`);
+    await expect(add(1, ...contents)).rejects.toThrow(Unavailable);
+    expect(stored).toEqual([250]);
+    expect(eventsLeft).toBe(750);
   });
 
   it('fail together if what they wait for is away', async () => {

@@ -14,9 +14,9 @@ describe('A body that is still arriving', () => {
     const errors: unknown[] = [];
     const reject = (error: unknown): void => {
       errors.push(error);
-      bodies.delete(reject);
+      bodies.delete(body);
     };
-    bodies.add(reject);
+    const body = bodies.add(reject);
     await eventually('it was looked at twice', () => asked > 1);
     expect(errors).toEqual([]);
     isMemoryShort = true;

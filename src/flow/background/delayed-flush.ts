@@ -6,10 +6,14 @@ export class DelayedFlush {
   private timer: NodeJS.Timeout | undefined;
   private flushing: Promise<void> = Promise.resolve();
 
-  /** @param flush what it rejects with is dropped: it has put back what it could not write */
+  /**
+   * @param flush rejects if it could not write; it has put back what it could not write
+   * @param onFailure told what it rejected with
+   */
   constructor(
     private readonly delayMs: number,
     private readonly flush: () => Promise<void>,
+    private readonly onFailure: (error: unknown) => void,
   ) {}
 
   schedule(): void {
@@ -20,7 +24,12 @@ export class DelayedFlush {
   now(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
-    this.flushing = this.flushing.then(() => this.flush()).catch(() => this.schedule());
+    this.flushing = this.flushing
+      .then(() => this.flush())
+      .catch((error: unknown) => {
+        this.onFailure(error);
+        this.schedule();
+      });
     return this.flushing;
   }
 

@@ -1,4 +1,5 @@
 import { DelayedFlush } from './delayed-flush.js';
+import type { FailureReport } from './failure-report.js';
 
 /** What becomes of rows; `maximum` and `everyMs` bound the memory and what a kill -9 loses. */
 interface Merging<Row> {
@@ -8,7 +9,8 @@ interface Merging<Row> {
   readonly merge: (known: Row, more: Row) => Row;
   /** Rejects if nothing, or not surely everything, was written. */
   readonly write: (rows: readonly Row[]) => Promise<void>;
-  /** Rows that wait at most; while there are as many, rows with other keys are dropped. */
+  readonly report: FailureReport;
+  /** Rows that wait at most; while there are as many, rows with other keys are dropped and counted. */
   readonly maximum: number;
   readonly everyMs: number;
 }
@@ -19,7 +21,11 @@ export class MergedRows<Row extends object> {
   private readonly flushes: DelayedFlush;
 
   constructor(private readonly merging: Merging<Row>) {
-    this.flushes = new DelayedFlush(merging.everyMs, () => this.write());
+    this.flushes = new DelayedFlush(
+      merging.everyMs,
+      () => this.write(),
+      (error) => merging.report.failed(error),
+    );
   }
 
   /** @param row its values are read only if no row with its key waits */
@@ -34,11 +40,12 @@ export class MergedRows<Row extends object> {
   }
 
   private put(row: Row): void {
-    const { keyOf, merge, maximum } = this.merging;
+    const { keyOf, merge, maximum, report } = this.merging;
     const key = keyOf(row);
     const known = this.waiting.get(key);
     if (known !== undefined) this.waiting.set(key, merge(known, row));
     else if (this.waiting.size < maximum) this.waiting.set(key, { ...row });
+    else report.dropped(1);
   }
 
   private async write(): Promise<void> {

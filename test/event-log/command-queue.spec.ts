@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import { Invalid, TooManyRequests, Unavailable } from '../../src/errors.js';
+import { CommandQueue, type Decided, type Loaded } from '../../src/event-log/command-queue.js';
+import { type EventLog, WrongExpectedRevision } from '../../src/event-log/event-log.js';
+
+/** A queue whose appends end one after the other with these failures, and then succeed. */
+const queueWith = (...failures: Error[]) => {
+  const quota = { left: 3 };
+  const log = {
+    append: async () => {
+      const failure = failures.length === 1 && failures[0] instanceof Unavailable ? failures[0] : failures.shift();
+      if (failure !== undefined) throw failure;
+    },
+  };
+  const queue = new CommandQueue<{ organization: string; events: number }, Loaded, Decided>(
+    log as unknown as EventLog,
+    {
+      name: 'things',
+      maxCommands: 10,
+      maxWaiting: 100,
+      stream: (organization) => organization,
+      load: async () => ({ revision: -1n }),
+      decide: (_, { events }) => ({
+        events: Array.from({ length: events }, () => ({ type: 'AssetGroupDeleted', data: {} }) as never),
+      }),
+      apply: () => {},
+    },
+    {
+      eventsLeft: async () => quota.left,
+      charge: (_, { events }) => void (quota.left -= events),
+      giveBack: (_, { events }) => void (quota.left += events),
+      refusal: () => new TooManyRequests(60, 'The quota is used up'),
+    },
+  );
+  const execute = (events: number) => queue.execute({ organization: 'acme', events });
+  return { execute, quota };
+};
+
+describe('The quota of commands', () => {
+  it.each([
+    ['is refused', new Invalid('The store refuses it')],
+    ['stays without an answer', new Unavailable('The store is away')],
+  ])('is not charged for an append that %s', async (_, failure) => {
+    const { execute, quota } = queueWith(failure);
+    await expect(execute(2)).rejects.toBe(failure);
+    expect(quota.left).toBe(3);
+  });
+
+  it('is charged once for an append that was decided again', async () => {
+    const { execute, quota } = queueWith(new WrongExpectedRevision('acme', 'no-stream', 0n));
+    await execute(2);
+    expect(quota.left).toBe(1);
+  });
+
+  it('is refused to the command that exceeds it, and not to those decided together with it', async () => {
+    const { execute, quota } = queueWith();
+    const outcomes = await Promise.allSettled([execute(1), execute(1), execute(5), execute(1)]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+    expect(quota.left).toBe(0);
+  });
+});

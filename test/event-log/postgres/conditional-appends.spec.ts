@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
+import { APPEND, type AppendedEntry } from '../../../src/event-log/postgres/statements.js';
+import { createPool } from '../../../src/postgres/pool.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+
+let database: TestDatabase;
+let pool: Pool;
+beforeAll(async () => {
+  database = await createDatabase({ migrated: false });
+  await (await createPostgresLog(createPool(database.url, () => {}))).close();
+  pool = createPool(database.url, () => {}, { statement_timeout: 0, query_timeout: 0 });
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** Appends to these streams in one statement; the events of a request are one after the other. */
+const append = (
+  requests: readonly { readonly stream: string; readonly ids: readonly string[] }[],
+  expected: bigint | undefined = -1n,
+) => {
+  const entries = requests.flatMap(({ stream, ids }, request) => ids.map((id) => ({ request, stream, id })));
+  return APPEND.run(
+    pool,
+    {
+      requests: entries.map(({ request }) => request),
+      streams: entries.map(({ stream }) => stream),
+      expected: entries.map(() => expected),
+      ids: entries.map(({ id }) => id),
+      types: entries.map(() => 'AssetGroupCreated'),
+      data: entries.map(() => '{}'),
+      metadata: entries.map(() => '{}'),
+    },
+    60_000,
+  );
+};
+const outcomesOf = (rows: readonly AppendedEntry[]): string[] => rows.map(({ outcome }) => outcome);
+
+it('tells the requests of a statement apart, whatever their place and length', async () => {
+  const ids = Array.from({ length: 8 }, () => randomUUID());
+  const requests = [
+    { stream: 'a', ids: ids.slice(0, 1) },
+    { stream: 'b', ids: ids.slice(1, 4) },
+    { stream: 'c', ids: [ids[4]!, ids[4]!] },
+    { stream: 'd', ids: ids.slice(5) },
+  ];
+  const first = ['appended', ...Array.from({ length: 3 }, () => 'appended'), 'appended', 'duplicate'];
+  expect(outcomesOf(await append(requests))).toEqual([...first, 'appended', 'appended', 'appended']);
+  expect(outcomesOf(await append(requests))).toEqual(Array.from({ length: 9 }, () => 'duplicate'));
+  // One id more than is known: all of its request is refused, and nothing of the others.
+  const more = requests.map((one, n) => (n === 1 ? { ...one, ids: [...one.ids, randomUUID()] } : one));
+  const refused = Array.from({ length: 4 }, () => 'conflict');
+  expect(outcomesOf(await append(more))).toEqual([
+    'duplicate',
+    ...refused,
+    ...Array.from({ length: 5 }, () => 'duplicate'),
+  ]);
+});
+
+it('takes hardly more time for 4,000 conditional requests than for as many that are not', async () => {
+  const shortest = { conditional: Number.POSITIVE_INFINITY, other: Number.POSITIVE_INFINITY };
+  for (let n = 0; n < 3; n += 1)
+    for (const kind of ['other', 'conditional'] as const) {
+      const requests = Array.from({ length: 4_000 }, () => ({ stream: `groups-${randomUUID()}`, ids: [randomUUID()] }));
+      const began = performance.now();
+      await append(requests, kind === 'conditional' ? -1n : undefined);
+      shortest[kind] = Math.min(shortest[kind], performance.now() - began);
+    }
+  // Each request once searched the ids of all of them.
+  expect(shortest.conditional).toBeLessThan(3 * shortest.other);
+});

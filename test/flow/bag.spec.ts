@@ -1,0 +1,156 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString, getHeapSpaceStatistics } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from '@jest/globals';
+import { CallWatchdog } from '../../src/event-log/eventstoredb/call-watchdog.js';
+import { Bag, type Placed } from '../../src/flow/bag.js';
+import { FairQueue } from '../../src/flow/fair-queue.js';
+import { OrganizationQueues } from '../../src/flow/organization-queues.js';
+import { OrganizationTurns } from '../../src/flow/organization-turns.js';
+import { UnfinishedBodies } from '../../src/http/body/unfinished-bodies.js';
+
+describe('A bag', () => {
+  it('has the members that a set would have after any additions and deletions', () => {
+    const [bag, set] = [new Bag<Placed>(), new Set<Placed>()];
+    const all = Array.from({ length: 20 }, () => ({ place: 0 }));
+    let random = 1;
+    for (let step = 0; step < 2_000; step += 1) {
+      random = (random * 48_271) % 2_147_483_647;
+      const member = all[random % all.length]!;
+      const isIn = set.delete(member);
+      if (bag.delete(member) !== isIn) throw new Error(`Step ${step}: the set says ${isIn}`);
+      if (!isIn) {
+        bag.add(member);
+        set.add(member);
+      }
+      if (bag.size !== set.size || [...bag].some((one) => !set.has(one))) throw new Error(`Step ${step}: they differ`);
+    }
+  });
+
+  it('iterates over each member once, without those that are deleted meanwhile', () => {
+    const bag = new Bag<Placed & { readonly name: string }>();
+    const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => ({ name, place: 0 }));
+    for (const member of [a!, b!, c!, d!]) bag.add(member);
+    const seen: string[] = [];
+    for (const member of bag) {
+      seen.push(member.name);
+      bag.delete(member);
+      bag.delete(c!);
+      if (member === a) bag.add({ name: 'e', place: 0 });
+    }
+    expect(seen).toEqual(['a', 'b', 'd']);
+    expect([...bag].map(({ name }) => name)).toEqual(['e']);
+  });
+});
+
+/** How a request is kept: as long as the returned function is not called. It is kept with what it refers to. */
+const KEPT: readonly (readonly [string, () => (request: unknown) => () => unknown])[] = [
+  [
+    'bodies that are still arriving',
+    () => {
+      const bodies = new UnfinishedBodies(() => false);
+      return (request) => {
+        const body = bodies.add(() => void request);
+        return () => bodies.delete(body);
+      };
+    },
+  ],
+  [
+    'calls of the event store',
+    () => {
+      const calls = new CallWatchdog(() => {});
+      return (request) => {
+        let end!: (answer: unknown) => void;
+        void calls.make('append', () => new Promise((resolve) => (end = resolve)) as Promise<typeof request>, {
+          limitMs: 60_000,
+          repeatMs: 60_000,
+        });
+        return () => end(request);
+      };
+    },
+  ],
+  [
+    'jobs that wait for their turn',
+    () => {
+      const turns = new OrganizationTurns({ name: 'jobs', running: 1, waiting: 1_000, patience: 60_000, rest: 0 });
+      return (request) => {
+        let end!: () => void;
+        const ended = new Promise<void>((resolve) => (end = resolve));
+        void turns.runInTurn('one', undefined, async () => {
+          await ended;
+          return (request as unknown[]).length;
+        });
+        return end;
+      };
+    },
+  ],
+  [
+    'commands of organizations',
+    () => {
+      const queues = new OrganizationQueues<Waiting>(
+        (queue) => queue.splice(0, 10),
+        async (_, batch) => void (await Promise.all(batch.map(({ ended }) => ended))),
+      );
+      let sent = 0;
+      return (request) => {
+        let end!: () => void;
+        const ended = new Promise<void>((resolve) => (end = resolve));
+        queues.add(`org-${(sent += 1)}`, { request, ended, reject: () => {} });
+        return end;
+      };
+    },
+  ],
+  [
+    'jobs that share the processor',
+    () => {
+      const jobs = new FairQueue<unknown>();
+      let sent = 0;
+      return (request) => {
+        jobs.add(`org-${(sent += 1)}`, request);
+        return () => jobs.take()!.spend(1);
+      };
+    },
+  ],
+];
+
+interface Waiting {
+  readonly request: unknown;
+  readonly ended: Promise<void>;
+  readonly reject: () => void;
+}
+
+const collectYoung = (() => {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as (options: { type: 'minor' }) => void;
+  return () => gc({ type: 'minor' });
+})();
+const oldBytes = (): number =>
+  getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')!.space_used_size;
+
+const AT_ONCE = 64;
+const ROUNDS = 24;
+const REQUESTS = 1_000;
+const WORDS = 1_000;
+
+describe('What is kept of each request', () => {
+  it.each(KEPT)('is not promoted by the garbage collector once it is over: %s', async (_, create) => {
+    const keep = create();
+    const ends: (() => unknown)[] = [];
+    const promoted: number[] = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const before = oldBytes();
+      for (let n = 0; n < REQUESTS; n += 1) {
+        if (ends.length === AT_ONCE) ends.shift()!();
+        ends.push(keep(Array.from({ length: WORDS }, () => n)));
+        if (n % 8 === 0) await nextTurn();
+      }
+      collectYoung();
+      collectYoung();
+      promoted.push(oldBytes() - before);
+    }
+    for (const end of ends) end();
+    // The median, because a full collection may run in between. Those under way are promoted: 64 of each 1,000.
+    const median = promoted.sort((a, b) => a - b)[ROUNDS / 2];
+    expect(median).toBeLessThan((REQUESTS * WORDS * 8) / 5);
+  });
+});
