@@ -83,11 +83,10 @@ const takeSnapshot = (
     const live = readModelsOver(connection).withSchema('read');
     const upTo = await livePosition(live, projection, { lock: true });
     await applyLog(source, [target], { after: reached, upTo });
-    await guard.query(`
-      begin isolation level repeatable read read only;
-      set local statement_timeout = 0;
-      lock table ${tables} in access share mode;
-      select from read.checkpoints limit 1`);
+    await guard.query('begin isolation level repeatable read read only; set local statement_timeout = 0');
+    await guard.query(`lock table ${tables} in access share mode`);
+    // The first statement that reads takes the snapshot.
+    await livePosition(readModelsOver(guard).withSchema('read'), projection);
   };
   const limits = 'set local lock_timeout = 30000; set local idle_in_transaction_session_timeout = 30000';
   return inTransaction(source.pool, hold, `begin; ${limits}`);
