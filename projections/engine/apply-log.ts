@@ -2,7 +2,9 @@ import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
 import { type Patience, readPatiently } from '../../src/event-log/read-patiently.js';
 import { pause } from '../../src/flow/retry.js';
+import { createReadModels } from '../../src/read-models/kysely.js';
 import { applyByHalves, applyShare } from './parking.js';
+import { livePosition } from './checkpoints.js';
 import type { Projection } from './projection.js';
 import { dispatchBatch, SUSPECT_LIMIT_MS } from './projector.js';
 import { INDEXES_BESIDE, OPTIONS_OF_TABLE, TRY_LOCK, UNLOCK_ALL } from './statements.js';
@@ -10,6 +12,8 @@ import { NotApplied, Suspicion } from './suspicion.js';
 import { type ProjectorTransaction, STATEMENT_LIMIT_MS, transact } from './transaction.js';
 
 const PAGE = 2_000;
+/** What is applied while the live projector waits must take no longer. ms */
+const LEFT_FOR_HOLD_MS = 500;
 /** Pause before a retry. */
 const PAUSE_MS = 50;
 
@@ -123,6 +127,27 @@ export const applyLog = async (
     if (position === last.position && (page.length < PAGE || events.length < page.length)) break;
   }
   return position;
+};
+
+/**
+ * Applies the log as far as the live tables have it: never further, for they may stay behind.
+ * @returns the position reached, shortly before theirs
+ */
+export const applyUpToLive = async (
+  source: Source,
+  target: Target,
+  after: bigint,
+  onProgress?: (position: bigint) => void,
+): Promise<bigint> => {
+  const live = createReadModels(source.pool);
+  for (let position = after; ;) {
+    const upTo = await livePosition(live, target.projection);
+    if (position >= upTo) return position;
+    const began = performance.now();
+    await applyLog(source, [target], { after: position, upTo, onProgress });
+    position = upTo;
+    if (performance.now() - began < LEFT_FOR_HOLD_MS) return position;
+  }
 };
 
 const applyPiece = async (

@@ -3,7 +3,7 @@ import { BEGINNING } from '../../src/event-log/event-log.js';
 import { Backoff, pause } from '../../src/flow/retry.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import { type Projection, versionOf } from './projection.js';
-import { applyLog, type Source, type Target, withTablesBeside } from './apply-log.js';
+import { applyLog, applyUpToLive, type Source, type Target, withTablesBeside } from './apply-log.js';
 import { livePosition } from './checkpoints.js';
 
 /** How long the switch waits for readers of the live tables before it lets them go on, and tries again. */
@@ -11,8 +11,6 @@ const LOCK_TIMEOUT_MS = 500;
 const FIRST_BACK_OFF_MS = 100;
 const MAX_BACK_OFF_MS = 5_000;
 const MAX_TRIES = 60;
-/** The live projector waits for what is applied during the switch. ms */
-const LEFT_FOR_SWITCH_MS = 500;
 /** Somebody holds a table. Not a lost connection, after which rows may be lost too. */
 const CONTENDED: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
 
@@ -50,27 +48,6 @@ export const rebuild = (
     }
     onProgress?.(position);
   });
-};
-
-/**
- * Applies the log as far as the live tables have it: never further, for they may stay behind.
- * @returns the position reached, shortly before theirs
- */
-const applyUpToLive = async (
-  source: Source,
-  target: Target,
-  after: bigint,
-  onProgress: (position: bigint) => void,
-): Promise<bigint> => {
-  const live = createReadModels(source.pool);
-  for (let position = after; ;) {
-    const upTo = await livePosition(live, target.projection);
-    if (position >= upTo) return position;
-    const began = performance.now();
-    await applyLog(source, [target], { after: position, upTo, onProgress });
-    position = upTo;
-    if (performance.now() - began < LEFT_FOR_SWITCH_MS) return position;
-  }
 };
 
 /** @returns the position at which the tables were switched */

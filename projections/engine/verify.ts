@@ -1,7 +1,8 @@
 import type { PoolClient } from 'pg';
+import { inTransaction } from '../../src/postgres/transaction.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/kysely.js';
 import type { Projection } from './projection.js';
-import { applyLog, type Source, type Target, withTablesBeside } from './apply-log.js';
+import { applyLog, applyUpToLive, type Source, type Target, withTablesBeside } from './apply-log.js';
 import { livePosition } from './checkpoints.js';
 import { COLUMNS_OF_TABLE } from './statements.js';
 
@@ -17,7 +18,7 @@ export const MAX_SHOWN = 100;
 
 /**
  * Rebuilds projections from the log, read once, up to their live checkpoints, and compares every cell of every row.
- * During the comparison the live projector waits; during the rebuild it does not.
+ * The live projector waits only while the last events of the rebuild are applied, not during the comparison.
  * @returns the differences, at most 100 per table and side
  * @throws if one of the same projection is running
  */
@@ -45,16 +46,10 @@ const compare = async (
   target: Target,
   { guard, reached }: { readonly guard: PoolClient; readonly reached: bigint },
 ): Promise<Difference[]> => {
-  const { pool } = source;
   const { projection, schema } = target;
-  const after = await applyLog(source, [target], {
-    after: reached,
-    upTo: await livePosition(createReadModels(pool), projection),
-  });
-  const live = readModelsOver(guard).withSchema('read');
+  const near = await applyUpToLive(source, target, reached);
   try {
-    await guard.query('begin; set local lock_timeout = 30000; set local statement_timeout = 0');
-    await applyLog(source, [target], { after, upTo: await livePosition(live, projection, { lock: true }) });
+    await takeSnapshot(source, target, { guard, reached: near });
     const differences: Difference[] = [];
     for (const table of projection.tables) {
       const columns = await columnsOf(guard, table);
@@ -70,6 +65,31 @@ const compare = async (
   } finally {
     await guard.query('rollback').catch(() => {});
   }
+};
+
+/**
+ * Begins the guard's transaction with a snapshot of both sides at one position: taken while another connection holds the
+ * checkpoint and the rest has been applied. The tables are locked, because a rebuild that replaced one afterwards would
+ * show the snapshot only a part of its rows.
+ */
+const takeSnapshot = (
+  source: Source,
+  target: Target,
+  { guard, reached }: { readonly guard: PoolClient; readonly reached: bigint },
+): Promise<void> => {
+  const { projection } = target;
+  const tables = projection.tables.map((table) => `read."${table}"`).join(', ');
+  const hold = async (connection: PoolClient): Promise<void> => {
+    const live = readModelsOver(connection).withSchema('read');
+    const upTo = await livePosition(live, projection, { lock: true });
+    await applyLog(source, [target], { after: reached, upTo });
+    await guard.query('begin isolation level repeatable read read only; set local statement_timeout = 0');
+    await guard.query(`lock table ${tables} in access share mode`);
+    // The first statement that reads takes the snapshot.
+    await livePosition(readModelsOver(guard).withSchema('read'), projection);
+  };
+  const limits = 'set local lock_timeout = 30000; set local idle_in_transaction_session_timeout = 30000';
+  return inTransaction(source.pool, hold, `begin; ${limits}`);
 };
 
 /** A table's columns; those that cannot be compared directly as text. */

@@ -6,6 +6,7 @@ import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js
 import { LookupSource } from '../../src/asset-check/lookups/lookup-source.js';
 import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
 import type { Source } from '../../src/asset-check/sources/sources.js';
+import { ArrayLog } from '../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { ListServer, sends } from './lists/list-server.js';
 
@@ -19,7 +20,7 @@ describe('a bulk check', () => {
     database = await createDatabase();
     server = new ListServer();
     url = await server.start();
-    const statuses = new OwnStatuses(database.pool, new HostingSuffixes(), () => undefined);
+    const statuses = new OwnStatuses(database.pool, new ArrayLog([]), new HostingSuffixes(), 1e9, () => undefined);
     await statuses.refresh();
     own = { id: 'own', mode: 'ENABLED', of: { kind: 'own', statuses } };
   });

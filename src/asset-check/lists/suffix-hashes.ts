@@ -32,6 +32,28 @@ export const hashOfText = (text: string): number => {
 };
 
 /**
+ * For each domain above a host, down to two labels: where it begins, and the hash of the prefix with it, as of
+ * `hashOfText`. One pass from the right; shortest domain first.
+ * @param from where the host is cut off
+ */
+export const hashesAbove = (host: string, from: number, prefix: string): { start: number; hash: number }[] => {
+  const above: { start: number; hash: number }[] = [];
+  let hash = SEED;
+  let dots = 0;
+  for (let index = host.length - 1; index >= Math.max(0, from); index -= 1) {
+    const character = host.charCodeAt(index);
+    if (character === DOT) {
+      dots += 1;
+      let whole = hash;
+      for (let at = prefix.length - 1; at >= 0; at -= 1) whole = step(whole, prefix.charCodeAt(at));
+      if (dots > 1) above.push({ start: index + 1, hash: finish(whole) });
+    }
+    hash = step(hash, character);
+  }
+  return above;
+};
+
+/**
  * The hashes of a string and of every domain above it down to two labels, in one pass from the right. Overwritten by the
  * next `read`, so that a check allocates nothing: use them before awaiting anything.
  */

@@ -5,38 +5,70 @@ import type { ParsedContent } from '../../assets/parse-content.js';
 import { FAILED, hosted, NOT_FOUND, type Opinion } from '../opinion.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
+import { hashesAbove } from '../lists/suffix-hashes.js';
+import { StatusTable, TooManyStatuses } from './status-table.js';
+import type { EventLog, RecordedEvent } from '../../event-log/event-log.js';
 import { Backoff, pause } from '../../flow/retry.js';
 import type { HostingSuffixes } from '../lists/hosting-suffixes.js';
 
 const POLL_MS = 250;
 const MAX_BACK_OFF_MS = 2_000;
+/** How long it waits after the statuses turned out too many: it would read all of them for nothing. */
+const FULL_PAUSE_MS = 60_000;
 const MAX_NAME_LENGTH = 253;
 
 type Row = RowOf<typeof STATUS_CHANGES>;
 
-const START = { position: -1, assetHash: '' };
+/** An event that the rows were counted up to, as the log has it. */
+type Mark = Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'position' | 'recordedAt'>;
+
+/** What the read rows depend on; if any of it has changed, all are read again. */
+interface History {
+  readonly table: string | null;
+  readonly parked: string;
+  readonly checkpoint: number;
+  /** Undefined if no event was counted, or the log does not have it. */
+  readonly mark: Mark | undefined;
+}
+
+/** What was read. */
+interface Copy {
+  readonly statuses: StatusTable;
+  readonly position: number;
+  readonly assetHash: string;
+  /** Undefined before the first page. */
+  readonly history: History | undefined;
+}
 
 /**
  * This service's own asset statuses in memory, polled from the projection: read completely at the start, then four
  * times a second. While the database is unavailable the last known statuses keep being used.
  */
 export class OwnStatuses {
-  private statuses = new Map<string, Opinion>();
-  private generation: string | null | undefined;
-  private reached = START;
+  private copy: Copy;
   private current: number | undefined;
   private isFailing = false;
+  private isFull = false;
 
   constructor(
     private readonly pool: Pool,
+    private readonly log: Pick<EventLog, 'readStream'>,
     private readonly suffixes: HostingSuffixes,
+    /** The most memory that the statuses may take; twice as much while all are read again. */
+    private readonly maxBytes: number,
     /** Called when the statuses can no longer be refreshed, and when they can again. */
     private readonly report: (sentence: string, level: 'log' | 'warn') => void,
-  ) {}
+  ) {
+    this.copy = this.nothing();
+  }
 
   /** Assets with a status. */
   get known(): number {
-    return this.statuses.size;
+    return this.copy.statuses.size;
+  }
+
+  get bytes(): number {
+    return this.copy.statuses.bytes;
   }
 
   /** ms since the last successful read; undefined if there was none. */
@@ -46,7 +78,7 @@ export class OwnStatuses {
 
   ask(reading: ParsedContent): Opinion {
     if (this.current === undefined) return FAILED;
-    const { statuses } = this;
+    const { statuses } = this.copy;
     const { keys, involved } = reading;
     const other = involved === undefined ? undefined : statuses.get(addressKey(involved));
     if (other?.status === 'BLOCKED') return other;
@@ -62,7 +94,7 @@ export class OwnStatuses {
 
   private fromPage(reading: ParsedContent): Opinion | undefined {
     for (const { key, place } of parentPages(reading)) {
-      const status = this.statuses.get(key);
+      const status = this.copy.statuses.get(key);
       if (status !== undefined) return inherited(status, place);
     }
     return undefined;
@@ -71,11 +103,11 @@ export class OwnStatuses {
   private fromHost({ host, isDnsName, isSharedHost, isAtHost }: ParsedContent): Opinion {
     if (host === undefined) return NOT_FOUND;
     if (isSharedHost) {
-      const carrier = this.statuses.get(urlKey(host)) ?? this.above(host)?.status;
+      const carrier = this.copy.statuses.get(urlKey(host)) ?? this.above(host)?.status;
       return carrier === undefined ? NOT_FOUND : hosted(carrier.match);
     }
     if (!isDnsName) return NOT_FOUND;
-    const status = isAtHost ? this.statuses.get(urlKey(host)) : undefined;
+    const status = isAtHost ? this.copy.statuses.get(urlKey(host)) : undefined;
     const parent = status === undefined ? this.above(host) : { status, place: host.length };
     if (parent === undefined) return NOT_FOUND;
     const boundary = this.suffixes.boundaryOf(host);
@@ -92,7 +124,7 @@ export class OwnStatuses {
     while (!signal.aborted) {
       const isRead = await this.refresh();
       if (isRead) backoff.reset();
-      await pause(isRead ? POLL_MS : backoff.next(), signal);
+      await pause(isRead ? POLL_MS : this.isFull ? FULL_PAUSE_MS : backoff.next(), signal);
     }
   }
 
@@ -102,8 +134,10 @@ export class OwnStatuses {
       await this.read();
       if (this.isFailing) this.report('Asset statuses are being refreshed again', 'log');
       this.isFailing = false;
+      this.isFull = false;
       return true;
     } catch (error) {
+      this.isFull = error instanceof TooManyStatuses;
       if (!this.isFailing)
         this.report(`Asset statuses cannot be refreshed: ${(error as Error).message}; retrying`, 'warn');
       this.isFailing = true;
@@ -112,38 +146,67 @@ export class OwnStatuses {
   }
 
   private async read(): Promise<void> {
-    let { statuses, reached, generation } = this;
+    let { copy } = this;
     for (;;) {
-      const rows = await STATUS_CHANGES.run(this.pool, reached);
-      const found = rows[0]!.generation;
-      if (found !== generation) {
-        // Filled next to the map in use, so that no answer comes from half of it.
-        generation = found;
-        statuses = new Map();
-        if (reached.position !== START.position) {
-          reached = START;
-          continue;
-        }
+      const { position, assetHash, history: known } = copy;
+      const rows = await STATUS_CHANGES.run(this.pool, { position, assetHash, passed: known?.checkpoint ?? -1 });
+      const history = await this.historyOf(rows[0]!, known);
+      if (history === undefined) {
+        // Filled next to the copy in use, so that no answer comes from half of it.
+        copy = this.nothing();
+        continue;
       }
+      const { statuses } = copy;
       for (const row of rows) apply(statuses, row);
       const last = rows.at(-1)!;
-      if (last.position !== null) reached = { position: last.position, assetHash: last.assetHash! };
+      const reached = last.position === null ? copy : { position: last.position, assetHash: last.assetHash! };
+      copy = { statuses, position: reached.position, assetHash: reached.assetHash, history };
       if (rows.length < STATUS_PAGE) break;
     }
-    this.statuses = statuses;
-    this.reached = reached;
-    this.generation = generation;
+    this.copy = copy;
     this.current = performance.now();
+  }
+
+  private nothing(): Copy {
+    return { statuses: new StatusTable(this.maxBytes), position: -1, assetHash: '', history: undefined };
+  }
+
+  /**
+   * What a page depends on. The log is read after the page, so that events lost before the page are noticed now, and
+   * those lost afterwards by the next one.
+   * @returns undefined if it does not continue what is known: then all rows have to be read again
+   */
+  private async historyOf(row: Row, known: History | undefined): Promise<History | undefined> {
+    const { table, parked, parkedBefore, checkpoint } = row;
+    if (known === undefined) return { table, parked, checkpoint, mark: await this.markOf(row) };
+    if (table !== known.table || parkedBefore !== known.parked) return undefined;
+    if (known.mark !== undefined && !(await this.isInLog(known.mark))) return undefined;
+    const isSame = checkpoint === known.checkpoint && row.eventId === known.mark?.id;
+    const mark = isSame ? known.mark : await this.markOf(row);
+    // Nobody can tell whether this history continues one that had no mark.
+    return known.mark === undefined && mark !== undefined ? undefined : { table, parked, checkpoint, mark };
+  }
+
+  private async markOf({ stream, revision, eventId }: Row): Promise<Mark | undefined> {
+    if (stream === null || revision === null) return undefined;
+    const [event] = await this.log.readStream(stream, BigInt(revision), 1);
+    return event?.id === eventId ? event : undefined;
+  }
+
+  /** An event that was lost and sent again has the same id, and perhaps the same place, but was recorded later. */
+  private async isInLog({ stream, revision, id, position, recordedAt }: Mark): Promise<boolean> {
+    const [event] = await this.log.readStream(stream, revision, 1);
+    return event?.id === id && event.position === position && event.recordedAt === recordedAt;
   }
 
   /** The nearest domain above the host that has a status. */
   private above(host: string): { readonly status: Opinion; readonly place: number } | undefined {
     // Longer names are not DNS names; without the cut, a sender of many labels could make this loop long.
-    let dot = host.indexOf('.', host.length - MAX_NAME_LENGTH - 2);
-    for (let next = host.indexOf('.', dot + 1); next !== -1; next = host.indexOf('.', next + 1)) {
-      const status = this.statuses.get(urlKey(host.slice(dot + 1)));
-      if (status !== undefined) return { status, place: host.length - dot - 1 };
-      dot = next;
+    const above = hashesAbove(host, host.length - MAX_NAME_LENGTH - 2, urlKey(''));
+    for (const { start, hash } of above.reverse()) {
+      if (!this.copy.statuses.mayHave(hash)) continue;
+      const status = this.copy.statuses.get(urlKey(host.slice(start)));
+      if (status !== undefined) return { status, place: host.length - start };
     }
     return undefined;
   }
@@ -157,7 +220,7 @@ const currentKey = (key: string): string => {
   return assetKey({ type: key.slice(0, colon), content: key.slice(colon + 1) });
 };
 
-const apply = (statuses: Map<string, Opinion>, { asset, content, status, createdAt }: Row): void => {
+const apply = (statuses: StatusTable, { asset, content, status, createdAt }: Row): void => {
   if (asset === null) return;
   const key = content === null ? currentKey(asset) : asset;
   const match = content ?? key.slice(key.indexOf(':') + 1);

@@ -4,16 +4,31 @@ import type { AssetStatus } from '../../events/types/asset-statuses.js';
 /** Rows per read while following the statuses. */
 export const STATUS_PAGE = 5_000;
 
+/** Which events of a set are parked: the number of them and the sum of the hashes of their ids. */
+const parkedUpTo = (position: string): string => `(
+        select count(*) || ' ' || coalesce(sum(hashtextextended(event_id::text, 0)), 0) from read.parked_events
+        where projection = 'asset-statuses' and position <= ${position}
+      )`;
+
 /**
- * The rows changed since a position, and always the table's generation. A rebuild replaces the table, and retrying a
- * parked event changes rows at a position already passed; after either everything is read again.
+ * The rows changed since a position, and always what tells whether the rows before it are still those that were read:
+ * the table itself, which a rebuild replaces; the parked events, because retrying one changes rows at a position already
+ * passed; and the last counted event, which a failover of the database may have lost.
  */
 export const STATUS_CHANGES = statement(
   'follow-asset-statuses',
-  { position: 'bigint', assetHash: 'text' },
+  { position: 'bigint', assetHash: 'text', passed: 'bigint' },
   {
-    /** The table's identity and its number of parked events: if either changes, positions are not comparable. */
-    generation: nullable('text'),
+    table: nullable('text'),
+    /** Those parked of the events up to `$3`. Events are parked when they are counted, so this set only ever shrinks. */
+    parkedBefore: 'text',
+    /** Those parked of the events up to the checkpoint. */
+    parked: 'text',
+    checkpoint: 'bigint',
+    /** The last counted event. Null: none yet. */
+    stream: nullable('text'),
+    revision: nullable('bigint'),
+    eventId: nullable('uuid'),
     asset: nullable('text'),
     assetHash: nullable('text'),
     /** As reported. Null: written by an earlier version. */
@@ -23,10 +38,15 @@ export const STATUS_CHANGES = statement(
     position: nullable('bigint'),
   },
   `
-    select g.generation, s.asset, s.asset_hash as "assetHash", s.content, s.status, s.created_at as "createdAt", s.position
+    select g.table_id as "table", g.parked_before as "parkedBefore", g.parked, g.checkpoint, g.last_stream as "stream",
+      g.last_revision as "revision", g.last_event_id as "eventId",
+      s.asset, s.asset_hash as "assetHash", s.content, s.status, s.created_at as "createdAt", s.position
     from (
-      select to_regclass('read.asset_statuses')::oid::text || ' '
-        || (select count(*) from read.parked_events where projection = 'asset-statuses') as generation
+      select to_regclass('read.asset_statuses')::oid::text as table_id,
+        coalesce(c.position, -1) as checkpoint, c.last_stream, c.last_revision, c.last_event_id,
+        ${parkedUpTo('$3::bigint')} as parked_before,
+        ${parkedUpTo('coalesce(c.position, -1)')} as parked
+      from (select) always left join read.checkpoints c on c.projection = 'asset-statuses'
     ) g
     left join lateral (
       select * from read.asset_statuses

@@ -3,6 +3,7 @@ import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModu
 import { Counter, Gauge, Registry } from 'prom-client';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { Config } from '../../runtime/config.js';
+import { EventLog } from '../../event-log/event-log.js';
 import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { HostingSuffixes, shippedSuffixes } from '../lists/hosting-suffixes.js';
@@ -10,7 +11,13 @@ import { ListSource } from '../lists/list-source.js';
 import { LookupSource, OUTCOMES } from '../lookups/lookup-source.js';
 import { OwnStatuses } from '../own/own-statuses.js';
 import type { Source } from './sources.js';
-import { type LookupSettings, SOURCES, type SourceSettings, type SourcesSettings } from './sources-file.js';
+import {
+  type LookupSettings,
+  type OwnSettings,
+  SOURCES,
+  type SourceSettings,
+  type SourcesSettings,
+} from './sources-file.js';
 
 /** How long startup waits for local data: statuses, files, copies on disk. ms */
 const NEAR_MS = 2_000;
@@ -35,12 +42,14 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     @Inject(SOURCES) { budgetMs, hostingSuffixes, sources }: SourcesSettings,
     config: Config,
     pool: WatchPool,
+    log: EventLog,
     registry: Registry,
     readiness: Readiness,
   ) {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
     const report = (sentence: string, level: 'log' | 'warn'): void => this.logger[level](sentence);
-    const own = new OwnStatuses(pool, suffixes, report);
+    const { maxBytes } = sources.find(({ kind }) => kind === 'own') as OwnSettings;
+    const own = new OwnStatuses(pool, log.forFollowers, suffixes, maxBytes, report);
     const lookups = new Counter({
       name: 'asset_check_lookups_total',
       help: 'Contents to look up over HTTP, by source and outcome',
@@ -122,9 +131,9 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     const { own, lists } = this;
     if (own !== undefined)
       readiness.register('asset-statuses', () => {
-        const { age, known } = own;
+        const { age, known, bytes } = own;
         if (age === undefined) return { state: 'away', detail: 'The asset statuses have not been read yet' };
-        return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, ageMs: Math.round(age) } };
+        return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, bytes, ageMs: Math.round(age) } };
       });
     // A list that is missing does not make an instance unready: every other instance has the same problem.
     readiness.register('lists', () => ({
@@ -152,6 +161,19 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
           }
         },
       });
+    const ownGauge = (name: string, help: string, value: (statuses: OwnStatuses) => number): void => {
+      if (own === undefined) return;
+      new Gauge({
+        name,
+        help,
+        registers: [registry],
+        collect() {
+          this.set(value(own));
+        },
+      });
+    };
+    ownGauge('asset_check_own_statuses', 'Assets with a status of this service', ({ known }) => known);
+    ownGauge('asset_check_own_bytes', "Memory used for this service's own statuses", ({ bytes }) => bytes);
     gauge(
       'asset_check_list_entries',
       'Entries in use per list; 0 until it was read',

@@ -16,6 +16,8 @@ interface Named {
 
 export interface OwnSettings extends Named {
   readonly kind: 'own';
+  /** The most memory that the statuses may take. */
+  readonly maxBytes: number;
 }
 
 export interface ListSettings extends Named {
@@ -137,8 +139,8 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
   const mode = fields.oneOf('mode', MODES, 'ENABLED');
   const appeal = fields.has('appeal') && kind !== 'own' ? fields.webAddress('appeal') : undefined;
   if (kind === 'own') {
-    fields.only(COMMON);
-    return { id, kind, mode };
+    fields.only([...COMMON, 'maxBytes']);
+    return { id, kind, mode, maxBytes: fields.wholeNumber('maxBytes', 268_435_456, 4_294_967_295) };
   }
   if (kind === 'http') {
     fields.only([...COMMON, 'url', 'headers', 'timeoutMs', 'appeal']);

@@ -3,6 +3,7 @@ import { assetStatuses } from '../../../projections/asset-statuses/projection.js
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { HostingSuffixes, shippedSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import { OwnStatuses } from '../../../src/asset-check/own/own-statuses.js';
+import type { EventLog } from '../../../src/event-log/event-log.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
 import { ArrayLog } from '../../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -17,13 +18,19 @@ describe('our own statuses in memory', () => {
   let database: TestDatabase;
   let own: OwnStatuses;
   let news: string[];
+  let log: ArrayLog;
+
+  const ownStatuses = (maxBytes = 1e9): OwnStatuses => {
+    const suffixes = new HostingSuffixes([...shippedSuffixes(), 'blogs.example']);
+    const current: Pick<EventLog, 'readStream'> = { readStream: (...given) => log.readStream(...given) };
+    return new OwnStatuses(database.pool, current, suffixes, maxBytes, (sentence) => news.push(sentence));
+  };
 
   beforeEach(async () => {
     database = await createDatabase();
     news = [];
-    own = new OwnStatuses(database.pool, new HostingSuffixes([...shippedSuffixes(), 'blogs.example']), (sentence) =>
-      news.push(sentence),
-    );
+    log = new ArrayLog([]);
+    own = ownStatuses();
   });
 
   afterEach(() => database.drop());
@@ -33,7 +40,7 @@ describe('our own statuses in memory', () => {
 
   /** Projects what is new in the log, and reads it. */
   const learn = async (events: readonly Sent[]): Promise<ArrayLog> => {
-    const log = new ArrayLog(recordedInOrder(events));
+    log = new ArrayLog(recordedInOrder(events));
     await projectToHead(log, database.pool, [assetStatuses]);
     await own.refresh();
     return log;
@@ -232,6 +239,82 @@ describe('our own statuses in memory', () => {
       update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:two.example'`);
     await own.refresh();
     expect(ask('two.example')).toBe('ALLOWED two.example');
+  });
+
+  /** Read models whose last events a failover lost, and what the log has in their place. */
+  const failOver = async (events: readonly Sent[], recordedLater: number): Promise<void> => {
+    await database.pool.query(`
+      truncate read.asset_statuses, read.asset_status_entries;
+      delete from read.checkpoints where projection = 'asset-statuses'`);
+    const recorded = recordedInOrder(events);
+    log = new ArrayLog(recorded.map((event) => ({ ...event, recordedAt: event.recordedAt + recordedLater })));
+    await projectToHead(log, database.pool, [assetStatuses]);
+  };
+
+  const kept = entry('1', 'URL', 'kept.example', 'BLOCKED');
+  const lost = entry('2', 'URL', 'lost.example', 'BLOCKED');
+  const last = entry('3', 'URL', 'last.example', 'BLOCKED');
+  const other = entry('4', 'URL', 'other.example', 'BLOCKED');
+  const another = entry('5', 'URL', 'another.example', 'BLOCKED');
+  it.each<[string, readonly Sent[]]>([
+    ['fewer events took the places', [kept, other]],
+    ['as many events took the places', [kept, other, another]],
+    ['more events took the places', [kept, other, another, entry('6', 'URL', 'sixth.example', 'ALLOWED')]],
+    ['the last event was sent again, and has its old place', [kept, other, last]],
+    ['the last event was sent again, and has an earlier place', [kept, last, other]],
+  ])('agree with the tables after a failover that lost events, if %s', async (_, events) => {
+    await learn([kept, lost, last]);
+    await failOver(events, 60_000);
+    await own.refresh();
+    const said = ['kept', 'lost', 'last', 'other', 'another', 'sixth'].map((name) => ask(`${name}.example`));
+    own = ownStatuses();
+    await own.refresh();
+    expect(said).toEqual(['kept', 'lost', 'last', 'other', 'another', 'sixth'].map((name) => ask(`${name}.example`)));
+    expect(said[1]).toBe('not-found');
+    expect(said[3]).toBe('BLOCKED other.example');
+  });
+
+  it('learn of a retried event even if another event was parked meanwhile', async () => {
+    const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
+    await learn(events);
+    const park = (position: number): string => `
+      insert into read.parked_events
+        (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
+      values ('asset-statuses', gen_random_uuid(), ${position}, 's', 0, 't', '{}', '{}', 'r', 0)`;
+    await database.pool.query(park(0));
+    await own.refresh();
+    await database.pool.query(`
+      delete from read.parked_events;
+      update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:two.example';
+      ${park(0)}`);
+    await own.refresh();
+    expect(ask('two.example')).toBe('ALLOWED two.example');
+  });
+
+  it('do not read all again because an event was parked', async () => {
+    await learn([entry('1', 'URL', 'one.example', 'BLOCKED')]);
+    // What only a reading of all would find.
+    await database.pool.query(`update read.asset_statuses set status = 'ALLOWED'`);
+    await database.pool.query(`
+      update read.checkpoints set position = 5;
+      insert into read.parked_events
+        (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
+      values ('asset-statuses', gen_random_uuid(), 5, 's', 0, 't', '{}', '{}', 'r', 0)`);
+    await own.refresh();
+    await own.refresh();
+    expect(ask('one.example')).toBe('BLOCKED one.example');
+  });
+
+  it('say that they cannot be read if they need more memory than they may use', async () => {
+    const events = Array.from({ length: 2_000 }, (_, n) => entry(`c${n}`, 'URL', `site-${n}.example`, 'BLOCKED'));
+    await learn(events);
+    own = ownStatuses(60_000);
+    expect(await own.refresh()).toBe(false);
+    expect(news).toEqual([expect.stringMatching(/more than the 60000 bytes/)]);
+    expect(ask('site-1.example')).toBe('source-error');
+    own = ownStatuses(400_000);
+    expect(await own.refresh()).toBe(true);
+    expect(own.bytes).toBeLessThanOrEqual(400_000);
   });
 
   it('are still answered while the database is unavailable, which is logged once', async () => {

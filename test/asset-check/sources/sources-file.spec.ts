@@ -37,7 +37,7 @@ describe('the sources file', () => {
       budgetMs: 1_500,
       hostingSuffixes: ['pages.dev', '*.deep.example'],
       sources: [
-        { ...own, mode: 'ENABLED' },
+        { ...own, mode: 'ENABLED', maxBytes: 268_435_456 },
         {
           ...list,
           mode: 'ENABLED',

@@ -1,0 +1,204 @@
+import { hashOfText } from '../lists/suffix-hashes.js';
+
+export interface StoredStatus {
+  readonly status: 'BLOCKED' | 'ALLOWED';
+  /** The asset as it was reported. */
+  readonly match: string;
+  /** ms */
+  readonly since: number | undefined;
+}
+
+/** The statuses need more memory than they may use. */
+export class TooManyStatuses extends Error {}
+
+/** Flags of a record. */
+const REMOVED = 0;
+const BLOCKED = 1;
+const ALLOWED = 2;
+const STATUS = BLOCKED | ALLOWED;
+const HAS_SINCE = 4;
+const WIDE_KEY = 8;
+const HAS_MATCH = 16;
+const WIDE_MATCH = 32;
+
+/** Flags (1), number of characters of the key (2) and of the match (2), since (8, a double), then the characters. */
+const HEADER = 13;
+const KEY_LENGTH = 1;
+const MATCH_LENGTH = 3;
+const SINCE = 5;
+const MAX_CHARACTERS = 0xffff;
+const SLOT_BYTES = 8;
+/** Fuller tables have long probe sequences. */
+const MAX_FILL = 0.75;
+/** Room left for further entries by a table that was made larger. */
+const GROWTH = 1.5;
+const MIN_GROWTH = 1.05;
+const TWO_TO_32 = 4_294_967_296;
+
+const isWide = (text: string): boolean => {
+  for (let index = 0; index < text.length; index += 1) if (text.charCodeAt(index) > 0xff) return true;
+  return false;
+};
+
+const contentOf = (key: string): string => key.slice(key.indexOf(':') + 1);
+
+/**
+ * Statuses by key, in some 60 bytes each: a pool of records, and an open-addressing table of their places and hashes.
+ * Keys are compared character by character, so two assets are never confused. A record that was replaced or removed
+ * takes memory until the pool is full, and is then left behind.
+ */
+export class StatusTable {
+  /** Place 0 is unused, so that it can mark an empty slot. */
+  private pool: Buffer = Buffer.alloc(4_096);
+  private end = 1;
+  private slots = new Uint32Array(64);
+  private hashes = new Uint32Array(64);
+  /** Slots in use, removed entries included. */
+  private taken = 0;
+  private entries = 0;
+  /** 1 for each length that a key has had. */
+  private readonly lengths = new Uint8Array(MAX_CHARACTERS + 1);
+
+  /** @param maxBytes that all of it may take; only while it grows there are two copies */
+  constructor(private readonly maxBytes: number) {}
+
+  get size(): number {
+    return this.entries;
+  }
+
+  get bytes(): number {
+    return this.pool.length + this.slots.length * SLOT_BYTES;
+  }
+
+  /** False if no key has this hash of `hashOfText`. */
+  mayHave(hash: number): boolean {
+    const { slots, hashes } = this;
+    let slot = Math.floor((hash / TWO_TO_32) * slots.length);
+    while (slots[slot] !== 0 && hashes[slot] !== hash) slot = slot + 1 === slots.length ? 0 : slot + 1;
+    return slots[slot] !== 0;
+  }
+
+  get(key: string): StoredStatus | undefined {
+    // Long keys, of which most lengths are absent, are slow to hash.
+    if (!this.lengths[key.length]) return undefined;
+    const at = this.slots[this.slotOf(key, hashOfText(key))]!;
+    const { pool } = this;
+    const flags = pool[at]!;
+    if (at === 0 || (flags & STATUS) === REMOVED) return undefined;
+    return {
+      status: (flags & STATUS) === BLOCKED ? 'BLOCKED' : 'ALLOWED',
+      match: (flags & HAS_MATCH) === 0 ? contentOf(key) : this.matchAt(at),
+      since: (flags & HAS_SINCE) === 0 ? undefined : pool.readDoubleLE(at + SINCE),
+    };
+  }
+
+  /** @throws TooManyStatuses; the table is as it was before */
+  set(key: string, { status, match, since }: StoredStatus): void {
+    if (key.length > MAX_CHARACTERS || match.length > MAX_CHARACTERS) throw new RangeError('An asset is too long');
+    const isSame = match === contentOf(key);
+    const written = isSame ? '' : match;
+    const wideKey = isWide(key) ? WIDE_KEY : 0;
+    const wideMatch = isWide(written) ? WIDE_MATCH : 0;
+    const keyBytes = key.length * (wideKey ? 2 : 1);
+    const needed = HEADER + keyBytes + written.length * (wideMatch ? 2 : 1);
+    if (this.end + needed > this.pool.length || this.taken + 1 > this.slots.length * MAX_FILL) this.makeRoom(needed);
+    const { pool, end } = this;
+    const hash = hashOfText(key);
+    const slot = this.slotOf(key, hash);
+    const before = this.slots[slot]!;
+    if (before === 0) this.taken += 1;
+    if (before === 0 || (pool[before]! & STATUS) === REMOVED) this.entries += 1;
+    pool[end] =
+      (status === 'BLOCKED' ? BLOCKED : ALLOWED) |
+      (since === undefined ? 0 : HAS_SINCE) |
+      (isSame ? 0 : HAS_MATCH) |
+      wideKey |
+      wideMatch;
+    pool.writeUInt16LE(key.length, end + KEY_LENGTH);
+    pool.writeUInt16LE(written.length, end + MATCH_LENGTH);
+    pool.writeDoubleLE(since ?? 0, end + SINCE);
+    pool.write(key, end + HEADER, wideKey ? 'utf16le' : 'latin1');
+    pool.write(written, end + HEADER + keyBytes, wideMatch ? 'utf16le' : 'latin1');
+    this.slots[slot] = end;
+    this.hashes[slot] = hash;
+    this.lengths[key.length] = 1;
+    this.end = end + needed;
+  }
+
+  delete(key: string): void {
+    const at = this.slots[this.slotOf(key, hashOfText(key))]!;
+    if (at === 0 || (this.pool[at]! & STATUS) === REMOVED) return;
+    this.pool[at]! &= ~STATUS;
+    this.entries -= 1;
+  }
+
+  private matchAt(at: number): string {
+    const flags = this.pool[at]!;
+    const start = this.keyEnd(at);
+    const length = this.pool.readUInt16LE(at + MATCH_LENGTH);
+    return (flags & WIDE_MATCH) === 0
+      ? this.pool.toString('latin1', start, start + length)
+      : this.pool.toString('utf16le', start, start + 2 * length);
+  }
+
+  private keyEnd(at: number): number {
+    const length = this.pool.readUInt16LE(at + KEY_LENGTH);
+    return at + HEADER + ((this.pool[at]! & WIDE_KEY) === 0 ? length : 2 * length);
+  }
+
+  private recordEnd(at: number): number {
+    const length = this.pool.readUInt16LE(at + MATCH_LENGTH);
+    return this.keyEnd(at) + ((this.pool[at]! & WIDE_MATCH) === 0 ? length : 2 * length);
+  }
+
+  /** The slot of a key, or the empty one where it belongs. */
+  private slotOf(key: string, hash: number): number {
+    const { slots, hashes } = this;
+    let slot = Math.floor((hash / TWO_TO_32) * slots.length);
+    for (let at = slots[slot]!; at !== 0; at = slots[slot]!) {
+      if (hashes[slot] === hash && this.isAt(at, key)) return slot;
+      slot = slot + 1 === slots.length ? 0 : slot + 1;
+    }
+    return slot;
+  }
+
+  private isAt(at: number, key: string): boolean {
+    const { pool } = this;
+    if (pool.readUInt16LE(at + KEY_LENGTH) !== key.length) return false;
+    const from = at + HEADER;
+    if ((pool[at]! & WIDE_KEY) === 0) {
+      for (let index = 0; index < key.length; index += 1)
+        if (pool[from + index] !== key.charCodeAt(index)) return false;
+      return true;
+    }
+    for (let index = 0; index < key.length; index += 1)
+      if (pool.readUInt16LE(from + 2 * index) !== key.charCodeAt(index)) return false;
+    return true;
+  }
+
+  /** Copies what is current into larger tables. */
+  private makeRoom(needed: number): void {
+    let live = 1;
+    for (const at of this.slots) if (at !== 0 && (this.pool[at]! & STATUS) !== REMOVED) live += this.recordEnd(at) - at;
+    const capacity = Math.max(64, Math.ceil(((this.entries + 1) * GROWTH) / MAX_FILL));
+    const left = Math.min(this.maxBytes, TWO_TO_32 - 1) - capacity * SLOT_BYTES;
+    // Without some room, every further change would copy all.
+    if ((live + needed) * MIN_GROWTH > left)
+      throw new TooManyStatuses(`${this.entries} statuses need more than the ${this.maxBytes} bytes they may use`);
+    const { pool: oldPool, slots: oldSlots, hashes: oldHashes } = this;
+    const pool = Buffer.from(new ArrayBuffer(Math.min(left, Math.max(4_096, Math.ceil((live + needed) * GROWTH)))));
+    const slots = new Uint32Array(capacity);
+    const hashes = new Uint32Array(capacity);
+    let end = 1;
+    for (const [old, at] of oldSlots.entries()) {
+      if (at === 0 || (oldPool[at]! & STATUS) === REMOVED) continue;
+      const hash = oldHashes[old]!;
+      let slot = Math.floor((hash / TWO_TO_32) * capacity);
+      while (slots[slot] !== 0) slot = slot + 1 === capacity ? 0 : slot + 1;
+      slots[slot] = end;
+      hashes[slot] = hash;
+      end += oldPool.copy(pool, end, at, this.recordEnd(at));
+    }
+    Object.assign(this, { pool, slots, hashes, end, taken: this.entries });
+  }
+}

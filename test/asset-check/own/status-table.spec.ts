@@ -1,0 +1,78 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { type StoredStatus, StatusTable, TooManyStatuses } from '../../../src/asset-check/own/status-table.js';
+
+const LARGE = 1e9;
+
+/** Few different keys, so that they meet: ASCII, Latin-1, wider characters, lone surrogates, and prefixes of each other. */
+const texts = fc.array(fc.constantFrom('a', 'b', '.', 'é', 'ÿ', 'Ā', '漢', '\ud800', '\udfff', '\ufffd', '😀'), {
+  maxLength: 4,
+});
+const keys = fc.tuple(fc.constantFrom('URL:', 'PAGE:'), texts).map(([type, text]) => type + text.join(''));
+const statuses: fc.Arbitrary<StoredStatus> = fc.record({
+  status: fc.constantFrom('BLOCKED', 'ALLOWED'),
+  match: texts.map((text) => text.join('')),
+  since: fc.option(fc.integer({ min: -8.64e15, max: 8.64e15 }), { nil: undefined }),
+});
+
+describe('a table of statuses', () => {
+  it('holds what a map holds, whatever is set and deleted', () => {
+    const changes = fc.array(fc.tuple(keys, fc.option(statuses, { nil: undefined })), { maxLength: 400 });
+    fc.assert(
+      fc.property(changes, keys, (all, stranger) => {
+        const table = new StatusTable(LARGE);
+        const map = new Map<string, StoredStatus>();
+        for (const [key, status] of all) {
+          if (status === undefined) {
+            table.delete(key);
+            map.delete(key);
+          } else {
+            table.set(key, status);
+            map.set(key, status);
+          }
+        }
+        expect(table.size).toBe(map.size);
+        for (const key of [...all.map(([each]) => each), stranger]) expect(table.get(key)).toEqual(map.get(key));
+      }),
+    );
+  });
+
+  it('takes at most 100 bytes per status, and no more if each changes many times', () => {
+    const table = new StatusTable(LARGE);
+    const count = 20_000;
+    for (let round = 0; round < 5; round += 1)
+      for (let n = 0; n < count; n += 1) {
+        const match = `site-${n}.some-domain.example`;
+        table.set(`URL:${match}`, { status: 'BLOCKED', match, since: 1.7e12 + round });
+      }
+    expect(table.size).toBe(count);
+    expect(table.bytes / count).toBeLessThan(100 * 1.5);
+    expect(table.get('URL:site-7.some-domain.example')?.since).toBe(1.7e12 + 4);
+    for (let n = 0; n < count; n += 1) table.delete(`URL:site-${n}.some-domain.example`);
+    expect(table.size).toBe(0);
+  });
+
+  it('never takes more bytes than it may, and keeps what it had', () => {
+    const table = new StatusTable(50_000);
+    const fill = (): void => {
+      for (let n = 0; n < 10_000; n += 1) {
+        table.set(`URL:${n}.example`, { status: 'ALLOWED', match: `${n}.example`, since: undefined });
+      }
+    };
+    expect(fill).toThrow(TooManyStatuses);
+    expect(table.bytes).toBeLessThanOrEqual(50_000);
+    expect(table.size).toBeGreaterThan(300);
+    for (let n = 0; n < table.size; n += 1) expect(table.get(`URL:${n}.example`)?.status).toBe('ALLOWED');
+    for (let n = 1; n <= 600; n += 1) table.delete(`URL:${n}.example`);
+    table.set('URL:1.other', { status: 'BLOCKED', match: '1.other', since: undefined });
+    expect(table.get('URL:1.other')?.status).toBe('BLOCKED');
+  });
+
+  it('tells keys apart whose hashes share a slot', () => {
+    const table = new StatusTable(LARGE);
+    for (let n = 0; n < 5_000; n += 1)
+      table.set(`URL:${n}`, { status: n % 2 === 0 ? 'BLOCKED' : 'ALLOWED', match: `m${n}`, since: n });
+    for (let n = 0; n < 5_000; n += 1) expect(table.get(`URL:${n}`)).toMatchObject({ match: `m${n}`, since: n });
+    for (let n = 5_000; n < 50_000; n += 1) expect(table.get(`URL:${n}`)).toBeUndefined();
+  });
+});

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Pool, PoolClient } from 'pg';
+import { assetStatuses } from '../../../projections/asset-statuses/projection.js';
+import { rebuild } from '../../../projections/engine/rebuild.js';
+import { verify } from '../../../projections/engine/verify.js';
+import type { RecordedEvent } from '../../../src/event-log/event-log.js';
+import { ArrayLog } from '../../support/array-log.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { projectToHead } from '../../support/projecting.js';
+import { recordedInOrder, sent } from '../../support/upstream.js';
+
+describe('a verification beside a live projector', () => {
+  let database: TestDatabase;
+  let events: RecordedEvent[];
+  let log: ArrayLog;
+  let sentSoFar: number;
+
+  const append = (count: number): void => {
+    sentSoFar += count;
+    const all = Array.from({ length: sentSoFar }, (_, n) =>
+      sent('AssetStatusChanged', {
+        changeId: `c${n}`,
+        asset: { type: 'URL', content: `site-${n}.example` },
+        status: 'BLOCKED',
+        brandReviews: [],
+        createdAt: '2026-03-01T00:00:00Z',
+      }),
+    );
+    events.push(...recordedInOrder(all).slice(-count));
+  };
+
+  const project = (): Promise<unknown> => projectToHead(log, database.pool, [assetStatuses]);
+
+  const statuses = async (): Promise<number> =>
+    (await database.pool.query('select from read.asset_statuses')).rowCount!;
+
+  /** The pool, and what happens before each comparison of a table. */
+  const disturbed = (onComparison: () => Promise<unknown>): Pool => {
+    const connect = async (): Promise<PoolClient> => {
+      const connection = await database.direct.connect();
+      const query = connection.query.bind(connection) as (...given: unknown[]) => Promise<unknown>;
+      const disturbedQuery = async (...given: unknown[]): Promise<unknown> => {
+        if (typeof given[0] === 'string' && given[0].includes('except all')) await onComparison();
+        return query(...given);
+      };
+      const release = (broken?: boolean): void => connection.release(broken);
+      return Object.assign(Object.create(connection) as PoolClient, { query: disturbedQuery, release });
+    };
+    const query = database.direct.query.bind(database.direct);
+    return Object.assign(Object.create(database.direct) as Pool, { connect, query });
+  };
+
+  beforeEach(async () => {
+    database = await createDatabase();
+    events = [];
+    sentSoFar = 0;
+    log = new ArrayLog(events);
+    append(50);
+    await project();
+  });
+
+  afterEach(() => database.drop());
+
+  it('lets the projector count on during every comparison, and finds no difference', async () => {
+    let counted = 50;
+    const onComparison = async (): Promise<void> => {
+      append(5);
+      await project();
+      counted += 5;
+      expect(await statuses()).toBe(counted);
+    };
+    expect(await verify({ pool: disturbed(onComparison), log }, [assetStatuses])).toEqual([]);
+    expect(counted).toBe(50 + 4 * 5);
+  });
+
+  it('finds every planted difference while the projector counts on, and no other', async () => {
+    await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:site-7.example'`);
+    await database.pool.query(`delete from read.asset_status_entries where change_id = 'c8'`);
+    const onComparison = async (): Promise<void> => {
+      append(5);
+      await project();
+    };
+    const found = await verify({ pool: disturbed(onComparison), log }, [assetStatuses]);
+    expect(found.map(({ table, side }) => [table, side])).toEqual([
+      ['asset_status_entries', 'only in the rebuild'],
+      ['asset_statuses', 'only in the read model'],
+      ['asset_statuses', 'only in the rebuild'],
+    ]);
+  });
+
+  it('compares the tables that a rebuild could not replace meanwhile', async () => {
+    let rebuilding: Promise<void> | undefined;
+    const onComparison = async (): Promise<void> => {
+      rebuilding ??= rebuild({ pool: database.direct, log }, assetStatuses);
+      await Promise.race([rebuilding, sleep(300)]);
+    };
+    expect(await verify({ pool: disturbed(onComparison), log }, [assetStatuses])).toEqual([]);
+    await rebuilding;
+    expect(await statuses()).toBe(50);
+  });
+
+  it('compares both sides at the position where the projector was, whenever events arrive', async () => {
+    const readAll = log.readAll.bind(log);
+    const projecting: Promise<unknown>[] = [];
+    let more = 6;
+    // Each reading of the rebuild finds that the live tables have gone on since.
+    log.readAll = async (...given) => {
+      const page = await readAll(...given);
+      if (more > 0) {
+        more -= 1;
+        append(3);
+        projecting.push(project());
+        await Promise.race([projecting.at(-1), sleep(200)]);
+      }
+      return page;
+    };
+    expect(await verify({ pool: database.direct, log }, [assetStatuses])).toEqual([]);
+    await Promise.all(projecting);
+    expect(projecting.length).toBeGreaterThan(1);
+  });
+});
