@@ -41,13 +41,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
     clock,
     warn,
     onTurn: () => ops.lanes.turned(WEBHOOKS_LANE, true),
-    watch: new FeedWatch(
-      watchPool,
-      new Readiness(),
-      new Checkpoints(watchPool),
-      new WaitingRequests(),
-      ops.registry,
-    ),
+    watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), new WaitingRequests(), ops.registry),
     slots: new Slots(),
     deliveryLog: new DeliveryLog(config.accessLog),
   };

@@ -1,10 +1,13 @@
-import { Body, Controller, Header, HttpCode, Post } from '@nestjs/common';
+import { Body, Controller, Header, HttpCode, Post, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
 import { TimeSlices } from '../flow/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
+import { MinPosition } from '../http/consistency/consistency.js';
+import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { BULK } from '../http/byte-limits.js';
 import {
   AssetCheckAnswer,
@@ -17,6 +20,7 @@ import { CheckAsset } from './check-asset.js';
 import { bulkJson, CheckAssets } from './check-assets.js';
 import { GetAssetHistory } from './get-asset-history.js';
 
+const READS = ['asset-statuses'] as const;
 /** Each holds its contents and results, a megabyte or two, until they are written. It may wait for lookups meanwhile. */
 const BULK_CHECKS: TurnLimits = { name: 'bulk checks', running: 4, waiting: 12, patience: 5_000, rest: 0 };
 
@@ -28,23 +32,28 @@ export class AssetCheckController {
   constructor(
     private readonly queries: QueryBus,
     private readonly slices: TimeSlices,
+    private readonly tokens: ConsistencyTokens,
   ) {}
 
   @Post('check')
   @HttpCode(200)
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', reads: READS })
   @ApiOperation({
     summary: 'Check one asset: blocked, allowed or unknown, which source says so, and why',
     description: 'A link, a domain, an address, a profile, an e-mail address. UNKNOWN never means safe.',
   })
   @ApiOkResponse({ type: AssetCheckAnswer, description: 'What the sources say; any status is a 200.' })
-  checkAsset(@Body() { content }: AssetCheckRequest): Promise<AssetCheckAnswer> {
-    return this.queries.execute(new CheckAsset(content));
+  async checkAsset(
+    @Body() { content }: AssetCheckRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
+  ): Promise<AssetCheckAnswer> {
+    return this.tokens.addTo(reply, await this.queries.execute(new CheckAsset(content, minPosition)));
   }
 
   @Post('check/bulk')
   @HttpCode(200)
-  @Access({ scope: 'read', ...BULK })
+  @Access({ scope: 'read', reads: READS, ...BULK })
   @ApiOperation({
     summary: 'Check up to 1,000 assets at once',
     description: 'As many single checks, answered in the order of the contents.',
@@ -54,16 +63,19 @@ export class AssetCheckController {
   async checkAssets(
     @Body() { contents }: BulkAssetCheckRequest,
     @Organization() organization: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
   ): Promise<string> {
     return this.bulkChecks.runInTurn(organization, undefined, async () => {
-      const answer = await this.queries.execute(new CheckAssets(contents, organization));
+      const check = new CheckAssets(contents, organization, minPosition);
+      const answer = await this.tokens.addTo(reply, await this.queries.execute(check));
       return this.slices.run(organization, bulkJson(answer));
     });
   }
 
   @Post('history')
   @HttpCode(200)
-  @Access({ scope: 'read' })
+  @Access({ scope: 'read', reads: READS, namesCheckpoint: true })
   @ApiOperation({
     summary: "An asset's history: this service's own statuses, and since when each list has had it",
     description: 'List times are as observed by this service; they are kept across refreshes and restarts.',

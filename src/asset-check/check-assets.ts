@@ -1,16 +1,20 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import type { AssetCheckAnswer, BulkAssetCheckAnswer } from './asset-check.dto.js';
+import type { AtPosition } from '../event-log/command-queue.js';
+import { SourceRefresh } from './sources/source-refresh.js';
 import { AssetChecker } from './asset-checker.js';
 import { contentIssue } from '../assets/content-issue.js';
 import { arrayJson } from '../json/array-json.js';
 import { cut } from './message.js';
 import { TimeSlices, type Work } from '../flow/time-slices.js';
 
-export class CheckAssets extends Query<BulkAssetCheckAnswer> {
+export class CheckAssets extends Query<AtPosition<BulkAssetCheckAnswer>> {
   constructor(
     readonly contents: readonly unknown[],
     /** Callers on different lanes take turns. */
     readonly owner = '',
+    /** The answer includes at least this position. */
+    readonly minPosition = -1,
   ) {
     super();
   }
@@ -32,10 +36,17 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
   constructor(
     private readonly assetCheck: AssetChecker,
     private readonly slices: TimeSlices,
+    private readonly refresh: SourceRefresh,
   ) {}
 
-  /** All contents share one budget, which grows with their number. */
-  async execute({ contents, owner }: CheckAssets): Promise<BulkAssetCheckAnswer> {
+  /**
+   * All contents share one budget, which grows with their number.
+   * @throws Unavailable if the own statuses do not include the position
+   */
+  async execute({ contents, owner, minPosition }: CheckAssets): Promise<AtPosition<BulkAssetCheckAnswer>> {
+    const { own } = this.refresh;
+    if (own !== undefined && minPosition >= 0) await own.catchUp(minPosition);
+    const position = BigInt(own?.position ?? -1);
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
     const checked = await Promise.all(await this.slices.run(owner, this.ask(contents, deadline)));
     const results = checked.map(withShortAsset);
@@ -47,7 +58,7 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
       else if (status === 'ALLOWED') summary.allowed += 1;
       else summary.unknown += 1;
     }
-    return { results, summary };
+    return { result: { results, summary }, position };
   }
 
   private *ask(contents: readonly unknown[], deadline: number): Work<Promise<AssetCheckAnswer>[]> {

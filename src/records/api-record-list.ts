@@ -8,7 +8,6 @@ import {
 } from '@nestjs/swagger';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { ApiCounted, AS_OF } from '../http/answers/api-counted.js';
-import { TOKEN_HEADER } from '../http/consistency/api-token.js';
 import type { ListedKind } from '../read-models/listed-kind.js';
 import { MAX_ROWS } from './export-records.js';
 import { headerOf, lineOf } from './records-csv.js';
@@ -70,7 +69,7 @@ export const ApiRecordTable = (kind: ListedKind): MethodDecorator =>
     }),
     ApiOkResponse({
       description: 'Everything is of one snapshot.',
-      headers: { 'X-As-Of': AS_OF, ...TOKEN_HEADER },
+      headers: { 'X-As-Of': AS_OF },
       content: { 'text/csv': { schema: { type: 'string' }, example: headerOf(kind) + lineOf(kind, EXAMPLE) } },
     }),
     ...(brandOf(kind) === null

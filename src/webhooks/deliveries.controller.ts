@@ -5,7 +5,6 @@ import type { FastifyReply } from 'fastify';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../http/access/origin.js';
-import { TOKEN_HEADER } from '../http/consistency/api-token.js';
 import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { ApiFailure } from '../http/errors/api-failure.js';
 import { AttemptListDto, TestResultDto } from './attempts.dto.js';
@@ -39,7 +38,7 @@ export class DeliveriesController {
     description: 'For 24 hours the new secret and the previous one both sign each delivery.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The new secret, shown this once.', type: RotatedSecretDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'The new secret, shown this once.', type: RotatedSecretDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   @ApiFailure(409, 'It was rotated within the last 24 hours, and `force` is not `true`.')
   async rotateWebhookSecret(
@@ -55,7 +54,7 @@ export class DeliveriesController {
 
   @Post(':id/test')
   @HttpCode(200)
-  @Access({ scope: 'write' })
+  @Access({ scope: 'write', ...READS })
   @ApiOperation({
     summary: 'Send one webhook.test now',
     description: 'Whatever its state, and beside its deliveries. Answers with what came back, within some 20 seconds.',
@@ -75,7 +74,7 @@ export class DeliveriesController {
     description: 'Moves the cursor to `from`. If that lies after it, what is in between is skipped.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The cursor is set.', type: WebhookDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'The cursor is set.', type: WebhookDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async replayWebhook(
     @Organization() organization: string,
@@ -95,7 +94,7 @@ export class DeliveriesController {
     description: 'Each delivery with what came back. The attempt after which a record was set aside names it.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The newest 100, or fewer.', type: AttemptListDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'The newest 100, or fewer.', type: AttemptListDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async listWebhookAttempts(
     @Organization() organization: string,

@@ -7,7 +7,6 @@ import { FEED_KINDS } from '../events/feed-schema.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../http/access/origin.js';
-import { TOKEN_HEADER } from '../http/consistency/api-token.js';
 import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { ApiFailure } from '../http/errors/api-failure.js';
 import { REPLAYED } from '../http/errors/error-response.js';
@@ -75,7 +74,6 @@ export class WebhooksController {
         description: '`true` if this repeats the first answer to the `Idempotency-Key`; otherwise absent.',
         schema: { type: 'string', enum: ['true'] },
       },
-      ...TOKEN_HEADER,
     },
   })
   @ApiFailure(409, `The organization has ${MAX_WEBHOOKS} webhooks.`)
@@ -108,7 +106,7 @@ export class WebhooksController {
     summary: 'List all webhooks with their state',
     description: 'In the order in which they were created. What was answered before is in it, on every instance.',
   })
-  @ApiOkResponse({ description: 'All webhooks of the organization.', type: WebhookListDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'All webhooks of the organization.', type: WebhookListDto })
   async listWebhooks(@Organization() organization: string): Promise<WebhookListDto> {
     return { webhooks: await this.queries.execute(new ListWebhooks(organization)) };
   }
@@ -120,7 +118,7 @@ export class WebhooksController {
     description: 'How far its deliveries are, what failed last, and when it is tried again.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The webhook.', type: WebhookDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'The webhook.', type: WebhookDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   getWebhook(@Organization() organization: string, @Param('id') id: string): Promise<WebhookDto> {
     return showWebhook(this.queries, organization, id);
@@ -135,7 +133,7 @@ export class WebhooksController {
       'The cursor stays: what a new filter lets through is sent from there on.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'Changed.', type: WebhookDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'Changed.', type: WebhookDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async changeWebhook(
     @Organization() organization: string,
@@ -165,7 +163,7 @@ export class WebhooksController {
     description: 'After the answer nothing is sent but what is already on its way. No body is needed.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'Deleted.', type: DeletedWebhookDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'Deleted.', type: DeletedWebhookDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async deleteWebhook(
     @Organization() organization: string,

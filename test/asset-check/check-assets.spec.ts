@@ -5,6 +5,7 @@ import { bulkJson, CheckAssets, CheckAssetsHandler } from '../../src/asset-check
 import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { LookupSource } from '../../src/asset-check/lookups/lookup-source.js';
 import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
+import type { SourceRefresh } from '../../src/asset-check/sources/source-refresh.js';
 import type { Source } from '../../src/asset-check/sources/sources.js';
 import { ArrayLog } from '../support/array-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -35,8 +36,10 @@ describe('a bulk check', () => {
     return { id: 'partner', mode, of: { kind: 'http', lookUp: new LookupSource(settings) } };
   };
 
-  const bulk = (sources: readonly Source[], contents: readonly string[], budgetMs: number) =>
-    new CheckAssetsHandler(new AssetChecker(sources, budgetMs), new TimeSlices()).execute(new CheckAssets(contents));
+  const bulk = async (sources: readonly Source[], contents: readonly string[], budgetMs: number) => {
+    const handler = new CheckAssetsHandler(new AssetChecker(sources, budgetMs), new TimeSlices(), {} as SourceRefresh);
+    return (await handler.execute(new CheckAssets(contents))).result;
+  };
 
   it('asks a source for every content, however many it takes at once', async () => {
     server.behave = (request, response) =>

@@ -201,6 +201,6 @@ describe('several writers', () => {
     expect(answered).toBe(2);
     for (const one of behind) await expect(one).rejects.toBeInstanceOf(Unavailable);
     fate = 'answered';
-    expect(await create('A')).toEqual({ groupId: 1, assets: 0, replayed: false });
+    expect(await create('A')).toMatchObject({ result: { groupId: 1, assets: 0, replayed: false } });
   });
 });

@@ -19,7 +19,7 @@ const queueWith = (...failures: Error[]) => {
       maxCommands: 10,
       maxWaiting: 100,
       stream: (organization) => organization,
-      load: async () => ({ revision: -1n }),
+      load: async () => ({ revision: -1n, now: 0 }),
       decide: (_, { events }) => ({
         events: Array.from({ length: events }, () => ({ type: 'AssetGroupDeleted', data: {} }) as never),
       }),

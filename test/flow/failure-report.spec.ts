@@ -8,6 +8,8 @@ import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
 import { Readiness } from '../../src/ops/readiness.js';
 import { DailyQuota } from '../../src/quotas/daily-quota.js';
+import { WaitingRequests } from '../../src/flow/waiting-requests.js';
+import { Checkpoints } from '../../src/read-models/checkpoints.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import { readConfig } from '../../src/runtime/config.js';
 
@@ -96,7 +98,7 @@ describe('What fails in the background', () => {
     [
       'look for news of the feed',
       (registry) => {
-        const watch = new FeedWatch(pool, new Readiness(), registry);
+        const watch = new FeedWatch(pool, new Readiness(), new Checkpoints(pool), new WaitingRequests(), registry);
         const wanted = { organization: 'acme', kinds: [1], after: 10, asOf: 0 };
         return watch.wait(wanted, 20, new AbortController().signal);
       },

@@ -8,6 +8,8 @@ import { STATUS_CHANGES, STATUS_PAGE } from './statements.js';
 import { hashesAbove } from '../lists/suffix-hashes.js';
 import { StatusTable, TooManyStatuses } from './status-table.js';
 import type { EventLog, RecordedEvent } from '../../event-log/event-log.js';
+import { Unavailable } from '../../errors.js';
+import { coalesce } from '../../flow/trailing-flight.js';
 import { Backoff, pause } from '../../flow/retry.js';
 import type { HostingSuffixes } from '../lists/hosting-suffixes.js';
 
@@ -49,6 +51,7 @@ export class OwnStatuses {
   private current: number | undefined;
   private isFailing = false;
   private isFull = false;
+  private readonly readOnce = coalesce(() => this.read());
 
   constructor(
     private readonly pool: Pool,
@@ -65,6 +68,11 @@ export class OwnStatuses {
   /** Assets with a status. */
   get known(): number {
     return this.copy.statuses.size;
+  }
+
+  /** The position of the log that the statuses include; -1 before the first read. */
+  get position(): number {
+    return this.copy.history?.checkpoint ?? -1;
   }
 
   get bytes(): number {
@@ -128,10 +136,20 @@ export class OwnStatuses {
     }
   }
 
-  /** Reads what is new. Never rejects. */
+  /**
+   * Reads what is new unless the statuses include a position of the log already.
+   * @throws Unavailable if they do not include it afterwards
+   */
+  async catchUp(position: number): Promise<void> {
+    if (this.position >= position) return;
+    await this.refresh();
+    if (this.position < position) throw new Unavailable('The asset statuses have not reached this token yet');
+  }
+
+  /** Reads what is new; concurrent calls share a read that begins after them. Never rejects. */
   async refresh(): Promise<boolean> {
     try {
-      await this.read();
+      await this.readOnce();
       if (this.isFailing) this.report('Asset statuses are being refreshed again', 'log');
       this.isFailing = false;
       this.isFull = false;

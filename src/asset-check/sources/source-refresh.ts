@@ -35,7 +35,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
   private readonly stop = new AbortController();
   private readonly lists: readonly ListSource[];
   /** Undefined if disabled. */
-  private readonly own: OwnStatuses | undefined;
+  readonly own: OwnStatuses | undefined;
   private following: Promise<unknown> | undefined;
 
   constructor(

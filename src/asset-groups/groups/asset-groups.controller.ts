@@ -14,7 +14,6 @@ import type { FastifyReply } from 'fastify';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../../http/access/origin.js';
-import { TOKEN_HEADER } from '../../http/consistency/api-token.js';
 import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
 import { ApiFailure } from '../../http/errors/api-failure.js';
 import { ErrorBody } from '../../http/errors/error-body.dto.js';
@@ -68,7 +67,7 @@ export class AssetGroupsController {
   @ApiCreatedResponse({
     description: 'Created.',
     type: NamedAssetGroupDto,
-    headers: { ...LOCATION_HEADER, ...REPLAYED_HEADER, ...TOKEN_HEADER },
+    headers: { ...LOCATION_HEADER, ...REPLAYED_HEADER },
   })
   @ApiConflictResponse({ description: NAME_TAKEN, type: ErrorBody, headers: REPLAYED_HEADER })
   @ApiFailure(422, 'The `Idempotency-Key` was used with another body.')
@@ -98,7 +97,6 @@ export class AssetGroupsController {
   @ApiOkResponse({
     description: 'All groups of the organization, empty ones included.',
     type: AssetGroupListDto,
-    headers: TOKEN_HEADER,
   })
   listAssetGroups(@Organization() organization: string): Promise<string | Readable> {
     return this.queries.execute(new ListAssetGroups(organization));
@@ -111,7 +109,6 @@ export class AssetGroupsController {
   @ApiOkResponse({
     description: 'Renamed. The current name is allowed.',
     type: NamedAssetGroupDto,
-    headers: TOKEN_HEADER,
   })
   @ApiFailure(404, NO_SUCH_GROUP)
   @ApiFailure(409, NAME_TAKEN)
@@ -130,7 +127,7 @@ export class AssetGroupsController {
   @Access({ scope: 'write' })
   @ApiOperation({ summary: 'Delete a group', description: 'Its assets are then in no group. No body is needed.' })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto })
   @ApiFailure(404, NO_SUCH_GROUP)
   async deleteAssetGroup(
     @Organization() organization: string,

@@ -6,7 +6,6 @@ import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../../http/access/origin.js';
 import { BULK } from '../../http/byte-limits.js';
-import { TOKEN_HEADER } from '../../http/consistency/api-token.js';
 import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
 import { ApiFailure } from '../../http/errors/api-failure.js';
 import { ListedAssetGroupDto } from '../groups/asset-groups.dto.js';
@@ -47,7 +46,7 @@ export class GroupAssetsController {
     description: 'What was answered before is in it, on every instance.',
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'The group as it is now.', type: ListedAssetGroupDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'The group as it is now.', type: ListedAssetGroupDto })
   @ApiFailure(404, NO_SUCH_GROUP)
   getAssetGroup(@Organization() organization: string, @Param('id') id: string): Promise<ListedAssetGroupDto> {
     return this.queries.execute(new GetAssetGroup(organization, groupIdOf(id)));
@@ -60,7 +59,7 @@ export class GroupAssetsController {
     description: '`nextCursor` leads to the next page, on any instance; the last page has none.',
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'A page of the group.', type: GroupAssetPageDto, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'A page of the group.', type: GroupAssetPageDto })
   @ApiFailure(404, NO_SUCH_GROUP)
   listGroupAssets(
     @Organization() organization: string,
@@ -79,7 +78,7 @@ export class GroupAssetsController {
     description: `An asset is in at most one group: one in another group is moved. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'The result for each content.', type: AssignmentAnswer, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'The result for each content.', type: AssignmentAnswer })
   @ApiFailure(404, NO_SUCH_GROUP)
   async assignAssets(
     @Organization() organization: string,
@@ -103,7 +102,7 @@ export class GroupAssetsController {
     description: `They are then in no group; an asset in another group stays there. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'The result for each content.', type: RemovalAnswer, headers: TOKEN_HEADER })
+  @ApiOkResponse({ description: 'The result for each content.', type: RemovalAnswer })
   @ApiFailure(404, NO_SUCH_GROUP)
   async unassignAssets(
     @Organization() organization: string,

@@ -1,6 +1,5 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiResponse, getSchemaPath } from '@nestjs/swagger';
-import { TOKEN_HEADER } from '../consistency/api-token.js';
 import { ApiFailure } from '../errors/api-failure.js';
 
 /** The header `X-As-Of`. */
@@ -12,7 +11,6 @@ export const AS_OF = {
 
 const HEADERS = {
   'X-As-Of': AS_OF,
-  ...TOKEN_HEADER,
   ETag: {
     description:
       'Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged.',

@@ -105,7 +105,14 @@ const toResponse = (thrown: unknown): ErrorResponse => {
 };
 
 /** Headers that describe an answer, which a handler may have set before it failed. */
-const OF_ANSWER = ['content-type', 'content-encoding', 'content-disposition', 'etag'];
+const OF_ANSWER = [
+  'content-type',
+  'content-encoding',
+  'content-disposition',
+  'etag',
+  'consistency-token',
+  'preference-applied',
+];
 
 const logger = new Logger('http');
 

@@ -22,6 +22,15 @@ export const SHARED_HEADERS: Headers = {
     ),
     required: true,
   },
+  'Consistency-Token': {
+    description:
+      'Names the state that this response belongs to. A request that sends it as `Consistency-Token` is answered from ' +
+      'a state that includes it, on any instance.',
+    schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9._-]+$' },
+    example: 'q3T0cXlW.mZ1v8Qm0w1c9oYb7Jw2dXg',
+    required: true,
+  },
+  'Preference-Applied': text('The `wait` that was applied to the token of the request.', 'wait=2'),
   'RateLimit-Limit': count(
     'Requests per minute with this key, in each process of the API. Absent if there is no limit.',
     6000,
@@ -43,8 +52,13 @@ const isLimited = (status: string, { security = [], parameters = [], responses }
   return status !== '400' || readsQuery || '415' in responses;
 };
 
+/** Every route with a key names the state of its successful responses. */
+const hasToken = (status: string, { security = [] }: Operation): boolean =>
+  security.length > 0 && (status.startsWith('2') || status === '304');
+
 const namesOf = (status: string, operation: Operation): string[] => [
   'X-Request-Id',
+  ...(hasToken(status, operation) ? ['Consistency-Token', 'Preference-Applied'] : []),
   ...(isLimited(status, operation) ? ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] : []),
   ...(status === '429' || status === '503' ? ['Retry-After'] : []),
   ...(status === '401' ? ['WWW-Authenticate'] : []),

@@ -15,7 +15,6 @@ import { RecordedEventsDto, SendEventsRequest } from './events.dto.js';
 import { ApiSendEvents } from '../reference/events.reference.js';
 import { latestFrom, MAX_BODY } from './event-limits.js';
 import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
-import { TOKEN_HEADER } from '../../http/consistency/api-token.js';
 import { type RecordedEvents, RecordEvents } from './record-events.js';
 
 /** Echoed in a header. */
@@ -39,7 +38,6 @@ export class EventsController {
   @ApiOkResponse({
     type: RecordedEventsDto,
     description: 'Acknowledged events are on disk, except with `dryRun`; rejected ones have their issues.',
-    headers: TOKEN_HEADER,
   })
   async sendEvents(
     @Req() request: FastifyRequest,

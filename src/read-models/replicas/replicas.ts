@@ -79,7 +79,12 @@ export class Replicas {
     private readonly maxLagMs: number,
     private readonly clock: Clock = monotonic,
   ) {
-    this.replicas = replicas.map((replica) => ({ replica, isFit: false, least: -1, unanswered: new Bag<Unanswered>() }));
+    this.replicas = replicas.map((replica) => ({
+      replica,
+      isFit: false,
+      least: -1,
+      unanswered: new Bag<Unanswered>(),
+    }));
     this.looking = replicas.length > 0 ? this.look() : Promise.resolve();
   }
 

@@ -5,7 +5,6 @@ import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../../events/instant.js';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
-import { TOKEN_HEADER } from '../../http/consistency/api-token.js';
 import { MinPosition } from '../../http/consistency/consistency.js';
 import { ConsistencyTokens } from '../../http/consistency/consistency-token.js';
 import { ErrorBody } from '../../http/errors/error-body.dto.js';
@@ -44,7 +43,6 @@ export class FeedController {
         required: true,
         schema: { type: 'string', format: 'date-time' },
       },
-      ...TOKEN_HEADER,
     },
     content: { [MEDIA_TYPE]: { schema: { $ref: '#/components/schemas/Feed' } } },
   })

@@ -18,7 +18,7 @@ describe('Instances that share a folder and have the same process id', () => {
       for (const piece of text) yield Buffer.from(piece);
     })();
     const body = copy.record({ chunks: pieces, size: undefined } as never);
-    return { copy, next: body.chunks[Symbol.asyncIterator]() };
+    return { copy, next: (body.chunks as AsyncIterable<Buffer>)[Symbol.asyncIterator]() };
   };
 
   it('each keep a whole list, however their downloads overlap', async () => {
