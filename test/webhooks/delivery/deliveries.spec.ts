@@ -214,23 +214,33 @@ describe('An endpoint', () => {
       `delete from read.listed_records where id = 't1' returning *`,
     );
     await rig.rows(
-      `insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
-       values ('records', $1, $2, 's', 0, 'ThreatStatusChanged', '{}', '{}', 'unreadable', 1)`,
+      `insert into read.parked_events
+         (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at, organization)
+       values ('records', $1, $2, 's', 0, 'ThreatStatusChanged', '{}', '{}', 'unreadable', 1, 'acme'),
+         ('records', gen_random_uuid(), $2, 's', 0, 'ThreatStatusChanged', '{}', '{}', 'unreadable', 1, 'other')`,
       [row!.event_id, row!.position],
     );
     const turn = await rig.deliver();
     await settled(webhook, await rig.log.head());
     expect(receiver.subjects).toEqual(['t0', 't2']);
     await turn.stop();
+    // A parked event of another organization moves nobody else's deliveries.
+    await rig.rows(`delete from read.parked_events where organization = 'other'`);
+    const again = await rig.deliver();
+    await rig.block(['t3']);
+    await got(3);
+    await settled(webhook, await rig.log.head());
+    expect(receiver.subjects).toEqual(['t0', 't2', 't3']);
+    await again.stop();
     await rig.rows(`delete from read.parked_events where event_id = $1`, [row!.event_id]);
     await rig.rows(
       `insert into read.listed_records select * from json_populate_record(null::read.listed_records, $1)`,
       [JSON.stringify(row)],
     );
     await rig.deliver();
-    await got(4);
+    await got(6);
     await settled(webhook, await rig.log.head());
-    expect(receiver.subjects.slice(2)).toEqual(['t1', 't2']);
+    expect(receiver.subjects.slice(3)).toEqual(['t1', 't2', 't3']);
   });
 });
 
