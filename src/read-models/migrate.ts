@@ -20,6 +20,7 @@ import * as webhookOutcomes from './migrations/0016-webhook-outcomes.js';
 import * as sentEvents from './migrations/0017-sent-events.js';
 import * as lostInRebuilds from './migrations/0018-lost-in-rebuilds.js';
 import * as organizationsOfParkedEvents from './migrations/0021-organizations-of-parked-events.js';
+import * as eventOfWebhookProgress from './migrations/0022-event-of-webhook-progress.js';
 
 /** In order: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
@@ -42,6 +43,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0017-sent-events': sentEvents,
   '0018-lost-in-rebuilds': lostInRebuilds,
   '0021-organizations-of-parked-events': organizationsOfParkedEvents,
+  '0022-event-of-webhook-progress': eventOfWebhookProgress,
 };
 
 /**

@@ -21,6 +21,8 @@ export interface Wanted {
   readonly kinds: readonly number[];
   /** In the log. There is nothing up to here that has not been read. */
   readonly after: number;
+  /** What the read models had reached then. If they are not there any more, there may be something to read. */
+  readonly reached: number;
   /** When that was so. ms */
   readonly asOf: number;
 }
@@ -35,6 +37,7 @@ export interface Outcome {
 interface Waiting {
   readonly wanted: Wanted;
   after: number;
+  reached: number;
   asOf: number;
   readonly end: (hasNews: boolean) => void;
 }
@@ -71,7 +74,7 @@ export class FeedWatch {
     this.ofOrganization.set(organization, count + 1);
     let waiting!: Waiting;
     const ended = new Promise<boolean>((resolve) => {
-      waiting = { wanted, after: wanted.after, asOf: wanted.asOf, end: resolve };
+      waiting = { wanted, after: wanted.after, reached: wanted.reached, asOf: wanted.asOf, end: resolve };
     });
     const inVain = (): void => waiting.end(false);
     const timer = setTimeout(inVain, ms);
@@ -132,8 +135,10 @@ export class FeedWatch {
     const news = new Set(row.news);
     for (const [index, group] of all.entries())
       for (const one of group) {
-        if (news.has(index + 1)) one.end(true);
+        // The read models went back, by a failover or a restore: what comes now may stand before what was waited for.
+        if (news.has(index + 1) || upTo < one.reached) one.end(true);
         else {
+          one.reached = upTo;
           one.after = Math.max(one.after, upTo);
           one.asOf = Math.max(one.asOf, asOf);
         }

@@ -27,7 +27,7 @@ export const progressOf = (endpoint: Endpoint, stored: StoredProgress | undefine
   const { replay } = endpoint;
   if (stored?.replay === replay && stored.logId === logId) return stored;
   const position = stored?.replay === replay ? -1 : beginningOf(endpoint, logId);
-  return { ...UNTRIED, replay, logId, position, parked: null, parkedFrom: null };
+  return { ...UNTRIED, replay, logId, position, event: null, parked: null, parkedFrom: null };
 };
 
 /** Once it is told again, it begins as if nothing had failed. */

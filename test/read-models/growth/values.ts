@@ -153,7 +153,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'webhooks-store-progress': (b) => [
     1,
     // Where it is now, and what was tried.
-    ...columns(b, key('w'), 0, 'log', number, 0, null, null, 0, null, 0, 1, null),
+    ...columns(b, key('w'), 0, 'log', number, '0123abcd', 0, null, null, 0, null, 0, 1, null),
     ...columns(b, 1, 'msg_1', 1, 200, null, '', 1, null),
   ],
   'webhooks-forget-deleted': () => [],

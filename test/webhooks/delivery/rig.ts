@@ -177,6 +177,7 @@ export class Rig {
       pool,
       records,
       commands: new WebhookCommands(log, pool),
+      log,
       logId,
       keys,
       egress,
