@@ -66,6 +66,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
       const writer = new ProgressWriter(pool, epoch);
       const turn = {
         ...shared,
+        log,
         logId,
         ids: new FeedIds(logId),
         writer,

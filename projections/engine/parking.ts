@@ -1,6 +1,8 @@
 import type { PoolClient } from 'pg';
-import { ID, SLUG } from '../../src/events/declaring/fields.js';
+import { ID, isSlug, SLUG } from '../../src/events/declaring/fields.js';
 import { toJson } from '../../src/events/event.js';
+import { ENTRY_TYPES } from '../../src/events/record.js';
+import { nameArray } from '../../src/postgres/columns.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 import { readModelsOver } from '../../src/read-models/kysely.js';
@@ -29,6 +31,20 @@ const textIn = (json: unknown, name: string, pattern: RegExp): string | undefine
   return typeof value === 'string' && pattern.test(value) ? value : undefined;
 };
 
+/** The organizations that the reviews of an entry's event name, each once. */
+const reviewersIn = (data: unknown): string[] => {
+  const reviews = (data as { brandReviews?: unknown } | null | undefined)?.brandReviews;
+  if (!Array.isArray(reviews)) return [];
+  const named = reviews.map((review) => (review as { organization?: unknown } | null | undefined)?.organization);
+  return [...new Set(named.filter(isSlug))];
+};
+
+/** Whose parked event it is. An entry of the asset status history belongs to every organization that it names. */
+const ownersOf = ({ type, data }: Refused) =>
+  (ENTRY_TYPES as readonly string[]).includes(type)
+    ? { changeId: textIn(data, 'changeId', ID), organizations: nameArray(reviewersIn(data)) }
+    : { changeId: undefined, organizations: undefined };
+
 /** Parks events for an operator. An event that comes again stays parked as it was. */
 const park = async (connection: PoolClient, projection: string, refused: readonly Refused[]): Promise<void> => {
   const rows = refused.map((event) => ({
@@ -37,6 +53,7 @@ const park = async (connection: PoolClient, projection: string, refused: readonl
     metadata: JSON.stringify(event.metadata) ?? 'null',
     organization: textIn(event.data, 'organization', SLUG),
     keyId: textIn(event.metadata, 'keyId', ID),
+    ...ownersOf(event),
   }));
   await PARK.runEach(connection, rows, { projection, parkedAt: Date.now() });
 };

@@ -53,19 +53,23 @@ export const PARK = statement(
     organization: 'text[]',
     keyId: 'text[]',
     unreadable: 'boolean[]',
+    changeId: 'text[]',
+    /** Of each, a PostgreSQL array. */
+    organizations: 'text[]',
     parkedAt: 'bigint',
   },
   {},
   `
     insert into parked_events (
       projection, event_id, position, stream, revision, type, data, metadata, reason, recorded_at,
-      organization, key_id, unreadable, parked_at
+      organization, key_id, unreadable, change_id, organizations, parked_at
     )
     select $1, id, position, stream, revision, type, data::json, metadata::json, reason, recorded_at,
-      organization, key_id, unreadable, $14
+      organization, key_id, unreadable, change_id, organizations::text[], $16
     from unnest($2::uuid[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[],
-      $10::bigint[], $11::text[], $12::text[], $13::boolean[])
-      r (id, position, stream, revision, type, data, metadata, reason, recorded_at, organization, key_id, unreadable)
+      $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::text[], $15::text[])
+      r (id, position, stream, revision, type, data, metadata, reason, recorded_at, organization, key_id, unreadable,
+        change_id, organizations)
     on conflict do nothing`,
 );
 

@@ -40,6 +40,10 @@ export interface ProjectingTables {
     key_id: string | null;
     /** Whether the event itself is at fault, so that the reason is for its sender. Null: nobody noted it. */
     unreadable: boolean | null;
+    /** Of an event about an entry of the asset status history: the entry's id. Null: the event is about something else. */
+    change_id: string | null;
+    /** Of an event about an entry: the organizations that its reviews name. Null: not known, or about something else. */
+    organizations: string[] | null;
   };
   /** Which projector worked, as versions of before `projector_leases` have it. */
   projector_lease: {

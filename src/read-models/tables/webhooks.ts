@@ -67,6 +67,8 @@ export interface WebhookTables {
     parked: number | null;
     /** The position of the first of those that came after the endpoint's beginning; null: there is none. */
     parked_from: number | null;
+    /** `position:mark` of the event at `position`; null: not known. Of another position: written by a version before. */
+    event: string | null;
   };
   /** How many deliveries were attempted, by what came of it: delivered, refused or unanswered. */
   webhook_outcomes: {

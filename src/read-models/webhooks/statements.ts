@@ -18,6 +18,7 @@ export const STORE_PROGRESS = statement(
     replay: 'integer[]',
     logId: 'text[]',
     position: 'bigint[]',
+    event: 'text[]',
     parked: 'integer[]',
     parkedFrom: 'bigint[]',
     failingSince: 'bigint[]',
@@ -41,19 +42,21 @@ export const STORE_PROGRESS = statement(
       select epoch from read.projector_leases where lane = '${WEBHOOKS_LANE}' and epoch = $1 for share
     ), given as materialized (
       select i.*, row_number() over (partition by i.endpoint order by i.ordinal) as nth
-      from held, unnest($2::text[], $3::integer[], $4::text[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-        $9::integer[], $10::bigint[], $11::integer[], $12::bigint[], $13::json[], $14::bigint[], $15::text[],
-        $16::integer[], $17::integer[], $18::text[], $19::text[], $20::integer[], $21::json[]) with ordinality
-        i (endpoint, replay, log_id, position, parked, parked_from, failing_since, tries, next_attempt_at, refused,
+      from held, unnest($2::text[], $3::integer[], $4::text[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[],
+        $9::bigint[], $10::integer[], $11::bigint[], $12::integer[], $13::bigint[], $14::json[], $15::bigint[],
+        $16::text[], $17::integer[], $18::integer[], $19::text[], $20::text[], $21::integer[], $22::json[])
+        with ordinality
+        i (endpoint, replay, log_id, position, event, parked, parked_from, failing_since, tries, next_attempt_at, refused,
           last_success_at, last_failure, at, webhook_id, records, status, error, answer, took, set_aside, ordinal)
     ), moved as (
-      insert into read.webhook_progress as p (endpoint, replay, log_id, position, parked, parked_from, failing_since,
-        tries, next_attempt_at, refused, last_success_at, last_failure)
-      select endpoint, replay, log_id, position, parked, parked_from, failing_since, tries, next_attempt_at, refused,
-        last_success_at, last_failure
+      insert into read.webhook_progress as p (endpoint, replay, log_id, position, event, parked, parked_from,
+        failing_since, tries, next_attempt_at, refused, last_success_at, last_failure)
+      select endpoint, replay, log_id, position, position || ':' || event, parked, parked_from, failing_since, tries,
+        next_attempt_at, refused, last_success_at, last_failure
       from given where position is not null
       on conflict (endpoint) do update set
-        replay = excluded.replay, log_id = excluded.log_id, position = excluded.position, parked = excluded.parked,
+        replay = excluded.replay, log_id = excluded.log_id, position = excluded.position, event = excluded.event,
+        parked = excluded.parked,
         parked_from = excluded.parked_from, failing_since = excluded.failing_since, tries = excluded.tries,
         next_attempt_at = excluded.next_attempt_at, refused = excluded.refused,
         last_success_at = coalesce(excluded.last_success_at, p.last_success_at),
@@ -158,7 +161,9 @@ export const READ_ENDPOINT = statement(
       e.previous_secret_generation as "previousGeneration", e.previous_secret_key as "previousMasterKey",
       e.previous_secret_until as "previousUntil", e.start_after as "startAfter", e.start_log as "startLog", e.replay,
       e.revision, e.updated_at as "updatedAt", p.last_success_at as "lastSuccessAt", case when p.endpoint is not null then json_build_object(
-        'replay', p.replay, 'logId', p.log_id, 'position', p.position, 'parked', p.parked, 'parkedFrom', p.parked_from,
+        'replay', p.replay, 'logId', p.log_id, 'position', p.position,
+        'event', case when split_part(p.event, ':', 1) = p.position::text then split_part(p.event, ':', 2) end,
+        'parked', p.parked, 'parkedFrom', p.parked_from,
         'failingSince', p.failing_since, 'tries', p.tries, 'nextAttemptAt', p.next_attempt_at, 'refused', p.refused
       ) end as progress
     from read.webhook_endpoints e left join read.webhook_progress p on p.endpoint = e.id
@@ -171,6 +176,8 @@ export interface StoredProgress {
   readonly logId: string;
   /** In the log. What is at or before it was delivered, set aside, or not for this endpoint. */
   readonly position: number;
+  /** The mark of the event at the position, as in `feed-id.ts`; null: not known, or a beginning. */
+  readonly event: string | null;
   /** Stands for the parked events at or before the position; null: not known. */
   readonly parked: number | null;
   /** The position of the first of those that came after the endpoint's beginning; null: there is none. */

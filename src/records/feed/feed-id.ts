@@ -8,8 +8,8 @@ export interface Place {
   /** The first 8 hexadecimal digits of the id of the event there: another one is there after a restore. */
   readonly event: string;
   /**
-   * Stands for the parked events at or before the position. One that is applied after all is shown at its own position,
-   * which the reader has passed.
+   * Stands for the parked events at or before the position that concern the organization. An event that is applied after
+   * all is shown at its own position, which the reader has passed.
    */
   readonly parked: number;
 }

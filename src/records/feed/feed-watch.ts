@@ -20,6 +20,8 @@ export interface Wanted {
   readonly kinds: readonly number[];
   /** In the log. There is nothing up to here that has not been read. */
   readonly after: number;
+  /** What the read models had reached then. If they are not there any more, there may be something to read. */
+  readonly reached: number;
   /** When that was so. ms */
   readonly asOf: number;
 }
@@ -36,6 +38,7 @@ export interface Outcome {
 interface Waiting {
   readonly wanted: Wanted;
   after: number;
+  reached: number;
   asOf: number;
   readonly end: (hasNews: boolean) => void;
 }
@@ -71,7 +74,7 @@ export class FeedWatch {
   private async waitFor(wanted: Wanted, ms: number, signal: AbortSignal): Promise<Outcome> {
     let waiting!: Waiting;
     const ended = new Promise<boolean>((resolve) => {
-      waiting = { wanted, after: wanted.after, asOf: wanted.asOf, end: resolve };
+      waiting = { wanted, after: wanted.after, reached: wanted.reached, asOf: wanted.asOf, end: resolve };
     });
     const inVain = (): void => waiting.end(false);
     const timer = setTimeout(inVain, ms);
@@ -112,10 +115,12 @@ export class FeedWatch {
   private async lookOnce(): Promise<boolean> {
     const records = (await this.checkpoints.current()).get('records');
     if (records === undefined) return false;
+    // The read models went back, by a failover or a restore: what comes now may stand before what was waited for.
+    for (const one of this.waiting) if (records.position < one.reached) one.end(true);
     const behind = [...this.waiting].filter((one) => one.after < records.position);
     if (behind.length > 0) await this.askForNews(behind);
     // The instant belongs to the position that was read with it.
-    for (const one of this.waiting) if (one.after === records.position) one.asOf = Math.max(one.asOf, records.asOf);
+    for (const one of this.waiting) if (one.after === records.position) one.asOf = records.asOf;
     return true;
   }
 
@@ -139,10 +144,11 @@ export class FeedWatch {
     const news = new Set(row.news);
     for (const [index, group] of all.entries())
       for (const one of group) {
-        if (news.has(index + 1)) one.end(true);
+        if (news.has(index + 1) || row.upTo < one.reached) one.end(true);
         else {
+          one.reached = row.upTo;
           one.after = Math.max(one.after, row.upTo);
-          one.asOf = Math.max(one.asOf, row.asOf);
+          one.asOf = row.asOf;
         }
       }
   }

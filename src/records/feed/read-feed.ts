@@ -111,7 +111,7 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       }
       const left = until - performance.now();
       const after = Math.max(last.position, upTo ?? -1);
-      const wanted = { organization, kinds, after, asOf: asOf ?? 0 };
+      const wanted = { organization, kinds, after, reached: upTo ?? -1, asOf: asOf ?? 0 };
       hasWaited = true;
       const { hasNews, ...seen } =
         left > 0 ? await this.watch.wait(wanted, left, signal) : { hasNews: false, asOf: wanted.asOf, position: after };

@@ -1,3 +1,4 @@
+import { LISTED_KIND } from '../../read-models/listed-kind.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 
 /** Bytes of contents and brands in an answer, as they are stored. */
@@ -8,11 +9,30 @@ export const MAX_PARKED = 1_000;
 const ITEM = 'position, kind, id, event_id, stored_at, created_at, updated_at, status, type, content, brands';
 /** Bytes that a record takes; of brands nearly, because their text would have to be made. */
 const SIZE = `coalesce(octet_length(content), 0) + coalesce(pg_column_size(brands), 0)`;
-/** The order chooses the index: others have these columns too, behind one that is not asked for. */
+/** As in the index of the migration `0021-organizations-of-parked-events`. */
+const OF_ENTRY = `type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`;
+/**
+ * The parked events that would change the organization's feed if they were applied. An event about an entry of the asset
+ * status history concerns the organizations that it names, and those that have a verdict of the entry, which the event
+ * may take away. If the organizations of such an event are not known, it counts for every organization. The orders choose
+ * the indexes: other indexes have these columns too, behind a column that is not asked for.
+ */
 const parkedWhere = (condition: string): string => `
-        select bit_xor(uuid_hash(event_id)) from (
-          select event_id from read.parked_events where projection = 'records' and ${condition} order by position
-        ) parked`;
+          (
+            select position, event_id from read.parked_events
+            where organization = $1 and projection = 'records' and not (${OF_ENTRY}) and ${condition}
+            order by organization, position
+          ) union all (
+            select position, event_id from read.parked_events p
+            where projection = 'records' and ${OF_ENTRY} and ${condition} and (
+              organizations is null or $1 = any(organizations) or (
+                select r.id from read.listed_records r
+                where r.organization = $1 and r.kind = ${LISTED_KIND.verdict} and r.id = p.change_id
+                order by r.organization, r.kind, r.id limit 1
+              ) is not null
+            )
+            order by projection, position
+          )`;
 
 export interface ElementRow {
   readonly position: number;
@@ -41,10 +61,15 @@ export interface FeedPage extends Columns<ElementRow> {
   readonly asOf: number | null;
   /** The log's position that the rows have reached. */
   readonly upTo: number | null;
-  /** Stands for the parked events at or before the position asked for; for those after it, to the first element's. */
+  /**
+   * Stands for the parked events that concern the organization: those at or before the position asked for, and those
+   * after it, up to the first element's.
+   */
   readonly parkedBefore: number;
   readonly parkedToFirst: number;
-  /** Position and hash of those after the position asked for. */
+  /** The position of the first of the organization's at or before the position asked for; null: there is none. */
+  readonly parkedFirst: number | null;
+  /** Position and hash of the organization's after the position asked for. */
   readonly parked: readonly (readonly [position: number, hash: number])[] | null;
   /** Elements there were, up to the limit, before the answer was cut to its bytes. */
   readonly found: number;
@@ -56,6 +81,7 @@ const COLUMNS = {
   asOf: nullable('bigint'),
   upTo: nullable('bigint'),
   parkedBefore: nullable('integer'),
+  parkedFirst: nullable('bigint'),
   parkedToFirst: nullable('integer'),
   parked: nullable(json<NonNullable<FeedPage['parked']>>()),
   found: nullable('bigint'),
@@ -107,16 +133,25 @@ const nextOf = (kinds: readonly number[]) => {
     `
     with next as materialized (
       select * from (${branches.map((branch) => `(${branch})`).join(' union all ')}) each order by position limit $3::int
+    ), passed as materialized (
+      select coalesce(bit_xor(uuid_hash(event_id)), 0) as mark, min(position) as first
+      from (${parkedWhere('position <= $2')}
+      ) parked
     )
     select
       (select as_of from read.checkpoints where projection = 'records') as "asOf",
       (select position from read.checkpoints where projection = 'records') as "upTo",
-      coalesce((${parkedWhere('position <= $2')}), 0) as "parkedBefore",
-      coalesce((${parkedWhere('position > $2 and position <= page.first')}), 0) as "parkedToFirst",
+      (select mark from passed) as "parkedBefore",
+      (select first from passed) as "parkedFirst",
+      coalesce((
+        select bit_xor(uuid_hash(event_id)) from (${parkedWhere('position > $2 and position <= page.first')}
+        ) parked
+      ), 0) as "parkedToFirst",
       (
         select json_agg(json_build_array(position, hash) order by position) from (
-          select position, uuid_hash(event_id) as hash from read.parked_events
-          where projection = 'records' and position > $2 order by position limit ${MAX_PARKED}
+          select position, uuid_hash(event_id) as hash from (${parkedWhere('position > $2')}
+          ) parked
+          order by position limit ${MAX_PARKED}
         ) after
       ) as parked,
       (select count(*) from next) as found,

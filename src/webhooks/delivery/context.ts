@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { EventLog } from '../../event-log/event-log.js';
 import type { FeedIds } from '../../records/feed/feed-id.js';
 import type { FeedWatch } from '../../records/feed/feed-watch.js';
 import type { WebhookCommands } from '../endpoints/webhook-commands.js';
@@ -23,6 +24,7 @@ export interface DeliveryContext {
   /** For the feed. */
   readonly records: Pool;
   readonly commands: WebhookCommands;
+  readonly log: Pick<EventLog, 'eventAt'>;
   readonly logId: string;
   readonly ids: FeedIds;
   readonly watch: Pick<FeedWatch, 'wait'>;

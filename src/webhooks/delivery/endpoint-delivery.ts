@@ -1,4 +1,5 @@
 import { Backoff } from '../../flow/retry.js';
+import { eventMark } from '../../records/feed/feed-id.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import { READ_ENDPOINT, type StoredProgress } from '../../read-models/webhooks/statements.js';
 import type { DeliveryContext } from './context.js';
@@ -118,6 +119,8 @@ export class EndpointDelivery {
 
     const portion = this.portion ?? { size: endpoint.batch };
     const next = await readNext(records, ids, endpoint, progress, portion);
+    // After the read: an event that the log has now was there when the read began, because a lost one does not come back.
+    if (!(await this.isInLog(progress))) return this.goBack(progress);
     if ('batch' in next) return this.deliver(endpoint, next.batch, portion);
     if ('upTo' in next) return (changed) => this.waitForNews(endpoint, next.upTo, changed);
     const passed = { ...progress, ...next.cursor };
@@ -126,8 +129,41 @@ export class EndpointDelivery {
     return 'next';
   }
 
+  /** Whether the log still has the event up to which the endpoint was told. */
+  private async isInLog({ position, event }: StoredProgress): Promise<boolean> {
+    if (event === null) return true;
+    const found = await this.context.log.eventAt(BigInt(position));
+    return found !== undefined && eventMark(found.id) === event;
+  }
+
+  /**
+   * Continues from the last place that the log still has: the stored one, which a failover takes back with the log, or
+   * else the endpoint's beginning. At the positions that were lost the log takes other events.
+   */
+  private async goBack(lost: StoredProgress): Promise<After> {
+    const { logId, warn } = this.context;
+    // Read again: the row that the step began with may be from before the failover.
+    const endpoint = await this.read();
+    if (endpoint === undefined) return 'end';
+    const stored = progressOf(endpoint, endpoint.progress ?? undefined, logId);
+    const kept = (await this.isInLog(stored)) ? stored : progressOf(endpoint, undefined, logId);
+    this.progress = kept;
+    this.portion = undefined;
+    this.refusedId = undefined;
+    warn(
+      `The log no longer has the event ${lost.event}… at position ${lost.position}, up to which records were delivered ` +
+        `to the webhook ${this.id}. Its deliveries continue after position ${kept.position}`,
+    );
+    return 'next';
+  }
+
+  /** A place that the log has lost is not stored: the row has an earlier place, from which the next step goes on. */
+  private async store(progress: StoredProgress, attempted?: Attempted): Promise<void> {
+    if (await this.isInLog(progress)) await this.context.writer.store(this.id, progress, attempted);
+  }
+
   private async deliver(endpoint: Endpoint, batch: Batch, portion: Portion): Promise<After> {
-    const { giveUp, writer, deliveryLog, commands, clock } = this.context;
+    const { giveUp, deliveryLog, commands, clock } = this.context;
     const posted = await post(this.context, endpoint, this.connection, batch);
     const { answer, webhookId, took } = posted;
     this.isProven = answer.error === undefined && took <= SOON;
@@ -141,7 +177,7 @@ export class EndpointDelivery {
     this.refusedId = outcome.progress.refused > 0 ? webhookId : undefined;
     const attempted: Attempted = { ...posted, records: batch.records.length, setAside: outcome.setAside };
     deliveryLog.add(endpoint, attempted);
-    await this.untilDone(() => writer.store(endpoint.id, outcome.progress, attempted));
+    await this.untilDone(() => this.store(outcome.progress, attempted));
     this.progress = outcome.progress;
     this.portion = outcome.portion;
     this.notedAt = now;
@@ -166,14 +202,15 @@ export class EndpointDelivery {
   }
 
   private async note(progress: StoredProgress): Promise<void> {
-    await this.context.writer.store(this.id, progress);
+    await this.store(progress);
     this.progress = progress;
     this.notedAt = this.context.clock.now();
   }
 
-  private async waitForNews(endpoint: Endpoint, after: number, changed: AbortSignal): Promise<void> {
+  private async waitForNews(endpoint: Endpoint, reached: number, changed: AbortSignal): Promise<void> {
     const { watch, clock, stop } = this.context;
-    const wanted = { organization: this.organization, kinds: kindsOf(endpoint), after, asOf: 0 };
+    const after = Math.max(this.progress!.position, reached);
+    const wanted = { organization: this.organization, kinds: kindsOf(endpoint), after, reached, asOf: 0 };
     const isNoted = this.progress!.position === endpoint.progress?.position;
     // If too many wait, this one looks itself.
     await watch

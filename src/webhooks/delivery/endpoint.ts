@@ -12,15 +12,22 @@ const UNTRIED = {
 } as const;
 
 /**
+ * The position after which the deliveries to an endpoint begin.
+ * @param logId of the log that is in use. In another log the position says nothing: then everything is sent again
+ */
+export const beginningOf = ({ startAfter, startLog }: Endpoint, logId: string): number =>
+  startLog === logId ? startAfter : -1;
+
+/**
  * How far the deliveries to an endpoint have come.
  * @param stored undefined: they have not begun
  * @param logId of the log that is in use. Positions in another one say nothing: then everything is sent again
  */
 export const progressOf = (endpoint: Endpoint, stored: StoredProgress | undefined, logId: string): StoredProgress => {
-  const { replay, startAfter, startLog } = endpoint;
+  const { replay } = endpoint;
   if (stored?.replay === replay && stored.logId === logId) return stored;
-  const position = startLog === logId && (stored === undefined || stored.replay !== replay) ? startAfter : -1;
-  return { ...UNTRIED, replay, logId, position, parked: null, parkedFrom: null };
+  const position = stored?.replay === replay ? -1 : beginningOf(endpoint, logId);
+  return { ...UNTRIED, replay, logId, position, event: null, parked: null, parkedFrom: null };
 };
 
 /** Once it is told again, it begins as if nothing had failed. */

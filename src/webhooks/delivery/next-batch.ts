@@ -6,7 +6,7 @@ import { type ElementRow, type FeedPage, NEXT_ELEMENTS } from '../../records/fee
 import { kindOf } from '../../records/item.js';
 import { type ListedKind, numbersOf } from '../../read-models/listed-kind.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
-import { type Content, contentOf, type Endpoint } from './endpoint.js';
+import { beginningOf, type Content, contentOf, type Endpoint } from './endpoint.js';
 
 /** Rows read at a time for an endpoint whose filter may leave few of them. */
 const LOOKED_AT = 100;
@@ -14,7 +14,14 @@ const LOOKED_AT = 100;
 const MAX_BODY_BYTES = 1024 * 1024;
 
 /** A place in the feed, as `StoredProgress` has it. */
-export type Cursor = Pick<StoredProgress, 'position' | 'parked' | 'parkedFrom'>;
+export type Cursor = Pick<StoredProgress, 'position' | 'event' | 'parked' | 'parkedFrom'>;
+
+/** The first of these positions; null: there is none. */
+const earliest = (...positions: readonly (number | null | undefined)[]): number | null =>
+  positions.reduce<number | null>(
+    (first, each) => (each == null || (first !== null && first <= each) ? first : each),
+    null,
+  );
 
 export interface Batch extends Content {
   readonly records: readonly { readonly type: ListedKind; readonly id: string }[];
@@ -27,7 +34,7 @@ export type Next =
   | { readonly batch: Batch }
   /** Nothing for this endpoint up to here; or a place before the cursor, from which there is something again. */
   | { readonly cursor: Cursor }
-  /** Nothing at all, up to this position in the log. */
+  /** Nothing at all: the position in the log that the read models have reached. */
   | { readonly upTo: number };
 
 /** How much of what follows is sent: after a refusal less of it, and after a failure the same again. */
@@ -76,24 +83,30 @@ export const readNext = async (
   pool: Pool,
   ids: FeedIds,
   endpoint: Endpoint,
-  from: Cursor,
+  from: Cursor & Pick<StoredProgress, 'logId'>,
   { size, upTo = Number.POSITIVE_INFINITY }: Portion,
 ): Promise<Next> => {
   const limit = endpoint.assetTypes === null && endpoint.statuses === null ? size : LOOKED_AT;
   const { organization } = endpoint;
   const values = { organization, after: from.position, limit };
   const [page] = (await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values)) as [FeedPage];
+  const beginning = beginningOf(endpoint, from.logId);
+  const passed = page.parkedFirst !== null && page.parkedFirst > beginning ? page.parkedFirst : null;
   // An event that had been passed while it was parked is applied after all: what it made stands where the event is.
   if (from.parked !== null && page.parkedBefore !== from.parked) {
     const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
-    return { cursor: { position, parked: null, parkedFrom: null } };
+    if (position < from.position) return { cursor: { position, event: null, parked: null, parkedFrom: null } };
+    // A parked event about a verdict concerns the organization only since a later event has given it that verdict.
+    return {
+      cursor: { position, event: from.event, parked: page.parkedBefore, parkedFrom: earliest(from.parkedFrom, passed) },
+    };
   }
   const elements = placed(page);
-  if (elements.length === 0) return { upTo: Math.max(from.position, page.upTo ?? -1) };
-  const endOf = ({ position, parked }: Placed): Cursor => {
-    const [earliest] = page.parked?.[0] ?? [];
-    const parkedFrom = from.parkedFrom ?? (earliest !== undefined && earliest <= position ? earliest : null);
-    return { position, parked, parkedFrom: parked === 0 ? null : parkedFrom };
+  if (elements.length === 0) return { upTo: page.upTo ?? -1 };
+  const endOf = ({ position, event, parked }: Placed): Cursor => {
+    const [next] = page.parked?.[0] ?? [];
+    const parkedFrom = earliest(from.parkedFrom, passed, next !== undefined && next <= position ? next : null);
+    return { position, event, parked, parkedFrom: parked === 0 ? null : parkedFrom };
   };
   const fitting = elements.filter(({ row }) => isFor(endpoint, row));
   const known = fitting.filter(({ position }) => position <= upTo);

@@ -153,7 +153,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'webhooks-store-progress': (b) => [
     1,
     // Where it is now, and what was tried.
-    ...columns(b, key('w'), 0, 'log', number, 0, null, null, 0, null, 0, 1, null),
+    ...columns(b, key('w'), 0, 'log', number, '0123abcd', 0, null, null, 0, null, 0, 1, null),
     ...columns(b, 1, 'msg_1', 1, 200, null, '', 1, null),
   ],
   'webhooks-forget-deleted': () => [],
@@ -166,7 +166,11 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'lease-release': () => ['counts', 'me'],
   'checkpoints-enter': (b) => [b(key('p')), b(() => 1), 'log', 0],
   'checkpoints-move': (b) => [...columns(b, key('p'), 0, 1), 1, ...columns(b, 0, 's', 1, id)],
-  'parked-events-park': (b) => ['p', ...columns(b, id, number, 's', 1, 'T', '{}', '{}', '', 1, 'acme', 'k', true), 1],
+  'parked-events-park': (b) => [
+    'p',
+    ...columns(b, id, number, 's', 1, 'T', '{}', '{}', '', 1, 'acme', 'k', true, 'c1', '{acme}'),
+    1,
+  ],
   'rebuild-indexes-beside': () => ['read_next_metrics', 'facts'],
   'rebuild-options-of-table': () => ['facts'],
   'rebuild-try-lock': () => ['x'],

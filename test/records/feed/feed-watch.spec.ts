@@ -37,7 +37,7 @@ beforeEach(() => {
 });
 
 const wait = (organization: string, ms: number, signal = new AbortController().signal): Promise<Outcome> =>
-  watch.wait({ organization, kinds: [1, 2, 3, 4], after: 10, asOf: 0 }, ms, signal);
+  watch.wait({ organization, kinds: [1, 2, 3, 4], after: 10, reached: 10, asOf: 0 }, ms, signal);
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('those who wait for the feed', () => {
@@ -82,6 +82,19 @@ describe('those who wait for the feed', () => {
   it('say no later instant while the database is away', async () => {
     fails = true;
     expect(await wait('acme', 400)).toEqual({ hasNews: false, asOf: 0, position: 10 });
+  });
+
+  it('are woken when the read models go back, and not while they are behind what was read', async () => {
+    const behind = { organization: 'acme', kinds: [1], after: 10, reached: 4, asOf: 0 };
+    upTo = 5;
+    expect((await watch.wait(behind, 100, new AbortController().signal)).hasNews).toBe(false);
+    // At the first look, and at a later one.
+    expect((await wait('acme', 20_000)).hasNews).toBe(true);
+    upTo = 20;
+    const later = wait('acme', 20_000);
+    await sleep(100);
+    upTo = 15;
+    expect((await later).hasNews).toBe(true);
   });
 
   it('leave no look behind when nobody waits', async () => {

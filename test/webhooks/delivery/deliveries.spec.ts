@@ -4,6 +4,7 @@ import { Webhook as Verifier } from 'standardwebhooks';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { PROJECTIONS } from '../../../projections/registry.js';
 import type { Webhook } from '../../../src/events/types/webhooks.js';
+import { startProjecting } from '../../support/projecting.js';
 import { eventually } from '../../support/eventually.js';
 import { sent, stored } from '../../support/upstream.js';
 import { answering, Receiver, subjectsIn } from './receiver.js';
@@ -214,23 +215,84 @@ describe('An endpoint', () => {
       `delete from read.listed_records where id = 't1' returning *`,
     );
     await rig.rows(
-      `insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
-       values ('records', $1, $2, 's', 0, 'ThreatStatusChanged', '{}', '{}', 'unreadable', 1)`,
+      `insert into read.parked_events
+         (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at, organization)
+       values ('records', $1, $2, 's', 0, 'ThreatStatusChanged', '{}', '{}', 'unreadable', 1, 'acme'),
+         ('records', gen_random_uuid(), $2, 's', 0, 'ThreatStatusChanged', '{}', '{}', 'unreadable', 1, 'other')`,
       [row!.event_id, row!.position],
     );
     const turn = await rig.deliver();
     await settled(webhook, await rig.log.head());
     expect(receiver.subjects).toEqual(['t0', 't2']);
     await turn.stop();
+    // A parked event of another organization moves nobody else's deliveries.
+    await rig.rows(`delete from read.parked_events where organization = 'other'`);
+    const again = await rig.deliver();
+    await rig.block(['t3']);
+    await got(3);
+    await settled(webhook, await rig.log.head());
+    expect(receiver.subjects).toEqual(['t0', 't2', 't3']);
+    await again.stop();
     await rig.rows(`delete from read.parked_events where event_id = $1`, [row!.event_id]);
     await rig.rows(
       `insert into read.listed_records select * from json_populate_record(null::read.listed_records, $1)`,
       [JSON.stringify(row)],
     );
     await rig.deliver();
-    await got(4);
+    await got(6);
     await settled(webhook, await rig.log.head());
-    expect(receiver.subjects.slice(2)).toEqual(['t1', 't2']);
+    expect(receiver.subjects.slice(3)).toEqual(['t1', 't2', 't3']);
+  });
+
+  describe.each([
+    ['with the stored progress', { isRowKept: false, isInFlight: false }, ['u0', 'u1', 'u2']],
+    ['while a delivery is in flight', { isRowKept: false, isInFlight: true }, ['u0', 'u1', 'u2']],
+    ['without the stored progress', { isRowKept: true, isInFlight: false }, [...named(3), 'u0', 'u1', 'u2']],
+  ])('whose last events the log loses %s', (_, { isRowKept, isInFlight }, due) => {
+    it('is sent what the log has taken in their place, without a restart', async () => {
+      const webhook = await rig.endpoint(url);
+      const turn = await rig.deliver();
+      await rig.block(named(3));
+      await got(3);
+      await settled(webhook, await rig.log.head());
+      const [kept] = await rig.rows<{ position: number; event: string }>('select * from read.webhook_progress');
+      const [checkpoint] = await rig.rows(`select * from read.checkpoints where projection = 'records'`);
+      let answer: (() => void) | undefined;
+      receiver.react = (...all) => {
+        if (isInFlight && receiver.received.length === 5) answer = () => answering(200)(...all);
+        else answering(200)(...all);
+      };
+      await rig.block(named(2, 3));
+      await got(5);
+      if (!isInFlight) await settled(webhook, await rig.log.head());
+      await rig.projecting.stop();
+      const progress = `update read.webhook_progress set position = ${kept!.position}, event = '${kept!.event}';`;
+      await rig.database.pool.query(`
+        delete from log.events where position > ${kept!.position};
+        delete from read.listed_records where position > ${kept!.position};
+        delete from read.checkpoints where projection = 'records';
+        insert into read.checkpoints
+          select * from json_populate_record(null::read.checkpoints, '${JSON.stringify(checkpoint)}');
+        ${isRowKept ? '' : progress}`);
+      receiver.react = answering(200);
+      answer?.();
+      await rig.block(['u0', 'u1', 'u2']);
+      const projecting = startProjecting(
+        rig.log,
+        rig.database.pool,
+        PROJECTIONS.filter(({ name }) => name === 'records'),
+      );
+      try {
+        await got(5 + due.length);
+        await settled(webhook, await rig.log.head());
+        expect(receiver.subjects.slice(5)).toEqual(due);
+        expect(turn.warnings).toEqual([
+          expect.stringMatching(`no longer has the event [0-9a-f]{8}… at position ${kept!.position + 2},`),
+        ]);
+      } finally {
+        await projecting.stop();
+      }
+    });
   });
 });
 

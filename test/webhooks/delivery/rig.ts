@@ -179,6 +179,7 @@ export class Rig {
       pool,
       records,
       commands: new WebhookCommands(log, pool),
+      log,
       logId,
       keys,
       egress,

@@ -32,7 +32,7 @@ describe('The delays after failures', () => {
 });
 
 describe('What an attempt leads to', () => {
-  const end = { position: 20, parked: 0, parkedFrom: null };
+  const end = { position: 20, event: '0123abcd', parked: 0, parkedFrom: null };
   const refusal: Answer = { status: 422, error: 'answered 422' };
 
   interface Given {

@@ -5,6 +5,7 @@ export const UNTRIED: StoredProgress = {
   replay: 0,
   logId: 'log',
   position: 10,
+  event: null,
   parked: 0,
   parkedFrom: null,
   failingSince: null,
