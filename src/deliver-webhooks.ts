@@ -65,6 +65,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
       const turn = {
         ...shared,
         logId,
+        head: () => log.head(),
         ids: new FeedIds(logId),
         writer,
         lose,

@@ -19,6 +19,7 @@ import * as webhooks from './migrations/0015-webhooks.js';
 import * as webhookOutcomes from './migrations/0016-webhook-outcomes.js';
 import * as sentEvents from './migrations/0017-sent-events.js';
 import * as lostInRebuilds from './migrations/0018-lost-in-rebuilds.js';
+import * as serviceSchema from './migrations/0020-service-schema.js';
 
 /** In order: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
@@ -40,6 +41,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0016-webhook-outcomes': webhookOutcomes,
   '0017-sent-events': sentEvents,
   '0018-lost-in-rebuilds': lostInRebuilds,
+  '0020-service-schema': serviceSchema,
 };
 
 /**

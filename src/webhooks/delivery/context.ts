@@ -24,6 +24,8 @@ export interface DeliveryContext {
   readonly records: Pool;
   readonly commands: WebhookCommands;
   readonly logId: string;
+  /** The end of the log now. */
+  readonly head: () => Promise<bigint>;
   readonly ids: FeedIds;
   readonly watch: Pick<FeedWatch, 'wait'>;
   /** Undefined: this installation has none. */

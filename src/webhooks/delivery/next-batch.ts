@@ -83,13 +83,16 @@ export const readNext = async (
   const { organization } = endpoint;
   const values = { organization, after: from.position, limit };
   const [page] = (await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values)) as [FeedPage];
+  // The read model is being rebuilt, and has yet to reach the cursor: neither its rows nor its parked events are complete.
+  const reached = page.upTo ?? -1;
+  if (reached < from.position) return { upTo: from.position };
   // An event that had been passed while it was parked is applied after all: what it made stands where the event is.
   if (from.parked !== null && page.parkedBefore !== from.parked) {
     const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
     return { cursor: { position, parked: null, parkedFrom: null } };
   }
   const elements = placed(page);
-  if (elements.length === 0) return { upTo: Math.max(from.position, page.upTo ?? -1) };
+  if (elements.length === 0) return { upTo: reached };
   const endOf = ({ position, parked }: Placed): Cursor => {
     const [earliest] = page.parked?.[0] ?? [];
     const parkedFrom = from.parkedFrom ?? (earliest !== undefined && earliest <= position ? earliest : null);
