@@ -590,7 +590,7 @@ describe('Webhooks', () => {
     const rotated = (await call('POST', `/${id}/rotate`, {})).body.secret;
     await projecting.reached();
     const { rows: tables } = await app.pool.query<{ name: string }>(
-      `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('log', 'read')`,
+      `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('log', 'read', 'service')`,
     );
     let text = '';
     for (const { name } of tables)
