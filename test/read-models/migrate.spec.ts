@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { createDatabase } from '../support/postgres.js';
-import { UNDO_SERVICE_SCHEMA } from './service-schema.js';
+import { UNDO_SERVICE_SCHEMA } from './migrations/service-schema.js';
 
 /** Every column and check of the read models. */
 const shapeOf = async (pool: Pool): Promise<string[]> => {

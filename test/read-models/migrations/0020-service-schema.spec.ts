@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
-import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
-import { migrate } from '../../src/postgres/migrator.js';
-import { readIngestUsage, addIngestUsage, forgetIngestUsage } from '../../src/quotas/usage.js';
-import { addEventUsage, forgetEventUsage, KEPT_DAYS } from '../../src/read-models/event-usage.js';
-import { noteKeyUses, readKeyUses } from '../../src/read-models/key-uses.js';
-import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { LOG_MIGRATIONS } from '../../../src/event-log/postgres/schema.js';
+import { migrate } from '../../../src/postgres/migrator.js';
+import { readIngestUsage, addIngestUsage, forgetIngestUsage } from '../../../src/quotas/usage.js';
+import { addEventUsage, forgetEventUsage, KEPT_DAYS } from '../../../src/read-models/event-usage.js';
+import { noteKeyUses, readKeyUses } from '../../../src/read-models/key-uses.js';
+import { migrateReadModels } from '../../../src/read-models/migrate.js';
 import {
   addRejectedEvents,
   clearRejectedEvents,
   listRejectedEvents,
   MAX_ROWS,
-} from '../../src/read-models/rejected-events.js';
-import { listAllWebhooks } from '../../src/webhooks/list-all-webhooks.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { compiledStatements, rawStatements } from './every-statement.js';
-import { type Batch, tables, VALUES } from './growth/values.js';
+} from '../../../src/read-models/rejected-events.js';
+import { listAllWebhooks } from '../../../src/webhooks/list-all-webhooks.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { compiledStatements, rawStatements } from '../every-statement.js';
+import { type Batch, tables, VALUES } from '../growth/values.js';
 import { SERVICE_TABLES, UNDO_SERVICE_SCHEMA } from './service-schema.js';
 
 const ROWS = 20;
