@@ -32,7 +32,7 @@ const tablesOf = async (pool: Pool, events: number): Promise<(string | number)[]
     select n.nspname || '.' || c.relname as name, pg_total_relation_size(c.oid)::float8 as bytes,
       pg_indexes_size(c.oid)::float8 as indexes
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname in ('log', 'read') and c.relkind = 'r' order by 2 desc limit 8`);
+    where n.nspname in ('log', 'read', 'service') and c.relkind = 'r' order by 2 desc limit 8`);
   return rows.map(({ name, bytes, indexes }) => [
     name,
     Math.round(bytes / events),

@@ -68,6 +68,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
         ...shared,
         log,
         logId,
+        head: () => log.head(),
         ids: new FeedIds(logId),
         writer,
         lose,

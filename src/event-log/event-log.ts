@@ -1,5 +1,5 @@
 /**
- * The event log, the only source of truth. Everything else can be dropped and rebuilt from it. Adapters: `postgres`,
+ * The event log, the only source of truth. The read models can be dropped and rebuilt from it. Adapters: `postgres`,
  * `eventstoredb`. Both pass `test/event-log/event-log.contract.ts`.
  */
 

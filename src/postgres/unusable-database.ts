@@ -17,7 +17,7 @@ const sentenceOf = (code: unknown, message: string): string | undefined => {
   if (code === '42501')
     return cannotBeUsed(
       'the role needs the right to create schemas (grant create on database NAME to ROLE), or must own the schemas ' +
-        'log and read',
+        'log, read and service',
     );
   return undefined;
 };

@@ -7,8 +7,7 @@ import type { Config } from '../runtime/config.js';
 
 /**
  * What organizations have stored on a UTC day with their own ingest keys and by changing groups. It cannot be counted
- * from the log, which knows neither keys nor the bytes of a request: if the schema is dropped, the day's quotas begin
- * again.
+ * from the log, which knows neither keys nor the bytes of a request.
  */
 export interface IngestUsage {
   readonly organization: string;
@@ -30,7 +29,7 @@ export const addIngestUsage = (pool: Pool, day: number, used: readonly IngestUsa
 /** @param day days since 1970; what is older than the day before is dropped */
 export const forgetIngestUsage = async (pool: Pool, day: number): Promise<void> => {
   await createReadModels(pool)
-    .deleteFrom('ingest_usage')
+    .deleteFrom('service.ingest_usage')
     .where('day', '<=', day - KEPT_DAYS)
     .execute();
 };
@@ -38,7 +37,7 @@ export const forgetIngestUsage = async (pool: Pool, day: number): Promise<void> 
 /** The day's sums, of one organization or of all that sent something, the most bytes first. */
 export const readIngestUsage = (pool: Pool, day: number, organization?: string): Promise<IngestUsage[]> => {
   const ofDay = createReadModels(pool)
-    .selectFrom('ingest_usage')
+    .selectFrom('service.ingest_usage')
     .select(['organization', 'events', 'bytes'])
     .where('day', '=', day);
   return (organization === undefined ? ofDay : ofDay.where('organization', '=', organization))

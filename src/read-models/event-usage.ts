@@ -29,7 +29,7 @@ export const addEventUsage = async (pool: Pool, used: readonly EventUsage[]): Pr
 /** @param today days since 1970; what is older than the kept days is dropped */
 export const forgetEventUsage = async (pool: Pool, today: number): Promise<void> => {
   await createReadModels(pool)
-    .deleteFrom('event_usage')
+    .deleteFrom('service.event_usage')
     .where('day', '<=', today - KEPT_DAYS)
     .execute();
 };

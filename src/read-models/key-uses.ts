@@ -16,6 +16,6 @@ export const noteKeyUses = async (pool: Pool, uses: readonly KeyUse[]): Promise<
 
 /** By key id, in ms. */
 export const readKeyUses = async (pool: Pool): Promise<Map<string, number>> => {
-  const rows = await createReadModels(pool).selectFrom('key_uses').select(['key_id', 'last_used_at']).execute();
+  const rows = await createReadModels(pool).selectFrom('service.key_uses').select(['key_id', 'last_used_at']).execute();
   return new Map(rows.map(({ key_id: id, last_used_at: at }) => [id, at]));
 };

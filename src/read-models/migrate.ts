@@ -19,6 +19,7 @@ import * as webhooks from './migrations/0015-webhooks.js';
 import * as webhookOutcomes from './migrations/0016-webhook-outcomes.js';
 import * as sentEvents from './migrations/0017-sent-events.js';
 import * as lostInRebuilds from './migrations/0018-lost-in-rebuilds.js';
+import * as serviceSchema from './migrations/0020-service-schema.js';
 import * as organizationsOfParkedEvents from './migrations/0021-organizations-of-parked-events.js';
 import * as eventOfWebhookProgress from './migrations/0022-event-of-webhook-progress.js';
 
@@ -42,6 +43,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0016-webhook-outcomes': webhookOutcomes,
   '0017-sent-events': sentEvents,
   '0018-lost-in-rebuilds': lostInRebuilds,
+  '0020-service-schema': serviceSchema,
   '0021-organizations-of-parked-events': organizationsOfParkedEvents,
   '0022-event-of-webhook-progress': eventOfWebhookProgress,
 };

@@ -40,13 +40,13 @@ export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedE
   await ADD_REJECTIONS.run(pool, columns);
   const key = ['day', 'owner', 'key_id', 'reason', 'type'] as const;
   await createReadModels(pool)
-    .deleteFrom('rejections')
+    .deleteFrom('service.rejections')
     .where((eb) =>
       eb(
         eb.refTuple(...key),
         'in',
         eb
-          .selectFrom('rejections')
+          .selectFrom('service.rejections')
           .select(key)
           .orderBy('day', 'desc')
           .orderBy('owner', 'desc')
@@ -63,7 +63,7 @@ export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedE
 /** The newest first. */
 export const listRejectedEvents = (pool: Pool): Promise<RejectedEvents[]> =>
   createReadModels(pool)
-    .selectFrom('rejections')
+    .selectFrom('service.rejections')
     .select(['owner', 'day', 'key_id as keyId', 'reason', 'type', 'count', 'last_at as lastAt', 'sample'])
     .$narrowType<{ sample: RejectedSample }>()
     .orderBy('day', 'desc')
@@ -76,4 +76,4 @@ export const listRejectedEvents = (pool: Pool): Promise<RejectedEvents[]> =>
 
 /** @returns how many rows there were */
 export const clearRejectedEvents = async (pool: Pool): Promise<number> =>
-  Number((await createReadModels(pool).deleteFrom('rejections').executeTakeFirstOrThrow()).numDeletedRows);
+  Number((await createReadModels(pool).deleteFrom('service.rejections').executeTakeFirstOrThrow()).numDeletedRows);

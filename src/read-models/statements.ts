@@ -14,7 +14,7 @@ export const ADD_INGEST_USAGE = statement(
   { day: 'integer', organization: 'text[]', events: 'bigint[]', bytes: 'bigint[]' },
   { organization: 'text', events: 'bigint', bytes: 'bigint' },
   `
-    insert into read.ingest_usage as u (day, organization, events, bytes)
+    insert into service.ingest_usage as u (day, organization, events, bytes)
     select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[]) i (organization, events, bytes) order by organization
     on conflict (day, organization) do update
       set events = greatest(u.events + excluded.events, 0), bytes = greatest(u.bytes + excluded.bytes, 0)
@@ -27,7 +27,7 @@ export const NOTE_KEY_USES = statement(
   { keyId: 'text[]', lastUsedAt: 'bigint[]' },
   {},
   `
-    insert into read.key_uses as k (key_id, last_used_at)
+    insert into service.key_uses as k (key_id, last_used_at)
     select * from unnest($1::text[], $2::bigint[]) u (key_id, last_used_at) order by key_id
     on conflict (key_id) do update set last_used_at = greatest(k.last_used_at, excluded.last_used_at)`,
 );
@@ -37,7 +37,7 @@ export const ADD_EVENT_USAGE = statement(
   { owner: 'text[]', day: 'integer[]', type: 'text[]', outcome: 'text[]', events: 'bigint[]' },
   {},
   `
-    insert into read.event_usage as u (owner, day, type, outcome, events)
+    insert into service.event_usage as u (owner, day, type, outcome, events)
     select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::bigint[])
       as i (owner, day, type, outcome, events) order by owner, day, type, outcome
     on conflict (owner, day, type, outcome) do update set events = u.events + excluded.events`,
@@ -57,7 +57,7 @@ export const ADD_REJECTIONS = statement(
   },
   {},
   `
-    insert into read.rejections as r (owner, day, key_id, reason, type, count, last_at, sample)
+    insert into service.rejections as r (owner, day, key_id, reason, type, count, last_at, sample)
     select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::json[])
       as i (owner, day, key_id, reason, type, count, last_at, sample) order by owner, day, key_id, reason, type
     on conflict (owner, day, key_id, reason, type) do update
@@ -70,13 +70,13 @@ export const ADD_WEBHOOK_TEST = statement(
   { id: 'uuid', organization: 'text', webhookId: 'text', now: 'bigint', forgetBefore: 'bigint' },
   {},
   `
-    with forgotten as (delete from read.webhook_tests where requested_at < $5::bigint)
-    insert into read.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, $4)`,
+    with forgotten as (delete from service.webhook_tests where requested_at < $5::bigint)
+    insert into service.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, $4)`,
 );
 
 export const DELETE_WEBHOOK_TEST = statement(
   'webhook-tests-delete',
   { id: 'uuid' },
   {},
-  `delete from read.webhook_tests where id = $1`,
+  `delete from service.webhook_tests where id = $1`,
 );

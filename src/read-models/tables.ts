@@ -5,11 +5,12 @@ import type { MetricsTables } from './tables/metrics.js';
 import type { OrganizationTables } from './tables/organizations.js';
 import type { ProjectingTables } from './tables/projecting.js';
 import type { RequestTables } from './tables/requests.js';
-import type { WebhookTables } from './tables/webhooks.js';
+import type { WebhookDeliveryTables, WebhookTables } from './tables/webhooks.js';
 
 /**
- * The schema `read`. The read models, which only projections write, can be dropped and rebuilt from the log; the tables
- * of requests and of deliveries are written by this service itself and start empty again.
+ * The tables, by the names that queries have for them. Those without a schema are in `read`: what projections write, which
+ * can be dropped and is rebuilt from the log. Those in `service` hold what the log does not: where deliveries are, and
+ * what requests leave behind.
  */
 export interface Tables
   extends
@@ -20,4 +21,5 @@ export interface Tables
     AssetStatusTables,
     AssetGroupTables,
     WebhookTables,
+    WebhookDeliveryTables,
     RequestTables {}

@@ -24,7 +24,7 @@ export interface AnyWebhook {
 export const listAllWebhooks = async (pool: Pool, now: number, organization?: string): Promise<AnyWebhook[]> => {
   const all = createReadModels(pool)
     .selectFrom('webhook_endpoints as w')
-    .leftJoin('webhook_progress as p', 'p.endpoint', 'w.id')
+    .leftJoin('service.webhook_progress as p', 'p.endpoint', 'w.id')
     .select(['w.organization', 'w.id', 'w.url', 'w.state', 'w.disabled_reason', 'w.secret_key'])
     .select(['w.previous_secret_key', 'w.previous_secret_until'])
     .select(['w.replay', 'p.replay as told_replay', 'p.failing_since', 'p.last_success_at', 'p.next_attempt_at'])

@@ -17,9 +17,9 @@ interface Dose {
 const shapeOf = async (pool: Pool): Promise<string> => {
   const { rows } = await pool.query<{ what: string }>(`
     select table_schema || '.' || table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable as what
-      from information_schema.columns where table_schema in ('read', 'log')
-    union all select indexdef from pg_indexes where schemaname in ('read', 'log')
-    union all select proname || ' ' || md5(prosrc) from pg_proc where pronamespace::regnamespace::text in ('read', 'log')
+      from information_schema.columns where table_schema in ('read', 'service', 'log')
+    union all select indexdef from pg_indexes where schemaname in ('read', 'service', 'log')
+    union all select proname || ' ' || md5(prosrc) from pg_proc where pronamespace::regnamespace::text in ('read', 'service', 'log')
     order by 1`);
   const run = [];
   for (const schema of ['read', 'log'])

@@ -52,7 +52,7 @@ const dumpAndRestore = async (ground: Ground): Promise<void> => {
 /** The log first and the read models a moment later, when they knew more than the log of the dump. */
 const dumpInParts = async (ground: Ground, between: () => Promise<void>): Promise<void> => {
   const folder = await ground.scene.folder();
-  for (const schema of ['log', 'read']) {
+  for (const schema of ['log', 'service', 'read']) {
     const file = join(folder, schema);
     await run(ground, 'pg_dump', [
       '--format=custom',

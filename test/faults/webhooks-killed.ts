@@ -114,7 +114,7 @@ const disturb = async (scene: Scene, dose: Dose, keepsCursors = true): Promise<O
       if (deed === 'stop, answered') goOn();
       stops.push(await stopping);
     }
-    if (!keepsCursors) await rig.rows('delete from read.webhook_progress');
+    if (!keepsCursors) await rig.rows('delete from service.webhook_progress');
     goOn();
     await changeOver(deed === 'kill' ? receiver.received.length : begin);
   };

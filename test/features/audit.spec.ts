@@ -109,7 +109,7 @@ describe('The last use of a key', () => {
     expect(at % 60_000).toBe(0);
     expect(at).toBeGreaterThan(before - 60_000);
     expect(at).toBeLessThanOrEqual(Date.now());
-    await pool.query('update read.key_uses set last_used_at = last_used_at + 600000');
+    await pool.query('update service.key_uses set last_used_at = last_used_at + 600000');
     await call('GET', GROUPS, undefined);
     await app.app.get(KeyUses).beforeApplicationShutdown();
     expect((await readKeyUses(pool)).get(keyId)).toBe(at + 600_000);

@@ -107,7 +107,7 @@ describe('The usage of events', () => {
     const usage = new UsageLog(app.pool as never);
     usage.add('globex', 'accepted', 'ReportFiled', 1);
     await usage.beforeApplicationShutdown();
-    const { rows } = await app.pool.query('select from read.event_usage where day <= $1', [today - KEPT_DAYS]);
+    const { rows } = await app.pool.query('select from service.event_usage where day <= $1', [today - KEPT_DAYS]);
     expect(rows).toEqual([]);
   });
 });

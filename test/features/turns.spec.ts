@@ -40,7 +40,8 @@ afterAll(async () => {
 /** Holds every statement on the read models while `work` is done. */
 const whileHeld = async (work: () => Promise<void>): Promise<void> => {
   const { rows } = await database.pool.query<{ name: string }>(
-    `select 'read.' || quote_ident(tablename) as name from pg_tables where schemaname = 'read' and tablename <> 'checkpoints'`,
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables
+     where schemaname in ('read', 'service') and tablename <> 'checkpoints'`,
   );
   await whileLocked(
     database.pool,

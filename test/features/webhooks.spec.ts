@@ -82,7 +82,7 @@ const progress = async (id: unknown, values: Record<string, unknown>): Promise<v
   const all = { endpoint: id, replay: 0, log_id: await app.log.id(), position: -1, ...values };
   const names = Object.keys(all);
   await app.pool.query(
-    `insert into read.webhook_progress (${names.join()}) values (${names.map((_, n) => `$${n + 1}`).join()})`,
+    `insert into service.webhook_progress (${names.join()}) values (${names.map((_, n) => `$${n + 1}`).join()})`,
     Object.values(all),
   );
 };
@@ -366,7 +366,7 @@ describe('GET /v2/organization/webhooks', () => {
     const { id } = (await create()).body;
     expect((await call('GET', `/${id}/attempts`)).body).toEqual({ attempts: [] });
     await app.pool.query(
-      `insert into read.webhook_attempts (endpoint, number, at, is_test, webhook_id, records, status, error, took, set_aside)
+      `insert into service.webhook_attempts (endpoint, number, at, is_test, webhook_id, records, status, error, took, set_aside)
        values ($1, 1, 0, false, 'm1', 2, 204, null, 3, null), ($1, 2, 1000, true, 'm2', 1, null, 'no answer', 15000, null),
          ($1, 3, 2000, false, 'm3', 1, 422, 'answered 422', 4, '{"type":"threat","id":"t-1"}')`,
       [id],
@@ -536,7 +536,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
     const result = { webhookId: 'm1', status: 500, error: 'answered 500', answer: 'oops', took: 12 };
     await eventually('the test is asked for', async () => {
       const { rowCount } = await app.pool.query(
-        `update read.webhook_tests set answered_at = 1, result = $2 where organization = $1 and endpoint = $3`,
+        `update service.webhook_tests set answered_at = 1, result = $2 where organization = $1 and endpoint = $3`,
         [organization, JSON.stringify(result), id],
       );
       return rowCount === 1;
@@ -546,7 +546,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
       body: { deliveryId: 'm1', status: 500, error: 'answered 500', answer: 'oops', ms: 12 },
     });
     expect(
-      (await app.pool.query('select from read.webhook_tests where organization = $1', [organization])).rows,
+      (await app.pool.query('select from service.webhook_tests where organization = $1', [organization])).rows,
     ).toEqual([]);
   });
 
@@ -618,7 +618,7 @@ describe('Webhooks', () => {
     await projecting.reached();
     const rows = async (): Promise<unknown[]> => [
       (await app.pool.query('select * from read.webhook_endpoints order by organization, id')).rows,
-      (await app.pool.query('select * from read.webhook_progress order by endpoint')).rows,
+      (await app.pool.query('select * from service.webhook_progress order by endpoint')).rows,
     ];
     const before = await rows();
     await rebuild({ pool: app.pool, log: app.log }, webhooks);
@@ -631,7 +631,7 @@ describe('Webhooks', () => {
     const rotated = (await call('POST', `/${id}/rotate`, {})).body.secret;
     await projecting.reached();
     const { rows: tables } = await app.pool.query<{ name: string }>(
-      `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('log', 'read')`,
+      `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('log', 'read', 'service')`,
     );
     let text = '';
     for (const { name } of tables)

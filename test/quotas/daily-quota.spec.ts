@@ -105,7 +105,7 @@ describe('The quota of a day', () => {
       await quota.beforeApplicationShutdown();
     }
     await eventuallyPasses(async () => {
-      const days = await database.pool.query('select day from read.ingest_usage order by day');
+      const days = await database.pool.query('select day from service.ingest_usage order by day');
       expect(days.rows.map(({ day }) => Number(day) - dayOf(NOON))).toEqual([1, 2]);
     });
   });

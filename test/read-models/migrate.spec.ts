@@ -2,15 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { createDatabase } from '../support/postgres.js';
+import { UNDO_SERVICE_SCHEMA } from './migrations/service-schema.js';
 
 /** Every column and check of the read models. */
 const shapeOf = async (pool: Pool): Promise<string[]> => {
   const { rows } = await pool.query<{ what: string }>(`
     select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable as what
-      from information_schema.columns where table_schema = 'read'
+      from information_schema.columns where table_schema in ('read', 'service')
     union all
     select conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
-      from pg_constraint where connamespace = 'read'::regnamespace and contype = 'c'
+      from pg_constraint where connamespace in ('read'::regnamespace, 'service'::regnamespace) and contype = 'c'
     order by 1`);
   return rows.map(({ what }) => what);
 };
@@ -31,7 +32,7 @@ describe('the tables of a database that an earlier version made', () => {
     try {
       const due = await shapeOf(database.pool);
       await database.pool.query(
-        `${changes}; drop table read.takedowns;
+        `${UNDO_SERVICE_SCHEMA}; ${changes}; drop table read.takedowns;
          drop table read.listed_records, read.brand_records, read.reviewed_entries, read.projector_leases;
          drop table read.webhook_endpoints, read.webhook_progress, read.webhook_attempts, read.webhook_tests,
            read.webhook_outcomes;

@@ -72,7 +72,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
 
 const BEGINS =
   /^\s*(?:(?:select|insert\s+into|delete\s+from|merge\s+into|truncate)\s|update\s+\S+\s+(?:\w+\s+)?set\s|with\s+\w+\s+as\s|(?:create|alter|drop)\s+(?:schema|table|index|function|role|view)\s)/i;
-const NAMES_A_TABLE = /\b(?:from|join|using|into|update|table)\s+(?:only\s+)?"?(?:read|log)"?\./i;
+const NAMES_A_TABLE = /\b(?:from|join|using|into|update|table)\s+(?:only\s+)?"?(?:read|service|log)"?\./i;
 
 /** A source without this need not be parsed. */
 const MAY_HOLD_SQL = new RegExp(`['"\`]${BEGINS.source.slice(1)}|${NAMES_A_TABLE.source}|\\bsql\\b`, 'i');
@@ -192,6 +192,7 @@ describe('A statement that is written as SQL', () => {
     ['src/metrics/a.ts', "await pool.query('select 1 from read.days');"],
     ['src/metrics/a.ts', 'await pool.query({ text: `\n  update read.days set n = ${n}` });'],
     ['src/metrics/a.ts', 'const FROM = ` from read.days`;'],
+    ['src/metrics/a.ts', 'const FROM = ` from service.key_uses`;'],
     ['src/metrics/a.ts', 'const rows = await sql`explain verbose`.execute(db);'],
     ['projections/a.ts', 'const STORE = `insert into days (n) values ($1)`;'],
     ['projections/takedowns/statements.ts', "export const ONE_MORE = { name: 'one', text: `delete from takedowns` };"],

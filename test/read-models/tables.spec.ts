@@ -27,7 +27,10 @@ const declared = (): string[] =>
     .flatMap(({ name: table, type }) =>
       (type as ts.TypeLiteralNode).members
         .filter(ts.isPropertySignature)
-        .map((column) => `${table.getText()}.${column.name.getText()}: ${column.type!.getText()}`),
+        .map(
+          (column) =>
+            `${(table as ts.Identifier | ts.StringLiteral).text}.${column.name.getText()}: ${column.type!.getText()}`,
+        ),
     )
     .sort();
 
@@ -35,10 +38,10 @@ it('Kysely knows the tables as the migrations make them', async () => {
   const database = await createDatabase();
   try {
     const { rows } = await database.pool.query<Record<'table' | 'column' | 'type' | 'nullable' | 'initial', string>>(`
-      select table_name as table, column_name as column, data_type as type, is_nullable as nullable,
+      select case table_schema when 'read' then '' else table_schema || '.' end || table_name as table, column_name as column, data_type as type, is_nullable as nullable,
         column_default as initial
-      from information_schema.columns
-      where table_schema = 'read' and table_name not like '%migrations%'`);
+      from information_schema.columns join information_schema.tables using (table_schema, table_name)
+      where table_schema in ('read', 'service') and table_type = 'BASE TABLE' and table_name not like '%migrations%'`);
     const made = rows.map(({ table, column, type, nullable, initial }) => {
       const of = `${TYPES[type]}${nullable === 'YES' && type !== 'json' ? ' | null' : ''}`;
       return `${table}.${column}: ${initial === null ? of : `Generated<${of}>`}`;

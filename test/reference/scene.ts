@@ -108,13 +108,13 @@ const addWebhooks = async ({ log, pool }: TestApp): Promise<void> => {
   const [succeeded, failed, again] = [0, 60_000, 65_000].map((ms) => MARCH[1] + ms);
   const failure = { at: failed, status: 503, error: 'answered 503', answer: 'Service Unavailable' };
   await pool.query(
-    `insert into read.webhook_progress
+    `insert into service.webhook_progress
        (endpoint, replay, log_id, position, failing_since, tries, next_attempt_at, last_success_at, last_failure)
      values ($1, 0, $2, -1, $3, 1, $4, $5, $6)`,
     [WEBHOOK, startLog, failed, again, succeeded, JSON.stringify(failure)],
   );
   await pool.query(
-    `insert into read.webhook_attempts (endpoint, number, at, webhook_id, records, status, error, answer, took)
+    `insert into service.webhook_attempts (endpoint, number, at, webhook_id, records, status, error, answer, took)
      values ($1, 1, $2, 'msg-1', 1, 204, null, null, 41), ($1, 2, $3, 'msg-2', 1, 503, 'answered 503', 'Service Unavailable', 38)`,
     [WEBHOOK, succeeded, failed],
   );
@@ -124,7 +124,7 @@ const addWebhooks = async ({ log, pool }: TestApp): Promise<void> => {
 const answerTests = ({ pool }: TestApp): NodeJS.Timeout => {
   const result = JSON.stringify({ webhookId: 'msg-3', status: 204, took: 41 });
   return setInterval(() => {
-    pool.query('update read.webhook_tests set answered_at = 0, result = $1', [result]).catch(() => {});
+    pool.query('update service.webhook_tests set answered_at = 0, result = $1', [result]).catch(() => {});
   }, 20).unref();
 };
 

@@ -26,7 +26,7 @@ export const LIST_REJECTIONS = statement(
     sample: json<RejectedSample>(),
   },
   `
-    select day, key_id as "keyId", reason, type, count, last_at as "lastAt", sample from read.rejections
+    select day, key_id as "keyId", reason, type, count, last_at as "lastAt", sample from service.rejections
     where owner = $1 and day >= $2 and (day, key_id, reason, type) < ($3, $4, $5, $6)
       and ($7 = '' or reason = $7) and ($8 = '' or type = $8)
     order by day desc, key_id desc, reason desc, type desc limit $9`,

@@ -7,6 +7,6 @@ export const READ_EVENT_USAGE = statement(
   { owner: 'text', from: 'integer', to: 'integer' },
   { day: 'integer', type: 'text', outcome: textOf<Outcome>(), events: 'bigint' },
   `
-    select day, type, outcome, events from read.event_usage
+    select day, type, outcome, events from service.event_usage
     where owner = $1 and day between $2 and $3 order by day, type, outcome`,
 );

@@ -5,5 +5,5 @@ import { sql, type Kysely } from 'kysely';
  * process of an earlier version moves `position` alone: the event of another position says nothing.
  */
 export const up = async (db: Kysely<unknown>): Promise<void> => {
-  await sql`alter table read.webhook_progress add column if not exists event text collate "C"`.execute(db);
+  await sql`alter table service.webhook_progress add column if not exists event text collate "C"`.execute(db);
 };

@@ -1,7 +1,7 @@
-/** What requests leave behind. The service's own: they start empty. */
+/** What requests leave behind. The log does not hold it. */
 export interface RequestTables {
   /** What organizations have sent with their own ingest keys, by UTC day. */
-  ingest_usage: {
+  'service.ingest_usage': {
     /** Days since 1970. */
     day: number;
     organization: string;
@@ -9,13 +9,13 @@ export interface RequestTables {
     bytes: number;
   };
   /** When each key was last good for a request. */
-  key_uses: {
+  'service.key_uses': {
     key_id: string;
     /** ms */
     last_used_at: number;
   };
   /** What became of the events that each organization, or key without one, has sent, by UTC day. */
-  event_usage: {
+  'service.event_usage': {
     owner: string;
     /** Days since 1970. */
     day: number;
@@ -25,7 +25,7 @@ export interface RequestTables {
     events: number;
   };
   /** As versions before `rejections` have it. */
-  rejected_events: {
+  'service.rejected_events': {
     day: number;
     key_id: string;
     reason: string;
@@ -34,7 +34,7 @@ export interface RequestTables {
     sample: unknown;
   };
   /** Events that were rejected, by organization or key without one, UTC day, key, reason and type. */
-  rejections: {
+  'service.rejections': {
     owner: string;
     /** Days since 1970. */
     day: number;

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely';
 
-/** Webhook endpoints, which are projected; the others of these tables are the service's own and start empty. */
+/** Webhook endpoints, which are projected. */
 export interface WebhookTables {
   /** One row per webhook endpoint, deleted ones included: the newest revision of the stream that is about it. */
   webhook_endpoints: {
@@ -42,8 +42,12 @@ export interface WebhookTables {
     /** Of the organization's stream, `webhooks-{organization}`. */
     revision: number;
   };
+}
+
+/** What the delivery process keeps of the endpoints. The log does not hold it. */
+export interface WebhookDeliveryTables {
   /** Where the delivery process is with each endpoint. Of a deleted endpoint it deletes the row. */
-  webhook_progress: {
+  'service.webhook_progress': {
     endpoint: string;
     /** Of `webhook_endpoints`; a row of another number is void. */
     replay: number;
@@ -71,12 +75,12 @@ export interface WebhookTables {
     event: string | null;
   };
   /** How many deliveries were attempted, by what came of it: delivered, refused or unanswered. */
-  webhook_outcomes: {
+  'service.webhook_outcomes': {
     outcome: string;
     attempts: number;
   };
   /** The newest 100 attempts of each endpoint, tests included. */
-  webhook_attempts: {
+  'service.webhook_attempts': {
     endpoint: string;
     /** Grows with each attempt of the endpoint. */
     number: number;
@@ -97,7 +101,7 @@ export interface WebhookTables {
     set_aside: unknown;
   };
   /** Tests that the API asked the delivery process for, and their results; rows of over a minute ago are deleted. */
-  webhook_tests: {
+  'service.webhook_tests': {
     id: string;
     organization: string;
     endpoint: string;

@@ -49,7 +49,7 @@ export const STORE_PROGRESS = statement(
         i (endpoint, replay, log_id, position, event, parked, parked_from, failing_since, tries, next_attempt_at, refused,
           last_success_at, last_failure, at, webhook_id, records, status, error, answer, took, set_aside, ordinal)
     ), moved as (
-      insert into read.webhook_progress as p (endpoint, replay, log_id, position, event, parked, parked_from,
+      insert into service.webhook_progress as p (endpoint, replay, log_id, position, event, parked, parked_from,
         failing_since, tries, next_attempt_at, refused, last_success_at, last_failure)
       select endpoint, replay, log_id, position, position || ':' || event, parked, parked_from, failing_since, tries,
         next_attempt_at, refused, last_success_at, last_failure
@@ -63,25 +63,38 @@ export const STORE_PROGRESS = statement(
         last_failure = coalesce(excluded.last_failure, p.last_failure)
     ), last as materialized (
       select g.endpoint, max(g.nth) as added, (
-        select coalesce(max(a.number), 0) from read.webhook_attempts a where a.endpoint = g.endpoint
+        select coalesce(max(a.number), 0) from service.webhook_attempts a where a.endpoint = g.endpoint
       ) as number
       from given g where g.webhook_id is not null group by g.endpoint
     ), tried as (
-      insert into read.webhook_attempts
+      insert into service.webhook_attempts
         (endpoint, number, at, is_test, webhook_id, records, status, error, answer, took, set_aside)
       select g.endpoint, l.number + g.nth, g.at, g.position is null, g.webhook_id, g.records, g.status, g.error,
         g.answer, g.took, g.set_aside
       from given g join last l on l.endpoint = g.endpoint where g.webhook_id is not null
     ), forgotten as (
-      delete from read.webhook_attempts a using last l
+      delete from service.webhook_attempts a using last l
       where a.endpoint = l.endpoint and a.number <= l.number + l.added - ${KEPT_ATTEMPTS}
     ), counted as (
-      insert into read.webhook_outcomes as o (outcome, attempts)
+      insert into service.webhook_outcomes as o (outcome, attempts)
       select case when error is null then 'delivered' when status is null then 'unanswered' else 'refused' end, count(*)
       from given where webhook_id is not null and position is not null group by 1 order by 1
       on conflict (outcome) do update set attempts = o.attempts + excluded.attempts
     )
     select count(*) > 0 as "isHeld" from held`,
+);
+
+/**
+ * Sets cursors that are beyond the end of the log back to it: the log was restored to an earlier state, and what is
+ * written there from now on must not be passed over.
+ */
+export const REWIND_TO_END = statement(
+  'webhooks-rewind-to-end',
+  { logId: 'text', end: 'bigint' },
+  {},
+  `
+    update service.webhook_progress set position = $2, parked = null, parked_from = null
+    where log_id = $1 and position > $2`,
 );
 
 /** Deletes what is kept of endpoints that have been deleted. Rows that a rebuild has yet to bring are not such. */
@@ -91,10 +104,10 @@ export const FORGET_DELETED = statement(
   {},
   `
     with attempts as (
-      delete from read.webhook_attempts a
+      delete from service.webhook_attempts a
       where exists (select from read.webhook_endpoints e where e.id = a.endpoint and e.state = 'DELETED')
     )
-    delete from read.webhook_progress p
+    delete from service.webhook_progress p
     where exists (select from read.webhook_endpoints e where e.id = p.endpoint and e.state = 'DELETED')`,
 );
 
@@ -107,8 +120,8 @@ export const TAKE_TESTS = statement(
   { after: 'bigint', limit: 'integer' },
   { id: 'uuid', organization: 'text', endpoint: 'text' },
   `
-    with old as (delete from read.webhook_tests where requested_at <= $1)
-    select id, organization, endpoint from read.webhook_tests
+    with old as (delete from service.webhook_tests where requested_at <= $1)
+    select id, organization, endpoint from service.webhook_tests
     where answered_at is null and requested_at > $1 order by requested_at limit $2::int`,
 );
 
@@ -117,16 +130,22 @@ export const ANSWER_TEST = statement(
   { id: 'uuid', answeredAt: 'bigint', result: 'json' },
   {},
   `
-    update read.webhook_tests set answered_at = $2, result = $3 where id = $1 and answered_at is null`,
+    update service.webhook_tests set answered_at = $2, result = $3 where id = $1 and answered_at is null`,
 );
 
-/** Every endpoint that is not deleted, at most ten an organization, and what tells that it has changed. */
+/**
+ * Every endpoint that is not deleted, at most ten an organization, and what tells that it has changed; none while the
+ * projection has yet to reach a position in the log: an endpoint may be deleted, or have another address, further on.
+ */
 export const LIST_LIVING = statement(
   'webhooks-list-living',
-  {},
+  { upTo: 'bigint' },
   { organization: 'text', id: 'text', revision: 'bigint' },
   `
-    select organization, id, revision from read.webhook_endpoints where state <> 'DELETED' order by organization, id`,
+    select organization, id, revision from read.webhook_endpoints
+    where state <> 'DELETED'
+      and exists (select from read.checkpoints where projection = 'webhooks' and position >= $1)
+    order by organization, id`,
 );
 
 /** An endpoint that is not deleted, and how far it has come: null if it has not begun. */
@@ -166,7 +185,7 @@ export const READ_ENDPOINT = statement(
         'parked', p.parked, 'parkedFrom', p.parked_from,
         'failingSince', p.failing_since, 'tries', p.tries, 'nextAttemptAt', p.next_attempt_at, 'refused', p.refused
       ) end as progress
-    from read.webhook_endpoints e left join read.webhook_progress p on p.endpoint = e.id
+    from read.webhook_endpoints e left join service.webhook_progress p on p.endpoint = e.id
     where e.organization = $1 and e.id = $2 and e.state <> 'DELETED'`,
 );
 
@@ -215,7 +234,7 @@ export const WEBHOOK_FIGURES = statement(
       select e.organization, e.types, e.state,
         coalesce(p.replay = e.replay and p.failing_since is not null, false) as failing,
         case when p.replay = e.replay then p.position else e.start_after end as position
-      from read.webhook_endpoints e left join read.webhook_progress p on p.endpoint = e.id
+      from read.webhook_endpoints e left join service.webhook_progress p on p.endpoint = e.id
       where e.state <> 'DELETED'
     ), waiting as (
       select
@@ -236,7 +255,7 @@ export const WEBHOOK_FIGURES = statement(
       (select count(*) from living where state = 'DISABLED') as disabled,
       (select coalesce(sum(behind), 0)::bigint from waiting) as behind,
       (select min(oldest) from waiting) as oldest,
-      (select coalesce(sum(attempts), 0)::bigint from read.webhook_outcomes where outcome = 'delivered') as delivered,
-      (select coalesce(sum(attempts), 0)::bigint from read.webhook_outcomes where outcome = 'refused') as refused,
-      (select coalesce(sum(attempts), 0)::bigint from read.webhook_outcomes where outcome = 'unanswered') as unanswered`,
+      (select coalesce(sum(attempts), 0)::bigint from service.webhook_outcomes where outcome = 'delivered') as delivered,
+      (select coalesce(sum(attempts), 0)::bigint from service.webhook_outcomes where outcome = 'refused') as refused,
+      (select coalesce(sum(attempts), 0)::bigint from service.webhook_outcomes where outcome = 'unanswered') as unanswered`,
 );

@@ -26,6 +26,8 @@ export interface DeliveryContext {
   readonly commands: WebhookCommands;
   readonly log: Pick<EventLog, 'eventAt'>;
   readonly logId: string;
+  /** The end of the log now. */
+  readonly head: () => Promise<bigint>;
   readonly ids: FeedIds;
   readonly watch: Pick<FeedWatch, 'wait'>;
   /** Undefined: this installation has none. */

@@ -1,6 +1,12 @@
 import { Backoff } from '../../flow/retry.js';
 import { isTransient } from '../../postgres/transient-errors.js';
-import { FORGET_DELETED, LIST_LIVING, TAKE_TESTS, TEST_KEPT_MS } from '../../read-models/webhooks/statements.js';
+import {
+  FORGET_DELETED,
+  LIST_LIVING,
+  REWIND_TO_END,
+  TAKE_TESTS,
+  TEST_KEPT_MS,
+} from '../../read-models/webhooks/statements.js';
 import { answerTest } from './answer-test.js';
 import type { DeliveryContext } from './context.js';
 import { EndpointDelivery } from './endpoint-delivery.js';
@@ -25,6 +31,8 @@ export class Deliveries {
   private readonly tests = new Set<string>();
   /** Whether there may be something that is kept of an endpoint that has been deleted. */
   private hasLeftovers = true;
+  /** The end of the log when this began. */
+  private begunAt: number | undefined;
 
   constructor(private readonly context: DeliveryContext) {}
 
@@ -56,7 +64,8 @@ export class Deliveries {
   }
 
   private async look(pool: DeliveryContext['pool']): Promise<void> {
-    const living = await LIST_LIVING.run(pool, {});
+    this.begunAt ??= await this.readEnd(pool);
+    const living = await LIST_LIVING.run(pool, { upTo: this.begunAt });
     const ids = new Set(living.map(({ id }) => id));
     for (const { organization, id, revision } of living) {
       const known = this.running.get(id);
@@ -75,6 +84,14 @@ export class Deliveries {
       });
     }
     await this.answerTests(pool);
+  }
+
+  /** Whoever delivered before this process had read no further, so no cursor of this log can be beyond its end. */
+  private async readEnd(pool: DeliveryContext['pool']): Promise<number> {
+    const { logId, head } = this.context;
+    const end = Number(await head());
+    await REWIND_TO_END.run(pool, { logId, end });
+    return end;
   }
 
   private begin(organization: string, id: string, revision: number): void {

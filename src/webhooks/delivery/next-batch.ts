@@ -90,6 +90,9 @@ export const readNext = async (
   const { organization } = endpoint;
   const values = { organization, after: from.position, limit };
   const [page] = (await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values)) as [FeedPage];
+  // The read model is being rebuilt, and has yet to reach the cursor: neither its rows nor its parked events are complete.
+  const reached = page.upTo ?? -1;
+  if (reached < from.position) return { upTo: from.position };
   const beginning = beginningOf(endpoint, from.logId);
   const passed = page.parkedFirst !== null && page.parkedFirst > beginning ? page.parkedFirst : null;
   // An event that had been passed while it was parked is applied after all: what it made stands where the event is.
@@ -102,7 +105,7 @@ export const readNext = async (
     };
   }
   const elements = placed(page);
-  if (elements.length === 0) return { upTo: page.upTo ?? -1 };
+  if (elements.length === 0) return { upTo: reached };
   const endOf = ({ position, event, parked }: Placed): Cursor => {
     const [next] = page.parked?.[0] ?? [];
     const parkedFrom = earliest(from.parkedFrom, passed, next !== undefined && next <= position ? next : null);

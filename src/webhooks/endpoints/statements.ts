@@ -105,7 +105,7 @@ export const READ_PROGRESS = statement(
       c.next_attempt_at as "nextAttemptAt", p.last_success_at as "lastSuccessAt", p.last_failure as "lastFailure"
     from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::bigint[])
       i (id, kinds, asset_types, statuses, replay, start_after)
-    left join read.webhook_progress p on p.endpoint = i.id
+    left join service.webhook_progress p on p.endpoint = i.id
     cross join lateral (
       select case when p.replay = i.replay then p.position else i.start_after end as position,
         case when p.replay = i.replay then p.failing_since end as failing_since,
@@ -182,7 +182,7 @@ export const READ_ATTEMPTS = statement(
   `
     select at, is_test as "isTest", webhook_id as "deliveryId", records, status, error, took as ms,
       set_aside as "setAside"
-    from read.webhook_attempts where endpoint = $1 order by number desc limit $2`,
+    from service.webhook_attempts where endpoint = $1 order by number desc limit $2`,
 );
 
 export interface TestResult {
@@ -201,7 +201,7 @@ export const READ_TEST = statement(
   { id: 'uuid' },
   { result: nullable(json<TestResult>()), isDelivering: 'boolean' },
   `
-    select (select result from read.webhook_tests where id = $1) as result,
+    select (select result from service.webhook_tests where id = $1) as result,
       exists (
         select from read.projector_leases
         where lane = '${WEBHOOKS_LANE}' and expires_at > extract(epoch from clock_timestamp()) * 1000

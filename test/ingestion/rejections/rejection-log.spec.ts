@@ -136,7 +136,7 @@ describe('Refused events', () => {
     await addRejectedEvents(app.pool, rowsOf(1, MAX_ROWS));
     await addRejectedEvents(app.pool, rowsOf(2, 3));
     const rows = await kept();
-    const counted = await app.pool.query('select count(*)::int as n from read.rejections');
+    const counted = await app.pool.query('select count(*)::int as n from service.rejections');
     expect(counted.rows).toEqual([{ n: MAX_ROWS }]);
     expect(rows.filter(({ day }) => day === 2)).toHaveLength(3);
   });

@@ -55,7 +55,7 @@ const readIndexes = async (connection: PoolClient): Promise<Indexes> => {
     select c.relname as name,
       array(select pg_get_indexdef(c.oid, k, true) from generate_series(1, i.indnkeyatts) k) as columns
     from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname in ('read', 'log')`);
+    where n.nspname in ('read', 'service', 'log')`);
   return new Map(rows.map(({ name, columns }) => [name, columns]));
 };
 

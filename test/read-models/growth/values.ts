@@ -64,16 +64,16 @@ export const tables = (n: number): string => {
     insert into read.webhook_endpoints
       select 'acme', 'w' || i, 'https://acme.example', '{threat}', '{URL}', null, 1, null, 'ACTIVE', null, 1, 'k',
         null, null, null, -1, 'log', 0, i, i, ${hashed}, 'b', i ${rows};
-    insert into read.webhook_progress (endpoint, replay, log_id, position) select 'w' || i, 0, 'log', 0 ${rows};
-    insert into read.webhook_attempts (endpoint, number, at, webhook_id, records, took)
+    insert into service.webhook_progress (endpoint, replay, log_id, position) select 'w' || i, 0, 'log', 0 ${rows};
+    insert into service.webhook_attempts (endpoint, number, at, webhook_id, records, took)
       select 'w1', i, i, 'm' || i, 1, 1 ${rows};
-    insert into read.webhook_tests (id, organization, endpoint, requested_at) select ${uuid}, 'acme', 'w1', i ${rows};
-    insert into read.ingest_usage select 1, 'o' || i, 1, 1 ${rows};
-    insert into read.key_uses select 'k' || i, 1 ${rows};
-    insert into read.event_usage select 'acme', i, 'T', 'accepted', 1 ${rows};
-    insert into read.event_usage select 'o' || i, 1, 'T', 'accepted', 1 ${rows};
-    insert into read.rejections select 'acme', i, 'k', 'data', 'T', 1, 1, '{}' ${rows};
-    insert into read.rejections select 'o' || i, 1, 'k', 'data', 'T', 1, 1, '{}' ${rows};
+    insert into service.webhook_tests (id, organization, endpoint, requested_at) select ${uuid}, 'acme', 'w1', i ${rows};
+    insert into service.ingest_usage select 1, 'o' || i, 1, 1 ${rows};
+    insert into service.key_uses select 'k' || i, 1 ${rows};
+    insert into service.event_usage select 'acme', i, 'T', 'accepted', 1 ${rows};
+    insert into service.event_usage select 'o' || i, 1, 'T', 'accepted', 1 ${rows};
+    insert into service.rejections select 'acme', i, 'k', 'data', 'T', 1, 1, '{}' ${rows};
+    insert into service.rejections select 'o' || i, 1, 'k', 'data', 'T', 1, 1, '{}' ${rows};
     update read.parked_events set organization = 'acme', key_id = 'k';
     insert into log.events select i, 's' || i % 10, i / 10, ${uuid}, 'T', '{}', '{}', 1 ${rows}`;
 };
@@ -160,7 +160,8 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'webhooks-figures': () => [],
   'webhooks-take-tests': (_, n) => [0, n],
   'webhooks-answer-test': () => ['00000000-0000-4000-8000-000000000000', 1, '{}'],
-  'webhooks-list-living': () => [],
+  'webhooks-list-living': () => [0],
+  'webhooks-rewind-to-end': (_, n) => ['log', n],
   'webhooks-read-endpoint': () => ['acme', 'w1'],
   'lease-take': () => ['counts', 'me', 1, false],
   'lease-release': () => ['counts', 'me'],

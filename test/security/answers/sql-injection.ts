@@ -47,7 +47,7 @@ const shapeOf = async (databaseUrl: string): Promise<string> => {
   const tables = await queryOnce(
     databaseUrl,
     `select table_schema, table_name, count(*)::int as columns from information_schema.columns
-     where table_schema in ('read', 'log') group by 1, 2 order by 1, 2`,
+     where table_schema in ('read', 'service', 'log') group by 1, 2 order by 1, 2`,
   );
   const users = await queryOnce(databaseUrl, 'select rolname, rolsuper from pg_roles where rolname = current_user');
   return JSON.stringify([tables, users]);

@@ -31,7 +31,7 @@ const got = (count: number): Promise<void> => eventually(`${count} requests`, ()
 const settled = (webhook: Webhook, position: bigint | number): Promise<void> =>
   eventually(`${webhook.webhookId} at ${position}`, async () => {
     const [row] = await rig.rows<{ position: number }>(
-      'select position from read.webhook_progress where endpoint = $1',
+      'select position from service.webhook_progress where endpoint = $1',
       [webhook.webhookId],
     );
     return row?.position === Number(position);
@@ -68,7 +68,7 @@ describe('An endpoint', () => {
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(30);
     // On one connection, while it is used.
     expect(receiver.connections).toBeLessThan(5);
-    expect(await rig.rows('select outcome, attempts from read.webhook_outcomes')).toEqual([
+    expect(await rig.rows('select outcome, attempts from service.webhook_outcomes')).toEqual([
       { outcome: 'delivered', attempts: 30 },
     ]);
   });
@@ -108,7 +108,7 @@ describe('An endpoint', () => {
     expect(receiver.received.slice(-3).flatMap(({ body }) => subjectsIn(body))).toEqual(named(25));
     expect(failed.length).toBeGreaterThan(24);
     expect(failed.length).toBeLessThan(36);
-    const [row] = await rig.rows('select failing_since, tries, next_attempt_at, refused from read.webhook_progress');
+    const [row] = await rig.rows('select failing_since, tries, next_attempt_at, refused from service.webhook_progress');
     expect(row).toEqual({ failing_since: null, tries: 0, next_attempt_at: null, refused: 0 });
   });
 
@@ -142,7 +142,7 @@ describe('An endpoint', () => {
     expect(await stateOf(webhook)).toEqual({ state: 'DISABLED', disabled_reason: 'failing' });
     expect(receiver.received.length).toBeGreaterThan(100);
     expect(receiver.received.length).toBeLessThan(160);
-    const [attempts] = await rig.rows<{ n: number }>('select count(*)::int as n from read.webhook_attempts');
+    const [attempts] = await rig.rows<{ n: number }>('select count(*)::int as n from service.webhook_attempts');
     expect(attempts).toEqual({ n: 100 });
   });
 
@@ -158,7 +158,7 @@ describe('An endpoint', () => {
     expect(alone).toHaveLength(20);
     const taken = receiver.received.filter(({ body }) => !subjectsIn(body).includes('t5'));
     expect(taken.flatMap(({ body }) => subjectsIn(body))).toEqual(named(12).filter((id) => id !== 't5'));
-    const aside = await rig.rows('select set_aside from read.webhook_attempts where set_aside is not null');
+    const aside = await rig.rows('select set_aside from service.webhook_attempts where set_aside is not null');
     expect(aside).toEqual([{ set_aside: { type: 'threat', id: 't5' } }]);
   });
 
@@ -183,7 +183,9 @@ describe('An endpoint', () => {
     await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
     await rig.block(named(2, 2));
     await eventually('it is forgotten', async () => {
-      const rows = await rig.rows('select from read.webhook_progress union all select from read.webhook_attempts');
+      const rows = await rig.rows(
+        'select from service.webhook_progress union all select from service.webhook_attempts',
+      );
       return rows.length === 0;
     });
     expect(receiver.subjects).toEqual(named(2));
@@ -204,6 +206,104 @@ describe('An endpoint', () => {
     await got(6);
     await sleep(600);
     expect(receiver.subjects).toEqual(named(6));
+  });
+
+  it('is sent nothing again after the read models were dropped, however long their rebuild takes', async () => {
+    const [webhook, moved, deleted] = [
+      await rig.endpoint(url),
+      await rig.endpoint(`${url}/old`),
+      await rig.endpoint(url),
+    ];
+    const before = await rig.deliver();
+    await rig.block(named(3));
+    await got(9);
+    await rig.tell('WebhookDeleted', { ...deleted, state: 'DELETED' });
+    await rig.tell('WebhookReplayed', { ...moved, url: `${url}/new`, replay: 1 });
+    await got(12);
+    await rig.block(named(2, 3));
+    await got(16);
+    const end = await rig.log.head();
+    for (const one of [webhook, moved]) await settled(one, end);
+    await before.stop();
+    const sent = receiver.received.length;
+    const kept = () => rig.rows('select * from service.webhook_progress order by endpoint');
+    const cursors = await kept();
+    expect(cursors).toHaveLength(2);
+
+    await rig.dropReadModels();
+    expect(await kept()).toEqual(cursors);
+    await rig.deliver();
+    await sleep(600);
+    rig.project();
+    await rig.projecting.reached();
+    await sleep(600);
+    expect(receiver.received).toHaveLength(sent);
+    expect(await kept()).toEqual(cursors);
+    await rig.block(named(1, 5));
+    await got(sent + 2);
+    await sleep(600);
+    expect(receiver.received.slice(sent).map(({ path, body }) => [path, ...subjectsIn(body)])).toEqual(
+      expect.arrayContaining([
+        ['/', 't5'],
+        ['/new', 't5'],
+      ]),
+    );
+    expect(receiver.received).toHaveLength(sent + 2);
+  });
+
+  it('is sent nothing while the model of the endpoints has not reached the end of the log', async () => {
+    const webhook = await rig.endpoint(url);
+    await rig.block(named(2));
+    await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
+    await rig.projecting.stop();
+    // As the rebuild leaves it between two batches.
+    await rig.rows(`update read.webhook_endpoints set state = 'ACTIVE'`);
+    const [{ position }] = (await rig.rows<{ position: number }>(
+      `update read.checkpoints set position = 1 where projection = 'webhooks' returning position`,
+    )) as [{ position: number }];
+    expect(position).toBe(1);
+    const turn = await rig.deliver();
+    await sleep(600);
+    expect(receiver.received).toEqual([]);
+    await turn.stop();
+  });
+
+  it('keeps its cursor while the records have not reached it, and goes on from there', async () => {
+    const webhook = await rig.endpoint(url);
+    const before = await rig.deliver();
+    await rig.block(named(3));
+    await got(3);
+    const end = await rig.log.head();
+    await settled(webhook, end);
+    await before.stop();
+    await rig.projecting.stop();
+    // A parked event that was passed, and that the rebuild has yet to park again.
+    await rig.rows('update service.webhook_progress set parked = 7, parked_from = 0');
+    await rig.rows(`update read.checkpoints set position = 1 where projection = 'records'`);
+    await rig.deliver();
+    await sleep(1_500);
+    expect(receiver.received).toHaveLength(3);
+    expect(await rig.rows('select position, parked from service.webhook_progress')).toEqual([
+      { position: Number(end), parked: 7 },
+    ]);
+  });
+
+  it('goes on from the end of a log that was restored to an earlier state', async () => {
+    const webhook = await rig.endpoint(url);
+    const before = await rig.deliver();
+    await rig.block(named(1));
+    await got(1);
+    await settled(webhook, await rig.log.head());
+    await before.stop();
+    await rig.rows('update service.webhook_progress set position = position + 1000');
+    await rig.deliver();
+    await eventually('the cursor is set back', async () => {
+      const [row] = await rig.rows<{ position: number }>('select position from service.webhook_progress');
+      return row?.position === Number(await rig.log.head());
+    });
+    await rig.block(named(1, 1));
+    await got(2);
+    expect(receiver.subjects).toEqual(named(2));
   });
 
   it('is sent what could not be applied when it was due, once an operator has it applied', async () => {
@@ -255,7 +355,7 @@ describe('An endpoint', () => {
       await rig.block(named(3));
       await got(3);
       await settled(webhook, await rig.log.head());
-      const [kept] = await rig.rows<{ position: number; event: string }>('select * from read.webhook_progress');
+      const [kept] = await rig.rows<{ position: number; event: string }>('select * from service.webhook_progress');
       const [checkpoint] = await rig.rows(`select * from read.checkpoints where projection = 'records'`);
       let answer: (() => void) | undefined;
       receiver.react = (...all) => {
@@ -266,7 +366,7 @@ describe('An endpoint', () => {
       await got(5);
       if (!isInFlight) await settled(webhook, await rig.log.head());
       await rig.projecting.stop();
-      const progress = `update read.webhook_progress set position = ${kept!.position}, event = '${kept!.event}';`;
+      const progress = `update service.webhook_progress set position = ${kept!.position}, event = '${kept!.event}';`;
       await rig.database.pool.query(`
         delete from log.events where position > ${kept!.position};
         delete from read.listed_records where position > ${kept!.position};
@@ -303,10 +403,10 @@ describe('A test', () => {
     await rig.deliver();
     const id = await rig.askForTest(webhook, Date.now());
     await eventually('the answer', async () => {
-      const [row] = await rig.rows<{ result: unknown }>('select result from read.webhook_tests where id = $1', [id]);
+      const [row] = await rig.rows<{ result: unknown }>('select result from service.webhook_tests where id = $1', [id]);
       return row!.result !== null;
     });
-    const [row] = await rig.rows<{ result: object }>('select result from read.webhook_tests');
+    const [row] = await rig.rows<{ result: object }>('select result from service.webhook_tests');
     expect(row!.result).toEqual({
       webhookId: receiver.received[0]!.headers['webhook-id'],
       status: 404,
@@ -317,8 +417,8 @@ describe('A test', () => {
     const { headers, body } = receiver.received[0]!;
     const element = new Verifier(rig.secretOf(webhook)).verify(body, headers as Record<string, string>);
     expect(element).toMatchObject({ type: 'threat-protection.webhook.test', data: { webhookId: webhook.webhookId } });
-    await eventually('the attempt', async () => (await rig.rows('select from read.webhook_attempts')).length === 1);
-    expect(await rig.rows('select is_test, records from read.webhook_attempts')).toEqual([
+    await eventually('the attempt', async () => (await rig.rows('select from service.webhook_attempts')).length === 1);
+    expect(await rig.rows('select is_test, records from service.webhook_attempts')).toEqual([
       { is_test: true, records: 0 },
     ]);
     expect(receiver.received).toHaveLength(1);
@@ -334,7 +434,7 @@ describe('A test', () => {
     await rig.askForTest(webhook, Date.now());
     await got(9);
     expect(receiver.received.at(-1)!.path).toBe('/answers');
-    expect(await rig.rows('select from read.webhook_attempts where not is_test')).toEqual([]);
+    expect(await rig.rows('select from service.webhook_attempts where not is_test')).toEqual([]);
   });
 
   it('leaves nothing behind where its endpoint is deleted and forgotten before it ends', async () => {
@@ -342,7 +442,7 @@ describe('A test', () => {
       create sequence stored_attempts;
       create function count_attempt() returns trigger language plpgsql as
         $$ begin perform nextval('stored_attempts'); return null; end $$;
-      create trigger count_attempt after insert on read.webhook_attempts for each row execute function count_attempt()`);
+      create trigger count_attempt after insert on service.webhook_attempts for each row execute function count_attempt()`);
     const webhook = await rig.endpoint(url);
     await rig.block(['t']);
     await rig.deliver();
@@ -353,7 +453,7 @@ describe('A test', () => {
     await rig.askForTest(webhook, Date.now());
     await got(2);
     await rig.tell('WebhookDeleted', { ...webhook, state: 'DELETED' });
-    const kept = () => rig.rows('select from read.webhook_progress union all select from read.webhook_attempts');
+    const kept = () => rig.rows('select from service.webhook_progress union all select from service.webhook_attempts');
     await eventually('it is forgotten', async () => (await kept()).length === 0);
     answer!();
     await eventually('the attempt of the test is stored', async () => {
@@ -371,7 +471,7 @@ describe('A process that has lost its lease', () => {
     await rig.block(named(1));
     await got(1);
     await settled(webhook, await rig.log.head());
-    const before = await rig.rows('select * from read.webhook_progress');
+    const before = await rig.rows('select * from service.webhook_progress');
     receiver.react = (received, response) => {
       void rig
         .rows(
@@ -384,7 +484,7 @@ describe('A process that has lost its lease', () => {
     await got(2);
     await sleep(700);
     expect(receiver.received).toHaveLength(2);
-    expect(await rig.rows('select * from read.webhook_progress')).toEqual(before);
+    expect(await rig.rows('select * from service.webhook_progress')).toEqual(before);
     await rig.rows('delete from read.projector_leases');
     receiver.react = answering(200);
     await rig.deliver();

@@ -12,6 +12,7 @@ import { pause } from '../../../src/flow/retry.js';
 import { Readiness } from '../../../src/ops/readiness.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Lease } from '../../../src/read-models/leases/lease.js';
+import { migrateReadModels } from '../../../src/read-models/migrate.js';
 import { createRecordsPool, createWatchPool } from '../../../src/read-models/pools.js';
 import { WEBHOOKS_LANE } from '../../../src/read-models/webhooks/statements.js';
 import { FeedIds } from '../../../src/records/feed/feed-id.js';
@@ -76,7 +77,7 @@ export class Rig {
   private constructor(
     readonly database: TestDatabase,
     readonly log: EventLog,
-    readonly projecting: Projecting,
+    public projecting: Projecting,
   ) {
     writeFileSync(this.keyFile, `${randomBytes(32).toString('base64')}\n`);
     this.keys = new MasterKeys(this.keyFile);
@@ -95,6 +96,17 @@ export class Rig {
     await this.log.close();
     await this.database.drop();
     rmSync(this.folder, { recursive: true });
+  }
+
+  /** Stops projecting and drops the read models, as docs/operations.md says; `project` rebuilds them. */
+  async dropReadModels(): Promise<void> {
+    await this.projecting.stop();
+    await this.database.pool.query('drop schema read cascade');
+    await migrateReadModels(this.database.pool);
+  }
+
+  project(): void {
+    this.projecting = startProjecting(this.log, this.database.pool);
   }
 
   /** Threats, one after another. */
@@ -149,7 +161,7 @@ export class Rig {
   async askForTest({ organization, webhookId }: Webhook, now: number): Promise<string> {
     const id = randomUUID();
     await this.database.pool.query(
-      'insert into read.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, $4)',
+      'insert into service.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, $4)',
       [id, organization, webhookId, now],
     );
     return id;
@@ -181,6 +193,7 @@ export class Rig {
       commands: new WebhookCommands(log, pool),
       log,
       logId,
+      head: () => log.head(),
       keys,
       egress,
       writer,

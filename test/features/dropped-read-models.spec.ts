@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { dayOf } from '../../src/events/instant.js';
+import { readIngestUsage } from '../../src/quotas/usage.js';
+import { readKeyUses } from '../../src/read-models/key-uses.js';
+import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { Answer } from '../support/call.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { startProjecting } from '../support/projecting.js';
+import { cloudEvent, sentThreat } from '../support/upstream.js';
+
+const LIMIT = 3;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(() => database.drop());
+
+const start = (): Promise<TestApp> =>
+  startApp({ env: { INGEST_EVENTS_PER_DAY: String(LIMIT) }, databaseUrl: database.url });
+
+const send = (app: TestApp, key: string, ids: readonly string[], data: object = {}): Promise<Answer> =>
+  app.call('/v2/events', {
+    key,
+    json: ids.map((id) => cloudEvent(sentThreat(id, { organization: 'acme', ...data }, id))),
+    headers: { 'content-type': 'application/cloudevents-batch+json' },
+  });
+
+describe('After the read models were dropped and rebuilt', () => {
+  it('the API says the same of usage, rejections and uses of keys, and refills no quota', async () => {
+    const before = await start();
+    const [ingest, read] = [
+      await before.issueKey({ organization: 'acme', scopes: ['ingest'] }),
+      await before.issueKey({ organization: 'acme', scopes: ['read'] }),
+    ];
+    expect((await send(before, ingest, ['t1', 't2', 't3'])).status).toBe(200);
+    await send(before, ingest, ['wrong'], { status: 7 });
+    // What is used within a second is written when a process ends.
+    await before.close();
+    const kept = async (): Promise<unknown[]> => [
+      await readIngestUsage(database.pool, dayOf(Date.now())),
+      await readKeyUses(database.pool),
+    ];
+    const written = await kept();
+    expect(written).toEqual([[expect.objectContaining({ organization: 'acme', events: LIMIT })], expect.any(Map)]);
+    expect((written[1] as Map<string, number>).size).toBeGreaterThan(0);
+
+    await database.pool.query('drop schema read cascade');
+    await migrateReadModels(database.pool);
+    expect(await kept()).toEqual(written);
+
+    const after = await start();
+    const projecting = startProjecting(after.log, after.pool);
+    try {
+      await projecting.reached();
+      const { usage, quota } = (await after.call('/v2/events/usage', { key: ingest })).body;
+      expect(usage).toHaveLength(2);
+      expect(quota.events).toEqual({ limit: LIMIT, left: 0 });
+      expect((await after.call('/v2/events/rejected', { key: ingest })).body.items).toHaveLength(1);
+      expect((await send(after, ingest, ['t4'])).status).toBe(429);
+      const range = 'startDate=2026-01-01&endDate=2026-12-31';
+      const { metrics } = (await after.call(`/v2/organization/metrics?${range}`, { key: read })).body;
+      expect(metrics).toMatchObject({ newThreats: LIMIT });
+    } finally {
+      await projecting.stop();
+      await after.close();
+    }
+  });
+});
