@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pause } from './flow/retry.js';
 import { WaitingRequests } from './flow/waiting-requests.js';
 import { Readiness } from './ops/readiness.js';
+import { DatabaseClock } from './postgres/clock.js';
 import { createPool } from './postgres/pool.js';
-import { Checkpoints } from './read-models/checkpoints.js';
+import { Checkpoints } from './read-models/checkpoints/checkpoints.js';
 import { Lease } from './read-models/leases/lease.js';
 import { createRecordsPool, createWatchPool } from './read-models/pools.js';
 import { WEBHOOKS_LANE } from './read-models/webhooks/statements.js';
@@ -23,14 +24,14 @@ import { type Means, runWorker } from './worker.js';
 /** What is in flight when the process is asked to stop may take this long to end. ms */
 const ENDS_WITHIN_MS = 4_000;
 
-const clock = { now: () => Date.now(), pause };
-
 /** Delivers whenever this process holds the lease, until `asked` aborts. */
 const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSignal): Promise<void> => {
   const keys = openMasterKeys(config);
   const warn = (sentence: string): void => tell(sentence, 'warn');
   const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), { max: 6 });
   const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
+  const databaseClock = await new DatabaseClock(watchPool).begin();
+  const clock = { now: () => databaseClock.now(), pause };
   const egress = new Egress(new Destinations(new Reach(config.webhookAllow)), config.webhookProxy);
   const shared = {
     pool,
@@ -87,6 +88,7 @@ const deliver = async ({ config, url, log, ops, tell }: Means, asked: AbortSigna
       if (!asked.aborted) tell('Another process delivers webhooks; standing by');
     }
   } finally {
+    databaseClock.end();
     await Promise.allSettled([egress.end(), pool.end(), records.end(), watchPool.end()]);
   }
 };

@@ -55,7 +55,7 @@ const park = async (connection: PoolClient, projection: string, refused: readonl
     keyId: textIn(event.metadata, 'keyId', ID),
     ...ownersOf(event),
   }));
-  await PARK.runEach(connection, rows, { projection, parkedAt: Date.now() });
+  await PARK.runEach(connection, rows, { projection });
 };
 
 /** Removes parked events: they were applied, or an operator dropped them (which is in the log, for rebuilds). */

@@ -1,3 +1,4 @@
+import { CLOCK } from '../../src/postgres/clock.js';
 import { nullable, statement } from '../../src/postgres/statement.js';
 
 /** Creates checkpoints of new projections. */
@@ -56,7 +57,6 @@ export const PARK = statement(
     changeId: 'text[]',
     /** Of each, a PostgreSQL array. */
     organizations: 'text[]',
-    parkedAt: 'bigint',
   },
   {},
   `
@@ -65,7 +65,7 @@ export const PARK = statement(
       organization, key_id, unreadable, change_id, organizations, parked_at
     )
     select $1, id, position, stream, revision, type, data::json, metadata::json, reason, recorded_at,
-      organization, key_id, unreadable, change_id, organizations::text[], $16
+      organization, key_id, unreadable, change_id, organizations::text[], ${CLOCK}
     from unnest($2::uuid[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[],
       $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::text[], $15::text[])
       r (id, position, stream, revision, type, data, metadata, reason, recorded_at, organization, key_id, unreadable,

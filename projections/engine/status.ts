@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { readProjectionCheckpoints } from '../../src/read-models/projection-checkpoints.js';
+import { readProjectionCheckpoints } from '../../src/read-models/checkpoints/projection-checkpoints.js';
 
 export interface ProjectionStatus {
   readonly projection: string;
@@ -21,13 +21,13 @@ export interface ProjectionStatus {
 export const projectionStatus = async (pool: Pool, log: EventLog): Promise<ProjectionStatus[]> => {
   const head = await log.head();
   const rows = await readProjectionCheckpoints(pool, {});
-  return rows.map(({ projection, position, as_of, parked, unknown }) => ({
+  return rows.map(({ projection, position, as_of, age, parked, unknown }) => ({
     projection,
     position: String(position),
     head: String(head),
     lag: String(head > BigInt(position) ? head - BigInt(position) : 0n),
     lagUnit: log.positionUnit,
-    ageMs: as_of === 0 ? null : Math.max(0, Date.now() - as_of),
+    ageMs: as_of === 0 ? null : age,
     parked,
     unknown,
   }));

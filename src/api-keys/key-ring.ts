@@ -7,6 +7,7 @@ import type { Caller } from '../http/access/caller.js';
 import { ApiKeyVerifier } from '../http/access/api-key-verifier.js';
 import { Readiness } from '../ops/readiness.js';
 import { Backoff, pause } from '../flow/retry.js';
+import { DatabaseClock } from '../postgres/clock.js';
 import { isWellFormed } from './key-format.js';
 import { KeysLost, NO_KEYS, readKeyEvents } from './key-events.js';
 import { KeyUses } from './key-uses.js';
@@ -65,6 +66,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     private readonly log: EventLog,
     readiness: Readiness,
     private readonly uses: KeyUses,
+    private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {
     super();
     readiness.register('keys', () => ({
@@ -83,7 +85,7 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
       if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
       this.remembered.set(presented, key);
     }
-    if (key.expiresAt !== undefined && key.expiresAt <= Date.now()) return undefined;
+    if (key.expiresAt !== undefined && key.expiresAt <= this.clock.now()) return undefined;
     this.uses.add(key.keyId);
     return key.caller;
   }

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { reportFailures } from '../flow/background/failure-report.js';
 import { MergedRows } from '../flow/background/merged-rows.js';
 import { type KeyUse, noteKeyUses } from '../read-models/key-uses.js';
+import { DatabaseClock } from '../postgres/clock.js';
 import { WatchPool } from '../read-models/pools.js';
 
 const MINUTE_MS = 60_000;
@@ -15,6 +16,7 @@ export class KeyUses implements BeforeApplicationShutdown {
   constructor(
     private readonly pool: WatchPool,
     registry: Registry = new Registry(),
+    private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {
     this.rows = new MergedRows<KeyUse>({
       keyOf: ({ keyId }) => keyId,
@@ -27,7 +29,7 @@ export class KeyUses implements BeforeApplicationShutdown {
   }
 
   add(keyId: string): void {
-    const now = Date.now();
+    const now = this.clock.now();
     this.rows.add({ keyId, lastUsedAt: now - (now % MINUTE_MS) });
   }
 

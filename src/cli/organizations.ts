@@ -3,6 +3,7 @@ import { readConfig } from '../runtime/config.js';
 import { Invalid } from '../errors.js';
 import { SLUG } from '../events/declaring/fields.js';
 import { dayOf, formatDay } from '../events/instant.js';
+import { databaseTime } from '../postgres/clock.js';
 import { readIngestUsage } from '../quotas/usage.js';
 import { say } from '../runtime/terminal.js';
 import { prints, type Result, table } from './runtime/output.js';
@@ -17,7 +18,7 @@ const usage = ({ organization }: UsageOptions): Promise<Result> => {
     throw new Invalid('--organization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -');
   const { ingestEventsPerDay, ingestBytesPerDay } = readConfig();
   return withDatabase(async (pool) => {
-    const day = dayOf(Date.now());
+    const day = dayOf(await databaseTime(pool));
     const used = await readIngestUsage(pool, day, organization);
     const quota = { events: ingestEventsPerDay || null, bytes: ingestBytesPerDay || null };
     say('All processes of the API share these quotas; every other limit is counted by each process for itself');

@@ -38,10 +38,10 @@ export const percentOf = (position: bigint, head: bigint): bigint =>
 
 /** Reports progress on standard error, at most once a second. */
 const progress = (name: string, head: bigint): ((position: bigint) => void) => {
-  let saidAt = Date.now();
+  let saidAt = performance.now();
   return (position) => {
-    if (Date.now() - saidAt < 1_000) return;
-    saidAt = Date.now();
+    if (performance.now() - saidAt < 1_000) return;
+    saidAt = performance.now();
     say(`${name}: ${percentOf(position, head)} % of the log`);
   };
 };

@@ -21,7 +21,7 @@ const HEADINGS = 'organization id url state disabledReason lastSuccessAt nextAtt
 
 const list = ({ organization }: OfOrganization): Promise<Result> =>
   withDatabase(async (pool) => {
-    const webhooks = (await listAllWebhooks(pool, Date.now(), organization)).map((webhook) => ({
+    const webhooks = (await listAllWebhooks(pool, organization)).map((webhook) => ({
       ...webhook,
       lastSuccessAt: instant(webhook.lastSuccessAt),
       nextAttemptAt: instant(webhook.nextAttemptAt),

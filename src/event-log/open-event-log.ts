@@ -12,7 +12,7 @@ export const openEventLog = async (config: Config): Promise<EventLog> => {
     const { createEventStoreDbLog } = await import('./eventstoredb/log.js');
     // Connects only if somebody follows the log.
     const pool = createPool(config.databaseUrl!, undefined, { max: 1 });
-    const clock = { now: () => databaseTime(pool), close: () => pool.end() };
+    const clock = { read: () => databaseTime(pool), close: () => pool.end() };
     return traceAppends(await createEventStoreDbLog(config.eventStoreUrl, clock));
   }
   // One writes; the others read the tails of groups' streams.

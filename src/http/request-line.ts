@@ -1,4 +1,4 @@
-import { throttle } from '../flow/throttle.js';
+import { throttle } from '../flow/background/throttle.js';
 
 /** A URL without its query, into which somebody may have put a key. */
 export const pathOf = (url: string): string => /^[^?#]*/.exec(url)![0];

@@ -4,7 +4,7 @@ import { type Clock, monotonic } from '../flow/clock.js';
 import { finishesWithin } from '../flow/deadline.js';
 import { singleFlight } from '../flow/single-flight.js';
 import { BEGINNING } from '../event-log/event-log.js';
-import { Checkpoints } from '../read-models/checkpoints.js';
+import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
 import { FactCounts, type Facts, factBoundOf, type Weigh, type Weighable } from './fact-counts.js';
 
 /**

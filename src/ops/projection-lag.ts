@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { EventLog } from '../event-log/event-log.js';
 import { WatchPool } from '../read-models/pools.js';
-import { readProjectionCheckpoints } from '../read-models/projection-checkpoints.js';
+import { readProjectionCheckpoints } from '../read-models/checkpoints/projection-checkpoints.js';
 
 /** How far one projection has come. */
 export interface ProjectionLag {
@@ -28,12 +28,12 @@ export class ProjectionLags {
     // The head first: a projection that moves in between must not seem ahead of it.
     const head = Number(await this.log.forFollowers.head());
     const rows = await readProjectionCheckpoints(this.pool, {});
-    return rows.map(({ projection, position, as_of, parked }) => ({
+    return rows.map(({ projection, position, age, parked }) => ({
       projection,
       position,
       lag: Math.max(0, head - position),
       unit: this.log.positionUnit,
-      lagSeconds: Math.max(0, Date.now() - as_of) / 1000,
+      lagSeconds: age / 1000,
       parked,
     }));
   }

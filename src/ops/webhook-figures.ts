@@ -37,6 +37,6 @@ export const watchWebhooks = (pool: WatchPool, registry: Registry): (() => Promi
     for (const [state, n] of Object.entries({ active, failing, disabled })) endpoints.set({ state }, n);
     for (const [outcome, n] of Object.entries({ delivered, refused, unanswered })) attempts.inc({ outcome }, n);
     behind.set(row!.behind);
-    oldest.set(row!.oldest === null ? 0 : Math.max(0, Date.now() - row!.oldest) / 1000);
+    oldest.set((row!.oldestAge ?? 0) / 1000);
   };
 };

@@ -2,6 +2,8 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { sql } from 'kysely';
 import { Pool } from 'pg';
 import { Config } from '../runtime/config.js';
+import { dayOf } from '../events/instant.js';
+import { DatabaseClock } from '../postgres/clock.js';
 import { compiled } from '../read-models/compiled-statement.js';
 import { RequestTurns } from '../read-models/request-turns.js';
 import { readQuotaLeft } from '../quotas/usage.js';
@@ -40,6 +42,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
     private readonly pool: Pool,
     private readonly config: Config,
     private readonly turns: RequestTurns,
+    private readonly clock: DatabaseClock,
   ) {}
 
   /**
@@ -49,7 +52,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
   execute({ organization }: GetOrganization): Promise<OrganizationState> {
     return this.turns.runInTurn(organization, 'organization', async () => {
       const rows = await findFlags(this.pool, { organization });
-      const quota = await readQuotaLeft(this.pool, this.config, organization);
+      const quota = await readQuotaLeft(this.pool, this.config, organization, dayOf(this.clock.now()));
       return {
         flags: rows.map(({ flag }) => flag),
         ingest: quota && { events: dtoOf(quota.events), bytes: dtoOf(quota.bytes), resetsAt: quota.resetsAt },

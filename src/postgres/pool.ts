@@ -1,6 +1,6 @@
 import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig, TypeOverrides } from 'pg';
-import { goThrough } from './pooled-client.js';
-import { type Pooler, poolerAt } from './pooler.js';
+import { goThrough } from './pooler/pooled-client.js';
+import { type Pooler, poolerAt } from './pooler/pooler.js';
 import { Servers } from './servers.js';
 import { IS_READ_ONLY } from './statements.js';
 import { traceStatements } from './traced-statements.js';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { tellAs } from '../runtime/log-line.js';
 import { type Place, placeOf, serverUrls, shownServer } from './database-url.js';
-import { type Pooler, poolerAt } from './pooler.js';
+import { type Pooler, poolerAt } from './pooler/pooler.js';
 import { STANDING } from './statements.js';
 
 /** How often all servers of a `DATABASE_URL` with several are looked at. ms */

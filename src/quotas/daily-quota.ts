@@ -1,6 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { DatabaseClock } from '../postgres/clock.js';
 import { Config } from '../runtime/config.js';
 import { finishesWithin } from '../flow/deadline.js';
 import { DelayedFlush } from '../flow/background/delayed-flush.js';
@@ -57,6 +58,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
     private readonly pool: Pool,
     config: Config,
     registry: Registry,
+    private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {
     this.limits = { events: config.ingestEventsPerDay, bytes: config.ingestBytesPerDay };
     this.report = reportFailures('count quotas', registry);
@@ -126,7 +128,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
   refusal(organization: string, quota: keyof Amount): TooManyRequests {
     this.refusals.inc({ quota });
     return new TooManyRequests(
-      Math.ceil((MS_PER_DAY - (Date.now() % MS_PER_DAY)) / 1_000),
+      Math.ceil((MS_PER_DAY - (this.clock.now() % MS_PER_DAY)) / 1_000),
       `${organization} has used its quota of ${this.limits[quota]} ${quota} per day; it resets at midnight UTC`,
     );
   }
@@ -149,12 +151,12 @@ export class DailyQuota implements BeforeApplicationShutdown {
 
   private useOf(organization: string): Use | undefined {
     if (this.limits.events === 0 && this.limits.bytes === 0) return undefined;
-    const today = dayOf(Date.now());
+    const today = dayOf(this.clock.now());
     if (today !== this.day) {
       // The last second of the previous day is not flushed: nobody will read it.
       this.day = today;
       this.uses = new Map();
-      forgetIngestUsage(this.pool, today).catch((error: unknown) => this.report.failed(error));
+      forgetIngestUsage(this.pool).catch((error: unknown) => this.report.failed(error));
     }
     let use = this.uses.get(organization);
     if (use === undefined) {
@@ -186,7 +188,7 @@ export class DailyQuota implements BeforeApplicationShutdown {
 
   private highest(kind: keyof Amount): number {
     let highest = 0;
-    if (dayOf(Date.now()) === this.day)
+    if (dayOf(this.clock.now()) === this.day)
       for (const { known, pending } of this.uses.values()) highest = Math.max(highest, known[kind] + pending[kind]);
     return this.limits[kind] === 0 ? 0 : highest / this.limits[kind];
   }

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
+import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { columnsOf } from '../postgres/columns.js';
 import { createReadModels } from '../read-models/kysely.js';
-import { ADD_INGEST_USAGE } from '../read-models/statements.js';
+import { ADD_INGEST_USAGE, FORGET_INGEST_USAGE } from '../read-models/statements.js';
 import type { Config } from '../runtime/config.js';
 
 /**
@@ -15,9 +15,6 @@ export interface IngestUsage {
   readonly bytes: number;
 }
 
-/** An instance whose clock is a little behind may still count yesterday. */
-const KEPT_DAYS = 2;
-
 /**
  * Adds the amounts since the last call, zero included.
  * @param day days since 1970
@@ -26,12 +23,9 @@ const KEPT_DAYS = 2;
 export const addIngestUsage = (pool: Pool, day: number, used: readonly IngestUsage[]): Promise<IngestUsage[]> =>
   ADD_INGEST_USAGE.run(pool, { day, ...columnsOf(used, 'organization', 'events', 'bytes') });
 
-/** @param day days since 1970; what is older than the day before is dropped */
-export const forgetIngestUsage = async (pool: Pool, day: number): Promise<void> => {
-  await createReadModels(pool)
-    .deleteFrom('service.ingest_usage')
-    .where('day', '<=', day - KEPT_DAYS)
-    .execute();
+/** Drops what is older than yesterday, by the database's clock. */
+export const forgetIngestUsage = async (pool: Pool): Promise<void> => {
+  await FORGET_INGEST_USAGE.run(pool, {});
 };
 
 /** The day's sums, of one organization or of all that sent something, the most bytes first. */
@@ -46,14 +40,17 @@ export const readIngestUsage = (pool: Pool, day: number, organization?: string):
     .execute();
 };
 
-/** What is left of an organization's quotas today, as of the last second; undefined if nothing is limited. */
+/**
+ * What is left of an organization's quotas, as of the last second; undefined if nothing is limited.
+ * @param today days since 1970
+ */
 export const readQuotaLeft = async (
   pool: Pool,
   { ingestEventsPerDay, ingestBytesPerDay }: Pick<Config, 'ingestEventsPerDay' | 'ingestBytesPerDay'>,
   organization: string,
+  today: number,
 ) => {
   if (ingestEventsPerDay === 0 && ingestBytesPerDay === 0) return undefined;
-  const today = dayOf(Date.now());
   const [used] = await readIngestUsage(pool, today, organization);
   const leftOf = (limit: number, amount = 0) =>
     limit === 0 ? undefined : { limit, left: Math.max(0, limit - amount) };

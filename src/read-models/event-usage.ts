@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { columnsOf } from '../postgres/columns.js';
-import { createReadModels } from './kysely.js';
-import { ADD_EVENT_USAGE } from './statements.js';
+import { ADD_EVENT_USAGE, FORGET_EVENT_USAGE } from './statements.js';
 
 export const OUTCOMES = ['accepted', 'duplicate', 'rejected'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
@@ -26,10 +25,7 @@ export const addEventUsage = async (pool: Pool, used: readonly EventUsage[]): Pr
   await ADD_EVENT_USAGE.run(pool, columnsOf(used, 'owner', 'day', 'type', 'outcome', 'events'));
 };
 
-/** @param today days since 1970; what is older than the kept days is dropped */
-export const forgetEventUsage = async (pool: Pool, today: number): Promise<void> => {
-  await createReadModels(pool)
-    .deleteFrom('service.event_usage')
-    .where('day', '<=', today - KEPT_DAYS)
-    .execute();
+/** Drops what is older than the kept days, by the database's clock. */
+export const forgetEventUsage = async (pool: Pool): Promise<void> => {
+  await FORGET_EVENT_USAGE.run(pool, { keptDays: KEPT_DAYS });
 };

@@ -1,6 +1,5 @@
 import { Pool, type PoolConfig } from 'pg';
 import { serverUrls } from '../postgres/database-url.js';
-import type { Replica } from './replicas/replicas.js';
 import { createPool, createReplicaPool } from '../postgres/pool.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 
@@ -21,6 +20,14 @@ export abstract class ExportPool extends Pool {}
 
 /** For followers, health and Prometheus, which ask again and again and must not wait behind requests. */
 export abstract class WatchPool extends Pool {}
+
+/** A standby that answers reads. */
+export interface Replica {
+  /** For looks at it. */
+  readonly watch: Pool;
+  readonly metrics: Pool;
+  readonly records: Pool;
+}
 
 /** Answered within 5 s, the wait for a turn (1 s, `metrics/metrics-queries.ts`) included. Milliseconds. */
 const METRICS: PoolConfig = {

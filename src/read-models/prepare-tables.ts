@@ -1,7 +1,7 @@
 import { migrateReadModels, missingOfReadModels } from './migrate.js';
 import { createPool } from '../postgres/pool.js';
 import { isTransient } from '../postgres/transient-errors.js';
-import { requireSessions } from '../postgres/require-sessions.js';
+import { requireSessions } from '../postgres/pooler/require-sessions.js';
 import { asConfigError } from '../postgres/unusable-database.js';
 import type { Pool } from 'pg';
 import type { Config } from '../runtime/config.js';

@@ -1,8 +1,9 @@
 import { Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { Pool } from 'pg';
+import { DatabaseClock } from '../postgres/clock.js';
 import { WaitingRequests } from '../flow/waiting-requests.js';
-import { Checkpoints } from './checkpoints.js';
+import { Checkpoints } from './checkpoints/checkpoints.js';
 import { Config } from '../runtime/config.js';
 import { Replicas } from './replicas/replicas.js';
 import { RequestTurns } from './request-turns.js';
@@ -29,6 +30,7 @@ const provided = (
 
 @Module({
   providers: [
+    { provide: DatabaseClock, inject: [WatchPool], useFactory: (pool: WatchPool) => new DatabaseClock(pool).begin() },
     WaitingRequests,
     Checkpoints,
     RequestTurns,
@@ -45,12 +47,13 @@ const provided = (
         new Replicas(createReplicas(databaseReadUrl), checkpoints, readMaxLag * 1_000),
     },
   ],
-  exports: [Checkpoints, Replicas, ...POOLS, RequestTurns, WaitingRequests],
+  exports: [DatabaseClock, Checkpoints, Replicas, ...POOLS, RequestTurns, WaitingRequests],
 })
 export class ReadModelsModule implements OnApplicationShutdown {
   constructor(private readonly module: ModuleRef) {}
 
   async onApplicationShutdown(): Promise<void> {
+    this.module.get(DatabaseClock).end();
     // First: it looks at the primary.
     await this.module.get(Replicas).end();
     await Promise.all(POOLS.map((pool) => this.module.get<Pool>(pool).end()));

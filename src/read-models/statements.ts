@@ -1,3 +1,4 @@
+import { CLOCK } from '../postgres/clock.js';
 import { statement } from '../postgres/statement.js';
 
 /** How far each projection has read the log, and up to which instant (ms, by the database's clock) it has everything. */
@@ -21,6 +22,14 @@ export const ADD_INGEST_USAGE = statement(
     returning organization, events, bytes`,
 );
 
+/** Drops the sums of all days before yesterday. */
+export const FORGET_INGEST_USAGE = statement(
+  'ingest-usage-forget',
+  {},
+  {},
+  `delete from service.ingest_usage where day < ${CLOCK} / 86400000 - 1`,
+);
+
 /** What another instance has noted later stays. */
 export const NOTE_KEY_USES = statement(
   'key-uses-note',
@@ -41,6 +50,14 @@ export const ADD_EVENT_USAGE = statement(
     select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::bigint[])
       as i (owner, day, type, outcome, events) order by owner, day, type, outcome
     on conflict (owner, day, type, outcome) do update set events = u.events + excluded.events`,
+);
+
+/** Drops what is older than a number of days, today included. */
+export const FORGET_EVENT_USAGE = statement(
+  'event-usage-forget',
+  { keptDays: 'integer' },
+  {},
+  `delete from service.event_usage where day <= ${CLOCK} / 86400000 - $1::integer`,
 );
 
 export const ADD_REJECTIONS = statement(
@@ -67,11 +84,11 @@ export const ADD_REJECTIONS = statement(
 /** Asks the delivery process for a test, and forgets the tests of before. */
 export const ADD_WEBHOOK_TEST = statement(
   'webhook-tests-add',
-  { id: 'uuid', organization: 'text', webhookId: 'text', now: 'bigint', forgetBefore: 'bigint' },
+  { id: 'uuid', organization: 'text', webhookId: 'text', keptMs: 'bigint' },
   {},
   `
-    with forgotten as (delete from service.webhook_tests where requested_at < $5::bigint)
-    insert into service.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, $4)`,
+    with forgotten as (delete from service.webhook_tests where requested_at < ${CLOCK} - $4::bigint)
+    insert into service.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, ${CLOCK})`,
 );
 
 export const DELETE_WEBHOOK_TEST = statement(

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Unavailable } from '../errors.js';
 import { EventLog } from '../event-log/event-log.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
-import { Checkpoints } from '../read-models/checkpoints.js';
+import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
 import { WatchPool } from '../read-models/pools.js';
 import { READ_FILL } from './statements.js';
 

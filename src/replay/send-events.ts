@@ -141,7 +141,7 @@ const sendBatch = async (
   options: ReplayOptions,
 ): Promise<Replayed> => {
   const { signal, patience = PATIENCE_MS, onRetry } = options;
-  const end = Date.now() + patience;
+  const end = performance.now() + patience;
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
   for (;;) {
     try {
@@ -161,7 +161,7 @@ const sendBatch = async (
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof Refused)) throw error;
-      if (Date.now() > end)
+      if (performance.now() > end)
         throw new Error(`gave up after ${Math.round(patience / 1_000)} s: ${error.message}`, { cause: error });
       onRetry?.(error.message);
       await pause(Math.max(error.retryAfterMs, backoff.next()), signal);

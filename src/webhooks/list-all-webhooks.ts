@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { databaseTime } from '../postgres/clock.js';
 import { createReadModels } from '../read-models/kysely.js';
 
 /** An endpoint as operators see it. */
@@ -17,11 +18,9 @@ export interface AnyWebhook {
   readonly masterKeys: readonly string[];
 }
 
-/**
- * The endpoints of one organization or of all, as projected so far.
- * @param now ms
- */
-export const listAllWebhooks = async (pool: Pool, now: number, organization?: string): Promise<AnyWebhook[]> => {
+/** The endpoints of one organization or of all, as projected so far. */
+export const listAllWebhooks = async (pool: Pool, organization?: string): Promise<AnyWebhook[]> => {
+  const now = await databaseTime(pool);
   const all = createReadModels(pool)
     .selectFrom('webhook_endpoints as w')
     .leftJoin('service.webhook_progress as p', 'p.endpoint', 'w.id')

@@ -14,8 +14,7 @@ import { RotateSecretHandler } from './endpoints/rotate-secret.js';
 import { Secrets } from './endpoints/secrets.js';
 import { StartPlaces } from './endpoints/start-place.js';
 import { TestWebhookHandler } from './endpoints/test-webhook.js';
-import { VisibleChanges } from './endpoints/visible-changes.js';
-import { WebhookCommands } from './endpoints/webhook-commands.js';
+import { VisibleChanges, WebhookCommands } from './endpoints/webhook-commands.js';
 import { WebhooksController } from './webhooks.controller.js';
 
 @Module({

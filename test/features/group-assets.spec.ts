@@ -5,7 +5,7 @@ import { assetGroups } from '../../projections/asset-groups/projection.js';
 import { assetHash } from '../../src/assets/asset-key.js';
 import { readContent } from '../../src/asset-groups/members/membership.js';
 import { MembershipQueue } from '../../src/asset-groups/members/membership-queue.js';
-import { Checkpoints } from '../../src/read-models/checkpoints.js';
+import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
 import { dayOf } from '../../src/events/instant.js';
 import { addIngestUsage, readIngestUsage } from '../../src/quotas/usage.js';
 import { startApp, type TestApp } from '../support/app.js';

@@ -9,7 +9,7 @@ import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
 import { Readiness } from '../../src/ops/readiness.js';
 import { DailyQuota } from '../../src/quotas/daily-quota.js';
 import { WaitingRequests } from '../../src/flow/waiting-requests.js';
-import { Checkpoints } from '../../src/read-models/checkpoints.js';
+import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import { readConfig } from '../../src/runtime/config.js';
 

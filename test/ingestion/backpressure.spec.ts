@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { TooManyRequests } from '../../src/errors.js';
 import { type Facts, tally } from '../../src/ingestion/fact-counts.js';
 import { IngestBackpressure, newPatience, type Patience } from '../../src/ingestion/backpressure.js';
-import type { Checkpoints } from '../../src/read-models/checkpoints.js';
+import type { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
 import { TestClock } from '../support/test-clock.js';
 
 let clock: TestClock;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client, type Pool, type QueryConfig } from 'pg';
 import { createPool, createReplicaPool } from '../../src/postgres/pool.js';
-import { poolerOf } from '../../src/postgres/pooled-client.js';
-import { poolerAt } from '../../src/postgres/pooler.js';
+import { poolerOf } from '../../src/postgres/pooler/pooled-client.js';
+import { poolerAt } from '../../src/postgres/pooler/pooler.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { eventually } from '../support/eventually.js';
 import { statement } from '../../src/postgres/statement.js';

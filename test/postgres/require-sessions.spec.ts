@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { requireSessions } from '../../src/postgres/require-sessions.js';
+import { requireSessions } from '../../src/postgres/pooler/require-sessions.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 describe('DATABASE_DIRECT_URL', () => {

@@ -7,7 +7,7 @@ import { reportedEvent } from '../../event-log/new-event.js';
 import type { Origin } from '../../http/access/origin.js';
 import { timeOf } from '../../events/record.js';
 import { databaseTime } from '../../postgres/clock.js';
-import { Checkpoints } from '../../read-models/checkpoints.js';
+import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
 import { compiled } from '../../read-models/compiled-statement.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
 import { GroupFinder } from '../groups/get-asset-group.js';

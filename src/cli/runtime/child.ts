@@ -75,13 +75,13 @@ export class Child {
     let worked = false;
     const backoff = new Backoff(FIRST_WAIT_MS, MAX_WAIT_MS);
     for (let failures = 0; !signal.aborted;) {
-      const begin = Date.now();
+      const begin = performance.now();
       const end = await this.#run((message) => {
         worked = true;
         onMessage(message);
       });
       if (signal.aborted) return;
-      if (Date.now() - begin > HEALTHY_MS) {
+      if (performance.now() - begin > HEALTHY_MS) {
         failures = 0;
         backoff.reset();
       }

@@ -6,7 +6,7 @@ import type { EventLog } from '../../event-log/event-log.js';
 import { openEventLog } from '../../event-log/open-event-log.js';
 import { migrateReadModels, missingOfReadModels } from '../../read-models/migrate.js';
 import { asConfigError } from '../../postgres/unusable-database.js';
-import { requireSessions } from '../../postgres/require-sessions.js';
+import { requireSessions } from '../../postgres/pooler/require-sessions.js';
 import { createPool } from '../../postgres/pool.js';
 import { say } from '../../runtime/terminal.js';
 import { onFirstSignal } from './interruption.js';

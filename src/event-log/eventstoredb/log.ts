@@ -23,16 +23,16 @@ const SEARCHED = 100;
 /** Streams that are searched at once, for one caller. */
 const SEARCHED_AT_ONCE = 8;
 
-/** The clock of the database that has the read models. */
-export interface DatabaseClock {
+/** The time by the clock of the database that has the read models. */
+export interface DatabaseTime {
   /** ms. @throws if the database is unavailable */
-  now(): Promise<number>;
+  read(): Promise<number>;
   close(): Promise<void>;
 }
 
 /** For a log that nobody follows. */
-const NO_CLOCK: DatabaseClock = {
-  now: () => Promise.reject(new Error('This log was opened without a clock')),
+const NO_TIME: DatabaseTime = {
+  read: () => Promise.reject(new Error('This log was opened without a clock')),
   close: async () => {},
 };
 
@@ -47,7 +47,7 @@ export class EventStoreDbLog extends EventLog {
   constructor(
     private readonly connection: EventStoreConnection,
     private readonly streams: OurStreams,
-    private readonly clock: DatabaseClock,
+    private readonly clock: DatabaseTime,
   ) {
     super();
     this.headTracker = new HeadTracker(connection);
@@ -101,7 +101,7 @@ export class EventStoreDbLog extends EventLog {
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
     const { connection, streams, headTracker, clock } = this;
-    return new CatchUpSubscription(connection, streams, headTracker, onBatch, signal, after, () => clock.now()).run();
+    return new CatchUpSubscription(connection, streams, headTracker, onBatch, signal, after, () => clock.read()).run();
   }
 
   head(): Promise<bigint> {
@@ -151,7 +151,7 @@ export class EventStoreDbLog extends EventLog {
  * @throws ConfigError if the string is unusable, or the store denies access
  * @throws Unavailable if no store answers within 20 s
  */
-export const createEventStoreDbLog = async (url: string, clock = NO_CLOCK): Promise<EventLog> => {
+export const createEventStoreDbLog = async (url: string, clock = NO_TIME): Promise<EventLog> => {
   const { url: storeUrl, prefix } = readStreamPrefix(url);
   const log = new EventStoreDbLog(EventStoreConnection.to(storeUrl), new OurStreams(prefix), clock);
   try {

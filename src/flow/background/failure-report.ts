@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Counter, type Registry } from 'prom-client';
-import { throttle } from '../throttle.js';
+import { throttle } from './throttle.js';
 
 /** How often one task may write a line: while a dependency is away, a task may fail many times a second. ms */
 const LINE_EVERY_MS = 60_000;

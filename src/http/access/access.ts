@@ -4,7 +4,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiHeader, ApiSecurity } from '@nestjs/swagger';
 import type { Scope } from '../../events/types/api-keys.js';
 import { ApiFailure } from '../errors/api-failure.js';
-import type { ProjectionName } from '../../read-models/checkpoints.js';
+import type { ProjectionName } from '../../read-models/checkpoints/checkpoints.js';
 import type { JsonBounds } from '../../json/bounds.js';
 import { BODY_LIMIT } from '../byte-limits.js';
 

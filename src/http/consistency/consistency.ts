@@ -3,7 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Unavailable } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { WaitingRequests } from '../../flow/waiting-requests.js';
-import { type CheckpointRows, Checkpoints, hasReached, type ProjectionName } from '../../read-models/checkpoints.js';
+import {
+  type CheckpointRows,
+  Checkpoints,
+  hasReached,
+  type ProjectionName,
+} from '../../read-models/checkpoints/checkpoints.js';
 import { ownerOf } from '../access/caller.js';
 import type { Requirement } from '../access/access.js';
 import { CONSISTENCY_TOKEN, ConsistencyTokens, gone } from './consistency-token.js';

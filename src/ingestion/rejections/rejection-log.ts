@@ -3,7 +3,8 @@ import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { MergedRows } from '../../flow/background/merged-rows.js';
-import { throttle } from '../../flow/throttle.js';
+import { DatabaseClock } from '../../postgres/clock.js';
+import { throttle } from '../../flow/background/throttle.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { addRejectedEvents, type RejectedEvents } from '../../read-models/rejected-events.js';
 import type { Refusal } from './refusals.js';
@@ -24,6 +25,7 @@ export class RejectionLog implements BeforeApplicationShutdown {
   constructor(
     private readonly pool: WatchPool,
     registry: Registry = new Registry(),
+    private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {
     this.rows = new MergedRows<RejectedEvents>({
       keyOf: ({ day, keyId, reason, type }) => `${day} ${keyId} ${reason} ${type}`,
@@ -42,7 +44,7 @@ export class RejectionLog implements BeforeApplicationShutdown {
 
   /** @param owner the key's organization, or the key itself */
   add(owner: string, keyId: string, refusals: readonly Refusal[]): void {
-    const now = Date.now();
+    const now = this.clock.now();
     let sum = 0;
     for (const refusal of refusals) {
       const { reason, type, count } = refusal;

@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { Invalid } from '../../errors.js';
 import { dayOf, formatDay } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
+import { DatabaseClock } from '../../postgres/clock.js';
 import { readQuotaLeft } from '../../quotas/usage.js';
 import { KEPT_DAYS } from '../../read-models/event-usage.js';
 import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
@@ -29,6 +30,7 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
     private readonly pool: Pool,
     private readonly turns: RequestTurns,
     private readonly config: Config,
+    private readonly clock: DatabaseClock,
   ) {}
 
   /**
@@ -36,7 +38,7 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
    * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if the database is
    */
   execute({ caller, from: asked, to: end }: GetEventUsage): Promise<EventUsageDto> {
-    const today = dayOf(Date.now());
+    const today = dayOf(this.clock.now());
     const to = Math.min(today, end === undefined ? today : readDay('to', end));
     const from = Math.max(today - KEPT_DAYS + 1, asked === undefined ? -Infinity : readDay('from', asked));
     if (asked !== undefined && readDay('from', asked) > to) throw new Invalid('from must not be after to, or today');
@@ -44,7 +46,8 @@ export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {
     return this.turns.runInTurn(owner, JSON.stringify(['usage', from, to]), async () => {
       const rows = await READ_EVENT_USAGE.run(this.pool, { owner, from, to }, TIME_LIMIT_MS);
       const { organization } = caller;
-      const quota = organization === undefined ? undefined : await readQuotaLeft(this.pool, this.config, organization);
+      const quota =
+        organization === undefined ? undefined : await readQuotaLeft(this.pool, this.config, organization, today);
       return {
         usage: rows.map(({ day, ...row }) => ({ day: formatDay(day), ...row })),
         ...(quota && { quota }),

@@ -1,6 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { dayOf } from '../../events/instant.js';
+import { DatabaseClock } from '../../postgres/clock.js';
 import { reportFailures } from '../../flow/background/failure-report.js';
 import { MergedRows } from '../../flow/background/merged-rows.js';
 import { addEventUsage, type EventUsage, forgetEventUsage, type Outcome } from '../../read-models/event-usage.js';
@@ -15,6 +16,7 @@ export class UsageLog implements BeforeApplicationShutdown {
   constructor(
     private readonly pool: WatchPool,
     registry: Registry = new Registry(),
+    private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {
     this.rows = new MergedRows<EventUsage>({
       keyOf: ({ owner, day, type, outcome }) => `${owner} ${day} ${type} ${outcome}`,
@@ -31,7 +33,7 @@ export class UsageLog implements BeforeApplicationShutdown {
    * @param type an upstream type, or `other`
    */
   add(owner: string, outcome: Outcome, type: string, events: number): void {
-    this.rows.add({ owner, day: dayOf(Date.now()), type, outcome, events });
+    this.rows.add({ owner, day: dayOf(this.clock.now()), type, outcome, events });
   }
 
   beforeApplicationShutdown(): Promise<void> {
@@ -39,8 +41,8 @@ export class UsageLog implements BeforeApplicationShutdown {
   }
 
   private async write(rows: readonly EventUsage[]): Promise<void> {
-    const today = dayOf(Date.now());
-    if (today !== this.day) await forgetEventUsage(this.pool, today);
+    const today = dayOf(this.clock.now());
+    if (today !== this.day) await forgetEventUsage(this.pool);
     this.day = today;
     await addEventUsage(this.pool, rows);
   }

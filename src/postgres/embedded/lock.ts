@@ -37,12 +37,13 @@ const holderOf = async (file: string): Promise<number | undefined> => {
  * removed. So a dead holder is succeeded by the next number, and two processes that find it dead cannot both succeed it.
  */
 const take = async (directory: string): Promise<string> => {
-  const until = Date.now() + PATIENCE_MS;
+  const until = performance.now() + PATIENCE_MS;
   for (;;) {
     const last = await newest(directory);
     const holder = last === 0 ? undefined : await holderOf(fileOf(directory, last));
     if (holder !== undefined) {
-      if (Date.now() > until) throw new Error(`Process ${holder} has held the lock in ${directory} for too long`);
+      if (performance.now() > until)
+        throw new Error(`Process ${holder} has held the lock in ${directory} for too long`);
       await sleep(POLL_MS);
       continue;
     }

@@ -70,7 +70,7 @@ export const clearStalePid = async (cluster: string): Promise<void> => {
 };
 
 const ends = async (pid: number, cluster: string, withinMs: number): Promise<boolean> => {
-  for (const until = Date.now() + withinMs; Date.now() < until; await sleep(POLL_MS))
+  for (const until = performance.now() + withinMs; performance.now() < until; await sleep(POLL_MS))
     if (!isPostmaster(pid, cluster)) return true;
   return !isPostmaster(pid, cluster);
 };
@@ -108,11 +108,11 @@ export const readyPostmaster = async (
   withinMs: number,
   log: (line: string) => void,
 ): Promise<Postmaster | undefined> => {
-  const begin = Date.now();
-  for (let said = 0; Date.now() - begin < withinMs; await sleep(POLL_MS)) {
+  const begin = performance.now();
+  for (let said = 0; performance.now() - begin < withinMs; await sleep(POLL_MS)) {
     const postmaster = await findPostmaster(cluster);
     if (postmaster === undefined || postmaster.status === 'ready') return postmaster;
-    const waited = Math.floor((Date.now() - begin) / 5_000);
+    const waited = Math.floor((performance.now() - begin) / 5_000);
     if (waited > said) log(`PostgreSQL has been ${postmaster.status} for ${waited * 5} s`);
     said = waited;
   }

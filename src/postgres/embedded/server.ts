@@ -104,12 +104,12 @@ export const startServer = async (
   if (running) return running;
   await trimLog(layout.log);
   const binaries = await findBinaries(layout);
-  const begin = Date.now();
+  const begin = performance.now();
   for (;;) {
     const postmaster = await attempt(layout, binaries, transport, log);
     if (postmaster) return postmaster;
     const patience = TEMPORARY.test(await lastLines(layout.log, 3)) ? TEMPORARY_MS : OTHER_MS;
-    if (Date.now() - begin > patience) break;
+    if (performance.now() - begin > patience) break;
     await sleep(BETWEEN_ATTEMPTS_MS);
   }
   throw new Error(

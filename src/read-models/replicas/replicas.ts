@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import { isDatabaseError, isTransient } from '../../postgres/transient-errors.js';
 import { type Clock, monotonic } from '../../flow/clock.js';
-import { type CheckpointRows, type Checkpoints, readCheckpoints } from '../checkpoints.js';
+import { type CheckpointRows, type Checkpoints, readCheckpoints } from '../checkpoints/checkpoints.js';
+import type { Replica } from '../pools.js';
 import { Bag, type Placed } from '../../flow/bag.js';
 
 /**
@@ -17,14 +18,6 @@ const LOOKS_IN_VAIN = 5;
 interface Progress {
   readonly furthest: number;
   readonly least: number;
-}
-
-/** A standby that answers reads. */
-export interface Replica {
-  /** For looks at it. */
-  readonly watch: Pool;
-  readonly metrics: Pool;
-  readonly records: Pool;
 }
 
 /** What an answer from a replica throws that would be older than what its reader has seen. */

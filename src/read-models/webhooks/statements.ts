@@ -1,3 +1,4 @@
+import { CLOCK } from '../../postgres/clock.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 
 /** Whose lease the delivery process holds. */
@@ -117,20 +118,20 @@ export const TEST_KEPT_MS = 60_000;
 /** The tests that wait for an answer, the oldest first; those that nobody waits for any more are deleted. */
 export const TAKE_TESTS = statement(
   'webhooks-take-tests',
-  { after: 'bigint', limit: 'integer' },
+  { keptMs: 'bigint', limit: 'integer' },
   { id: 'uuid', organization: 'text', endpoint: 'text' },
   `
-    with old as (delete from service.webhook_tests where requested_at <= $1)
+    with old as (delete from service.webhook_tests where requested_at <= ${CLOCK} - $1::bigint)
     select id, organization, endpoint from service.webhook_tests
-    where answered_at is null and requested_at > $1 order by requested_at limit $2::int`,
+    where answered_at is null and requested_at > ${CLOCK} - $1::bigint order by requested_at limit $2::int`,
 );
 
 export const ANSWER_TEST = statement(
   'webhooks-answer-test',
-  { id: 'uuid', answeredAt: 'bigint', result: 'json' },
+  { id: 'uuid', result: 'json' },
   {},
   `
-    update service.webhook_tests set answered_at = $2, result = $3 where id = $1 and answered_at is null`,
+    update service.webhook_tests set answered_at = ${CLOCK}, result = $2 where id = $1 and answered_at is null`,
 );
 
 /**
@@ -223,8 +224,8 @@ export const WEBHOOK_FIGURES = statement(
     failing: 'bigint',
     disabled: 'bigint',
     behind: 'bigint',
-    /** When the log took the oldest record that an endpoint has not got. ms; null: there is none. */
-    oldest: nullable('bigint'),
+    /** Of the oldest record that an endpoint has not got, by the database's clock. ms; null: there is none. */
+    oldestAge: nullable('bigint'),
     delivered: 'bigint',
     refused: 'bigint',
     unanswered: 'bigint',
@@ -254,7 +255,7 @@ export const WEBHOOK_FIGURES = statement(
       (select count(*) from living where state = 'ACTIVE' and failing) as failing,
       (select count(*) from living where state = 'DISABLED') as disabled,
       (select coalesce(sum(behind), 0)::bigint from waiting) as behind,
-      (select min(oldest) from waiting) as oldest,
+      (select greatest(0, ${CLOCK} - min(oldest)) from waiting) as "oldestAge",
       (select coalesce(sum(attempts), 0)::bigint from service.webhook_outcomes where outcome = 'delivered') as delivered,
       (select coalesce(sum(attempts), 0)::bigint from service.webhook_outcomes where outcome = 'refused') as refused,
       (select coalesce(sum(attempts), 0)::bigint from service.webhook_outcomes where outcome = 'unanswered') as unanswered`,

@@ -4,7 +4,7 @@ import { type FailureReport, reportFailures } from '../../flow/background/failur
 import { pause } from '../../flow/retry.js';
 import { WaitingRequests } from '../../flow/waiting-requests.js';
 import { Readiness } from '../../ops/readiness.js';
-import { Checkpoints } from '../../read-models/checkpoints.js';
+import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { WHO_HAS_NEWS } from './statements.js';
 

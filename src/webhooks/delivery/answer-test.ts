@@ -46,6 +46,6 @@ export const answerTest = async (
   deliveryLog.add(endpoint, { ...posted, records: 0 });
   connection.end();
   if (giveUp.aborted) return;
-  await ANSWER_TEST.run(pool, { id, answeredAt: clock.now(), result: resultOf(posted) });
+  await ANSWER_TEST.run(pool, { id, result: resultOf(posted) });
   await writer.storeTest(name, { ...posted, records: 0 });
 };

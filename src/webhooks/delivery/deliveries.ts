@@ -105,10 +105,10 @@ export class Deliveries {
   }
 
   private async answerTests(pool: DeliveryContext['pool']): Promise<void> {
-    const { clock, warn } = this.context;
+    const { warn } = this.context;
     const free = MAX_TESTS - this.tests.size;
     if (free <= 0) return;
-    const waiting = await TAKE_TESTS.run(pool, { after: clock.now() - TEST_KEPT_MS, limit: MAX_TESTS });
+    const waiting = await TAKE_TESTS.run(pool, { keptMs: TEST_KEPT_MS, limit: MAX_TESTS });
     for (const test of waiting.filter(({ id }) => !this.tests.has(id)).slice(0, free)) {
       this.tests.add(test.id);
       const answered = answerTest(this.context, test).catch((error: unknown) => {

@@ -3,7 +3,7 @@ import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import type { Origin } from '../../http/access/origin.js';
 import type { Settings } from './webhook.js';
-import { VisibleChanges } from './visible-changes.js';
+import { VisibleChanges } from './webhook-commands.js';
 
 /** Changes an endpoint; deliveries that begin after the answer follow it. */
 export class ChangeWebhook extends Command<AtPosition<Webhook>> {

@@ -63,10 +63,11 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
       origin,
     );
     const { webhook, replayed } = result;
-    if (!replayed) return { result: { webhook: viewOf(webhook), secret: this.secrets.show(webhook) }, position };
+    if (!replayed)
+      return { result: { webhook: viewOf(webhook, webhook.createdAt), secret: this.secrets.show(webhook) }, position };
     // As it was answered first, whatever has become of it.
     const first = { ...webhook, ...settings, state: 'ACTIVE', updatedAt: webhook.createdAt } as const;
-    const view = viewOf({ ...first, disabledReason: undefined, previousUntil: undefined });
+    const view = viewOf({ ...first, disabledReason: undefined, previousUntil: undefined }, webhook.createdAt);
     return { result: { webhook: view, secret: undefined }, position };
   }
 }

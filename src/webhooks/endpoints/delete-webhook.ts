@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import type { Origin } from '../../http/access/origin.js';
-import { VisibleChanges } from './visible-changes.js';
+import { VisibleChanges } from './webhook-commands.js';
 
 /** Deletes an endpoint; no delivery begins after the answer. */
 export class DeleteWebhook extends Command<AtPosition<void>> {

@@ -38,12 +38,12 @@ export class ListWebhooksHandler implements IQueryHandler<ListWebhooks> {
    */
   execute({ organization, webhookId }: ListWebhooks): Promise<WebhookDto[]> {
     return this.turns.runInTurn(organization, `webhooks ${webhookId ?? ''}`, async () => {
-      const { byId } = await loadWebhooks(this.pool, this.log, organization);
+      const { byId, now } = await loadWebhooks(this.pool, this.log, organization);
       const wanted = [...byId.values()].filter(
         (webhook) => webhook.state !== 'DELETED' && (webhookId === undefined || webhook.webhookId === webhookId),
       );
       if (webhookId !== undefined && wanted.length === 0) throw webhookNotFound();
-      return viewsOf(this.records, wanted);
+      return viewsOf(this.records, wanted, now);
     });
   }
 }

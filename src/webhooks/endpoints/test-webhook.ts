@@ -55,12 +55,8 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
   }
 
   private async ask(organization: string, webhookId: string): Promise<TestResult> {
-    const [id, now] = [randomUUID(), Date.now()];
-    await ADD_WEBHOOK_TEST.run(
-      this.pool,
-      { id, organization, webhookId, now, forgetBefore: now - TEST_KEPT_MS },
-      TIME_LIMIT_MS,
-    );
+    const id = randomUUID();
+    await ADD_WEBHOOK_TEST.run(this.pool, { id, organization, webhookId, keptMs: TEST_KEPT_MS }, TIME_LIMIT_MS);
     try {
       for (const began = performance.now(); performance.now() - began < PATIENCE; await pause(LOOK_EVERY_MS)) {
         const [row] = await READ_TEST.run(this.pool, { id }, TIME_LIMIT_MS);

@@ -1,10 +1,12 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
+import { Unavailable } from '../../errors.js';
 import { type AtPosition, CommandQueue } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { webhooksStream } from '../../events/streams.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import type { Origin } from '../../http/access/origin.js';
+import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
 import { type LoadedWebhooks, loadWebhooks } from './load-webhooks.js';
 import { type Accepted, decide, type Decision, evolve, type WebhookCommand } from './webhook.js';
@@ -12,6 +14,8 @@ import { type Accepted, decide, type Decision, evolve, type WebhookCommand } fro
 const MAX_COMMANDS = 50;
 /** Commands of one organization that may wait in this process: with the longest addresses and filters 2 MB. */
 const MAX_WAITING = 200;
+/** A dead projector is replaced within 5 s; a retry after this meets the new one. ms */
+const PATIENCE_MS = 4_000;
 
 /** What a command has done. */
 export interface CommandResult {
@@ -59,6 +63,28 @@ export class WebhookCommands {
     const { decision, position } = await this.commands.execute(command, author);
     const { webhook, replayed = false } = decision as Accepted;
     return { result: { webhook, replayed }, position };
+  }
+}
+
+/** Changes of endpoints that the delivery process must have seen before they are answered. */
+@Injectable()
+export class VisibleChanges {
+  constructor(
+    private readonly commands: WebhookCommands,
+    private readonly checkpoints: Checkpoints,
+  ) {}
+
+  /**
+   * Executes a command and waits until the read model includes it. The delivery process reads an endpoint before each
+   * delivery, so every later delivery uses the new settings.
+   * @throws as `WebhookCommands.execute`; Unavailable also if the projector is not running, or too far behind: the change
+   *   is stored then
+   */
+  async execute(command: WebhookCommand, origin: Origin): Promise<AtPosition<CommandResult>> {
+    const executed = await this.commands.execute(command, origin);
+    if (!(await this.checkpoints.reached(['webhooks'], executed.position, PATIENCE_MS)))
+      throw new Unavailable('The change is stored, but deliveries do not follow it yet; repeat the request');
+    return executed;
   }
 }
 

@@ -19,8 +19,8 @@ const instant = (ms: number | null): string | undefined => (ms === null ? undefi
 const stateOf = ({ state }: Webhook, { isFailing }: Progress): WebhookDto['state'] =>
   state === 'ACTIVE' ? (isFailing ? 'FAILING' : 'ACTIVE') : 'DISABLED';
 
-/** An endpoint as it is shown. */
-export const viewOf = (webhook: Webhook, progress = UNTRIED): WebhookDto => {
+/** An endpoint as it is shown. @param now ms, by the database's clock */
+export const viewOf = (webhook: Webhook, now: number, progress = UNTRIED): WebhookDto => {
   const { lastFailure } = progress;
   return {
     id: webhook.webhookId,
@@ -37,7 +37,7 @@ export const viewOf = (webhook: Webhook, progress = UNTRIED): WebhookDto => {
     lastFailure: lastFailure ? { ...lastFailure, at: formatInstant(lastFailure.at) } : undefined,
     nextAttemptAt: webhook.state === 'ACTIVE' ? instant(progress.nextAttemptAt) : undefined,
     previousSecretUntil:
-      webhook.previousUntil === undefined || webhook.previousUntil <= Date.now()
+      webhook.previousUntil === undefined || webhook.previousUntil <= now
         ? undefined
         : formatInstant(webhook.previousUntil),
     createdAt: formatInstant(webhook.createdAt),
@@ -46,7 +46,7 @@ export const viewOf = (webhook: Webhook, progress = UNTRIED): WebhookDto => {
 };
 
 /** Endpoints of one organization with what the delivery process says of them. */
-export const viewsOf = async (pool: Pool, webhooks: readonly Webhook[]): Promise<WebhookDto[]> => {
+export const viewsOf = async (pool: Pool, webhooks: readonly Webhook[], now: number): Promise<WebhookDto[]> => {
   if (webhooks.length === 0) return [];
   const rows = await READ_PROGRESS.run(
     pool,
@@ -62,5 +62,5 @@ export const viewsOf = async (pool: Pool, webhooks: readonly Webhook[]): Promise
     TIME_LIMIT_MS,
   );
   const progress = new Map(rows.map(({ webhookId, ...row }) => [webhookId, row]));
-  return webhooks.map((webhook) => viewOf(webhook, progress.get(webhook.webhookId)));
+  return webhooks.map((webhook) => viewOf(webhook, now, progress.get(webhook.webhookId)));
 };

@@ -22,7 +22,7 @@ import { IngestBackpressure } from '../../../src/ingestion/backpressure.js';
 import { IngestMetrics } from '../../../src/ingestion/ingest-metrics.js';
 import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
 import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
-import { Checkpoints } from '../../../src/read-models/checkpoints.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import { DailyQuota } from '../../../src/quotas/daily-quota.js';
 import { finish, TimeSlices } from '../../../src/flow/time-slices.js';

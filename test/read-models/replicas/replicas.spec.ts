@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pool } from 'pg';
 import { NotFound } from '../../../src/errors.js';
-import { Checkpoints } from '../../../src/read-models/checkpoints.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
 import { MetricsPool, type WatchPool } from '../../../src/read-models/pools.js';
 import { type Replica, Replicas, TooOld } from '../../../src/read-models/replicas/replicas.js';
 import { requireReached } from '../../../src/records/record-queries.js';

@@ -1,5 +1,5 @@
 import type { WatchPool } from '../../../src/read-models/pools.js';
-import { Checkpoints } from '../../../src/read-models/checkpoints.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
 import { describe, expect, it } from '@jest/globals';
 import type { Pool, QueryConfig } from 'pg';
 import { Gone } from '../../../src/errors.js';

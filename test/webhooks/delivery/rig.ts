@@ -17,7 +17,7 @@ import { createRecordsPool, createWatchPool } from '../../../src/read-models/poo
 import { WEBHOOKS_LANE } from '../../../src/read-models/webhooks/statements.js';
 import { FeedIds } from '../../../src/records/feed/feed-id.js';
 import { WaitingRequests } from '../../../src/flow/waiting-requests.js';
-import { Checkpoints } from '../../../src/read-models/checkpoints.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
 import { FeedWatch } from '../../../src/records/feed/feed-watch.js';
 import { Reach } from '../../../src/webhooks/address.js';
 import { Destinations } from '../../../src/webhooks/delivery/requests/address.js';

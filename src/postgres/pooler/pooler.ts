@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import type { RowOf } from './statement.js';
-import { BACKEND_OF } from './statements.js';
+import type { RowOf } from '../statement.js';
+import { BACKEND_OF } from '../statements.js';
 
 /** What stands between this process and PostgreSQL. */
 export interface Pooler {

@@ -1,10 +1,10 @@
 import { Injectable, Optional } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { type Clock, monotonic } from '../flow/clock.js';
-import { coalesce } from '../flow/trailing-flight.js';
-import type { RowOf } from '../postgres/statement.js';
-import { WatchPool } from './pools.js';
-import { READ_CHECKPOINTS } from './statements.js';
+import { type Clock, monotonic } from '../../flow/clock.js';
+import { coalesce } from '../../flow/trailing-flight.js';
+import type { RowOf } from '../../postgres/statement.js';
+import { WatchPool } from '../pools.js';
+import { READ_CHECKPOINTS } from '../statements.js';
 
 const POLL_MS = 10;
 /** A poll that takes long is followed by a pause this many times as long. */

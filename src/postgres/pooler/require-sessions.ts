@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { PoolClient } from 'pg';
-import { type Config, ConfigError } from '../runtime/config.js';
-import { serverUrls } from './database-url.js';
+import { type Config, ConfigError } from '../../runtime/config.js';
+import { serverUrls } from '../database-url.js';
 import { poolerOf } from './pooled-client.js';
-import { createPool } from './pool.js';
+import { createPool } from '../pool.js';
 import type { Pooler } from './pooler.js';
-import { LOCK_IF_FREE, LOCK_UNTIL_COMMIT } from './statements.js';
+import { LOCK_IF_FREE, LOCK_UNTIL_COMMIT } from '../statements.js';
 
 const MISSING =
   'DATABASE_URL leads to a pooler that gives each transaction another connection: set DATABASE_DIRECT_URL to the ' +

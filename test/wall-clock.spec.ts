@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { expect, it } from '@jest/globals';
+
+/**
+ * The places that may read this machine's wall clock, and why. Everything that is stored and compared later comes from
+ * the database's clock (`src/postgres/clock.ts`); everything that is waited for is measured with `performance.now()`.
+ */
+const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: string]>> = {
+  'src/runtime/log-line.ts': [1, 'the time of a log line, for people'],
+  'src/http/ops/access-log.ts': [1, 'the time of a line of the access log, for people'],
+  'src/http/errors/client-error.ts': [1, 'the Date header of a raw HTTP response'],
+  'src/tracing/opentelemetry.ts': [1, 'the start of a span, which a collector shows to people'],
+  'src/metrics/metrics-queries.ts': [1, '"now" of a request, compared with times that people typed'],
+  'src/records/list-records.ts': [1, '"now" of a request, compared with times that people typed'],
+  'src/records/export-records.ts': [1, '"now" of a request, compared with times that people typed'],
+  'src/ingestion/receive/event-limits.ts': [1, 'the acceptance window of an event, compared with times that senders state'],
+  'src/postgres/clock.ts': [1, 'until the database has answered once'],
+  'src/postgres/embedded/lock.ts': [1, 'compared with the time of a file of the same machine'],
+  'src/asset-check/lists/list-source.ts': [3, 'when this machine fetched a list, kept in its own data folder'],
+  'src/asset-check/sources/source-refresh.ts': [1, 'the age of a list that this machine fetched'],
+  'src/asset-check/sources/sources-status.ts': [1, 'the age of a list that this machine fetched'],
+  'src/event-log/new-event.ts': [1, 'when a log was opened, for people'],
+  'src/api-keys/issue-api-key.ts': [1, 'when an operator issued a key; its expiry is a time that the operator typed'],
+  'src/api-keys/revoke-api-key.ts': [1, 'when an operator revoked a key, for people'],
+  'src/brands/append-operator-change.ts': [1, 'the time that an operator states, as upstream does, after the newest'],
+  'src/cli/replay.ts': [1, 'the expiry of a key for one call, a day later'],
+  'src/cli/demo/keys.ts': [2, 'the expiry of a key for the demo'],
+  'src/dashboard/page/live.js': [2, 'the timer of a page, in the browser'],
+  'src/dashboard/page/range.js': [1, 'the range that a person chose, in the browser'],
+  'src/dashboard/page/question.js': [1, 'the range that a person chose, in the browser'],
+  'src/dashboard/page/figures/over-time.js': [1, 'the range that a person chose, in the browser'],
+  'src/dashboard/page/which/newest.js': [1, 'the range that a person chose, in the browser'],
+  'projections/engine/parked.ts': [1, 'when an operator dropped a parked event, for people'],
+};
+
+const root = join(import.meta.dirname, '..');
+const sources = ['src', 'projections'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(?:ts|js)$/.test(name))
+    .map((name) => posix.join(folder, name.replaceAll('\\', '/'))),
+);
+
+it('reads the wall clock only in the places of the list', () => {
+  const found = sources.flatMap((path): [string, number][] => {
+    const readings = [...readFileSync(join(root, path), 'utf8').matchAll(/Date\.now\(|new Date\(\)/g)].length;
+    return readings === 0 ? [] : [[path, readings]];
+  });
+  expect(Object.fromEntries(found)).toEqual(
+    Object.fromEntries(Object.entries(ALLOWED).map(([path, [readings]]) => [path, readings])),
+  );
+});
