@@ -27,7 +27,10 @@ const readWithTokens: Follow = async (reader) => {
     acknowledged += 1;
     if (acknowledged % READ_EVERY !== 0) return;
     // The record of the event, which is 404 if the answer does not include it, and the metrics in turn.
-    reading.push(read(acknowledged % (2 * READ_EVERY) === 0 ? `/threats/${id}` : '/metrics', token));
+    const answered = read(acknowledged % (2 * READ_EVERY) === 0 ? `/threats/${id}` : '/metrics', token);
+    // Thrown at the end, when all are awaited.
+    answered.catch(() => {});
+    reading.push(answered);
   };
   return async () => {
     const delays = await Promise.all(reading);
