@@ -26,6 +26,7 @@ import type { Goal } from './goal.js';
 import { groups } from './groups.js';
 import { recordPages } from './record-pages.js';
 import { ingestToFeed } from './ingest-to-feed.js';
+import { ingestToToken } from './ingest-to-token.js';
 import { feedCopy } from './feed-copy.js';
 import { waitingAtFeed } from './waiting-at-feed.js';
 import { sizing } from './sizing.js';
@@ -58,6 +59,7 @@ export const GOALS: readonly Goal[] = [
   groups,
   recordPages,
   ingestToFeed,
+  ingestToToken,
   feedCopy,
   waitingAtFeed,
   webhooks,

@@ -8,8 +8,13 @@ interface Accepted {
   readonly rejected: readonly unknown[];
 }
 
+/** What an acknowledgement says, and its `Consistency-Token`. */
+interface Acknowledged extends Accepted {
+  readonly token: string;
+}
+
 /** Posts events to the endpoint; anything but a 200 is an error. */
-export const post = (agent: Agent, url: string, key: string, body: Buffer, type = BATCH_TYPE): Promise<Accepted> =>
+export const post = (agent: Agent, url: string, key: string, body: Buffer, type = BATCH_TYPE): Promise<Acknowledged> =>
   new Promise((resolve, reject) => {
     const headers = { 'content-type': type, 'content-length': body.length, 'x-api-key': key };
     const sent = request(`${url}/v2/events`, { method: 'POST', agent, headers }, (response) => {
@@ -18,7 +23,8 @@ export const post = (agent: Agent, url: string, key: string, body: Buffer, type 
       response.on('error', reject);
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString();
-        if (response.statusCode === 200) resolve(JSON.parse(text) as Accepted);
+        const token = String(response.headers['consistency-token']);
+        if (response.statusCode === 200) resolve({ ...(JSON.parse(text) as Accepted), token });
         else reject(new Error(`POST /v2/events answered ${response.statusCode}: ${text.slice(0, 300)}`));
       });
     });

@@ -18,11 +18,15 @@ export const threatOf = (organization: string, id: string, n: number) => {
   return Buffer.from(JSON.stringify(cloudEvent(sent('ThreatStatusChanged', data, id))));
 };
 
+/** Told of each acknowledgement at once. */
+export type OnAnswered = (id: string, token: string) => void;
+
 /** Sends events at an even rate. @returns when each was answered, by its id, in the order of the answers */
 export const sendSingly = async (
   { agent, url, key }: { readonly agent: Agent; readonly url: string; readonly key: string },
   { count, perSecond }: { readonly count: number; readonly perSecond: number },
   eventOf: (n: number) => readonly [id: string, event: Buffer],
+  onAnswered: OnAnswered = () => {},
 ): Promise<ReadonlyMap<string, number>> => {
   const answered = new Map<string, number>();
   const from = performance.now();
@@ -31,7 +35,12 @@ export const sendSingly = async (
     const due = from + (n * 1000) / perSecond;
     if (due > performance.now()) await sleep(Math.max(0, due - performance.now()));
     const [id, event] = eventOf(n);
-    sending.push(post(agent, url, key, event, SINGLE_TYPE).then(() => answered.set(id, performance.now())));
+    sending.push(
+      post(agent, url, key, event, SINGLE_TYPE).then(({ token }) => {
+        answered.set(id, performance.now());
+        onAnswered(id, token);
+      }),
+    );
   }
   await Promise.all(sending);
   return answered;
@@ -65,6 +74,8 @@ export interface Reader {
   readonly key: string;
   /** Events that are sent. */
   readonly count: number;
+  /** Set by those who act on acknowledgements. */
+  onAnswered?: OnAnswered;
 }
 
 /**
@@ -93,11 +104,14 @@ export const measureDelays = async (
   const count = Math.round(PER_SECOND * (quick ? 0.5 : 4));
   const delays = new Delays(bench, goal);
   for (const [window, organization] of organizations.entries()) {
-    const delaysOf = await follow({ url, key: keys[window]!, count });
-    const answered = await sendSingly({ agent, url, key: ingest! }, { count, perSecond: PER_SECOND }, (n) => {
+    const reader: Reader = { url, key: keys[window]!, count };
+    const delaysOf = await follow(reader);
+    const eventOf = (n: number): readonly [string, Buffer] => {
       const id = `${organization}-${n}`;
       return [id, threatOf(organization, id, n)];
-    });
+    };
+    const sender = { agent, url, key: ingest! };
+    const answered = await sendSingly(sender, { count, perSecond: PER_SECOND }, eventOf, reader.onAnswered);
     delays.note(await delaysOf(answered));
   }
   agent.destroy();

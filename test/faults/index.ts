@@ -21,6 +21,7 @@ import { restored } from './restore.js';
 import { rollingRestarts } from './rolling-restarts.js';
 import { severalProjectors } from './several-projectors.js';
 import { takenOver } from './take-over.js';
+import { tokensKept } from './tokens.js';
 import { killedDeliveries } from './webhooks-killed.js';
 
 /** Every fault that the service is put through here, as the goals number them. */
@@ -55,4 +56,5 @@ export const FAULTS: readonly Fault[] = [
   groupsOnEventStore,
   copyOnPostgres,
   copyOnEventStore,
+  tokensKept,
 ];

@@ -143,7 +143,7 @@ export class OwnStatuses {
   async catchUp(position: number): Promise<void> {
     if (this.position >= position) return;
     await this.refresh();
-    if (this.position < position) throw new Unavailable('The asset statuses have not reached this token yet');
+    if (this.position < position) throw new Unavailable('The read models have not reached this token yet');
   }
 
   /** Reads what is new; concurrent calls share a read that begins after them. Never rejects. */

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Gone, Invalid } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
-import { EventLog } from '../../event-log/event-log.js';
+import { BEGINNING, EventLog } from '../../event-log/event-log.js';
 
 export const CONSISTENCY_TOKEN = 'consistency-token';
 
@@ -46,7 +46,10 @@ class Codec {
     const block = Buffer.from(packed, 'base64url');
     if (block.toString('base64url') !== packed) throw new Invalid(MALFORMED);
     if (logMark !== this.logMark) throw gone();
-    return this.decipher.update(block).readBigInt64BE(0);
+    const position = this.decipher.update(block).readBigInt64BE(0);
+    // Half of the tokens with a changed character name such a position; the others are beyond the head.
+    if (position < BEGINNING) throw new Invalid(MALFORMED);
+    return position;
   }
 }
 
@@ -63,10 +66,19 @@ export class ConsistencyTokens {
 
   constructor(private readonly log: EventLog) {}
 
-  /** Adds the header to a response that includes everything up to `position`. */
+  /**
+   * Adds the header to a response that includes everything up to `position`. If the request named a later one, the
+   * response names that: a client that always sends the newest token it has seen must not be led back by a duplicate of
+   * an old event, or by a page of the feed.
+   */
   async add(reply: FastifyReply, position: bigint | number): Promise<void> {
     this.codec ??= new Codec(await this.log.id());
-    void reply.header(CONSISTENCY_TOKEN, this.codec.write(BigInt(position)));
+    const own = BigInt(position);
+    const { minPosition } = reply.request;
+    void reply.header(
+      CONSISTENCY_TOKEN,
+      this.codec.write(minPosition !== null && minPosition > own ? minPosition : own),
+    );
   }
 
   /** Adds the header for the position of a command's result. @returns the result */

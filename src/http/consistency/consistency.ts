@@ -16,7 +16,7 @@ import { CONSISTENCY_TOKEN, ConsistencyTokens, gone } from './consistency-token.
 const DEFAULT_WAIT_SECONDS = 2;
 const MAX_WAIT_SECONDS = 10;
 /** RFC 7240; the first preference of a name counts. */
-const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=$|[,;])/i;
+const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?=$|[,;])/i;
 
 const waitOf = (prefer: string | string[] | undefined): number | undefined => {
   const seconds = WAIT.exec(String(prefer ?? ''))?.[1];
@@ -51,7 +51,8 @@ export class Consistency {
   }
 
   /**
-   * Returns once the checkpoints of these projections have reached the token, which may be at once.
+   * Returns once the checkpoints of these projections have reached the token, which may be at once. A route that reads
+   * none, such as a write, does not wait; its token must be one of this log all the same.
    * @throws Invalid if the token is malformed, Gone if it is of another log or beyond the end of this one
    * @throws Unavailable if the projections do not reach it in time
    * @throws TooManyRequests if too many requests of the organization are waiting
@@ -61,8 +62,9 @@ export class Consistency {
     request.minPosition = position;
     const preferred = waitOf(request.headers['prefer']);
     if (preferred !== undefined) void reply.header('preference-applied', `wait=${preferred}`);
-    if (reads.length === 0 || hasReached(await this.checkpoints.current(), reads, position)) return;
+    if (reads.length > 0 && hasReached(await this.checkpoints.current(), reads, position)) return;
     if (position > (await this.log.forFollowers.head())) throw gone();
+    if (reads.length === 0) return;
     const left = new AbortController();
     const leave = (): void => left.abort();
     reply.raw.once('close', leave);

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { findPrograms } from '../../support/postgres-programs.js';
 import { ask } from './ask.js';
-import { keysKnown } from './keys.js';
+import { type Keys, keysKnown } from './keys.js';
 import { open } from './opened.js';
 import { metricsPath, type Readers } from './readers.js';
 import { Reports } from './reports.js';
 import type { Scene } from './scene.js';
-import { Service } from './service.js';
+import { Service, type ServiceOptions } from './service.js';
 import { Standbys } from './standbys.js';
 
 /** What may become of a standby that answers reads. */
@@ -39,11 +39,20 @@ export class Replicated {
     /** Reads from the primary. */
     readonly plain: Service,
     readonly withReplica: readonly Service[],
-    readonly key: string,
+    readonly keys: Keys,
   ) {}
 
-  /** @param maxLag `READ_MAX_LAG`, seconds */
-  static async start(scene: Scene, maxLag: number): Promise<Replicated> {
+  /**
+   * @param maxLag `READ_MAX_LAG`, seconds
+   * @param organizations those that have a key; default as `issueKeys`
+   * @param changed settings of the two processes, and a file that is loaded into them before they begin
+   */
+  static async start(
+    scene: Scene,
+    maxLag: number,
+    organizations?: readonly string[],
+    changed: Pick<ServiceOptions, 'env' | 'preload'> = { env: {} },
+  ): Promise<Replicated> {
     const settings = ['shared_preload_libraries=pg_stat_statements'];
     const standbys = await Standbys.start(scene, findPrograms()!, { isSynchronous: false, count: 1, settings });
     const [primary, standby] = standbys.servers.map((server) => standbys.urlOf(server)) as [string, string];
@@ -51,12 +60,23 @@ export class Replicated {
     await ask('create extension pg_stat_statements');
     await ask(`create role ${READER} login superuser`);
     const as = (url: string): string => url.replace('postgres@', `${READER}@`);
-    const { service: plain, keys } = await open(scene, { DATABASE_URL: primary });
-    const env = { DATABASE_URL: as(primary), DATABASE_READ_URL: as(standby), READ_MAX_LAG: String(maxLag) };
-    const withReplica = await Promise.all([1, 2].map(() => Service.start(scene, { env, projectors: 0 })));
+    const { service: plain, keys } = await open(scene, { DATABASE_URL: primary }, { organizations });
+    const env = {
+      DATABASE_URL: as(primary),
+      DATABASE_READ_URL: as(standby),
+      READ_MAX_LAG: String(maxLag),
+      ...changed.env,
+    };
+    const { preload } = changed;
+    const withReplica = await Promise.all([1, 2].map(() => Service.start(scene, { env, preload, projectors: 0 })));
     for (const { url } of withReplica) await keysKnown(url, keys);
     const reports = new Reports(() => plain.url, keys.ingest);
-    return new Replicated(standbys, reports, plain, withReplica, keys.read['acme']!);
+    return new Replicated(standbys, reports, plain, withReplica, keys);
+  }
+
+  /** Reads acme's. */
+  get key(): string {
+    return this.keys.read['acme']!;
   }
 
   /** @returns how many reads of the two processes the primary has answered */

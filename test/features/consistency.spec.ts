@@ -1,0 +1,716 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { FastifyReply } from 'fastify';
+import { WaitingRequests } from '../../src/flow/waiting-requests.js';
+import { ConsistencyTokens } from '../../src/http/consistency/consistency-token.js';
+import { MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { Answer, CallOptions } from '../support/call.js';
+import { readReference } from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
+import { type Request, REQUESTS } from '../support/requests.js';
+import { cloudEvent, EXAMPLES, type Sent, sent, SOURCE, stored } from '../support/upstream.js';
+
+const FORM = /^[A-Za-z0-9._-]{1,128}$/;
+const GROUPS = '/v2/organization/asset-groups';
+const WEBHOOKS = '/v2/organization/webhooks';
+const NOT_REACHED = { code: 'SERVICE_UNAVAILABLE', message: 'The read models have not reached this token yet' };
+const READ_AGAIN = { code: 'GONE', message: 'Read again without Consistency-Token' };
+const MALFORMED = 'Consistency-Token must be the Consistency-Token of an earlier response';
+const AT = '2026-03-01T12:00:00.000Z';
+const SCOPES = ['read', 'write', 'ingest'] as const;
+const BATCH = { 'content-type': 'application/cloudevents-batch+json' };
+/** Operations of `REQUESTS` that append to the log, and so read nothing that follows it. */
+const WRITES = [
+  'createAssetGroup',
+  'renameAssetGroup',
+  'deleteAssetGroup',
+  'assignAssets',
+  'unassignAssets',
+  'createWebhook',
+  'changeWebhook',
+  'deleteWebhook',
+  'rotateWebhookSecret',
+  'replayWebhook',
+  'sendEvents',
+];
+/** Sends a webhook instead of answering from what it reads, and needs a receiver. */
+const SENDS = 'testWebhook';
+const READS = Object.keys(REQUESTS).filter((operation) => !WRITES.includes(operation) && operation !== SENDS);
+
+const folder = mkdtempSync(join(tmpdir(), 'consistency-'));
+const keyFile = join(folder, 'keys');
+writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
+
+let app: TestApp;
+let tokens: ConsistencyTokens;
+let projecting: Projecting | undefined;
+
+const tokenOf = ({ headers }: Answer): string => headers.get('consistency-token') ?? '';
+const positionIn = (answer: Answer): Promise<bigint> => tokens.read(tokenOf(answer));
+
+/** The token that names this position, of this log or another one. */
+const tokenAt = async (position: bigint, of = tokens): Promise<string> => {
+  let written = '';
+  const reply = { request: { minPosition: null }, header: (_: string, value: string) => (written = value) };
+  await of.add(reply as unknown as FastifyReply, position);
+  return written;
+};
+
+const threatOf = (organization: string, threatId: string): Sent =>
+  sent('ThreatStatusChanged', {
+    organization,
+    threatId,
+    asset: { type: 'URL', content: `${threatId}.example` },
+    status: 'BLOCKED',
+    createdAt: AT,
+    updatedAt: AT,
+  });
+
+/** Runs the projector until the read models have everything. */
+const project = async (): Promise<void> => void (await projectToHead(app.log, app.pool));
+const pause = async (): Promise<void> => {
+  await projecting?.stop();
+  projecting = undefined;
+};
+const resume = (): Projecting => (projecting ??= startProjecting(app.log, app.pool));
+
+/** An organization of its own, with a key for everything. */
+const newCaller = async () => {
+  const organization = `org-${randomUUID().slice(0, 8)}`;
+  const key = await app.issueKey({ organization, scopes: SCOPES });
+  const call = (path: string, options: CallOptions = {}): Promise<Answer> => app.call(path, { key, ...options });
+  return {
+    organization,
+    key,
+    call,
+    /** Asks with a token. */
+    after: (token: string, { path, headers, ...options }: Request, prefer?: string): Promise<Answer> =>
+      call(path, {
+        ...options,
+        headers: { ...headers, 'consistency-token': token, ...(prefer !== undefined && { prefer }) },
+      }),
+    send: (...events: readonly object[]): Promise<Answer> => call('/v2/events', { json: events, headers: BATCH }),
+  };
+};
+type Caller = Awaited<ReturnType<typeof newCaller>>;
+
+/** A caller with a record of each kind, a group and a webhook: every operation can succeed, if asked for these. */
+const newOwner = async (): Promise<Caller & { request: (operation: string) => Request }> => {
+  const caller = await newCaller();
+  const { organization, call, send } = caller;
+  const shared = { organization, createdAt: AT, updatedAt: AT };
+  const brand = `brand-${organization}`;
+  await send(
+    cloudEvent(sent('BrandRegistered', { organization, brand, updatedAt: AT })),
+    cloudEvent(sent('ReportFiled', { ...shared, reportId: 'record-1' })),
+    cloudEvent(threatOf(organization, 'record-1')),
+    cloudEvent(sent('TakedownFiled', { ...EXAMPLES.TakedownFiled, ...shared, takedownId: 'record-1' })),
+  );
+  const change = { ...EXAMPLES.AssetStatusChanged, changeId: `change-${organization}`, createdAt: AT, updatedAt: AT };
+  // Only a key without an organization sends what concerns everybody.
+  await app.call('/v2/events', {
+    key: await app.issueKey({ scopes: ['ingest'] }),
+    json: [cloudEvent(sent('AssetStatusChanged', { ...change, brandReviews: [{ organization, brand }] }))],
+    headers: BATCH,
+  });
+  const group = String((await call(GROUPS, { json: { name: 'First' } })).body.id);
+  const webhook = (await call(WEBHOOKS, { json: { url: 'https://acme.example/hooks' } })).body.id as string;
+  return {
+    ...caller,
+    request: (operation) => {
+      const { path, ...rest } = REQUESTS[operation]!(1, organization);
+      const own = path
+        .replace(/wh_0+1/, webhook)
+        .replace(/asset-groups\/2/, `asset-groups/${group}`)
+        .replace('verdicts/record-1', `verdicts/change-${organization}`);
+      return { path: own, ...rest };
+    },
+  };
+};
+
+beforeAll(async () => {
+  app = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
+  tokens = app.app.get(ConsistencyTokens);
+  resume();
+  const { call } = await newCaller();
+  await eventually('the lists are filled', async () => (await call('/v2/organization/reports')).status === 200);
+  await pause();
+});
+afterAll(async () => {
+  await pause();
+  await app.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe('The token of a write', () => {
+  /** Each returns the answer, and the position that its token must name. */
+  type Write = (caller: Caller) => Promise<{ readonly answer: Answer; readonly position: bigint }>;
+  const atHead = async (answer: Answer) => ({ answer, position: await app.log.head() });
+  const first = async ({ call }: Caller): Promise<string> =>
+    `${GROUPS}/${(await call(GROUPS, { json: { name: 'First' } })).body.id}`;
+  const webhook = async ({ call }: Caller): Promise<string> =>
+    `${WEBHOOKS}/${(await call(WEBHOOKS, { json: { url: 'https://acme.example/' } })).body.id}`;
+  const twice = async (caller: Caller, path: string, json: object) => {
+    const options = { json, headers: { 'idempotency-key': 'k' } };
+    await caller.call(path, options);
+    const answer = await caller.call(path, options);
+    expect(answer.headers.get('idempotent-replayed')).toBe('true');
+    return atHead(answer);
+  };
+  const contents = { json: { contents: ['a.example', 'b.example'] } };
+
+  const writes: readonly (readonly [string, Write])[] = [
+    [
+      'a single event',
+      async ({ organization, call }) =>
+        atHead(
+          await call('/v2/events', {
+            json: cloudEvent(threatOf(organization, 't')),
+            headers: { 'content-type': 'application/cloudevents+json' },
+          }),
+        ),
+    ],
+    [
+      'a batch',
+      async ({ organization, send }) =>
+        atHead(await send(...['a', 'b', 'c'].map((id) => cloudEvent(threatOf(organization, id))))),
+    ],
+    ['an empty batch', async ({ send }) => atHead(await send())],
+    [
+      'a batch of which some are rejected',
+      async ({ organization, send }) => atHead(await send(cloudEvent(threatOf(organization, 't')), { id: 'x' })),
+    ],
+    [
+      'duplicates alone, which names where they are',
+      async ({ organization, send }) => {
+        const events = ['a', 'b'].map((id) => cloudEvent(threatOf(organization, id)));
+        const { position } = await atHead(await send(...events));
+        await send(cloudEvent(threatOf(organization, 'c')));
+        return { answer: await send(...events), position };
+      },
+    ],
+    [
+      'a duplicate beside a new event, which names the new event',
+      async ({ organization, send }) => {
+        const event = cloudEvent(threatOf(organization, 'a'));
+        await send(event);
+        return atHead(await send(event, cloudEvent(threatOf(organization, 'b'))));
+      },
+    ],
+    [
+      'a trial run',
+      async ({ organization, call }) =>
+        atHead(
+          await call('/v2/events?dryRun=true', { json: [cloudEvent(threatOf(organization, 'a'))], headers: BATCH }),
+        ),
+    ],
+    ['a new group', async ({ call }) => atHead(await call(GROUPS, { json: { name: 'First' } }))],
+    ['a repeated request for a group', (caller) => twice(caller, GROUPS, { name: 'First' })],
+    [
+      'a renamed group',
+      async (caller) => atHead(await caller.call(await first(caller), { method: 'PATCH', json: { name: 'Second' } })),
+    ],
+    [
+      'a group renamed to its own name',
+      async (caller) => atHead(await caller.call(await first(caller), { method: 'PATCH', json: { name: 'First' } })),
+    ],
+    ['a deleted group', async (caller) => atHead(await caller.call(await first(caller), { method: 'DELETE' }))],
+    ['added members', async (caller) => atHead(await caller.call(`${await first(caller)}/assets`, contents))],
+    [
+      'members that were there',
+      async (caller) => {
+        const path = `${await first(caller)}/assets`;
+        await caller.call(path, contents);
+        return atHead(await caller.call(path, contents));
+      },
+    ],
+    [
+      'removed members',
+      async (caller) => {
+        const path = `${await first(caller)}/assets`;
+        await caller.call(path, contents);
+        return atHead(await caller.call(`${path}/remove`, contents));
+      },
+    ],
+    ['a new webhook', async ({ call }) => atHead(await call(WEBHOOKS, { json: { url: 'https://acme.example/' } }))],
+    ['a repeated request for a webhook', (caller) => twice(caller, WEBHOOKS, { url: 'https://acme.example/' })],
+    [
+      'a changed webhook',
+      async (caller) => atHead(await caller.call(await webhook(caller), { method: 'PATCH', json: { batch: 5 } })),
+    ],
+    [
+      'a webhook changed to what it was',
+      async (caller) => atHead(await caller.call(await webhook(caller), { method: 'PATCH', json: { batch: 1 } })),
+    ],
+    ['a new secret', async (caller) => atHead(await caller.call(`${await webhook(caller)}/rotate`, { json: {} }))],
+    [
+      'a replay',
+      async (caller) => atHead(await caller.call(`${await webhook(caller)}/replay`, { json: { from: 'beginning' } })),
+    ],
+    ['a deleted webhook', async (caller) => atHead(await caller.call(await webhook(caller), { method: 'DELETE' }))],
+  ];
+
+  beforeAll(() => void resume());
+  afterAll(pause);
+
+  it.each(writes)('is returned for %s', async (_, write) => {
+    const { answer, position } = await write(await newCaller());
+    expect([200, 201]).toContain(answer.status);
+    expect(tokenOf(answer)).toMatch(FORM);
+    expect(await positionIn(answer)).toBe(position);
+  });
+
+  it('never leads back a client that sends the token it has, not even for a duplicate of an old event', async () => {
+    const { organization, send, after } = await newCaller();
+    const json = [cloudEvent(threatOf(organization, 'old'))];
+    await send(...json);
+    const token = tokenOf(await send(cloudEvent(threatOf(organization, 'new'))));
+    const repeated = await after(token, { path: '/v2/events', json, headers: BATCH });
+    expect(repeated.body).toMatchObject({ accepted: 0, duplicates: 1 });
+    expect(await positionIn(repeated)).toBe(await tokens.read(token));
+  });
+});
+
+describe('Each route', () => {
+  it('is one of those below', () => {
+    const operations = Object.values(readReference().paths).flatMap((methods) =>
+      Object.values(methods).flatMap(({ operationId, security }) =>
+        security?.length && operationId ? [operationId] : [],
+      ),
+    );
+    expect([...READS, ...WRITES, SENDS].sort()).toEqual(operations.sort());
+  });
+
+  describe('of an organization whose records are all counted', () => {
+    let owner: Awaited<ReturnType<typeof newOwner>>;
+    beforeAll(async () => {
+      resume();
+      owner = await newOwner();
+      await projecting!.reached();
+      await eventually('the verdict is listed', async () => {
+        const { status } = await owner.call(owner.request('getVerdict').path);
+        return status === 200;
+      });
+    });
+    afterAll(pause);
+
+    // What is deleted last is needed by the others.
+    const last = WRITES.filter((operation) => operation.startsWith('delete'));
+    it.each([...READS, ...WRITES.filter((operation) => !last.includes(operation)), ...last])(
+      'accepts the newest token and returns one that is not older: %s',
+      async (operation) => {
+        const token = await tokenAt(await app.log.head());
+        const answer = await owner.after(token, owner.request(operation), 'wait=10');
+        expect([operation, answer.status, answer.body]).toEqual([
+          operation,
+          operation.startsWith('create') ? 201 : 200,
+          answer.body,
+        ]);
+        expect(answer.headers.get('preference-applied')).toBe('wait=10');
+        expect(tokenOf(answer)).toMatch(FORM);
+        expect(await positionIn(answer)).toBeGreaterThanOrEqual(await tokens.read(token));
+      },
+    );
+  });
+
+  describe('while the projector is stopped', () => {
+    let owner: Awaited<ReturnType<typeof newOwner>>;
+    let token: string;
+    beforeAll(async () => {
+      owner = await newOwner();
+      await project();
+      token = tokenOf(await owner.send(cloudEvent(threatOf(owner.organization, 'late'))));
+    });
+
+    it.each(READS)('answers 503 to a token that its projections have not reached: %s', async (operation) => {
+      const request = owner.request(operation);
+      const answer = await owner.after(token, request, 'wait=0');
+      expect([answer.status, answer.body]).toEqual([503, NOT_REACHED]);
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(answer.headers.get('consistency-token')).toBeNull();
+      // The same question without the token is answered.
+      expect((await owner.call(request.path, request)).status).toBe(200);
+    });
+
+    // Members and changed webhooks are not among them: those are answered once they are listed, with a token or without.
+    it.each(['createAssetGroup', 'renameAssetGroup', 'sendEvents', 'createWebhook'])(
+      'is not held up by a token if it only writes: %s',
+      async (operation) => {
+        const { path, ...rest } = owner.request(operation);
+        const answer = await owner.after(token, { path, ...rest }, 'wait=0');
+        expect([200, 201]).toContain(answer.status);
+      },
+    );
+
+    it.each([...READS, ...WRITES])(
+      'answers 410 to a token beyond the head, and stores nothing: %s',
+      async (operation) => {
+        const head = await app.log.head();
+        const answer = await owner.after(await tokenAt(head + 1_000_000n), owner.request(operation));
+        expect([answer.status, answer.body]).toEqual([410, READ_AGAIN]);
+        expect(await app.log.head()).toBe(head);
+      },
+    );
+  });
+});
+
+describe('An answer to a token', () => {
+  afterAll(pause);
+
+  /** What each route shows of a write, by what the write was. */
+  const threats: Record<string, (caller: Caller, id: string) => [Request, (body: any) => boolean]> = {
+    metrics: () => [{ path: '/v2/organization/metrics' }, ({ metrics }) => metrics.newThreats === 1],
+    timeline: () => [
+      { path: '/v2/organization/metrics/timeline?startDate=2026-03-01&endDate=2026-03-02' },
+      ({ points }) => points.some(({ newThreats }: { newThreats: number }) => newThreats === 1),
+    ],
+    'timeline as a table': () => [
+      { path: '/v2/organization/metrics/timeline.csv?startDate=2026-03-01&endDate=2026-03-02' },
+      (text) => /^2026-03-01[^\r]*,0,1,0,0,0,1\r$/m.test(text),
+    ],
+    comparison: () => [
+      { path: '/v2/organization/metrics/comparison?startDate=2026-03-01&endDate=2026-03-02' },
+      ({ current }) => current.metrics.newThreats === 1,
+    ],
+    list: (_, id) => [
+      { path: '/v2/organization/threats' },
+      ({ items }) => items.some((item: { id: string }) => item.id === id),
+    ],
+    table: (_, id) => [{ path: '/v2/organization/threats.csv' }, (text) => text.includes(id)],
+    record: (_, id) => [{ path: `/v2/organization/threats/${id}` }, (item) => item.id === id],
+    feed: (_, id) => [
+      { path: '/v2/organization/feed' },
+      (elements) => elements.some(({ subject }: { subject: string }) => subject === id),
+    ],
+    status: ({ organization }, id) => [
+      {
+        path: '/v2/events/status',
+        json: { events: [{ source: SOURCE, id, type: 'ThreatStatusChanged', record: { organization, threatId: id } }] },
+      },
+      ({ events: [{ status }] }) => status === 'counted',
+    ],
+  };
+
+  it.each(Object.entries(threats))('includes the event that the token was returned for: %s', async (_, ask) => {
+    await pause();
+    const caller = await newCaller();
+    const id = `t-${randomUUID().slice(0, 8)}`;
+    const event = { ...threatOf(caller.organization, id), id };
+    const token = tokenOf(await caller.send(cloudEvent(event)));
+    const [request, shows] = ask(caller, id);
+    // Asked before the projector starts, so that the answer has to wait.
+    const waiting = caller.after(token, request, 'wait=10');
+    await eventually('it waits', () => app.app.get(WaitingRequests).size === 1);
+    resume();
+    const answer = await waiting;
+    expect([answer.status, answer.body, shows(answer.body)]).toEqual([200, answer.body, true]);
+    expect(await positionIn(answer)).toBeGreaterThanOrEqual(await tokens.read(token));
+  });
+
+  it.each([
+    ['check', '/v2/asset/check', ({ status }: any) => status],
+    ['bulk check', '/v2/asset/check/bulk', ({ results }: any) => results[0].status],
+    ['history', '/v2/asset/history', ({ statuses }: any) => statuses[0]?.status],
+  ])('includes the status of an asset: %s', async (_, path, statusIn) => {
+    const { call, after } = await newCaller();
+    const key = await app.issueKey({ scopes: ['ingest'] });
+    for (const status of ['BLOCKED', 'ALLOWED', 'BLOCKED'] as const) {
+      await pause();
+      const content = `${randomUUID().slice(0, 8)}.example`;
+      const change = { ...EXAMPLES.AssetStatusChanged, changeId: content, asset: { type: 'URL', content }, status };
+      const event = cloudEvent(
+        sent('AssetStatusChanged', { ...change, brandReviews: [], createdAt: AT, updatedAt: AT }),
+      );
+      const token = tokenOf(await app.call('/v2/events', { key, json: [event], headers: BATCH }));
+      const json = path.endsWith('bulk') ? { contents: [content] } : { content };
+      expect((await call(path, { json })).status).toBe(200);
+      const waiting = after(token, { path, json }, 'wait=10');
+      resume();
+      const answer = await waiting;
+      expect([answer.status, statusIn(answer.body)]).toEqual([200, status]);
+    }
+  });
+
+  it('includes groups, members, webhooks and brands', async () => {
+    const caller = await newCaller();
+    const { organization, call, after } = caller;
+    const upstream = await app.issueKey({ scopes: ['ingest'] });
+    const send = (event: Sent): Promise<Answer> =>
+      app.call('/v2/events', { key: upstream, json: [cloudEvent(event)], headers: BATCH });
+    const held = async (token: string, path: string): Promise<Answer['body']> => {
+      const waiting = after(token, { path }, 'wait=10');
+      resume();
+      const { status, body } = await waiting;
+      expect(status).toBe(200);
+      await pause();
+      return body;
+    };
+    await pause();
+    const group = await call(GROUPS, { json: { name: 'First' } });
+    expect((await held(tokenOf(group), GROUPS)).groups).toMatchObject([{ name: 'First' }]);
+    const path = `${GROUPS}/${group.body.id}`;
+    resume();
+    const members = await call(`${path}/assets`, { json: { contents: ['a.example'] } });
+    expect((await held(tokenOf(members), `${path}/assets`)).assets).toHaveLength(1);
+    const webhook = await call(WEBHOOKS, { json: { url: 'https://acme.example/' } });
+    expect((await held(tokenOf(webhook), WEBHOOKS)).webhooks).toHaveLength(1);
+    const brand = await send(sent('BrandRegistered', { organization, brand: 'shoes', updatedAt: AT }));
+    expect((await held(tokenOf(brand), '/v2/organization/brands')).total).toBe(1);
+    const flag = { organization, flag: 'f', enabled: true, updatedAt: AT };
+    const flagged = await send(sent('FeatureFlagChanged', flag));
+    expect((await held(tokenOf(flagged), '/v2/organization')).flags).toEqual(['f']);
+  });
+
+  it('counts a parked event as reached', async () => {
+    await pause();
+    const { organization, after } = await newCaller();
+    const threat = threatOf(organization, 'parked');
+    const { stream, event } = stored(threat);
+    await app.log.append(stream, 'any', [{ ...event, data: { organization, threatId: 'parked' } }]);
+    const token = await tokenAt(await app.log.head());
+    const metrics = { path: '/v2/organization/metrics' };
+    expect((await after(token, metrics, 'wait=0')).status).toBe(503);
+    const waiting = after(token, metrics, 'wait=10');
+    resume();
+    expect((await waiting).body).toMatchObject({ metrics: { newThreats: 0 } });
+    expect((await after(token, { path: '/v2/events/parked' })).body).toMatchObject({
+      items: expect.arrayContaining([expect.objectContaining({ projection: 'metrics', id: threat.id })]),
+    });
+  });
+
+  it('never leads back a client that reads the feed in pages', async () => {
+    const { organization, send, after } = await newCaller();
+    resume();
+    const events = ['a', 'b', 'c'].map((id) => cloudEvent(threatOf(organization, id)));
+    const token = tokenOf(await send(...events));
+    const page = await after(token, { path: '/v2/organization/feed?limit=1' }, 'wait=10');
+    expect(page.body).toHaveLength(1);
+    expect(await positionIn(page)).toBeGreaterThanOrEqual(await tokens.read(token));
+  });
+});
+
+describe('The wait for a token', () => {
+  let caller: Caller;
+  let token: string;
+  const metrics = { path: '/v2/organization/metrics' };
+  beforeAll(async () => {
+    await pause();
+    caller = await newCaller();
+    await project();
+    token = tokenOf(await caller.send(cloudEvent(threatOf(caller.organization, 'late'))));
+  });
+
+  it.each([
+    [undefined, 2],
+    ['wait=0', 0],
+    ['wait=1', 1],
+    ['respond-async, WAIT = "1"', 1],
+    ['wait=3; note=x', 3],
+    ['wait=1, wait=3', 1],
+    ['wait=11', 10],
+    ['wait=99999999999999999999', 10],
+    ['wait=', 2],
+    ['wait=-1', 2],
+    ['wait=1.5', 2],
+    ['wait=soon', 2],
+    ['await=0', 2],
+    ['wait', 2],
+    [',,;=', 2],
+  ] as const)('ends after the time that it allows: Prefer: %s is %d s', async (prefer, seconds) => {
+    const began = performance.now();
+    const { status, body } = await caller.after(token, metrics, prefer);
+    const took = (performance.now() - began) / 1_000;
+    expect([status, body]).toEqual([503, NOT_REACHED]);
+    expect(took).toBeGreaterThanOrEqual(seconds - 0.01);
+    // Generous on a busy machine; what `Prefer` was read as is confirmed below.
+    expect(took).toBeLessThan(seconds + 3);
+  });
+
+  it.each([
+    ['wait=0', 'wait=0'],
+    ['wait=7', 'wait=7'],
+    ['respond-async, wait="7"', 'wait=7'],
+    ['wait=11', 'wait=10'],
+    ['wait=99999999999999999999', 'wait=10'],
+    ['wait=soon', null],
+    ['wait=-1', null],
+    ['respond-async', null],
+  ])('is confirmed if the token is reached at once: Prefer: %s is %s', async (prefer, applied) => {
+    const reached = tokenOf(await caller.call(metrics.path));
+    const { status, headers } = await caller.after(reached, metrics, prefer);
+    expect([status, headers.get('preference-applied')]).toEqual([200, applied]);
+  });
+
+  it('needs no connection, and is limited to 64 requests of an organization', async () => {
+    const waiting = app.app.get(WaitingRequests);
+    const statements = jest.spyOn(app.app.get(WatchPool), 'query');
+    const held = Array.from({ length: 64 }, () => caller.after(token, metrics, 'wait=10'));
+    await eventually('all of them wait', () => waiting.size === 64);
+    for (const type of [MetricsPool, RecordsPool]) {
+      const pool = app.app.get(type);
+      expect([pool.totalCount - pool.idleCount, pool.waitingCount]).toEqual([0, 0]);
+    }
+    const watch = app.app.get(WatchPool);
+    expect(watch.totalCount - watch.idleCount + watch.waitingCount).toBeLessThanOrEqual(1);
+    // One poll serves all of them: at most one every 10 ms.
+    const [before, began] = [statements.mock.calls.length, performance.now()];
+    const others = await Promise.all([newCaller(), newCaller()]);
+    for (const other of others) expect((await other.call(metrics.path)).status).toBe(200);
+    const took = performance.now() - began;
+    expect(statements.mock.calls.length - before).toBeLessThan(took / 10 + 20);
+    statements.mockRestore();
+
+    const refused = await caller.after(token, metrics);
+    expect([refused.status, refused.body.code]).toEqual([429, 'TOO_MANY_REQUESTS']);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(refused.headers.get('consistency-token')).toBeNull();
+    // Without a token, and for others with one, everything goes on.
+    expect((await caller.call(metrics.path)).status).toBe(200);
+    expect((await others[0]!.after(token, metrics, 'wait=0')).status).toBe(503);
+
+    await project();
+    for (const { status, body } of await Promise.all(held)) expect([status, body.metrics.newThreats]).toEqual([200, 1]);
+    expect(waiting.size).toBe(0);
+  });
+
+  it('ends when the client leaves', async () => {
+    const waiting = app.app.get(WaitingRequests);
+    const late = tokenOf(await caller.send(cloudEvent(threatOf(caller.organization, 'later'))));
+    const left = new AbortController();
+    const asked = fetch(app.url + metrics.path, {
+      headers: { 'x-api-key': caller.key, 'consistency-token': late, prefer: 'wait=10' },
+      signal: left.signal,
+    });
+    await eventually('it waits', () => waiting.size === 1);
+    left.abort();
+    await expect(asked).rejects.toThrow();
+    await eventually('it has left', () => waiting.size === 0, 2_000);
+  });
+});
+
+describe('A token that is refused', () => {
+  const metrics = { path: '/v2/organization/metrics' };
+  /** Another character in one place. */
+  const changed = (token: string, place: number): string =>
+    token.slice(0, place) + (token[place] === 'A' ? 'B' : 'A') + token.slice(place + 1);
+
+  it.each([
+    ['empty', () => ''],
+    ['one character', () => 'x'],
+    ['a number', () => '17'],
+    ['the first part alone', (token: string) => token.slice(0, 8)],
+    ['cut', (token: string) => token.slice(0, -1)],
+    ['too long', (token: string) => `${token}A`],
+    ['128 characters', () => 'a'.repeat(128)],
+    ['10,000 characters', () => 'a'.repeat(10_000)],
+    ['of other characters', (token: string) => token.replace(/.$/, '!')],
+    ['two tokens', (token: string) => `${token}, ${token}`],
+    ['bits that no token has', (token: string) => `${token.slice(0, -1)}B`],
+  ])('is answered 400: %s', async (_, write) => {
+    const { after } = await newCaller();
+    for (const request of [metrics, { path: GROUPS, json: { name: 'First' } }]) {
+      const answer = await after(write(await tokenAt(0n)), request);
+      expect([answer.status, answer.body]).toMatchObject([400, { code: 'BAD_REQUEST', message: MALFORMED }]);
+      expect(answer.headers.get('consistency-token')).toBeNull();
+    }
+  });
+
+  it('is answered 400 or 410 if any character has been changed, never as reached', async () => {
+    const { after } = await newCaller();
+    const token = await tokenAt(0n);
+    for (let place = 0; place < token.length; place += 1) {
+      const { status } = await after(changed(token, place), metrics, 'wait=0');
+      expect([place, [400, 410].includes(status)]).toEqual([place, true]);
+    }
+  });
+
+  it('is answered 410 if it is of another log', async () => {
+    const { after } = await newCaller();
+    const others = new ConsistencyTokens({ id: async () => 'another' } as never);
+    for (const request of [metrics, { path: '/v2/organization' }, { path: GROUPS, json: { name: 'First' } }]) {
+      const answer = await after(await tokenAt(0n, others), request);
+      expect([answer.status, answer.body]).toEqual([410, READ_AGAIN]);
+      expect(answer.headers.get('consistency-token')).toBeNull();
+    }
+  });
+});
+
+describe('An error', () => {
+  it('carries no token, whatever the request carried', async () => {
+    await project();
+    const { call, after } = await newCaller();
+    const token = tokenOf(await call('/v2/organization/metrics'));
+    await call(GROUPS, { json: { name: 'First' }, headers: { 'idempotency-key': 'a' } });
+    const readOnly = await app.issueKey({ organization: 'acme', scopes: ['read'] });
+    const errors: readonly (readonly [number, Request & { key?: string }])[] = [
+      [400, { path: '/v2/organization/metrics?startDate=never' }],
+      [400, { path: GROUPS, json: {} }],
+      [400, { path: '/v2/events', body: '{', headers: BATCH }],
+      [401, { path: '/v2/organization/metrics', key: 'wrong' }],
+      [403, { path: GROUPS, json: { name: 'x' }, key: readOnly }],
+      [403, { path: '/v2/organization/metrics?brandSlug=none' }],
+      [404, { path: '/v2/organization/threats/none' }],
+      [404, { path: `${GROUPS}/99` }],
+      [404, { path: `${GROUPS}/99`, method: 'DELETE' }],
+      [404, { path: `${WEBHOOKS}/wh_${'0'.repeat(24)}` }],
+      [404, { path: '/v2/none' }],
+      [405, { path: '/v2/organization/metrics', method: 'DELETE' }],
+      [409, { path: GROUPS, json: { name: 'First' } }],
+      [413, { path: '/v2/asset/check', json: { content: 'x'.repeat(70_000) } }],
+      [415, { path: '/v2/events', body: 'x', headers: { 'content-type': 'text/plain' } }],
+      [422, { path: GROUPS, json: { name: 'Second' }, headers: { 'idempotency-key': 'a' } }],
+    ];
+    for (const [expected, request] of errors) {
+      const answers = [await call(request.path, request), await after(token, request)];
+      for (const { status, headers } of answers)
+        expect([request, status, headers.get('consistency-token'), headers.get('preference-applied')]).toEqual([
+          request,
+          expected,
+          null,
+          null,
+        ]);
+    }
+  });
+});
+
+describe('Tokens', () => {
+  it('are never equal, in one process and in several', async () => {
+    const another = new ConsistencyTokens(app.log);
+    const written = new Set<string>();
+    for (let n = 0; n < 1_000; n += 1) {
+      written.add(await tokenAt(7n));
+      written.add(await tokenAt(7n, another));
+    }
+    expect(written.size).toBe(2_000);
+    const { call } = await newCaller();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => call('/v2/organization')));
+    expect(new Set(answers.map(tokenOf)).size).toBe(20);
+  });
+
+  it('are read by every process of the log', async () => {
+    const another = new ConsistencyTokens(app.log);
+    for (const position of [-1n, 0n, 1n, 123_456_789_012n])
+      expect(await another.read(await tokenAt(position))).toBe(position);
+  });
+
+  it('show nothing of their positions: no byte is the same in all, or grows', async () => {
+    const bytesOf = async (position: bigint): Promise<Buffer> =>
+      Buffer.from((await tokenAt(position)).split('.')[1]!, 'base64url');
+    const of = (positions: readonly bigint[]): Promise<Buffer[]> => Promise.all(positions.map(bytesOf));
+    const numbers = Array.from({ length: 256 }, (_, n) => BigInt(n));
+    for (const tokensOf of [await of(numbers.map(() => 7n)), await of(numbers)])
+      for (let place = 0; place < 16; place += 1) {
+        const bytes = tokensOf.map((token) => token[place]!);
+        // Of 256 random bytes some 162 are different.
+        expect(new Set(bytes).size).toBeGreaterThan(120);
+        const rising = bytes.filter((byte, n) => n > 0 && byte > bytes[n - 1]!).length;
+        expect(rising).toBeGreaterThan(80);
+        expect(rising).toBeLessThan(176);
+      }
+  });
+});
