@@ -10,14 +10,11 @@ const trouble = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): stri
   return ageSeconds === undefined ? 'never read here' : '';
 };
 
-const unused = ({ id, unusedPages }: ListStatus): string[] =>
-  unusedPages === undefined
-    ? []
-    : [
-        `${id}: pages on hosts with a single publisher, not used (${unusedPages.count}): ` +
-          unusedPages.examples.join(', ') +
-          (unusedPages.count > unusedPages.examples.length ? ', …' : ''),
-      ];
+const rejections = ({ id, rejected = [] }: ListStatus): string[] =>
+  rejected.map(
+    ({ reason, count, examples }) =>
+      `${id}: rejected as ${reason} (${count}): ${examples.join(', ')}${count > examples.length ? ', …' : ''}`,
+  );
 
 const status = async (): Promise<Result> => {
   const lists = await readSourcesStatus(readConfig());
@@ -27,7 +24,7 @@ const status = async (): Promise<Result> => {
         ['list', 'entries', 'refused', 'age in s', 'problem'],
         lists.map((list) => [list.id, list.entries, list.refused, list.ageSeconds, trouble(list)]),
       ),
-      ...lists.flatMap(unused),
+      ...lists.flatMap(rejections),
     ],
     json: lists,
   };

@@ -10,7 +10,7 @@ import type { HostingSuffixes } from './hosting-suffixes.js';
 import { fingerprintOfSecrets, withoutSecrets } from './list-address.js';
 import { readEntry } from './list-entry.js';
 import { ListCopy, type ListState, seenPathOf } from './list-copy.js';
-import { isWide, type ListContent, parseList } from './parse-list.js';
+import { kindsOf, type ListContent, parseList } from './parse-list.js';
 import { matchList } from './match-list.js';
 import type { ListSettings } from '../sources/sources-file.js';
 import type { SuffixHashes } from './suffix-hashes.js';
@@ -63,8 +63,8 @@ export class ListSource {
    * @returns undefined if the list is not tracked, or the disk fails
    */
   async seenSince(match: string | undefined): Promise<Seen | undefined> {
-    const entry = match === undefined ? undefined : readEntry(match, this.suffixes, isWide(this.settings.format));
-    return this.seen.find(typeof entry === 'string' ? entry : undefined).catch(() => undefined);
+    const entry = match === undefined ? undefined : readEntry(match, this.suffixes, kindsOf(this.settings.format));
+    return this.seen.find(typeof entry === 'object' ? entry.key : undefined).catch(() => undefined);
   }
 
   /** Loads the copy on disk, if it has the same origin. */
@@ -177,7 +177,11 @@ export class ListSource {
   }
 }
 
-const countsOf = ({ table, refused, unusedPages }: ListContent) => ({ entries: table.size, refused, unusedPages });
+const countsOf = ({ table, rejected }: ListContent) => ({
+  entries: table.size,
+  refused: rejected.reduce((sum, { count }) => sum + count, 0),
+  rejected,
+});
 
 const originOf = ({ url, file, format, verdict }: ListSettings): string => {
   const from = url === undefined ? file! : `${withoutSecrets(url)} ${fingerprintOfSecrets(url)}`;

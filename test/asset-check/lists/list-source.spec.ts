@@ -325,7 +325,7 @@ describe('a list that is fetched', () => {
   });
 
   it('is reported by the operator’s command, which runs elsewhere', async () => {
-    server.behave = sends(`${entries(10)}\ncom\nordinary.example/login`);
+    server.behave = sends(`${entries(10)}\ncom\nuser@evil.example`);
     const source = list();
     await source.refresh(never);
     server.behave = answers(503);
@@ -339,7 +339,10 @@ describe('a list that is fetched', () => {
         from: `${url}/list`,
         entries: 10,
         refused: 2,
-        unusedPages: { count: 1, examples: ['ordinary.example/login'] },
+        rejected: [
+          { reason: 'public-suffix', count: 1, examples: ['com'] },
+          { reason: 'unsupported', count: 1, examples: ['user@evil.example'] },
+        ],
         ageSeconds: 60,
         lastError: 'It answered 503',
         lastErrorAt: expect.any(Number),
