@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { describeRejected } from '../asset-check/lists/rejections.js';
 import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources-status.js';
 import { readConfig } from '../runtime/config.js';
 import { formatInstant } from '../events/instant.js';
@@ -11,10 +12,7 @@ const trouble = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): stri
 };
 
 const rejections = ({ id, rejected = [] }: ListStatus): string[] =>
-  rejected.map(
-    ({ reason, count, examples }) =>
-      `${id}: rejected as ${reason} (${count}): ${examples.join(', ')}${count > examples.length ? ', …' : ''}`,
-  );
+  rejected.map((entries) => `${id}: rejected ${describeRejected(entries)}`);
 
 const status = async (): Promise<Result> => {
   const lists = await readSourcesStatus(readConfig());

@@ -11,6 +11,7 @@ import { fingerprintOfSecrets, withoutSecrets } from './list-address.js';
 import { readEntry } from './list-entry.js';
 import { ListCopy, type ListState, seenPathOf } from './list-copy.js';
 import { kindsOf, type ListContent, parseList } from './parse-list.js';
+import { describeRejected } from './rejections.js';
 import { matchList } from './match-list.js';
 import type { ListSettings } from '../sources/sources-file.js';
 import type { SuffixHashes } from './suffix-hashes.js';
@@ -28,13 +29,18 @@ export class ListSource {
   private readonly seen: FirstSeen;
   /** Whether first-seen times of the content in use were saved. */
   private isNoted = false;
+  /** Why entries are not used, as last reported. */
+  private reportedReasons = '';
   state: ListState;
 
   constructor(
     readonly settings: ListSettings,
     private readonly suffixes: HostingSuffixes,
     dataDir: string,
-    /** Called for every failed refresh and for the first successful one after a failure. */
+    /**
+     * Called for every failed refresh, for the first successful one after a failure, and when other entries than before
+     * are not used.
+     */
     private readonly report: (sentence: string, level: 'log' | 'warn') => void,
   ) {
     this.backoff = new Backoff(FIRST_RETRY_MS, settings.refreshSeconds * 1_000);
@@ -113,6 +119,7 @@ export class ListSource {
           validators: fetched.validators,
         };
       }
+      this.reportRejected();
       if (this.isFailing) this.report(`List ${id} is current again: ${this.state.entries} entries`, 'log');
       this.isFailing = false;
       this.backoff.reset();
@@ -127,6 +134,15 @@ export class ListSource {
       this.state = { ...this.state, lastError, lastErrorAt: Date.now() };
       await this.keep(false);
     }
+  }
+
+  /** Only if something changed, because a list may have the same errors for years. */
+  private reportRejected(): void {
+    const { id, rejected = [], refused } = this.state;
+    const reasons = rejected.map(describeRejected).join(', ');
+    if (reasons !== this.reportedReasons && refused > 0)
+      this.report(`List ${id} has ${refused} entries that are not used: ${reasons}`, 'log');
+    this.reportedReasons = reasons;
   }
 
   private async fetch(stop: AbortSignal): Promise<FetchedList> {

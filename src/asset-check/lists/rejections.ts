@@ -21,3 +21,7 @@ export interface RejectedEntries {
   /** The first ones, as written. */
   readonly examples: readonly string[];
 }
+
+/** Says in one line how many entries were rejected for each reason, with the first ones. */
+export const describeRejected = ({ reason, count, examples }: RejectedEntries): string =>
+  `${count} ${reason} (${examples.map((example) => JSON.stringify(example)).join(', ')}${count > examples.length ? ', …' : ''})`;

@@ -201,8 +201,8 @@ describe('an entry together with others', () => {
   it('costs a check of a long path and a deep host little', async () => {
     const { ask } = await listOf(Array.from({ length: 10_000 }, (_, n) => `x.example/a/${n}`).join('\n'), 'plain');
     const started = performance.now();
-    for (let n = 0; n < 200; n += 1) ask(`https://${'a.'.repeat(100)}x.example/${'b/'.repeat(1_900)}`);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    for (let n = 0; n < 20; n += 1) ask(`https://${'a.'.repeat(100)}x.example/${'b/'.repeat(1_900)}`);
+    expect(performance.now() - started).toBeLessThan(1_000);
   });
 });
 

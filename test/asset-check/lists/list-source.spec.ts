@@ -123,6 +123,8 @@ describe('a list that is fetched', () => {
     ['is a web page', sends('<html>site-1.example</html>', { 'content-type': 'text/html' }), /content type text\/html/],
     ['is a picture', sends('x.example', { 'content-type': 'image/png' }), /content type image\/png/],
     ['is a web page without saying so', sends('<!doctype html>\nx.example'), /web page/],
+    ['is a web page after an entry', sends('x.example\n<html>\n'), /1 of 2 lines cannot be read/],
+    ['is a web page after comments', sends('# x\n<!-- y -->\n<html>\nx.example'), /web page/],
     ['is compressed although that was not requested', sends('x', { 'content-encoding': 'gzip' }), /encoded as gzip/],
     ['is absurdly smaller', sends(entries(9)), /shrunk from 100 entries to 9/],
     [
@@ -349,6 +351,21 @@ describe('a list that is fetched', () => {
       },
       { id: 'unread', mode: 'DISABLED', from: `${url}/list`, entries: 0, refused: 0 },
     ]);
+  });
+
+  it('says which entries it does not use, once until they change', async () => {
+    const source = list();
+    for (const bad of ['com', 'com', 'com\nlocalhost', 'com\nlocalhost']) {
+      server.behave = sends(`${entries(10)}\n${bad}`);
+      await source.refresh(never);
+    }
+    server.behave = sends(entries(10));
+    await source.refresh(never);
+    expect(news).toEqual([
+      'List list has 1 entries that are not used: 1 public-suffix ("com")',
+      'List list has 2 entries that are not used: 1 public-suffix ("com"), 1 private ("localhost")',
+    ]);
+    expect(source.state).toMatchObject({ refused: 0, rejected: [] });
   });
 
   it('of an address with secrets shows and keeps none of them', async () => {
