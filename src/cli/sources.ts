@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { describeRejected } from '../asset-check/lists/rejections.js';
+import { describeRejected } from '../asset-check/lists/list-entry.js';
 import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources-status.js';
 import { readConfig } from '../runtime/config.js';
 import { formatInstant } from '../events/instant.js';

@@ -1,8 +1,7 @@
 import { Yielder } from '../../flow/yielder.js';
 import { BELOW, HostTableBuilder } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
-import { type EntryKinds, isPageKey, readEntry } from './list-entry.js';
-import type { RejectedEntries, Rejection } from './rejections.js';
+import { type EntryKinds, isPageKey, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
 
 /** A list as a stream of bytes. */
 export interface Body {

@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import type { Validators } from './fetch-list.js';
 import type { Body } from './collector.js';
-import type { RejectedEntries } from './rejections.js';
+import type { RejectedEntries } from './list-entry.js';
 
 /** What is known about a list. The operator's command reads it too, in another process. */
 export interface ListState {

@@ -5,9 +5,8 @@ import { ALLOWED, BLOCKED, type HostTable } from './host-table.js';
 import type { FuzzyList } from './fuzzy-list.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { readArray, readMetamask, readSections } from './json-lists.js';
-import type { EntryKinds } from './list-entry.js';
+import type { EntryKinds, RejectedEntries } from './list-entry.js';
 import { eachText } from './list-lines.js';
-import type { RejectedEntries } from './rejections.js';
 
 export const FORMATS = ['plain', 'hosts', 'json', 'metamask', 'polkadot'] as const;
 export type Format = (typeof FORMATS)[number];

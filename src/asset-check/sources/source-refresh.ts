@@ -6,7 +6,7 @@ import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { HostingSuffixes, shippedSuffixes } from '../lists/hosting-suffixes.js';
 import { ListSource } from '../lists/list-source.js';
-import { REJECTIONS } from '../lists/rejections.js';
+import { REJECTIONS } from '../lists/list-entry.js';
 import { LookupSource, OUTCOMES } from '../lookups/lookup-source.js';
 import { OwnStatuses } from '../own/own-statuses.js';
 import type { Source } from './sources.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Opinion } from '../../../src/asset-check/opinion.js';
 import { shippedSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
-import type { RejectedEntries } from '../../../src/asset-check/lists/rejections.js';
+import type { RejectedEntries } from '../../../src/asset-check/lists/list-entry.js';
 import { brief, listOf } from '../asking.js';
 
 const SITES = new URL('../../../src/demo/data/phishing-sites.csv', import.meta.url);
