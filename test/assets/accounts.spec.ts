@@ -131,7 +131,7 @@ describe('a checksum', () => {
   });
 
   it.each(CHECKED)('makes a parse error of every change of a character of %s', (text) => {
-    const alphabet = /^G/.test(text) ? 'AQ7Z' : '19AHJNPZakmz';
+    const alphabet = text.startsWith('G') ? 'AQ7Z' : '19AHJNPZakmz';
     const corrupted = [...text].flatMap((letter, at) =>
       [...alphabet].filter((other) => other !== letter).map((other) => text.slice(0, at) + other + text.slice(at + 1)),
     );
