@@ -12,7 +12,7 @@ import { PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.
  * Raised whenever the key of content that could be read before changes: read models that store keys are then rebuilt.
  * `test/assets/pinned-keys.json` holds keys of this version.
  */
-export const KEY_VERSION = 2;
+export const KEY_VERSION = 3;
 
 export const urlKey = (host: string): string => `URL:${host}`;
 /** A page without a path equals its host. */

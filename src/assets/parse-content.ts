@@ -1,5 +1,5 @@
 import { type Account, readAccount } from './account.js';
-import { pageKey, readEmail, urlKey } from './asset-key.js';
+import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
 import { readCopied } from './copied-text.js';
 import { isInternalHost } from './internal-host.js';
 import { gatewayCid, isNativeIpfs, readIpfs } from './ipfs.js';
@@ -24,7 +24,7 @@ export interface ParsedContent {
   readonly isDnsName: boolean;
   /** Whether the asset is on the host rather than the host itself, so that the host's listing is inherited. */
   readonly isAtHost: boolean;
-  /** The account's key from `readAccount`. */
+  /** The account's key from `readAccount`, without a tag. */
   readonly account?: string;
   /** The key of another account that a payment involves, of which only a block matters. */
   readonly involved?: string;
@@ -74,7 +74,7 @@ const readText = (sent: string): Content | undefined => {
   const text = refang(sent);
   if (text === '') return undefined;
   if (INTERNAL_SCHEME.test(text)) return internal(text);
-  if (!/[.@]/.test(text) || /^[a-z0-9+-]+:/i.test(text)) {
+  if (/^[^.@?]*(?:\?|$)/.test(text) || /^[a-z0-9+-]+:/i.test(text)) {
     const account = readAccount(text);
     if (account) return { reading: accountReading(account) };
   }
@@ -112,9 +112,10 @@ const plainReading = (type: string, name: string): ParsedContent => ({
   keys: [`${type}:${name}`],
 });
 
-const accountReading = ({ key, involved }: Account): ParsedContent => ({
+const accountReading = ({ key, shared, involved }: Account): ParsedContent => ({
   ...plainReading('ADDRESS', key),
-  account: key,
+  keys: shared === undefined ? [addressKey(key)] : [addressKey(key), addressKey(shared)],
+  account: shared ?? key,
   involved: involved?.key,
 });
 
