@@ -194,6 +194,8 @@ interface Step {
   /** The links that the text opens: more than one if which of them depends on the app. */
   readonly links: readonly string[];
   readonly carrier?: Location;
+  /** The carrier is what the text as sent names. */
+  readonly isWhole?: boolean;
 }
 const NOTHING: Step = { links: [] };
 
@@ -203,7 +205,7 @@ const stepFrom = (sent: string): Step => {
   const text = withoutCopied(sent);
   const meant = refang(text);
   const web = locateWeb(text, meant);
-  if (web !== undefined) return ofLocation(web);
+  if (web !== undefined) return { ...ofLocation(web), isWhole: text === sent };
   const scheme = APP.exec(meant)?.[1]!.toLowerCase();
   if (scheme !== undefined) {
     if (scheme === 'intent') return { links: ofIntent(meant) };
@@ -237,6 +239,8 @@ export interface Unfolded {
   readonly text: string | undefined;
   /** The web addresses that carry it: if one of them is bad, so is the text. */
   readonly carriers: readonly Location[];
+  /** What the text names, if finding its carriers has found out. */
+  readonly location?: Location;
 }
 
 const NO_CARRIERS: readonly Location[] = [];
@@ -244,7 +248,8 @@ const NO_CARRIERS: readonly Location[] = [];
 /** Follows the links that a text carries. Takes time proportional to the length of the text. */
 export const unfold = (sent: string, plain?: Location): Unfolded => {
   let step = plain === undefined ? stepFrom(sent) : ofLocation(plain);
-  if (step.links.length === 0) return { text: sent, carriers: NO_CARRIERS };
+  if (step.links.length === 0)
+    return { text: sent, carriers: NO_CARRIERS, ...(step.isWhole === true && { location: step.carrier! }) };
   const carriers: Location[] = [];
   let text = sent;
   for (let steps = 0; step.links.length > 0; steps += 1) {

@@ -63,8 +63,8 @@ const HANDLES = [
 export const parseContent = (content: string): Content => {
   const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : parsePlainLocation(content);
   const sent = plain === undefined ? unwrap(content) : content;
-  const { text, carriers } = unfold(sent, plain);
-  if (text === sent) return plain === undefined ? readUnfolded(sent) : (locationContent(plain) ?? PARSE_ERROR);
+  const { text, carriers, location = plain } = unfold(sent, plain);
+  if (text === sent) return location === undefined ? readUnfolded(sent) : (locationContent(location) ?? PARSE_ERROR);
   const read = text === undefined ? undefined : readUnfolded(unwrap(text));
   if (carriers.length === 0)
     return read?.reading === undefined ? (read ?? PARSE_ERROR) : { reading: { ...read.reading, opened: text } };
@@ -81,6 +81,8 @@ const readUnfolded = (sent: string): Content => {
   const web = locateWeb(sent, meant);
   return (web ? locationContent(web) : readCopied(sent, readText)) ?? PARSE_ERROR;
 };
+
+const IS_WEB = /^https?:/i;
 
 const readText = (sent: string): Content | undefined => {
   const text = refang(sent);
@@ -99,7 +101,7 @@ const readText = (sent: string): Content | undefined => {
   }
   const reddit = readReddit(text);
   if (reddit !== undefined) return { reading: plainReading('REDDIT', reddit) };
-  const location = /^https?:/i.test(text) ? locateWeb(sent, text) : locateLink(sent, text);
+  const location = IS_WEB.test(text) ? locateWeb(sent, text) : locateLink(sent, text);
   return location && locationContent(location);
 };
 
