@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readAccount } from './account.js';
 import type { Asset } from './asset.js';
+import { locateCopied, locateCopiedLink } from './carrier.js';
 import { readCopied, trimCopied } from './copied-text.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
-import { locateCopied, locateCopiedLink } from './link.js';
 import { parseLocation, pathOf, refang, unwrap } from './location.js';
 import { profileName } from './profiles/bare-name.js';
 import { PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';

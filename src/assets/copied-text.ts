@@ -30,13 +30,18 @@ const SHAPELESS = /(?:(?![\u200c\u200d])\p{Default_Ignorable_Code_Point})+/gu;
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
 
+/** A text without what copying left in it. */
+export const withoutCopied = (text: string): string => {
+  const trimmed = trimCopied(text);
+  return BEYOND_ASCII.test(trimmed) ? trimmed.replace(SHAPELESS, '') : trimmed;
+};
+
 /**
  * Reads a text as it is or, if that fails, without what copying left in it: anything at the ends, and characters
  * without a shape anywhere. Typographic quotes are dropped at once, because a host name could have them.
  */
 export const readCopied = <T>(text: string, read: (text: string) => T | undefined): T | undefined => {
-  const trimmed = trimCopied(text);
-  const cleaned = BEYOND_ASCII.test(trimmed) ? trimmed.replace(SHAPELESS, '') : trimmed;
+  const cleaned = withoutCopied(text);
   if (cleaned === text) return read(text);
   return (ENDS_BEYOND_ASCII.test(text) ? undefined : read(text)) ?? read(cleaned);
 };
