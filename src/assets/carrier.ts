@@ -94,11 +94,11 @@ const NOTATIONS: readonly RegExp[] = [
 ];
 const MAY_BE_NOTATION = /[[<]|^[\s("'\u201c]{0,16}ur[li]:/i;
 /** What a target must have to be one: `[.](` is a defanged dot. */
-const IS_TARGET = /[\p{L}\p{N}].*[.:]|[.:].*[\p{L}\p{N}]|%/u;
+const isTarget = (text: string): boolean => text.includes('%') || (/[.:]/.test(text) && /[\p{L}\p{N}]/u.test(text));
 
-/** A link that is percent-encoded as a whole, once or more often. */
+/** A link that is percent-encoded as a whole, up to as often as is followed. */
 const ENCODED =
-  /^(?:[a-z][a-z0-9+.*_-]{0,63}(?:%(?:25)*3a|:\/?%(?:25)*2f)|%(?:25)*2f|(?:https?:\/\/)?[\w.-]{1,253}%(?:25)*(?:2f|3a))/i;
+  /^(?:[a-z][a-z0-9+.*_-]{0,63}(?:%(?:25){0,6}3a|:\/?%(?:25){0,6}2f)|%(?:25){0,6}2f|(?:https?:\/\/)?[\w.-]{1,253}%(?:25){0,6}(?:2f|3a))/i;
 
 /** Decodes once. A broken escape leaves those beyond ASCII as they are. */
 const decoded = (text: string): string => {
@@ -216,7 +216,7 @@ const stepFrom = (sent: string): Step => {
   if (MAY_BE_NOTATION.test(sent))
     for (const notation of NOTATIONS) {
       const link = notation.exec(sent)?.[1];
-      if (link !== undefined && IS_TARGET.test(link)) return { links: [link] };
+      if (link !== undefined && isTarget(link)) return { links: [link] };
     }
   if (scheme !== undefined) {
     const only = onlyCarried(meant);

@@ -39,10 +39,7 @@ const WEB = /^https?:/i;
 
 /** A web address, as a browser finds it; undefined for everything else. */
 export const locateWeb = (text: string, meant = refang(text)): Location | undefined =>
-  WEB.test(meant) ? locateMeant(text, meant) : undefined;
+  WEB.test(meant) ? locateMeant(text) : undefined;
 
 /** A link in any form that a platform hands out, or an address without a scheme. */
-export const locateLink = (text: string, meant = refang(text)): Location | undefined => {
-  const link = asWebLink(text);
-  return link === text ? locateMeant(text, meant) : locateMeant(link);
-};
+export const locateLink = (text: string): Location | undefined => locateMeant(asWebLink(text));

@@ -1,5 +1,6 @@
 import { nameToAscii } from './idna.js';
 import { simplestAddress } from './ip-address.js';
+import { remembered } from './remembered.js';
 
 /** A parsed web address: a host, and what follows it. */
 export interface Location {
@@ -47,17 +48,18 @@ export const unwrap = (text: string): string => {
 export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
-export const refang = (text: string): string => {
-  if (!DEFANGED.test(text)) return text;
-  return text
+export const refang = (text: string): string => (DEFANGED.test(text) ? refanged(text) : text);
+
+const refanged = remembered((text) =>
+  text
     .replace(/^h[tx*_]{2}p(s?)(?=:|\[|\(|\{)/i, (_, s: string) => `http${s}`)
     .replace(/\[:\/\/\]/g, '://')
     .replace(/[[({](?:\.|dot)[\])}]/gi, '.')
     .replace(/[[({](?:@|at)[\])}]/gi, '@')
     .replace(/[[({]:[\])}]/g, ':')
     .replace(/[[({]\/[\])}]/g, '/')
-    .replace(/\[\.|\.\]/g, '.');
-};
+    .replace(/\[\.|\.\]/g, '.'),
+);
 
 /**
  * Fast path for text already in normalised form, which most content is.
@@ -78,10 +80,11 @@ export const isDnsName = (host: string): boolean => host.length <= MAX_NAME_LENG
  * Parses possibly defanged text. Defanging marks inside a host are undone, since no DNS name contains them; otherwise
  * the host is the one the WHATWG URL parser finds.
  * @param text unwrapped
- * @param meant the text refanged
  */
-export const locateMeant = (text: string, meant = refang(text)): Location | undefined =>
-  parseLocation(meant) ?? (meant === text ? undefined : parseLocation(text));
+export const locateMeant = remembered((text): Location | undefined => {
+  const meant = refang(text);
+  return parseLocation(meant) ?? (meant === text ? undefined : parseLocation(text));
+});
 
 /**
  * @param text unwrapped
@@ -150,7 +153,8 @@ const nameOf = (address: string, isWeb: boolean): string | undefined => {
   if (!BEYOND_ASCII.test(name)) return asciiHost(name);
   const letters = name.replace(IGNORED, '');
   if (isLongToConvert(letters)) return isWeb ? endConverted(name) : undefined;
-  const ascii = nameToAscii(letters.length > MAX_NAME_LENGTH ? letters.normalize('NFC') : letters);
+  // No DNS name is as long, so that versions may disagree; the platform is faster with many labels.
+  const ascii = letters.length > MAX_NAME_LENGTH ? parsedHost(letters) : nameToAscii(letters);
   return ascii && asciiHost(ascii);
 };
 
@@ -197,11 +201,10 @@ const LONG_PUNYCODE = /xn--[^.]{60}/i;
  * @param letters without characters that disappear
  */
 const isLongToConvert = (letters: string): boolean => {
-  if (letters.length > 3 * MAX_NAME_LENGTH || LONG_PUNYCODE.test(letters)) return true;
+  if (LONG_PUNYCODE.test(letters) || letters.replace(ASCII, '').length > MAX_NAME_LENGTH) return true;
   let work = 0;
   for (const label of letters.split(DOTS)) work += new Set(label.replace(ASCII, '')).size * label.length;
-  if (work > MAX_WORK) return true;
-  return letters.length > MAX_NAME_LENGTH && letters.normalize('NFC').length > MAX_NAME_LENGTH;
+  return work > MAX_WORK;
 };
 
 /** Characters that are not allowed in a name. */
@@ -246,4 +249,4 @@ export const pathOf = (rest: string): string => {
  */
 const CODE = /%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
 const normalCode = (code: string, plain: string | undefined): string =>
-  plain === undefined ? code.toUpperCase() : decodeURIComponent(code);
+  plain === undefined ? code.toUpperCase() : String.fromCharCode(Number.parseInt(plain, 16));

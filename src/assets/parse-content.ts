@@ -101,7 +101,7 @@ const readText = (sent: string): Content | undefined => {
   }
   const reddit = readReddit(text);
   if (reddit !== undefined) return { reading: plainReading('REDDIT', reddit) };
-  const location = IS_WEB.test(text) ? locateWeb(sent, text) : locateLink(sent, text);
+  const location = IS_WEB.test(text) ? locateWeb(sent, text) : locateLink(sent);
   return location && locationContent(location);
 };
 

@@ -56,6 +56,8 @@ const MAX_TEXT_LENGTH = 1_024;
 const TYPED = /^[A-Z_]+:/;
 /** `*.` or `.` before a host, also after a scheme. */
 const BELOW_HOST = /^((?:https?:)?\/\/)?(\*?)\.(?=[^.])/i;
+/** A rule of an ad blocker that hides an element of the page. */
+const HIDES_ELEMENT = /^#[@?$%]?#/;
 const ONE_SEGMENT = /^[/\\]+[^/\\?#]*[/\\]*\?/;
 
 export const isPageKey = (key: string): boolean => TYPED.test(key);
@@ -92,6 +94,7 @@ const readHost = (text: string, isBelow: boolean, suffixes: HostingSuffixes, kin
   if (location === undefined) return 'unreadable';
   const { host, isName, scheme, rest } = location;
   if (scheme !== '' && scheme !== 'http' && scheme !== 'https') return 'unsupported';
+  if (HIDES_ELEMENT.test(rest)) return 'unreadable';
   // A user before a host is the mark of a link that deceives, or of an e-mail address.
   if (text.slice(0, text.length - rest.length).includes('@')) return 'unsupported';
   if (isInternalHost(host, isName)) return 'private';
@@ -109,7 +112,7 @@ const readHost = (text: string, isBelow: boolean, suffixes: HostingSuffixes, kin
 
 const readPage = (text: string, host: string, rest: string, isBelow: boolean): Entry | Rejection => {
   const { reading } = parseContent(text);
-  // The content that a link hands on to another program is not a page of the link's host.
+  // An entry never is about the link that a deep link carries: neither its own host nor that link is blocked.
   if (reading?.host !== host) return 'unsupported';
   const key = reading.keys.findLast((candidate) => !candidate.startsWith('URL:'));
   if (key === undefined) return 'unreadable';

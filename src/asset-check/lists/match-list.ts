@@ -49,10 +49,15 @@ const ofAccount = (account: string, { table }: ListContent, hash: number): Opini
   return flags === 0 ? NOT_FOUND : { status: statusOf(flags), match: table.writtenAs(account, 0, hash) };
 };
 
-/** A block of the other account that a payment involves decides. */
-const ofPayment = ({ account, involved }: ParsedContent, content: ListContent, hashes: SuffixHashes): Opinion => {
+/**
+ * A block of the other account that a payment involves decides, then an entry of the account's own tag, then one of the
+ * whole account.
+ */
+const ofPayment = ({ account, involved, name }: ParsedContent, content: ListContent, hashes: SuffixHashes): Opinion => {
   const other = involved === undefined ? undefined : ofAccount(involved, content, hashOfText(involved));
-  return other?.status === 'BLOCKED' ? other : ofAccount(account!, content, hashes.hashes[0]!);
+  if (other?.status === 'BLOCKED') return other;
+  const tag = name === account ? NOT_FOUND : ofAccount(name, content, hashOfText(name));
+  return tag === NOT_FOUND ? ofAccount(account!, content, hashes.hashes[0]!) : tag;
 };
 
 const PAGE = 'PAGE:';

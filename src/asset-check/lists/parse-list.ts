@@ -64,6 +64,10 @@ const takeHosts = (text: string, collector: Collector, flags: number): boolean =
     collector.reject('redirect', text);
     return true;
   }
-  const rejections = names.map((name) => collector.take(name, flags));
-  return names.length === 0 || rejections.some((rejection) => rejection !== 'unreadable');
+  // Marks of comments in other formats: the names after one may be anybody's.
+  const comment = names.findIndex((name) => /^(?:;|\/\/)/.test(name));
+  if (comment !== -1) collector.reject('unreadable', text);
+  const blocked = comment === -1 ? names : names.slice(0, comment);
+  const rejections = blocked.map((name) => collector.take(name, flags));
+  return blocked.length === 0 || rejections.some((rejection) => rejection !== 'unreadable');
 };
