@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readAccount } from './account.js';
+import { readAccount } from './accounts/account.js';
 import type { Asset } from './asset.js';
 import { locateCopied, locateCopiedLink } from './carrier.js';
-import { readCopied, trimCopied } from './copied-text.js';
+import { readCopied, trimCopied } from './text/copied-text.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
 import { parseLocation, pathOf, refang, unwrap } from './location.js';
 import { profileName } from './profiles/bare-name.js';

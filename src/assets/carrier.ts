@@ -1,5 +1,5 @@
-import { readAccount } from './account.js';
-import { readCopied, withoutCopied } from './copied-text.js';
+import { readAccount } from './accounts/account.js';
+import { readCopied, withoutCopied } from './text/copied-text.js';
 import { isInternalScheme } from './internal-host.js';
 import { locateLink, locateWeb } from './link.js';
 import { type Location, locateMeant, parseLocation, parsePlainLocation, pathOf, queryOf, refang } from './location.js';

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { remembered } from './remembered.js';
+import { remembered } from './text/remembered.js';
 
 interface Tr46 {
   toASCII(name: string, options: Readonly<Record<string, boolean>>): string | null;

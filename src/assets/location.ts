@@ -1,6 +1,6 @@
 import { nameToAscii } from './idna.js';
 import { simplestAddress } from './ip-address.js';
-import { remembered } from './remembered.js';
+import { remembered } from './text/remembered.js';
 
 /** A parsed web address: a host, and what follows it. */
 export interface Location {

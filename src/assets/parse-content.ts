@@ -1,7 +1,7 @@
-import { type Account, readAccount } from './account.js';
+import { type Account, readAccount } from './accounts/account.js';
 import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
 import { unfold } from './carrier.js';
-import { readCopied } from './copied-text.js';
+import { readCopied } from './text/copied-text.js';
 import { isInternalHost, isInternalScheme } from './internal-host.js';
 import { gatewayCid, isNativeIpfs, readIpfs } from './ipfs.js';
 import { locateLink, locateWeb } from './link.js';

@@ -1,4 +1,4 @@
-import { readAccount } from '../../assets/account.js';
+import { readAccount } from '../../assets/accounts/account.js';
 import { isInternalHost } from '../../assets/internal-host.js';
 import { isNativeIpfs, readIpfs } from '../../assets/ipfs.js';
 import { isDnsName, parseLocation, queryOf } from '../../assets/location.js';

@@ -65,7 +65,7 @@ const takeHosts = (text: string, collector: Collector, flags: number): boolean =
     return true;
   }
   // Marks of comments in other formats: the names after one may be anybody's.
-  const comment = names.findIndex((name) => /^(?:;|\/\/)/.test(name));
+  const comment = names.findIndex((name) => /^(?:;|\/\/$)/.test(name));
   if (comment !== -1) collector.reject('unreadable', text);
   const blocked = comment === -1 ? names : names.slice(0, comment);
   const rejections = blocked.map((name) => collector.take(name, flags));
