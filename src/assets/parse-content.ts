@@ -1,9 +1,10 @@
-import { type Account, readAccount } from './account.js';
-import { pageKey, readEmail, urlKey } from './asset-key.js';
-import { readCopied } from './copied-text.js';
-import { isInternalHost } from './internal-host.js';
+import { type Account, readAccount } from './accounts/account.js';
+import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
+import { unfold } from './carrier.js';
+import { readCopied } from './text/copied-text.js';
+import { isInternalHost, isInternalScheme } from './internal-host.js';
 import { gatewayCid, isNativeIpfs, readIpfs } from './ipfs.js';
-import { locateLink, locateWeb, withoutCarrier } from './link.js';
+import { locateLink, locateWeb } from './link.js';
 import { isBlank, type Location, parsePlainLocation, pathOf, refang, unwrap } from './location.js';
 import { profileName, readReddit } from './profiles/bare-name.js';
 import { hostsProfiles, type Profile, profileHost, publishes, readProfileLink } from './profiles/profile.js';
@@ -24,10 +25,14 @@ export interface ParsedContent {
   readonly isDnsName: boolean;
   /** Whether the asset is on the host rather than the host itself, so that the host's listing is inherited. */
   readonly isAtHost: boolean;
-  /** The account's key from `readAccount`. */
+  /** The account's key from `readAccount`, without a tag. */
   readonly account?: string;
   /** The key of another account that a payment involves, of which only a block matters. */
   readonly involved?: string;
+  /** The text of a link that another one carries. */
+  readonly opened?: string;
+  /** What carried this asset, such as a deep link of a wallet: only a block of a carrier matters. */
+  readonly carriers?: readonly ParsedContent[];
 }
 
 /** Content that is recognised but not checked. */
@@ -44,9 +49,6 @@ export type Content =
 const PARSE_ERROR: Content = { code: 'parse-error' };
 const internal = (name: string): Content => ({ code: 'internal-scheme', internal: { type: 'URL', name } });
 
-/** Addresses of the browser or the machine. After `view-source` and `blob`, the rest is the browser's too. */
-const INTERNAL_SCHEME =
-  /^(?:about|blob|brave|chrome|chrome-(?:error|extension|native|search|untrusted)|data|devtools|edge|extension|file|filesystem|javascript|jar|livescript|moz-extension|ms-browser-extension|opera|resource|safari-(?:web-)?extension|vbscript|view-source|vivaldi|wyciwyg):/i;
 /** A handle without a platform is of the first that it could be of. */
 const HANDLES = [
   ['TWITTER', /^@[A-Za-z0-9_]{1,15}$/],
@@ -60,21 +62,33 @@ const HANDLES = [
  */
 export const parseContent = (content: string): Content => {
   const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : parsePlainLocation(content);
-  if (plain !== undefined)
-    return isInternalHost(plain.host, true) ? internal(plain.host) : { reading: locationReading(plain) };
-  const sent = withoutCarrier(unwrap(content));
+  const sent = plain === undefined ? unwrap(content) : content;
+  const { text, carriers, location = plain } = unfold(sent, plain);
+  if (text === sent) return location === undefined ? readUnfolded(sent) : (locationContent(location) ?? PARSE_ERROR);
+  const read = text === undefined ? undefined : readUnfolded(unwrap(text));
+  if (carriers.length === 0)
+    return read?.reading === undefined ? (read ?? PARSE_ERROR) : { reading: { ...read.reading, opened: text } };
+  if (read?.code === 'internal-scheme') return read;
+  // What cannot be followed is known to nobody, but for what carries it.
+  const reading = read?.reading ?? plainReading('URL', content.trim());
+  return { reading: { ...reading, opened: text, carriers: carriers.map(locationReading) } };
+};
+
+const readUnfolded = (sent: string): Content => {
   const meant = refang(sent);
-  if (INTERNAL_SCHEME.test(meant)) return internal(meant);
+  if (isInternalScheme(meant)) return internal(meant);
   // Nothing else begins like this, whatever follows.
   const web = locateWeb(sent, meant);
   return (web ? locationContent(web) : readCopied(sent, readText)) ?? PARSE_ERROR;
 };
 
+const IS_WEB = /^https?:/i;
+
 const readText = (sent: string): Content | undefined => {
   const text = refang(sent);
   if (text === '') return undefined;
-  if (INTERNAL_SCHEME.test(text)) return internal(text);
-  if (!/[.@]/.test(text) || /^[a-z0-9+-]+:/i.test(text)) {
+  if (isInternalScheme(text)) return internal(text);
+  if (/^[^.@?]*(?:\?|$)/.test(text) || /^[a-z0-9+-]+:/i.test(text)) {
     const account = readAccount(text);
     if (account) return { reading: accountReading(account) };
   }
@@ -87,7 +101,7 @@ const readText = (sent: string): Content | undefined => {
   }
   const reddit = readReddit(text);
   if (reddit !== undefined) return { reading: plainReading('REDDIT', reddit) };
-  const location = locateWeb(sent, text) ?? locateLink(sent, text);
+  const location = IS_WEB.test(text) ? locateWeb(sent, text) : locateLink(sent);
   return location && locationContent(location);
 };
 
@@ -112,9 +126,10 @@ const plainReading = (type: string, name: string): ParsedContent => ({
   keys: [`${type}:${name}`],
 });
 
-const accountReading = ({ key, involved }: Account): ParsedContent => ({
+const accountReading = ({ key, shared, involved }: Account): ParsedContent => ({
   ...plainReading('ADDRESS', key),
-  account: key,
+  keys: shared === undefined ? [addressKey(key)] : [addressKey(key), addressKey(shared)],
+  account: shared ?? key,
   involved: involved?.key,
 });
 

@@ -2,24 +2,45 @@ const namesIn = (text: string): ReadonlySet<string> => new Set(text.trim().split
 
 /**
  * Hosts where many people publish under paths, so that each page is an asset of its own. Hosts with a subdomain per
- * person (`NAME.github.io`) are hosting suffixes instead.
+ * person (`NAME.github.io`) are hosting suffixes instead. Taken from the entries with a path in the lists of
+ * MetaMask/eth-phishing-detect and polkadot-js/phishing, and from the providers' documentation.
  */
 const HOSTS = namesIn(`
   sites.google.com docs.google.com drive.google.com forms.gle script.google.com storage.googleapis.com
-  telegra.ph graph.org te.legra.ph linktr.ee beacons.ai bio.link linkin.bio carrd.co
-  notion.so www.notion.so coda.io pastebin.com hackmd.io rentry.co justpaste.it write.as
-  gist.github.com gist.githubusercontent.com raw.githubusercontent.com gitlab.com bitbucket.org codepen.io jsfiddle.net
-  medium.com mirror.xyz paragraph.xyz substack.com tumblr.com steemit.com hive.blog publish0x.com
-  bit.ly tinyurl.com t.co is.gd rb.gy cutt.ly goo.su shorturl.at ow.ly rebrand.ly s.id
-  ipfs.io dweb.link cloudflare-ipfs.com gateway.pinata.cloud nftstorage.link w3s.link 4everland.io gateway.ipfs.io
-  arweave.net s3.amazonaws.com forms.office.com 1drv.ms dropbox.com www.dropbox.com figma.com www.figma.com
-  canva.com www.canva.com jotform.com form.jotform.com typeform.com zealy.io galxe.com app.galxe.com
-  discord.com pinterest.com www.pinterest.com vk.com m.vk.com ok.ru quora.com www.quora.com patreon.com www.patreon.com
-  gitbook.com app.gitbook.com change.org www.change.org gofundme.com www.gofundme.com
+  storage.cloud.google.com firebasestorage.googleapis.com colab.research.google.com groups.google.com
+  telegra.ph graph.org te.legra.ph teletype.in linktr.ee beacons.ai bio.link bio.site linkin.bio lnk.bio carrd.co
+  campsite.bio taplink.cc msha.ke flow.page solo.to allmylinks.com about.me bento.me hoo.be stan.store linkpop.com
+  notion.so coda.io pastebin.com hackmd.io rentry.co justpaste.it write.as paste.ee dpaste.com hastebin.com controlc.com
+  gist.github.com gist.githubusercontent.com raw.githubusercontent.com gitlab.com bitbucket.org
+  codepen.io cdpn.io jsfiddle.net fiddle.jshell.net jsbin.com output.jsbin.com plnkr.co replit.com stackblitz.com
+  codesandbox.io glitch.com observablehq.com rpubs.com huggingface.co kaggle.com
+  medium.com mirror.xyz paragraph.xyz paragraph.com substack.com tumblr.com steemit.com hive.blog publish0x.com
+  bit.ly tinyurl.com t.co is.gd v.gd rb.gy cutt.ly goo.su shorturl.at ow.ly rebrand.ly s.id t.ly tiny.cc goo.gl buff.ly
+  lnkd.in dub.sh qrco.de me-qr.com urlz.fr n9.cl u.to clck.ru
+  ipfs.io dweb.link cloudflare-ipfs.com cf-ipfs.com gateway.pinata.cloud nftstorage.link w3s.link 4everland.io
+  gateway.ipfs.io ipfs.fleek.co ipfs.infura.io infura-ipfs.io gateway.lighthouse.storage ipfs.filebase.io
+  trustless-gateway.link ipfs.thirdwebcdn.com crustipfs.xyz ipfs.4everland.io ipfs.cf-ipfs.com
+  arweave.net ar-io.net ar-io.dev arweave.dev arweave.developerdao.com g8way.io permagate.io ardrive.net turbo-gateway.com
+  uploader.irys.xyz gateway.irys.xyz node1.irys.xyz node2.irys.xyz devnet.irys.xyz link.storjshare.io
+  s3.amazonaws.com s3.us-east-1.amazonaws.com s3.us-east-2.amazonaws.com s3.us-west-1.amazonaws.com
+  s3.us-west-2.amazonaws.com s3.ca-central-1.amazonaws.com s3.sa-east-1.amazonaws.com s3.eu-central-1.amazonaws.com
+  s3.eu-north-1.amazonaws.com s3.eu-west-1.amazonaws.com s3.eu-west-2.amazonaws.com s3.eu-west-3.amazonaws.com
+  s3.ap-south-1.amazonaws.com s3.ap-northeast-1.amazonaws.com s3.ap-southeast-1.amazonaws.com
+  s3.ap-southeast-2.amazonaws.com
+  forms.office.com forms.cloud.microsoft sway.office.com sway.cloud.microsoft 1drv.ms onedrive.live.com
+  dropbox.com dl.dropboxusercontent.com app.box.com mega.nz mediafire.com wetransfer.com we.tl gofile.io
+  figma.com canva.com miro.com padlet.com docsend.com scribd.com issuu.com slideshare.net prezi.com view.genial.ly
+  trello.com airtable.com app.smartsheet.com form.asana.com forms.monday.com forms.clickup.com
+  jotform.com form.jotform.com typeform.com form.typeform.com tally.so forms.fillout.com cognitoforms.com
+  surveymonkey.com forms.zohopublic.com mailchi.mp payhip.com whop.com
+  zealy.io galxe.com app.galxe.com
+  discord.com pinterest.com vk.com m.vk.com ok.ru quora.com patreon.com
+  gitbook.com app.gitbook.com change.org gofundme.com
   snapshot.org snapshot.box etherscan.io bscscan.com polygonscan.com solscan.io dexscreener.com
 `);
 
-export const hostsUserPages = (host: string): boolean => HOSTS.has(host);
+/** `www.` before a host does not change who publishes there. */
+export const hostsUserPages = (host: string): boolean => HOSTS.has(host.startsWith('www.') ? host.slice(4) : host);
 
 /** Hosts where anybody can have a mailbox, so that their verdict says nothing about a mailbox. */
 const MAIL_HOSTS = namesIn(`

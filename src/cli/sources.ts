@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { describeRejected } from '../asset-check/lists/list-entry.js';
 import { type ListStatus, readSourcesStatus } from '../asset-check/sources/sources-status.js';
 import { readConfig } from '../runtime/config.js';
 import { formatInstant } from '../events/instant.js';
@@ -10,14 +11,8 @@ const trouble = ({ mode, ageSeconds, lastError, lastErrorAt }: ListStatus): stri
   return ageSeconds === undefined ? 'never read here' : '';
 };
 
-const unused = ({ id, unusedPages }: ListStatus): string[] =>
-  unusedPages === undefined
-    ? []
-    : [
-        `${id}: pages on hosts with a single publisher, not used (${unusedPages.count}): ` +
-          unusedPages.examples.join(', ') +
-          (unusedPages.count > unusedPages.examples.length ? ', …' : ''),
-      ];
+const rejections = ({ id, rejected = [] }: ListStatus): string[] =>
+  rejected.map((entries) => `${id}: rejected ${describeRejected(entries)}`);
 
 const status = async (): Promise<Result> => {
   const lists = await readSourcesStatus(readConfig());
@@ -27,7 +22,7 @@ const status = async (): Promise<Result> => {
         ['list', 'entries', 'refused', 'age in s', 'problem'],
         lists.map((list) => [list.id, list.entries, list.refused, list.ageSeconds, trouble(list)]),
       ),
-      ...lists.flatMap(unused),
+      ...lists.flatMap(rejections),
     ],
     json: lists,
   };

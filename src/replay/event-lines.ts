@@ -6,25 +6,45 @@ import { createGunzip } from 'node:zlib';
 import type { Refusal, Sendable } from './send-events.js';
 
 const NEWLINE = 0x0a;
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
+/** Bytes of a line, as many as the endpoint takes in a request. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
-const linesOf = async function* (stream: Readable): AsyncGenerator<Buffer> {
-  let rest: Buffer[] = [];
+/** Yields each line without its end; undefined instead of a line that is too long, of which no more is kept. */
+const linesOf = async function* (stream: Readable): AsyncGenerator<Buffer | undefined> {
+  let pieces: Buffer[] = [];
+  let length = 0;
+  const add = (piece: Buffer): void => {
+    length += piece.length;
+    if (length > MAX_LINE_BYTES) pieces = [];
+    else pieces.push(piece);
+  };
+  const take = (): Buffer | undefined => {
+    const line = length > MAX_LINE_BYTES ? undefined : Buffer.concat(pieces);
+    [pieces, length] = [[], 0];
+    return line;
+  };
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      yield Buffer.concat([...rest, chunk.subarray(from, end)]);
-      rest = [];
+      add(chunk.subarray(from, end));
+      yield take();
       from = end + 1;
     }
-    rest.push(chunk.subarray(from));
+    add(chunk.subarray(from));
   }
-  const last = Buffer.concat(rest);
-  if (last.length > 0) yield last;
+  if (length > 0) yield take();
 };
 
-/** Reads events from files of one JSON object per line, and tracks progress. `-` is standard input. */
+const withoutByteOrderMark = (line: Buffer): Buffer =>
+  line.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? line.subarray(BYTE_ORDER_MARK.length) : line;
+
+/**
+ * Reads events from files of one JSON object per line, and tracks progress. `-` is standard input. A file may begin with
+ * a byte order mark, and its lines may end in CR LF.
+ */
 export class EventLines {
-  /** Lines that are not JSON. They are not sent, because one would make its whole batch unreadable. */
+  /** Lines that are too long or not JSON. They are not sent, because one would make its whole batch unreadable. */
   readonly refused: Refusal[] = [];
   private total: number | undefined = 0;
   private done = 0;
@@ -51,13 +71,20 @@ export class EventLines {
     let count = 0;
     for (const file of this.files) {
       let line = 0;
-      for await (const bytes of linesOf(this.open(file))) {
+      for await (const read of linesOf(this.open(file))) {
         line += 1;
+        const place = `${file}:${line}`;
+        if (read === undefined) {
+          count += 1;
+          if (count > this.from)
+            this.refused.push({ place, issues: [`the line is longer than ${MAX_LINE_BYTES} bytes`] });
+          continue;
+        }
+        const bytes = line === 1 ? withoutByteOrderMark(read) : read;
         const text = bytes.toString('utf8');
         if (text.trim() === '') continue;
         count += 1;
         if (count <= this.from) continue;
-        const place = `${file}:${line}`;
         if (isUtf8(bytes) && isJson(text)) yield { json: text, place, part: this.part };
         else this.refused.push({ place, issues: ['the line is not JSON in UTF-8'] });
       }

@@ -30,7 +30,10 @@ export interface IngestionEndpoint {
 }
 
 export interface ReplayOptions {
-  /** Called after each answer with the counts so far, in order and without gaps, and the last event included. */
+  /**
+   * Called after each answer with the counts so far, in order and without gaps, and the last event included. The counts
+   * go on growing after the call.
+   */
   readonly onProgress?: (soFar: Replayed, last: Sendable) => void;
   /** Called with the reason when a batch is sent again. */
   readonly onRetry?: (reason: string) => void;
@@ -148,8 +151,10 @@ const sendBatch = async (
       const { status, answer } = await post(batch, endpoint, signal);
       if (status === 413 && batch.length > 1) {
         const half = batch.length >> 1;
-        const first = await sendBatch(batch.slice(0, half), endpoint, options);
-        return add(first, await sendBatch(batch.slice(half), endpoint, options));
+        const total = new Total();
+        total.add(await sendBatch(batch.slice(0, half), endpoint, options));
+        total.add(await sendBatch(batch.slice(half), endpoint, options));
+        return total;
       }
       if (status !== 200) return { accepted: 0, duplicates: 0, rejected: refusedAll(batch, answer) };
       const rejected = (answer.rejected ?? []).map(({ index, id, issues }) => ({
@@ -169,11 +174,18 @@ const sendBatch = async (
   }
 };
 
-const add = (a: Replayed, b: Replayed): Replayed => ({
-  accepted: a.accepted + b.accepted,
-  duplicates: a.duplicates + b.duplicates,
-  rejected: b.rejected.length > 0 ? [...a.rejected, ...b.rejected] : a.rejected,
-});
+/** Counts that grow with each answer. The rejected events are added in place: copying them would be quadratic. */
+class Total implements Replayed {
+  accepted = 0;
+  duplicates = 0;
+  readonly rejected: Refusal[] = [];
+
+  add({ accepted, duplicates, rejected }: Replayed): void {
+    this.accepted += accepted;
+    this.duplicates += duplicates;
+    for (const refusal of rejected) this.rejected.push(refusal);
+  }
+}
 
 export const answeredOf = ({ accepted, duplicates, rejected }: Replayed): number =>
   accepted + duplicates + rejected.length;
@@ -188,11 +200,11 @@ export const replay = async (
   endpoint: IngestionEndpoint,
   options: ReplayOptions = {},
 ): Promise<Replayed> => {
-  let soFar: Replayed = { accepted: 0, duplicates: 0, rejected: [] };
+  const soFar = new Total();
   const underWay: { readonly batch: readonly Sendable[]; readonly sent: Promise<Replayed> }[] = [];
   const settleOne = async (): Promise<void> => {
     const { batch, sent } = underWay.shift()!;
-    soFar = add(soFar, await sent);
+    soFar.add(await sent);
     options.onProgress?.(soFar, batch.at(-1)!);
   };
   try {
@@ -204,7 +216,7 @@ export const replay = async (
       if (underWay.length === AT_ONCE) await settleOne();
     }
     while (underWay.length > 0) await settleOne();
-    return soFar;
+    return { ...soFar };
   } catch (error) {
     await Promise.allSettled(underWay.map(({ sent }) => sent));
     const reason = options.signal?.aborted ? 'interrupted' : (error as Error).message;

@@ -230,4 +230,36 @@ describe('POST /v2/asset/check', () => {
     expect(metrics).toContain('asset_check_list_entries{source="house"} 3');
     expect(metrics).toContain('asset_check_list_failing{source="gone"} 1');
   });
+
+  it('checks the link that a deep link, a Markdown link or an encoded link opens', async () => {
+    await report(
+      entry('fc18', 'URL', 'fc18.example', 'BLOCKED'),
+      entry('fc18-c', 'URL', 'metamask.app.link', 'ALLOWED'),
+      entry('fc18-d', 'URL', 'go.cb-w.com', 'BLOCKED'),
+      entry('fc18-e', 'URL', 'fc18-good.example', 'ALLOWED'),
+    );
+    const statusOf = async (content: string): Promise<string> => (await check(content)).status;
+    await eventuallyPasses(async () => expect(await statusOf('go.cb-w.com')).toBe('BLOCKED'));
+    for (const content of [
+      'metamask://dapp/fc18.example',
+      'https://metamask.app.link/dapp/fc18.example',
+      'https://link.metamask.io/dapp/fc18.example',
+      'https://phantom.app/ul/browse/https%3A%2F%2Ffc18.example?ref=x',
+      'trust://open_url?url=https://fc18.example',
+      'googlechrome://navigate?url=https://fc18.example',
+      'solana:https%3A%2F%2Ffc18.example%2Fpay%3Fid%3D1',
+      'http%3A%2F%2Ffc18.example:80/',
+      '<URL:https://fc18.example/x>',
+      '[claim](https://fc18.example)',
+      '[https://fc18-good.example](https://fc18.example)',
+    ])
+      expect({ content, status: await statusOf(content) }).toEqual({ content, status: 'BLOCKED' });
+    // What is good of the carrier is not good of the link; what is bad of it is.
+    expect(await statusOf('https://metamask.app.link/')).toBe('ALLOWED');
+    expect(await statusOf('https://metamask.app.link/dapp/fc18-unknown.example')).toBe('UNKNOWN');
+    expect(await statusOf('https://metamask.app.link/dapp/'.repeat(20))).toBe('UNKNOWN');
+    expect(await statusOf('https://metamask.app.link/dapp/fc18-good.example')).toBe('ALLOWED');
+    const carried = await check('https://go.cb-w.com/dapp?cb_url=https%3A%2F%2Ffc18-good.example');
+    expect(carried).toMatchObject({ status: 'BLOCKED', asset: { type: 'URL', content: 'fc18-good.example' } });
+  });
 });

@@ -132,6 +132,15 @@ describe('A replay', () => {
     expect([accepted, rejected.map(({ place }) => place)]).toEqual([2, ['line 2']]);
   });
 
+  it('adds rejected events to one list instead of copying it with each answer', async () => {
+    const bad = sendables(3_000).map(({ json, place }) => ({ json: json.replace(AT, 'never'), place }));
+    const lists = new Set<unknown>();
+    const { rejected } = await send(bad, app.url, { onProgress: (soFar) => lists.add(soFar.rejected) });
+    expect(rejected.map(({ place }) => place)).toEqual(bad.map(({ place }) => place));
+    expect([...lists]).toEqual([rejected]);
+    expect(lists.has(rejected)).toBe(true);
+  });
+
   it('counts nothing twice if an answer is lost', async () => {
     const before = await stored();
     const url = await between((forward, count) => (request, response) => {
@@ -245,6 +254,43 @@ describe('The call replay', () => {
     const taken = await call(packed, '--json', ...endpoint());
     expect(taken.lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[]}']);
     expect(taken.code).toBeUndefined();
+  });
+
+  it('accepts a byte order mark at the beginning of each file, but nowhere else', async () => {
+    const lines = Array.from({ length: 5 }, () => JSON.stringify(event()));
+    const plain = await write('marked.ndjson', `\ufeff${lines[0]}\r\n${lines[1]}\r\n`);
+    const packed = await write('marked.ndjson.gz', gzipSync(`\ufeff${lines[2]}\n`));
+    const blank = await write('blank.ndjson', `\ufeff\r\n${lines[3]}\n`);
+    const taken = await call(plain, packed, blank, ...endpoint());
+    expect([taken.lines, taken.code]).toEqual([['accepted 4', 'duplicates 0', 'rejected 0'], undefined]);
+    const later = await write('later.ndjson', `${lines[0]}\n\ufeff${lines[4]}\n`);
+    expect((await call(later, ...endpoint())).lines.at(-1)).toBe(`${later}:2: the line is not JSON in UTF-8`);
+  });
+
+  it('accepts a key file that begins with a byte order mark', async () => {
+    const marked = await write('marked-key', `\ufeff${key}\r\n`);
+    const file = await write('keyed.ndjson', JSON.stringify(event()));
+    expect((await call(file, '--url', app.url, '--key-file', marked)).lines[0]).toBe('accepted 1');
+  });
+
+  it('rejects a line over 8 MiB by its place, without keeping it, and sends the others', async () => {
+    const [first, last, longest] = [event(), event(), event()].map((each) => JSON.stringify(each));
+    const limit = 8 * 1024 * 1024;
+    const lines = [first, 'x'.repeat(limit + 1), last, longest!.padEnd(limit), '[' + ' '.repeat(3 * limit)];
+    const file = await write('long.ndjson.gz', gzipSync(lines.join('\n')));
+    const read: (string | undefined)[] = [];
+    const events = new EventLines([file], 0);
+    for await (const { json, place } of events.events()) read.push(`${place} ${json.length}`);
+    expect(read).toEqual([`${file}:1 ${first!.length}`, `${file}:3 ${last!.length}`, `${file}:4 ${limit}`]);
+    const issues = ['the line is longer than 8388608 bytes'];
+    expect(events.refused).toEqual([
+      { place: `${file}:2`, issues },
+      { place: `${file}:5`, issues },
+    ]);
+    const skipping = new EventLines([file], 3);
+    const places: string[] = [];
+    for await (const { place } of skipping.events()) places.push(place);
+    expect([places, skipping.refused.map(({ place }) => place)]).toEqual([[`${file}:4`], [`${file}:5`]]);
   });
 
   it('skips as many events as --from says', async () => {

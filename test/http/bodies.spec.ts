@@ -46,6 +46,19 @@ const open = (path: string, headers: Record<string, string | number>): Talk => {
   return { socket, until };
 };
 
+it.each(['gzip', 'x-gzip', 'X-GZIP', ' x-gzip '])(
+  'A body of events is read with the content encoding %j',
+  async (coding) => {
+    const ingest = await app.issueKey({ scopes: ['ingest'] });
+    const headers = { 'x-api-key': ingest, 'content-type': 'application/cloudevents-batch+json' };
+    const answer = await post('/v2/events', gzipSync('[]'), { ...headers, 'content-encoding': coding });
+    const plain = await post('/v2/events', '[]', headers);
+    expect([answer.status, answer.body]).toEqual([plain.status, plain.body]);
+    for (const other of ['xgzip', 'x-compress', 'gzip, gzip', 'br'])
+      expect((await post('/v2/events', '[]', { ...headers, 'content-encoding': other })).status).toBe(415);
+  },
+);
+
 describe('The body of a bulk check', () => {
   it('is rejected at the first byte that cannot be valid, before the rest is sent', async () => {
     const cases = [

@@ -1,7 +1,7 @@
 import { Yielder } from '../../flow/yielder.js';
-import { HostTableBuilder } from './host-table.js';
+import { BELOW, HostTableBuilder } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
-import { PATH_OF_ONE_HOST, readEntry } from './list-entry.js';
+import { type EntryKinds, isPageKey, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
 
 /** A list as a stream of bytes. */
 export interface Body {
@@ -14,36 +14,44 @@ export interface Body {
 export class ListRefused extends Error {}
 
 const MAX_EXAMPLES = 10;
-const MAX_EXAMPLE = 120;
-/** The type prefix of a page or profile; hosts and addresses have no capital letters before a colon. */
-const PROFILE = /^[A-Z_]+:/;
+const MAX_EXAMPLE_LENGTH = 120;
 
-/** Collects entries and counts the ones it leaves out. */
+/** Collects a list's entries, and counts the ones it rejects. */
 export class Collector {
   readonly builder: HostTableBuilder;
   readonly turns = new Yielder();
-  readonly unused: string[] = [];
-  unusedCount = 0;
+  /** Entries that are a page, a profile or IPFS content. */
   pages = 0;
-  refused = 0;
+  private readonly rejections = new Map<Rejection, { count: number; readonly examples: string[] }>();
 
   constructor(
     private readonly suffixes: HostingSuffixes,
-    private readonly wide: boolean,
+    private readonly kinds: EntryKinds,
     expectedBytes: number,
   ) {
     this.builder = new HostTableBuilder(expectedBytes);
   }
 
-  take(entry: unknown, flags: number): void {
-    const text = typeof entry === 'string' ? readEntry(entry, this.suffixes, this.wide) : undefined;
-    if (typeof text === 'string') {
-      if (PROFILE.test(text)) this.pages += 1;
-      return this.builder.add(text, flags, (entry as string).trim());
-    }
-    this.refused += 1;
-    if (text !== PATH_OF_ONE_HOST) return;
-    this.unusedCount += 1;
-    if (this.unused.length < MAX_EXAMPLES) this.unused.push((entry as string).trim().slice(0, MAX_EXAMPLE));
+  /** @returns why the entry is not used; undefined if it is */
+  take(entry: unknown, flags: number, kinds = this.kinds): Rejection | undefined {
+    if (typeof entry !== 'string') return this.reject('unreadable', entry === null ? 'null' : typeof entry);
+    const text = entry.trim();
+    const read = readEntry(text, this.suffixes, kinds);
+    if (typeof read === 'string') return this.reject(read, text);
+    if (isPageKey(read.key)) this.pages += 1;
+    this.builder.add(read.key, read.isBelow ? flags << BELOW : flags, text);
+    return undefined;
+  }
+
+  reject(reason: Rejection, text: string): Rejection {
+    const { count = 0, examples = [] } = this.rejections.get(reason) ?? {};
+    if (examples.length < MAX_EXAMPLES) examples.push(text.slice(0, MAX_EXAMPLE_LENGTH));
+    this.rejections.set(reason, { count: count + 1, examples });
+    return reason;
+  }
+
+  /** In the order in which each reason first occurred. */
+  get rejected(): RejectedEntries[] {
+    return Array.from(this.rejections, ([reason, entries]) => ({ reason, ...entries }));
   }
 }

@@ -3,9 +3,17 @@ import { Yielder } from '../../flow/yielder.js';
 
 export const BLOCKED = 1;
 export const ALLOWED = 2;
-const STATUS = BLOCKED | ALLOWED;
+const BOTH = BLOCKED | ALLOWED;
+/** Flags shifted by this apply to what is below the entry's host, not to the host itself. */
+export const BELOW = 3;
+const STATUS = BOTH | (BOTH << BELOW);
 /** The source wrote the entry differently; its spelling follows the normalised text. */
 const WRITTEN = 4;
+
+/** What an entry says of exactly its own host. */
+export const ofItself = (flags: number): number => flags & BOTH;
+/** What an entry says of the hosts below. */
+export const ofBelow = (flags: number): number => (flags | (flags >> BELOW)) & BOTH;
 
 /** Anything longer is neither a host nor an address. */
 export const MAX_ENTRY_LENGTH = 255;
@@ -107,6 +115,10 @@ export class HostTableBuilder {
   private texts: Uint8Array;
   private end = 1;
   private entries = 0;
+
+  get isEmpty(): boolean {
+    return this.entries === 0;
+  }
 
   /** @param expected bytes of text; unused pages never become resident, so a generous guess costs nothing */
   constructor(expected = 0) {

@@ -3,6 +3,7 @@ import { parseLocation } from '../../assets/location.js';
 import { type Body, type Collector, ListRefused } from './collector.js';
 import { FuzzyList } from './fuzzy-list.js';
 import { ALLOWED, BLOCKED } from './host-table.js';
+import type { EntryKinds } from './list-entry.js';
 
 const SLICE = 16_384;
 const MAX_FUZZY = 1_000;
@@ -55,6 +56,8 @@ export const readSections = async (
   sections: Readonly<Record<string, number>>,
   oneOf: readonly string[],
   onOther: OnValue = () => undefined,
+  /** What allowed entries may be, if not the same as the others. */
+  allowed?: EntryKinds,
 ): Promise<void> => {
   const seen = new Set<string>();
   await parseJson(body, '{', collector, (value, path, parent) => {
@@ -64,7 +67,7 @@ export const readSections = async (
     if (path.length === 1) {
       if (!Array.isArray(value)) throw new ListRefused(`"${name}" must be an array`);
       seen.add(name);
-    } else if (Array.isArray(parent)) collector.take(value, flags);
+    } else if (Array.isArray(parent)) collector.take(value, flags, flags === ALLOWED ? allowed : undefined);
   });
   if (!oneOf.some((name) => seen.has(name))) throw new ListRefused(`It must have the array "${oneOf.join('" or "')}"`);
 };
@@ -72,8 +75,10 @@ export const readSections = async (
 export const readMetamask = async (body: Body, collector: Collector): Promise<FuzzyList | undefined> => {
   const hosts: string[] = [];
   let tolerance = DEFAULT_TOLERANCE;
+  // The detector matches allowed entries with hosts only.
+  const hostsOnly = { pages: false, accounts: false };
   const sections = { blacklist: BLOCKED, blocklist: BLOCKED, whitelist: ALLOWED, allowlist: ALLOWED };
-  await readSections(body, collector, sections, ['blacklist', 'blocklist'], (value, path, parent) => {
+  const onOther: OnValue = (value, path, parent) => {
     if (path[0] === 'tolerance' && path.length === 1) {
       if (typeof value !== 'number' || !(value >= 0 && value <= MAX_TOLERANCE))
         throw new ListRefused(`"tolerance" must be a number from 0 to ${MAX_TOLERANCE}`);
@@ -83,9 +88,11 @@ export const readMetamask = async (body: Body, collector: Collector): Promise<Fu
     if (path.length === 1 && !Array.isArray(value)) throw new ListRefused('"fuzzylist" must be an array');
     if (path.length !== 2 || !Array.isArray(parent)) return;
     const location = typeof value === 'string' ? parseLocation(value.trim()) : undefined;
-    if (!location?.isName || location.rest !== '' || !location.host.includes('.')) collector.refused += 1;
+    if (!location?.isName || location.rest !== '' || !location.host.includes('.'))
+      collector.reject('unreadable', String(value));
     else if (hosts.push(location.host) > MAX_FUZZY)
       throw new ListRefused(`"fuzzylist" has more than ${MAX_FUZZY} hosts`);
-  });
+  };
+  await readSections(body, collector, sections, ['blacklist', 'blocklist'], onOther, hostsOnly);
   return hosts.length > 0 && tolerance > 0 ? new FuzzyList(hosts, tolerance) : undefined;
 };

@@ -4,7 +4,7 @@ import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import type { Validators } from './fetch-list.js';
 import type { Body } from './collector.js';
-import type { UnusedPages } from './parse-list.js';
+import type { RejectedEntries } from './list-entry.js';
 
 /** What is known about a list. The operator's command reads it too, in another process. */
 export interface ListState {
@@ -13,10 +13,10 @@ export interface ListState {
   readonly origin: string;
   /** Entries in use; 0 if never read. */
   readonly entries: number;
-  /** Entries left out. */
+  /** Entries that are not used. */
   readonly refused: number;
-  /** Left-out entries that name a page on a host with a single publisher. */
-  readonly unusedPages?: UnusedPages;
+  /** The same by reason. */
+  readonly rejected?: readonly RejectedEntries[];
   /** ms; when the content in use was fetched. Absent: never. */
   readonly fetchedAt?: number;
   /** ms; when the server last confirmed that it is current. */

@@ -8,9 +8,9 @@ import { FirstSeen, type Seen } from './first-seen.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { fingerprintOfSecrets, withoutSecrets } from './list-address.js';
-import { readEntry } from './list-entry.js';
+import { describeRejected, readEntry } from './list-entry.js';
 import { ListCopy, type ListState, seenPathOf } from './list-copy.js';
-import { isWide, type ListContent, parseList } from './parse-list.js';
+import { kindsOf, type ListContent, parseList } from './parse-list.js';
 import { matchList } from './match-list.js';
 import type { ListSettings } from '../sources/sources-file.js';
 import type { SuffixHashes } from './suffix-hashes.js';
@@ -28,13 +28,18 @@ export class ListSource {
   private readonly seen: FirstSeen;
   /** Whether first-seen times of the content in use were saved. */
   private isNoted = false;
+  /** Why entries are not used, as last reported. */
+  private reportedReasons = '';
   state: ListState;
 
   constructor(
     readonly settings: ListSettings,
     private readonly suffixes: HostingSuffixes,
     dataDir: string,
-    /** Called for every failed refresh and for the first successful one after a failure. */
+    /**
+     * Called for every failed refresh, for the first successful one after a failure, and when other entries than before
+     * are not used.
+     */
     private readonly report: (sentence: string, level: 'log' | 'warn') => void,
   ) {
     this.backoff = new Backoff(FIRST_RETRY_MS, settings.refreshSeconds * 1_000);
@@ -63,8 +68,8 @@ export class ListSource {
    * @returns undefined if the list is not tracked, or the disk fails
    */
   async seenSince(match: string | undefined): Promise<Seen | undefined> {
-    const entry = match === undefined ? undefined : readEntry(match, this.suffixes, isWide(this.settings.format));
-    return this.seen.find(typeof entry === 'string' ? entry : undefined).catch(() => undefined);
+    const entry = match === undefined ? undefined : readEntry(match, this.suffixes, kindsOf(this.settings.format));
+    return this.seen.find(typeof entry === 'object' ? entry.key : undefined).catch(() => undefined);
   }
 
   /** Loads the copy on disk, if it has the same origin. */
@@ -113,6 +118,7 @@ export class ListSource {
           validators: fetched.validators,
         };
       }
+      this.reportRejected();
       if (this.isFailing) this.report(`List ${id} is current again: ${this.state.entries} entries`, 'log');
       this.isFailing = false;
       this.backoff.reset();
@@ -127,6 +133,15 @@ export class ListSource {
       this.state = { ...this.state, lastError, lastErrorAt: Date.now() };
       await this.keep(false);
     }
+  }
+
+  /** Only if something changed, because a list may have the same errors for years. */
+  private reportRejected(): void {
+    const { id, rejected = [], refused } = this.state;
+    const reasons = rejected.map(describeRejected).join(', ');
+    if (reasons !== this.reportedReasons && refused > 0)
+      this.report(`List ${id} has ${refused} entries that are not used: ${reasons}`, 'log');
+    this.reportedReasons = reasons;
   }
 
   private async fetch(stop: AbortSignal): Promise<FetchedList> {
@@ -177,7 +192,11 @@ export class ListSource {
   }
 }
 
-const countsOf = ({ table, refused, unusedPages }: ListContent) => ({ entries: table.size, refused, unusedPages });
+const countsOf = ({ table, rejected }: ListContent) => ({
+  entries: table.size,
+  refused: rejected.reduce((sum, { count }) => sum + count, 0),
+  rejected,
+});
 
 const originOf = ({ url, file, format, verdict }: ListSettings): string => {
   const from = url === undefined ? file! : `${withoutSecrets(url)} ${fingerprintOfSecrets(url)}`;

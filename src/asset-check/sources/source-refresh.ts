@@ -8,6 +8,7 @@ import { Readiness } from '../../ops/readiness.js';
 import { WatchPool } from '../../read-models/pools.js';
 import { HostingSuffixes, shippedSuffixes } from '../lists/hosting-suffixes.js';
 import { ListSource } from '../lists/list-source.js';
+import { REJECTIONS } from '../lists/list-entry.js';
 import { LookupSource, OUTCOMES } from '../lookups/lookup-source.js';
 import { OwnStatuses } from '../own/own-statuses.js';
 import type { Source } from './sources.js';
@@ -180,7 +181,19 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
       lists,
       ({ state }) => state.entries,
     );
-    gauge('asset_check_list_refused_entries', 'Entries left out per list', lists, ({ state }) => state.refused);
+    new Gauge({
+      name: 'asset_check_list_refused_entries',
+      help: 'Entries that are not used, by list and reason',
+      labelNames: ['source', 'reason'],
+      registers: [registry],
+      collect() {
+        for (const { state } of lists)
+          for (const reason of REJECTIONS) {
+            const entries = state.rejected?.find((rejected) => rejected.reason === reason);
+            this.set({ source: state.id, reason }, entries?.count ?? 0);
+          }
+      },
+    });
     gauge('asset_check_list_bytes', 'Memory used per list', lists, ({ bytes }) => bytes);
     gauge(
       'asset_check_list_age_seconds',

@@ -177,7 +177,7 @@ export const readSourcesFile = (config: Pick<Config, 'sourcesFile' | 'variable'>
   const file = config.sourcesFile ?? SHIPPED;
   let content: unknown;
   try {
-    content = JSON.parse(readFileSync(file, 'utf8'));
+    content = JSON.parse(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''));
   } catch (error) {
     throw new ConfigError(`${file} cannot be read: ${(error as Error).message}`);
   }

@@ -4,7 +4,7 @@ import { withoutSecrets } from '../lists/list-address.js';
 import { ListCopy, type ListState } from '../lists/list-copy.js';
 import { readSourcesFile } from './sources-file.js';
 
-type Saved = Pick<ListState, 'id' | 'entries' | 'refused' | 'unusedPages' | 'lastError' | 'lastErrorAt'>;
+type Saved = Pick<ListState, 'id' | 'entries' | 'refused' | 'rejected' | 'lastError' | 'lastErrorAt'>;
 
 /** A list's state, for an operator. */
 export interface ListStatus extends Saved {
@@ -29,7 +29,7 @@ export const readSourcesStatus = async (
   return Promise.all(
     lists.map(async ({ id, mode, url, file }) => {
       const state = await new ListCopy(config.dataDir, id).readState();
-      const { entries = 0, refused = 0, unusedPages, checkedAt, lastError, lastErrorAt } = state ?? {};
+      const { entries = 0, refused = 0, rejected, checkedAt, lastError, lastErrorAt } = state ?? {};
       const ageSeconds = checkedAt === undefined ? undefined : Math.round((now - checkedAt) / 1_000);
       return {
         id,
@@ -37,7 +37,7 @@ export const readSourcesStatus = async (
         from: url === undefined ? file! : withoutSecrets(url),
         entries,
         refused,
-        ...(unusedPages !== undefined && unusedPages.count > 0 && { unusedPages }),
+        ...(rejected !== undefined && rejected.length > 0 && { rejected }),
         ageSeconds,
         lastError,
         lastErrorAt,

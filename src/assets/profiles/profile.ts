@@ -1,4 +1,4 @@
-import { readSegment } from '../copied-text.js';
+import { readSegment } from '../text/copied-text.js';
 import { queryOf } from '../location.js';
 import { type CompiledSite, compileSite, type LinkParts } from './site.js';
 import { SITES } from './sites.js';

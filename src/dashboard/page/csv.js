@@ -1,5 +1,8 @@
-/** Cells that a spreadsheet would treat as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/**
+ * Cells that a spreadsheet would treat as a formula: the sign may be full-width or small, and may follow blanks or
+ * invisible characters. A control character at the start is guarded too, because a spreadsheet may drop it.
+ */
+const FORMULA = /^(?:\p{Cc}|[\p{Z}\p{Cf}\p{Cc}]*[=+\-@＝＋－＠﹦﹢﹣﹫])/u;
 const QUOTED = /[",\r\n]/;
 
 const cell = (value) => {

@@ -123,6 +123,8 @@ describe('a list that is fetched', () => {
     ['is a web page', sends('<html>site-1.example</html>', { 'content-type': 'text/html' }), /content type text\/html/],
     ['is a picture', sends('x.example', { 'content-type': 'image/png' }), /content type image\/png/],
     ['is a web page without saying so', sends('<!doctype html>\nx.example'), /web page/],
+    ['is a web page after an entry', sends('x.example\n<html>\n'), /1 of 2 lines cannot be read/],
+    ['is a web page after comments', sends('# x\n<!-- y -->\n<html>\nx.example'), /web page/],
     ['is compressed although that was not requested', sends('x', { 'content-encoding': 'gzip' }), /encoded as gzip/],
     ['is absurdly smaller', sends(entries(9)), /shrunk from 100 entries to 9/],
     [
@@ -325,7 +327,7 @@ describe('a list that is fetched', () => {
   });
 
   it('is reported by the operator’s command, which runs elsewhere', async () => {
-    server.behave = sends(`${entries(10)}\ncom\nordinary.example/login`);
+    server.behave = sends(`${entries(10)}\ncom\nuser@evil.example`);
     const source = list();
     await source.refresh(never);
     server.behave = answers(503);
@@ -339,13 +341,31 @@ describe('a list that is fetched', () => {
         from: `${url}/list`,
         entries: 10,
         refused: 2,
-        unusedPages: { count: 1, examples: ['ordinary.example/login'] },
+        rejected: [
+          { reason: 'public-suffix', count: 1, examples: ['com'] },
+          { reason: 'unsupported', count: 1, examples: ['user@evil.example'] },
+        ],
         ageSeconds: 60,
         lastError: 'It answered 503',
         lastErrorAt: expect.any(Number),
       },
       { id: 'unread', mode: 'DISABLED', from: `${url}/list`, entries: 0, refused: 0 },
     ]);
+  });
+
+  it('says which entries it does not use, once until they change', async () => {
+    const source = list();
+    for (const bad of ['com', 'com', 'com\nlocalhost', 'com\nlocalhost']) {
+      server.behave = sends(`${entries(10)}\n${bad}`);
+      await source.refresh(never);
+    }
+    server.behave = sends(entries(10));
+    await source.refresh(never);
+    expect(news).toEqual([
+      'List list has 1 entries that are not used: 1 public-suffix ("com")',
+      'List list has 2 entries that are not used: 1 public-suffix ("com"), 1 private ("localhost")',
+    ]);
+    expect(source.state).toMatchObject({ refused: 0, rejected: [] });
   });
 
   it('of an address with secrets shows and keeps none of them', async () => {

@@ -27,6 +27,11 @@ describe('the sources file', () => {
       expect(source).toMatchObject({ kind: 'list', mode: 'ENABLED', url: expect.stringMatching(/^https:\/\//) });
   });
 
+  it('may begin with a byte order mark', () => {
+    expect(read(`\uFEFF${JSON.stringify({ sources: [own] })}`)).toEqual(read({ sources: [own] }));
+    expect(() => read(`\uFEFF\uFEFF${JSON.stringify({ sources: [own] })}`)).toThrow('cannot be read');
+  });
+
   it('is read with its defaults', () => {
     expect(
       read({

@@ -1,3 +1,5 @@
+import { remembered } from './remembered.js';
+
 /** Blanks, control characters, and characters without a shape, such as zero-width and direction marks. */
 const UNSEEN = String.raw`\s\p{Cc}\p{Default_Ignorable_Code_Point}`;
 const QUOTES = String.raw`"'\u0060\u00b4\u00ab\u00bb\u2018-\u201f\u2032\u2033\u2039\u203a\u275b-\u275e\u300c-\u300f\uff02\uff07`;
@@ -30,13 +32,18 @@ const SHAPELESS = /(?:(?![\u200c\u200d])\p{Default_Ignorable_Code_Point})+/gu;
 const BEYOND_ASCII = /[^\0-\x7f]/;
 const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
 
+/** A text without what copying left in it. */
+export const withoutCopied = remembered((text) => {
+  const trimmed = trimCopied(text);
+  return BEYOND_ASCII.test(trimmed) ? trimmed.replace(SHAPELESS, '') : trimmed;
+});
+
 /**
  * Reads a text as it is or, if that fails, without what copying left in it: anything at the ends, and characters
  * without a shape anywhere. Typographic quotes are dropped at once, because a host name could have them.
  */
 export const readCopied = <T>(text: string, read: (text: string) => T | undefined): T | undefined => {
-  const trimmed = trimCopied(text);
-  const cleaned = BEYOND_ASCII.test(trimmed) ? trimmed.replace(SHAPELESS, '') : trimmed;
+  const cleaned = withoutCopied(text);
   if (cleaned === text) return read(text);
   return (ENDS_BEYOND_ASCII.test(text) ? undefined : read(text)) ?? read(cleaned);
 };

@@ -1,22 +1,27 @@
 import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { base58, base58xmr, base58xrp, base32, base64, base64url, bech32, bech32m } from '@scure/base';
 
 /** A wallet address, recognised by its own encoding. */
 export interface Address {
   /** The encoding, which distinguishes accounts: `evm`, `bech32`, `base58check`, `ss58`, … */
   readonly encoding: string;
-  /** The account's canonical form. */
+  /** The canonical form of the account, or of the tag of a shared account. */
   readonly key: string;
+  /** The canonical form of the account that the tag belongs to; undefined if the address has no tag. */
+  readonly shared?: string;
 }
 
 const EVM = /^0x[0-9a-f]{40}$/i;
 /** Sui, Aptos, Starknet and others: 32 bytes. */
 const HEX_32 = /^0x[0-9a-f]{64}$/i;
-const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{25,106}$/;
+const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{25,128}$/;
 const BECH32 = /^[a-z]{1,16}1[02-9ac-hj-np-z]{12,120}$/i;
 const TON_FRIENDLY = /^[A-Za-z0-9+/_-]{48}$/;
 const TON_RAW = /^(-1|0):([0-9a-f]{64})$/i;
-const BASE32_56 = /^G[A-Z2-7]{55}$/;
+const BASE32_56 = /^[GC][A-Z2-7]{55}$/;
+/** A Stellar account with the number of a customer (SEP-23). */
+const BASE32_69 = /^M[A-Z2-7]{68}$/;
 const BASE32_58 = /^[A-Z2-7]{58}$/;
 
 /** Bitcoin Cash and eCash; the former may omit the name of the chain. */
@@ -76,15 +81,72 @@ const readBase58 = (text: string): Address | undefined => {
     // Bitcoin and its forks, Tron, Tezos: a version of one to three bytes, 20 bytes of hash, four of checksum.
     if (bytes.length >= 25 && bytes.length <= 27 && endsInSha256d(bytes)) return { encoding: 'base58check', key: text };
     if (bytes.length === 32) return { encoding: 'ed25519', key: text };
+    if (isByron(bytes)) return { encoding: 'byron', key: text };
   }
-  if (text.startsWith('r') && text.length <= 35) {
-    const ripple = decoded(base58xrp, text);
-    if (ripple?.length === 25 && endsInSha256d(ripple)) return { encoding: 'xrp', key: text };
-  }
+  const ripple = /^[rTX]/.test(text) && text.length <= 48 ? readRipple(text) : undefined;
+  if (ripple !== undefined) return ripple;
   if ((text.length === 95 || text.length === 106) && /^[48]/.test(text) && decoded(base58xmr, text) !== undefined)
     return { encoding: 'monero', key: text };
   return undefined;
 };
+
+/** Cardano's first addresses: a CBOR array of the tagged address and its CRC-32, each in its shortest encoding. */
+const isByron = (bytes: Uint8Array): boolean => {
+  if (bytes[0] !== 0x82 || bytes[1] !== 0xd8 || bytes[2] !== 0x18) return false;
+  const start = bytes[3] === 0x58 ? 5 : 4;
+  const length = start === 5 ? bytes[4]! : bytes[3]! - 0x40;
+  if (length < (start === 5 ? 24 : 0) || length >= (start === 5 ? 256 : 24)) return false;
+  const end = start + length;
+  if (end >= bytes.length) return false;
+  return Buffer.from(unsignedCbor(crc32(bytes.subarray(start, end)))).equals(bytes.subarray(end));
+};
+
+const unsignedCbor = (value: number): number[] => {
+  if (value < 24) return [value];
+  if (value < 0x100) return [0x18, value];
+  if (value < 0x1_0000) return [0x19, value >>> 8, value & 0xff];
+  return [0x1a, value >>> 24, (value >>> 16) & 0xff, (value >>> 8) & 0xff, value & 0xff];
+};
+
+const X_ADDRESS_PREFIXES: ReadonlySet<number> = new Set([0x05_44, 0x04_93]);
+
+/** A classic address of the XRP Ledger, or an X-address, which also holds the network and may hold a tag. */
+const readRipple = (text: string): Address | undefined => {
+  const bytes = decoded(base58xrp, text);
+  if (bytes === undefined || !endsInSha256d(bytes)) return undefined;
+  if (bytes.length === 25 && bytes[0] === 0) return { encoding: 'xrp', key: text };
+  if (bytes.length !== 35 || !X_ADDRESS_PREFIXES.has(bytes[0]! * 256 + bytes[1]!)) return undefined;
+  const [flag, ...tag] = bytes.subarray(22, 31);
+  // The last four bytes are reserved for longer tags.
+  if (flag! > 1 || tag.some((byte, index) => byte !== 0 && (flag === 0 || index > 3))) return undefined;
+  const body = Uint8Array.of(0, ...bytes.subarray(2, 22));
+  const account: Address = { encoding: 'xrp', key: base58xrp.encode(Uint8Array.of(...body, ...sha256d(body))) };
+  return flag === 1 ? withTag(account, String(Buffer.from(tag).readUInt32LE())) : account;
+};
+
+const MAX_XRP_TAG = 0xff_ff_ff_ff;
+const MAX_MEMO_LENGTH = 64;
+
+/**
+ * The customer of a shared account, such as an exchange's, to whom a destination tag (XRP) or a memo (Stellar) leads.
+ * @returns the account as it is if it has a tag already; undefined if its chain has no such tags, or none like this
+ */
+export const withTag = (account: Address, tag: string): Address | undefined => {
+  const { encoding, key, shared } = account;
+  if (shared !== undefined) return account;
+  if (encoding === 'xrp' && /^\d{1,10}$/.test(tag) && Number(tag) <= MAX_XRP_TAG)
+    return { encoding, key: `${key}?dt=${Number(tag)}`, shared: key };
+  if (encoding === 'stellar' && key.startsWith('G') && tag !== '' && tag.length <= MAX_MEMO_LENGTH)
+    return { encoding, key: `${key}?memo=${escaped(tag)}`, shared: key };
+  return undefined;
+};
+
+/** Escapes all that could be taken for the punctuation around an address. */
+const escaped = (text: string): string =>
+  encodeURIComponent(text.toWellFormed()).replace(
+    /[.!~*'()]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 
 const SS58_PREFIX = new TextEncoder().encode('SS58PRE');
 
@@ -118,6 +180,15 @@ const readBase32 = (text: string): Address | undefined => {
     if (bytes?.length === 35 && crc16(bytes.subarray(0, 33)) === bytes[33]! + bytes[34]! * 256)
       return { encoding: 'stellar', key: text };
   }
+  if (BASE32_69.test(text)) {
+    const bytes = decoded(base32, `${text}===`);
+    if (bytes?.length !== 43 || bytes[0] !== 0x60 || crc16(bytes.subarray(0, 41)) !== bytes[41]! + bytes[42]! * 256)
+      return undefined;
+    const body = Uint8Array.of(0x30, ...bytes.subarray(1, 33));
+    const sum = crc16(body);
+    const account = base32.encode(Uint8Array.of(...body, sum & 0xff, sum >>> 8));
+    return withTag({ encoding: 'stellar', key: account }, String(Buffer.from(bytes).readBigUInt64BE(33)));
+  }
   if (BASE32_58.test(text)) {
     const bytes = decoded(base32, `${text}======`);
     const sum = bytes && createHash('sha512-256').update(bytes.subarray(0, 32)).digest().subarray(-4);
@@ -134,10 +205,13 @@ const decoded = (codec: { decode(text: string): Uint8Array }, text: string): Uin
   }
 };
 
-const endsInSha256d = (bytes: Uint8Array): boolean => {
-  const once = createHash('sha256').update(bytes.subarray(0, -4)).digest();
-  return createHash('sha256').update(once).digest().subarray(0, 4).equals(bytes.subarray(-4));
+/** The first four bytes of a double SHA-256. */
+const sha256d = (bytes: Uint8Array): Buffer => {
+  const once = createHash('sha256').update(bytes).digest();
+  return createHash('sha256').update(once).digest().subarray(0, 4);
 };
+
+const endsInSha256d = (bytes: Uint8Array): boolean => sha256d(bytes.subarray(0, -4)).equals(bytes.subarray(-4));
 
 /** CRC-16/XMODEM, the checksum of TON and Stellar. */
 const crc16 = (bytes: Uint8Array): number => {

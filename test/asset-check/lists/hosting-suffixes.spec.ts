@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'tldts';
+import { HostingSuffixes, readSuffix, shippedSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
+import { brief, listOf } from '../asking.js';
+
+const FILE = 'src/asset-check/lists/hosting-suffixes.txt';
+const SUFFIXES = shippedSuffixes();
+const NAMED = SUFFIXES.map((suffix) => suffix.replace(/^\*\./, 'anything.'));
+const hosting = new HostingSuffixes();
+
+/** Each block of the file: its comment, then its suffixes. */
+const blocks = readFileSync(FILE, 'utf8')
+  .split('\n\n')
+  .map((block) => block.trim().split('\n'))
+  .map((lines) => ({
+    comment: lines.filter((line) => line.startsWith('#')),
+    suffixes: lines.filter((line) => !line.startsWith('#')),
+  }));
+
+describe('The shipped hosting suffixes', () => {
+  it('are normalised and without duplicates', () => {
+    expect(SUFFIXES.map(readSuffix)).toEqual(SUFFIXES);
+    expect(new Set(SUFFIXES).size).toBe(SUFFIXES.length);
+    expect(SUFFIXES.length).toBeGreaterThan(1_000);
+  });
+
+  it('are sorted within blocks that each have a comment', () => {
+    for (const { comment, suffixes } of blocks) {
+      expect(comment).not.toHaveLength(0);
+      expect(suffixes).toEqual(suffixes.toSorted());
+    }
+  });
+
+  it('are not in the Public Suffix List, which needs no repetition here', () => {
+    const known = SUFFIXES.filter((suffix) => {
+      const { publicSuffix } = parse(`x.${suffix.replace(/^\*\./, '')}`, { allowPrivateDomains: true });
+      return !suffix.startsWith('*.') && publicSuffix === suffix;
+    });
+    expect(known).toEqual([]);
+  });
+
+  it('keep a list that names one of them from blocking the sites below it, but not the host itself', async () => {
+    for (const format of ['plain', 'hosts'] as const) {
+      const prefix = format === 'hosts' ? '0.0.0.0 ' : '';
+      const { ask } = await listOf(NAMED.map((suffix) => `${prefix}${suffix}\n`).join(''), format);
+      const below = NAMED.flatMap((suffix) => [`x.${suffix}`, `https://a.x.${suffix}/path`]);
+      expect(below.filter((asked) => brief(ask(asked)).startsWith('BLOCKED'))).toEqual([]);
+      expect(NAMED.filter((suffix) => !brief(ask(suffix)).startsWith('BLOCKED'))).toEqual([]);
+    }
+  });
+
+  it('let a list block a single site and what is below it', async () => {
+    const listed = await listOf(NAMED.map((suffix) => `0.0.0.0 evil-site.${suffix}\n`).join(''), 'hosts');
+    for (const suffix of NAMED) {
+      expect(brief(listed.ask(`evil-site.${suffix}`))).toMatch(/^BLOCKED/);
+      expect(brief(listed.ask(`www.evil-site.${suffix}`))).toMatch(/^BLOCKED/);
+      expect(brief(listed.ask(`other-site.${suffix}`))).not.toMatch(/^BLOCKED/);
+    }
+  });
+
+  it.each([
+    'wordpress.com',
+    'ghost.io',
+    'substack.com',
+    'tumblr.com',
+    'neocities.org',
+    'weebly.com',
+    'mooo.com',
+    'mypinata.cloud',
+    'loca.lt',
+    'wixsite.com',
+    'github.io',
+    'trycloudflare.com',
+    'myshopify.com',
+    'blogspot.com',
+    'typeform.com',
+  ])('with the Public Suffix List, include %s', (suffix) => {
+    expect(hosting.boundaryOf(`someone.${suffix}`)).toEqual({ suffix, owner: 'hosting' });
+  });
+
+  it.each(['example.com', 'metamask.io', 'notwordpress.com', 'google.com', 'slack.com', 'netlify.com'])(
+    'do not include %s, below which its owner alone has names',
+    (host) => expect(hosting.boundaryOf(`www.${host}`).owner).toBe('registry'),
+  );
+});
+
+describe('Hosts with many publishers', () => {
+  const HOSTS = ['cdpn.io', 'uploader.irys.xyz', 'arweave.net', 'g8way.io', 'permagate.io', 'tally.so', 'www.bit.ly'];
+
+  it.each(HOSTS)('let a list block one page of %s and no other', async (host) => {
+    const { ask } = await listOf(`${host}/Fc11/full/abc\nfc11.example\n`, 'plain');
+    expect(brief(ask(`https://${host}/Fc11/full/abc`))).toMatch(/^BLOCKED/);
+    expect(brief(ask(`https://${host}/Fc11/full/abc/below`))).toMatch(/^BLOCKED/);
+    expect(brief(ask(`https://${host}/other/full/abc`))).not.toMatch(/^BLOCKED/);
+    expect(brief(ask(`https://${host}/`))).not.toMatch(/^BLOCKED/);
+  });
+
+  it.each(HOSTS)('keep a list that names %s from blocking its pages', async (host) => {
+    const { ask } = await listOf(`${host}\n`, 'plain');
+    expect(brief(ask(`https://${host}/somebody`))).not.toMatch(/^BLOCKED/);
+  });
+});

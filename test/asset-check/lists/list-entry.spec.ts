@@ -1,0 +1,234 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Format } from '../../../src/asset-check/lists/parse-list.js';
+import { brief, listOf } from '../asking.js';
+
+const CID = 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E';
+const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
+
+/** A list of one entry in each format. */
+const FORMATS: Readonly<Record<Format, (entry: string) => string>> = {
+  plain: (entry) => `other.example\n${entry}\n`,
+  hosts: (entry) => `0.0.0.0 other.example\n0.0.0.0 ${entry}\n`,
+  json: (entry) => JSON.stringify(['other.example', entry]),
+  metamask: (entry) => JSON.stringify({ blacklist: ['other.example', entry], whitelist: ['good.example'] }),
+  polkadot: (entry) => JSON.stringify({ allow: [], deny: ['other.example'], denySub: [entry] }),
+};
+const EACH = Object.keys(FORMATS) as Format[];
+const WITH_PAGES = EACH.filter((format) => format !== 'hosts');
+
+const BLOCKED = (match: string) => `BLOCKED ${match}`;
+const BELOW = (match: string) => `BLOCKED ${match} parent-domain`;
+const NOT = 'not-found';
+
+type Asked = Readonly<Record<string, (entry: string) => string>>;
+const no = () => NOT;
+
+const FORMS: readonly (readonly [entry: string, formats: readonly Format[], asked: Asked])[] = [
+  ['x.example', EACH, { 'x.example': BLOCKED, 'a.b.x.example': BELOW, 'yx.example': no }],
+  ['X.Example.', EACH, { 'x.example': BLOCKED, 'a.x.example': BELOW }],
+  ['*.x.example', EACH, { 'a.x.example': BELOW, 'a.b.x.example': BELOW, 'x.example': no, 'https://x.example/a': no }],
+  ['.x.example', EACH, { 'x.example': BLOCKED, 'a.x.example': BELOW, 'a.b.x.example': BELOW }],
+  ['https://*.x.example/', EACH, { 'a.x.example': BELOW, 'x.example': no }],
+  ['https://x.example/?ref=1', EACH, { 'x.example': BLOCKED, 'https://x.example/b?c': BLOCKED, 'a.x.example': BELOW }],
+  ['https://x.example?ref=1', EACH, { 'x.example': BLOCKED }],
+  ['http://x.example//', EACH, { 'x.example': BLOCKED }],
+  ['//x.example', EACH, { 'x.example': BLOCKED }],
+  ['x.example:8443', EACH, { 'x.example': BLOCKED }],
+  ['https://x.example/#/connect', ['json', 'plain', 'metamask', 'polkadot'], { 'x.example': BLOCKED }],
+  [
+    'https://x.example/a/b',
+    WITH_PAGES,
+    {
+      'x.example/a/b': BLOCKED,
+      'https://x.example/a/b/': BLOCKED,
+      'https://x.example/a/./b?c#d': BLOCKED,
+      'x.example/a/b/c/d': BELOW,
+      'x.example/a/bc': no,
+      'x.example/a/B': no,
+      'x.example/a': no,
+      'x.example': no,
+      'a.x.example': no,
+    },
+  ],
+  ['x.example/a?b=c#d', WITH_PAGES, { 'x.example/a': BLOCKED, 'x.example/a/b': BELOW, 'x.example/ab': no }],
+  ['x.example./a/', WITH_PAGES, { 'x.example/a': BLOCKED, 'x.example': no }],
+  [
+    'x.example/a',
+    ['plain', 'json', 'polkadot'],
+    { 'www.x.example/a': BELOW, 'b.c.www.x.example/a/d': BELOW, 'www.x.example/b': no, 'yx.example/a': no },
+  ],
+  // MetaMask's detector compares the whole host of a page.
+  ['x.example/a', ['metamask'], { 'x.example/a': BLOCKED, 'www.x.example/a': no }],
+  ['*.x.example/a', ['plain', 'json', 'polkadot'], { 'b.x.example/a/c': BELOW, 'x.example/a': no, 'b.x.example': no }],
+  ['.x.example/a', ['plain', 'json', 'polkadot'], { 'b.x.example/a': BELOW, 'x.example/a': BLOCKED }],
+  ['8.8.8.8/a', WITH_PAGES, { 'http://8.8.8.8/a/b': BELOW, '8.8.8.8': no }],
+  ['github.io/a', ['plain', 'json', 'polkadot'], { 'github.io/a': BLOCKED, 'someone.github.io/a': no }],
+  ['someone.github.io/a', WITH_PAGES, { 'someone.github.io/a/b': BELOW, 'other.github.io/a': no }],
+  ['google.com/view/x', ['plain', 'json', 'polkadot'], { 'https://sites.google.com/view/x': no }],
+  ['https://docs.google.com/forms/d/x/view?usp=1', WITH_PAGES, { 'docs.google.com/forms/d/x/view': BLOCKED }],
+  ['*.github.io', EACH, { 'someone.github.io': (entry) => `${entry} hosting-domain`, 'github.io': no }],
+  [
+    CID,
+    WITH_PAGES,
+    {
+      [CID]: BLOCKED,
+      [`ipfs://${CID}/a`]: BLOCKED,
+      [`https://ipfs.io/ipfs/${CID}`]: BLOCKED,
+      [`https://gateway.example/ipfs/${CID}/index.html`]: BLOCKED,
+      [`https://bafybeie5nqv6kd3qnfjupgvz34woh3oksc3iau6abmyajn7qvtf47pxkue.ipfs.dweb.link/a`]: () => BLOCKED(CID),
+      'https://ipfs.io/ipfs/QmaMMPbpjEBqQMfksDTrto1usRpNat9xL6J6ocJ7YNSz3k': no,
+    },
+  ],
+  [`ipfs://${CID}`, WITH_PAGES, { [CID]: BLOCKED }],
+  [`https://ipfs.io/ipfs/${CID}`, WITH_PAGES, { [`https://dweb.link/ipfs/${CID}`]: BLOCKED }],
+  [EVM, ['plain', 'json'], { [EVM]: BLOCKED }],
+];
+
+describe('an entry', () => {
+  const rows = FORMS.flatMap(([entry, formats, asked]) =>
+    formats.flatMap((format) => Object.entries(asked).map(([of, said]) => [entry, format, of, said(entry)] as const)),
+  );
+  it.each(rows)('%s of a list in the format %s says of %s: %s', async (entry, format, of, said) => {
+    const { content, ask } = await listOf(FORMATS[format](entry), format);
+    expect(content.rejected).toEqual([]);
+    expect(brief(ask(of))).toBe(said);
+  });
+
+  it.each([
+    ['*.co.uk', 'public-suffix'],
+    ['.co.uk', 'public-suffix'],
+    ['co.uk/a', 'public-suffix'],
+    ['com', 'public-suffix'],
+    ['*.com', 'public-suffix'],
+    ['*', 'unreadable'],
+    ['*.*.x.example', 'unreadable'],
+    ['..x.example', 'unreadable'],
+    ['a*.x.example', 'unreadable'],
+    ['*.8.8.8.8', 'unreadable'],
+    ['single', 'unreadable'],
+    ['no host', 'unreadable'],
+    ['||x.example^', 'unreadable'],
+    [`${'a'.repeat(64)}.example`, 'unreadable'],
+    ['localhost', 'private'],
+    ['http://192.168.1.1/a', 'private'],
+    ['x.local', 'private'],
+    ['user@x.example', 'unsupported'],
+    ['https://good.example@x.example/', 'unsupported'],
+    ['ftp://x.example/', 'unsupported'],
+    // Everybody's films are at this path.
+    ['https://www.youtube.com/watch?v=x', 'unsupported'],
+    ['https://drive.google.com/open?id=x', 'unsupported'],
+    [`x.example/${'a'.repeat(250)}`, 'too-long'],
+    [`x.example/${'a'.repeat(2_000)}`, 'too-long'],
+  ] as const)('%s of a list in JSON is rejected as %s', async (entry, reason) => {
+    const { content } = await listOf(FORMATS.json(entry), 'json');
+    expect(content.table.size).toBe(1);
+    expect(content.rejected).toEqual([{ reason, count: 1, examples: [entry.slice(0, 120)] }]);
+  });
+
+  it('that the format cannot have is rejected', async () => {
+    for (const [format, entry] of [
+      ['hosts', 'x.example/a'],
+      ['hosts', CID],
+      ['hosts', EVM],
+      ['metamask', EVM],
+      ['polkadot', EVM],
+    ] as const) {
+      const { content } = await listOf(FORMATS[format](entry), format);
+      expect(content.rejected).toEqual([{ reason: 'unsupported', count: 1, examples: [entry] }]);
+    }
+  });
+
+  it('is counted with its reason, of which the first ten are kept', async () => {
+    const { content } = await listOf(JSON.stringify(['x.example', ...'abcdefghijkl', 'com', 7, null]), 'json');
+    expect(content.rejected).toEqual([
+      { reason: 'unreadable', count: 14, examples: Array.from('abcdefghij') },
+      { reason: 'public-suffix', count: 1, examples: ['com'] },
+    ]);
+  });
+});
+
+describe('an entry together with others', () => {
+  it('for a host and one for what is below add up', async () => {
+    for (const text of ['x.example\n*.x.example', '*.x.example\nx.example']) {
+      const { ask } = await listOf(text, 'plain');
+      expect(ask('x.example')).toMatchObject({ status: 'BLOCKED' });
+      expect(ask('a.x.example')).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
+    }
+    const { ask } = await listOf('{"allow":["*.x.example"],"deny":["x.example"]}', 'polkadot');
+    expect(ask('x.example')).toMatchObject({ status: 'BLOCKED' });
+    expect(ask('a.x.example')).toMatchObject({ status: 'ALLOWED' });
+  });
+
+  it('for a page decides before one for its host, and before one for a page above', async () => {
+    const { ask } = await listOf('{"allow":["x.example/a"],"deny":["x.example","x.example/a/b"]}', 'polkadot');
+    expect(brief(ask('x.example/a/c'))).toBe('ALLOWED x.example/a parent-domain');
+    expect(brief(ask('x.example/a/b/c'))).toBe('BLOCKED x.example/a/b parent-domain');
+    expect(brief(ask('x.example/b'))).toBe('BLOCKED x.example');
+  });
+
+  it('of MetaMask’s list is decided in the order of its detector', async () => {
+    const { ask, content } = await listOf(
+      JSON.stringify({
+        blacklist: [
+          'good.example/evil',
+          'sites.google.com/view/evil',
+          CID,
+          'x.example/a',
+          'x.example.',
+          'metemask.io/a',
+        ],
+        whitelist: ['good.example', 'google.com', 'other.example/a'],
+        fuzzylist: ['metamask.io'],
+        tolerance: 2,
+      }),
+      'metamask',
+    );
+    // Everything on an allowed host is allowed, except IPFS content and what strangers publish there.
+    expect(brief(ask('https://good.example/evil'))).toBe('ALLOWED good.example');
+    expect(brief(ask(`https://good.example/ipfs/${CID}`))).toBe(`BLOCKED ${CID}`);
+    expect(brief(ask('https://sites.google.com/view/evil'))).toBe('BLOCKED sites.google.com/view/evil');
+    expect(brief(ask('https://sites.google.com/view/other'))).not.toMatch(/BLOCKED|ALLOWED/);
+    expect(brief(ask('https://x.example/a'))).toBe('BLOCKED x.example/a');
+    expect(brief(ask('https://x.example/b'))).toBe('BLOCKED x.example.');
+    expect(brief(ask('https://metemask.io/a/b'))).toBe('BLOCKED metemask.io/a parent-domain');
+    expect(brief(ask('https://metemask.io/b'))).toBe('BLOCKED metamask.io');
+    // The detector never matches an allowed entry with a path.
+    expect(brief(ask('https://other.example/a'))).toBe('not-found');
+    expect(content.rejected).toEqual([{ reason: 'unsupported', count: 1, examples: ['other.example/a'] }]);
+  });
+
+  it('costs a check of a long path and a deep host little', async () => {
+    const { ask } = await listOf(Array.from({ length: 10_000 }, (_, n) => `x.example/a/${n}`).join('\n'), 'plain');
+    const started = performance.now();
+    for (let n = 0; n < 20; n += 1) ask(`https://${'a.'.repeat(100)}x.example/${'b/'.repeat(1_900)}`);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+});
+
+describe('a line of a hosts file', () => {
+  it.each([
+    ['0.0.0.0', true],
+    ['127.0.0.1', true],
+    ['127.0.1.1', true],
+    ['127.255.255.254', true],
+    ['::', true],
+    ['::1', true],
+    ['0:0:0:0:0:0:0:1', true],
+    ['::0', true],
+    ['::ffff:127.0.0.1', true],
+    ['0.0.0.1', false],
+    ['128.0.0.1', false],
+    ['216.239.38.120', false],
+    ['192.168.1.1', false],
+    ['255.255.255.255', false],
+    ['fe80::1%lo0', false],
+    ['::2', false],
+    ['2001:4860:4802:32::78', false],
+  ])('to %s blocks: %s', async (address, blocks) => {
+    const { content, ask } = await listOf(`${address} x.example#y.example\n0.0.0.0 z.example\n`, 'hosts');
+    expect(brief(ask('x.example'))).toBe(blocks ? 'BLOCKED x.example' : 'not-found');
+    expect(brief(ask('y.example'))).toBe('not-found');
+    expect(content.rejected.map(({ reason }) => reason)).toEqual(blocks ? [] : ['redirect']);
+  });
+});

@@ -1,0 +1,129 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { assetKey } from '../../src/assets/asset-key.js';
+import { parseContent } from '../../src/assets/parse-content.js';
+import { APP_CARRIERS, NOTATIONS, WEB_CARRIERS, written } from './carried-links.js';
+
+const HOST = 'evil.example';
+const urlOf = (content: string): string | undefined => {
+  const { reading, internal } = { reading: undefined, internal: undefined, ...parseContent(content) };
+  return reading === undefined ? internal && `internal ${internal.name}` : `${reading.type} ${reading.name}`;
+};
+const carriersOf = (content: string): (string | undefined)[] =>
+  (parseContent(content).reading?.carriers ?? []).map(({ host }) => host);
+
+describe('a link that carries a link', () => {
+  const forms = [...WEB_CARRIERS, ...APP_CARRIERS, ...NOTATIONS];
+
+  it.each(forms)('is read and stored as the link that it opens: %s', (form) => {
+    const content = written(form, HOST);
+    expect(urlOf(content)).toBe('URL evil.example');
+    expect(parseContent(content).reading!.keys).toContain('URL:evil.example');
+    expect(assetKey({ type: 'URL', content })).toBe('URL:evil.example');
+  });
+
+  it.each(WEB_CARRIERS)('names the host that carries the link: %s', (form) => {
+    expect(carriersOf(written(form, HOST)).length).toBeGreaterThan(0);
+    expect(carriersOf(written(form, HOST))).not.toContain(HOST);
+  });
+
+  it('is read as a profile or a page if the carried link leads to one', () => {
+    for (const content of ['https://metamask.app.link/dapp/x.com/Evil', 'trust://open_url?url=https://x.com/Evil'])
+      expect(urlOf(content)).toBe('TWITTER evil');
+    expect(assetKey({ type: 'PAGE', content: 'https://link.metamask.io/dapp/evil.example/a/b?x=1' })).toBe(
+      'PAGE:evil.example/a/b',
+    );
+  });
+
+  it('is read the same through two random carriers as through one', () => {
+    const carrier = fc.constantFrom(
+      ...[...WEB_CARRIERS, ...APP_CARRIERS].filter((form) => /^(?!intent:\/\/HOST|some-new).*=LINK/.test(form)),
+    );
+    fc.assert(
+      fc.property(carrier, carrier, (outer, inner) => {
+        const content = outer.replace('LINK', encodeURIComponent(written(inner, HOST)));
+        expect({ content, url: urlOf(content) }).toEqual({ content, url: 'URL evil.example' });
+      }),
+      { numRuns: 300, seed: 3 },
+    );
+  });
+
+  it.each([
+    'https://metamask.app.link/',
+    'https://metamask.app.link/dapp/',
+    'https://metamask.app.link/send/evil.example',
+    'https://link.metamask.io.evil.example/dapp/good.example',
+    'https://evil.app.link/dapp/good.example',
+    'https://evil.example/dapp?cb_url=https%3A%2F%2Fgood.example',
+    'https://evil.example/[good](https://good.example)',
+    'googlechrome://evil.example/?u=https://good.example',
+  ])('is the host itself if that host carries nothing: %s', (content) => {
+    expect(urlOf(content)).toMatch(/^(?:URL|PAGE) (?:metamask\.app\.link|link\.metamask\.io\.|evil\.)/);
+  });
+
+  it.each([
+    ['https://go.cb-w.com/dapp?cb_url=https://good.example&cb_url=https://evil.example', 'go.cb-w.com'],
+    ['https://metamask.app.link/dapp/'.repeat(40), 'metamask.app.link'],
+    ['https://metamask.app.link/dapp/a^b.c', 'metamask.app.link'],
+    ['intent://evil.example#Intent;scheme=https;S.browser_fallback_url=https%3A%2F%2Fgood.example;end', 'evil.example'],
+  ])('has no host of its own if the link cannot be told: %s', (content, carrier) => {
+    const { reading } = parseContent(content);
+    expect(reading).toMatchObject({ type: 'URL', keys: [`URL:${content}`], host: undefined });
+    expect(carriersOf(content)).toContain(carrier);
+    expect(assetKey({ type: 'URL', content })).toBe(`URL:${content}`);
+  });
+
+  it('is not read as one of two links of an unknown app, a script or an account', () => {
+    for (const content of [
+      'some-wallet://open?x=https://good.example&url=https://evil.example',
+      'javascript:alert("<https://good.example>")',
+      'data:text/html,[x](https://good.example)',
+      'https://metamask.app.link/dapp/javascript:alert(1)',
+    ])
+      expect(urlOf(content) ?? 'internal').toMatch(/^internal/);
+    expect(urlOf('ton://transfer/EQDtFpEwcFAEcRe5mLVh2N6C0x-_hJEM7W61_JLnSF74p4q2?r=https://good.example')).toMatch(
+      /^ADDRESS/,
+    );
+    expect(urlOf('solana:So11111111111111111111111111111111111111112?link=https://good.example')).toMatch(/^ADDRESS/);
+  });
+});
+
+describe('content below a gateway', () => {
+  const CID = 'bafybeie5nqv6kd3qnfjupgvz34woh3oksc3iau6abmyajn7qvtf47pxkue';
+  const OTHER = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi';
+  const KEY = 'k51qzi5uqu5dlvj2baxnqndepeb86cbk3ng7n3i46uzyxzyqj2xjonzllnv0v8';
+  const cidsOf = (content: string): string[] =>
+    parseContent(content).reading!.keys.flatMap((key) => (key.startsWith('IPFS:') ? [key.slice('IPFS:'.length)] : []));
+
+  for (const folder of ['ipfs', 'ipns', '/ipfs', 'IPFS', '%69pfs'])
+    it.each([
+      'name.ipns.dweb.link',
+      'evil-example.ipns.gateway.example',
+      'www.evil.example.ipns.localhost.example',
+      `${KEY}.ipns.dweb.link`,
+      'name.eth.limo',
+      'sub.name.eth.link',
+      'name.w3s.link',
+      'name.on-fleek.app',
+    ])(`never decides by /${folder}/CID under the publisher’s host %s`, (host) => {
+      expect(cidsOf(`https://${host}/${folder}/${CID}`)).not.toContain(CID);
+    });
+
+  it.each([`${OTHER}.ipfs.dweb.link`, `${OTHER}.ipfs.gateway.example`, `x.${OTHER}.ipfs.gateway.example`])(
+    'is what the host %s names, never what its path names',
+    (host) => {
+      expect(cidsOf(`https://${host}/ipfs/${CID}`)).toEqual([OTHER]);
+    },
+  );
+
+  it('is a short CID in a host, too', () => {
+    expect(cidsOf(`https://bafkqabtimvwgy3yk.ipfs.dweb.link/ipfs/${CID}`)).toEqual(['bafkqabtimvwgy3yk']);
+  });
+
+  it.each(['ipfs.io', 'gateway.ipfs.io', 'gateway.pinata.cloud', 'dweb.link', 'ipfs.eth.example.com'])(
+    'is what the path names on the gateway %s',
+    (host) => {
+      expect(cidsOf(`https://${host}/ipfs/${CID}`)).toEqual([CID]);
+    },
+  );
+});

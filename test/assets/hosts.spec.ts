@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals';
+import { createHash } from 'node:crypto';
+import { assetKey } from '../../src/assets/asset-key.js';
+import { parseLocation } from '../../src/assets/location.js';
+
+const hostOf = (name: string): string | undefined => parseLocation(`https://${name}/`)?.host;
+
+const hex = (number: number): string => number.toString(16);
+const plane = (from: number, to: number): number[] =>
+  Array.from({ length: to - from }, (_, n) => from + n).filter((code) => code < 0xd800 || code > 0xdfff);
+
+/**
+ * Hosts as Unicode 17 has them. Node 20 knows Unicode 15.0 and the rules of its time: its URL parser rejects the first
+ * four and makes "ss" of the capital sharp s. The specs run on several versions of Node, and all must agree.
+ */
+const HOSTS: readonly (readonly [string, string | undefined])[] = [
+  ['\u04c0edger.example', 'xn--edger-dof.example'],
+  ['\u2183.example', 'xn--r5g.example'],
+  ['\u10a0.example', 'xn--rkj.example'],
+  ['\u{323b0}.example', 'xn--031o.example'],
+  ['GIE\u1e9e.example', 'xn--gie-7ka.example'],
+  ['\uff11.2.3.4', '1.2.3.4'],
+  ['\uff45vil\u3002example', 'evil.example'],
+  ['e\u00advil\u200b.example', 'evil.example'],
+  ['m%C3%BCnchen.example:8080', 'xn--mnchen-3ya.example'],
+  // Characters that map to what ends a host, and codes of them.
+  ['a\uff0fb.example', undefined],
+  ['a\uff05b.example', undefined],
+  ['\u00fc%3A80.example', undefined],
+  ['\u00fc%2Fb.example', undefined],
+  ['\u00fc b.example', undefined],
+  ['\u00fc.example:65536', undefined],
+  // Rules for labels: joiners out of place, a mark at the beginning, punycode beside letters. Directions may mix.
+  ['a\u200db.example', undefined],
+  ['\u05d0a.\u00fc.example', 'xn--a-zhc.xn--tda.example'],
+  ['a\u05d0.example', 'xn--a-0hc.example'],
+  ['\u0301a.example', undefined],
+  ['\u00fc.xn--a.example', undefined],
+  // An ASCII name stays as it is, whatever its punycode decodes to, so that no version decides.
+  ['XN--A.example', 'xn--a.example'],
+  ['xn--a!b.example', 'xn--a!b.example'],
+  ['xn--a.1', undefined],
+];
+
+describe('a host', () => {
+  it.each(HOSTS)('written %j is %j on every version of Node', (name, host) => {
+    expect(hostOf(name)).toBe(host);
+  });
+
+  it('of each character of the cased scripts is what it is on every version of Node', () => {
+    const hosts = [...plane(0x80, 0x3100), ...plane(0xa640, 0xac00)].map(
+      (code) => `${hex(code)} ${hostOf(`a${String.fromCodePoint(code)}b.example`) ?? ''}`,
+    );
+    expect(createHash('sha256').update(hosts.join('\n')).digest('hex')).toBe(
+      '3fb7b3ce882527728ca50379bdb06a3bfe10f502c5eac34869f4f646445688de',
+    );
+  });
+
+  it('is the same in upper and lower case', () => {
+    for (const [upper, lower] of [
+      ['\u04c0edger.example', '\u04cfedger.example'],
+      ['\u2183.example', '\u2184.example'],
+      ['GIE\u1e9e.example', 'gie\u00df.example'],
+      ['\u10a0.example', '\u2d00.example'],
+    ] as const)
+      for (const type of ['URL', 'PAGE'])
+        expect(assetKey({ type, content: upper })).toBe(assetKey({ type, content: `https://${lower}/` }));
+  });
+});
