@@ -32,6 +32,8 @@ export interface IngestionEndpoint {
 export interface ReplayOptions {
   /** Called after each answer with the counts so far, in order and without gaps, and the last event included. */
   readonly onProgress?: (soFar: Replayed, last: Sendable) => void;
+  /** Called with the `Consistency-Token` of each answered batch. The last one need not name the highest position. */
+  readonly onToken?: (token: string) => void;
   /** Called with the reason when a batch is sent again. */
   readonly onRetry?: (reason: string) => void;
   readonly signal?: AbortSignal;
@@ -128,7 +130,8 @@ const post = async (batch: readonly Sendable[], { url, key }: IngestionEndpoint,
     throw new Refused(reasonOf(error), 0);
   }
   const { status } = response;
-  if (status === 200 || status === 400 || status === 413) return { status, answer };
+  if (status === 200 || status === 400 || status === 413)
+    return { status, answer, token: response.headers.get('consistency-token') };
   const reason = `${url} answered ${status}: ${answer.message ?? response.statusText}`;
   if (status === 429 || (status >= 502 && status <= 504))
     throw new Refused(reason, 1_000 * Number(response.headers.get('retry-after') ?? 0) || 0);
@@ -140,18 +143,19 @@ const sendBatch = async (
   endpoint: IngestionEndpoint,
   options: ReplayOptions,
 ): Promise<Replayed> => {
-  const { signal, patience = PATIENCE_MS, onRetry } = options;
-  const end = Date.now() + patience;
+  const { signal, patience = PATIENCE_MS, onRetry, onToken } = options;
+  const end = performance.now() + patience;
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
   for (;;) {
     try {
-      const { status, answer } = await post(batch, endpoint, signal);
+      const { status, answer, token } = await post(batch, endpoint, signal);
       if (status === 413 && batch.length > 1) {
         const half = batch.length >> 1;
         const first = await sendBatch(batch.slice(0, half), endpoint, options);
         return add(first, await sendBatch(batch.slice(half), endpoint, options));
       }
       if (status !== 200) return { accepted: 0, duplicates: 0, rejected: refusedAll(batch, answer) };
+      if (token !== null) onToken?.(token);
       const rejected = (answer.rejected ?? []).map(({ index, id, issues }) => ({
         place: batch[index]!.place,
         id,
@@ -161,7 +165,7 @@ const sendBatch = async (
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof Refused)) throw error;
-      if (Date.now() > end)
+      if (performance.now() > end)
         throw new Error(`gave up after ${Math.round(patience / 1_000)} s: ${error.message}`, { cause: error });
       onRetry?.(error.message);
       await pause(Math.max(error.retryAfterMs, backoff.next()), signal);
