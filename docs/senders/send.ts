@@ -43,7 +43,7 @@ const ask = async (body: Buffer): Promise<{ status: number; retryAfterMs: number
 /** Resolves when each event of the batch has been answered for; throws if sending it again would not help. */
 const send = async (batch: Line[]): Promise<void> => {
   const body = gzipSync(`[${batch.map(({ bytes }) => bytes.toString()).join(',')}]`);
-  const end = Date.now() + PATIENCE_MS;
+  const end = performance.now() + PATIENCE_MS;
   for (let delay = 200; ; delay = Math.min(2 * delay, 5_000)) {
     const { status, retryAfterMs, answer } = await ask(body);
     const { accepted = 0, duplicates = 0, rejected, warnings = [], message } = answer;
@@ -64,7 +64,7 @@ const send = async (batch: Line[]): Promise<void> => {
     }
     const mayPass = [0, 200, 408, 429].includes(status) || status >= 500;
     const wait = Math.max(retryAfterMs, delay * (0.5 + Math.random() / 2));
-    if (!mayPass || Date.now() + wait > end) throw new Error(`${endpoint}: ${status} ${message}`);
+    if (!mayPass || performance.now() + wait > end) throw new Error(`${endpoint}: ${status} ${message}`);
     process.stderr.write(`${status} ${message}; trying again in ${(wait / 1_000).toFixed(1)} s\n`);
     await pause(wait);
   }

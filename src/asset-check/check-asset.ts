@@ -25,7 +25,7 @@ export class CheckAssetHandler implements IQueryHandler<CheckAsset> {
   /** @throws Unavailable if the own statuses do not include the position */
   async execute({ content, minPosition }: CheckAsset): Promise<AtPosition<AssetCheckAnswer>> {
     const { own } = this.refresh;
-    if (own !== undefined && minPosition >= 0) await own.catchUp(minPosition);
+    if (own !== undefined && minPosition >= 0) await own.reach(minPosition);
     // The statuses are read before anything else can change them.
     const position = BigInt(own?.position ?? -1);
     return { result: await this.assetCheck.check(content), position };

@@ -45,7 +45,7 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
    */
   async execute({ contents, owner, minPosition }: CheckAssets): Promise<AtPosition<BulkAssetCheckAnswer>> {
     const { own } = this.refresh;
-    if (own !== undefined && minPosition >= 0) await own.catchUp(minPosition);
+    if (own !== undefined && minPosition >= 0) await own.reach(minPosition);
     const position = BigInt(own?.position ?? -1);
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
     const checked = await Promise.all(await this.slices.run(owner, this.ask(contents, deadline)));

@@ -35,6 +35,8 @@ export interface ReplayOptions {
    * go on growing after the call.
    */
   readonly onProgress?: (soFar: Replayed, last: Sendable) => void;
+  /** Called with the `Consistency-Token` of each answered batch. The last one need not name the highest position. */
+  readonly onToken?: (token: string) => void;
   /** Called with the reason when a batch is sent again. */
   readonly onRetry?: (reason: string) => void;
   readonly signal?: AbortSignal;
@@ -131,7 +133,8 @@ const post = async (batch: readonly Sendable[], { url, key }: IngestionEndpoint,
     throw new Refused(reasonOf(error), 0);
   }
   const { status } = response;
-  if (status === 200 || status === 400 || status === 413) return { status, answer };
+  if (status === 200 || status === 400 || status === 413)
+    return { status, answer, token: response.headers.get('consistency-token') };
   const reason = `${url} answered ${status}: ${answer.message ?? response.statusText}`;
   if (status === 429 || (status >= 502 && status <= 504))
     throw new Refused(reason, 1_000 * Number(response.headers.get('retry-after') ?? 0) || 0);
@@ -143,12 +146,12 @@ const sendBatch = async (
   endpoint: IngestionEndpoint,
   options: ReplayOptions,
 ): Promise<Replayed> => {
-  const { signal, patience = PATIENCE_MS, onRetry } = options;
+  const { signal, patience = PATIENCE_MS, onRetry, onToken } = options;
   const end = performance.now() + patience;
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
   for (;;) {
     try {
-      const { status, answer } = await post(batch, endpoint, signal);
+      const { status, answer, token } = await post(batch, endpoint, signal);
       if (status === 413 && batch.length > 1) {
         const half = batch.length >> 1;
         const total = new Total();
@@ -157,6 +160,7 @@ const sendBatch = async (
         return total;
       }
       if (status !== 200) return { accepted: 0, duplicates: 0, rejected: refusedAll(batch, answer) };
+      if (token !== null) onToken?.(token);
       const rejected = (answer.rejected ?? []).map(({ index, id, issues }) => ({
         place: batch[index]!.place,
         id,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, jest } from '@jest/globals';
 import { describeWithChromium } from '../support/browser.js';
-import { figures, refreshes } from './figures.js';
+import { figures, refreshes, tokens } from './figures.js';
 import { keyAndFailures } from './key.js';
 import { layout } from './layout.js';
 import { closePages, startDashboard, stopDashboard } from './opened-dashboard.js';
@@ -19,6 +19,7 @@ describeWithChromium('The dashboard', () => {
   layout();
   question();
   keyAndFailures();
+  tokens();
   // From here on more is recorded.
   which();
   refreshes();

@@ -224,3 +224,45 @@ export const refreshes = () =>
     await see('visible');
     await eventually('it asks at once', () => asked.length > 0);
   });
+
+export const tokens = () =>
+  describe('the tokens of the dashboard', () => {
+    const TOKEN = 'consistency-token';
+    const STATISTICS = '**/takedowns/statistics*';
+
+    it('go from each answer to the next read of the same figures', async () => {
+      const { page } = await dashboard.openFigures();
+      const [asked, answered]: [(string | undefined)[], string[]] = [[], []];
+      await page.route(STATISTICS, async (route) => {
+        asked.push(route.request().headers()[TOKEN]);
+        const response = await route.fetch();
+        answered.push(response.headers()[TOKEN]!);
+        await route.fulfill({ response });
+      });
+      for (let reads = 1; reads <= 3; reads += 1) {
+        await page.clock.fastForward(31_000);
+        await eventually('it reads again', () => answered.length === reads);
+        await settled(page);
+      }
+      expect(asked[0]).toMatch(/^[\w-]{8}\.[\w-]{22}$/);
+      expect(asked.slice(1)).toEqual(answered.slice(0, -1));
+    });
+
+    it('are forgotten after a 410, and the page reads again without them', async () => {
+      const { page } = await dashboard.openFigures();
+      const asked: boolean[] = [];
+      await page.route(STATISTICS, (route) => {
+        const hasToken = route.request().headers()[TOKEN] !== undefined;
+        asked.push(hasToken);
+        return hasToken
+          ? route.fulfill({ status: 410, json: { code: 'GONE', message: 'Read again without Consistency-Token' } })
+          : route.continue();
+      });
+      await page.clock.fastForward(31_000);
+      await eventually('it reads again', () => asked.length === 2);
+      await settled(page);
+      expect(asked).toEqual([true, false]);
+      expect(await page.locator('#problem').textContent()).toBe('');
+      expect(await page.locator('#takedowns .summary').textContent()).not.toBe('No figures.');
+    });
+  });

@@ -4,9 +4,8 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { expect } from '@jest/globals';
 import { startApp, type TestApp } from '../support/app.js';
 import { launchChromium } from '../support/chromium.js';
-import { eventually } from '../support/eventually.js';
 import { startProjecting } from '../support/projecting.js';
-import { type Sent, stored } from '../support/upstream.js';
+import { report, type Sent } from '../support/upstream.js';
 import { EVENTS, HOSTILE } from './acme-events.js';
 
 export interface Opened {
@@ -104,13 +103,11 @@ export const startDashboard = async (): Promise<void> => {
   const [app, browser]: [TestApp, Browser] = await Promise.all([startApp(), launchChromium()]);
   const projecting = startProjecting(app.log, app.pool);
   const key = await app.issueKey({ organization: 'acme' });
-  const metrics = (): Promise<Response> =>
-    fetch(`${app.url}/v2/organization/metrics`, { headers: { 'x-api-key': key } });
+  const ingest = await app.issueKey({ scopes: ['ingest'] });
 
   const record = async (...recorded: readonly Sent[]): Promise<void> => {
-    await app.log.appendAll(recorded.map(stored));
-    const at = Date.now();
-    await eventually('the events are counted', async () => Date.parse((await metrics()).headers.get('x-as-of')!) > at);
+    const after = await report(app, ingest, recorded);
+    expect((await app.call('/v2/organization/metrics', { key, after })).status).toBe(200);
   };
   const open = async (address = '', options: BrowserContextOptions = {}): Promise<Opened> => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });

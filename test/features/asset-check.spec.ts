@@ -5,9 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AssetCheckAnswer, BulkAssetCheckAnswer } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { type Answer, call } from '../support/call.js';
-import { eventuallyPasses } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
-import { type Sent, sent, stored } from '../support/upstream.js';
+import { report as send, type Sent, sent } from '../support/upstream.js';
 
 describe('POST /v2/asset/check', () => {
   let folder: string;
@@ -16,18 +15,17 @@ describe('POST /v2/asset/check', () => {
   let key: string;
   let projecting: Projecting;
 
-  const post = (path: string, json: unknown, as = key, { url } = app): Promise<Answer> =>
-    call(`${url}/v2/asset/${path}`, { json, key: as });
+  const post = (path: string, json: unknown, as = key, { url } = app, after?: Answer): Promise<Answer> =>
+    call(`${url}/v2/asset/${path}`, { json, key: as, after });
 
-  const check = async (content: string, at = app): Promise<AssetCheckAnswer> => {
-    const { status, body } = await post('check', { content, type: 'URL' }, key, at);
+  const check = async (content: string, at = app, after?: Answer): Promise<AssetCheckAnswer> => {
+    const { status, body } = await post('check', { content, type: 'URL' }, key, at, after);
     expect(status).toBe(200);
     return body as AssetCheckAnswer;
   };
 
-  const report = async (...events: Sent[]): Promise<void> => {
-    await app.log.appendAll(events.map(stored));
-  };
+  const report = async (...events: Sent[]): Promise<Answer> =>
+    send(app, await app.issueKey({ scopes: ['ingest'] }), events);
 
   const entry = (changeId: string, type: string, content: string, status: string, createdAt = '2026-03-01T10:00:00Z') =>
     sent('AssetStatusChanged', { changeId, asset: { type, content }, status, brandReviews: [], createdAt });
@@ -140,7 +138,7 @@ describe('POST /v2/asset/check', () => {
   });
 
   it('finds own statuses of every type in every spelling, on every instance', async () => {
-    await report(
+    const after = await report(
       entry('c1', 'URL', 'hxxps://Evil[.]example/claim', 'BLOCKED'),
       entry('c2', 'ADDRESS', '0xABCDEFabcdef0123456789ABCDEFabcdef012345', 'BLOCKED'),
       entry('c3', 'TWITTER', '@Evil_Support', 'BLOCKED'),
@@ -150,7 +148,7 @@ describe('POST /v2/asset/check', () => {
       entry('c7', 'URL', 'good.listed.example', 'ALLOWED'),
     );
     for (const at of [app, other]) {
-      await eventuallyPasses(async () => expect((await check('good.listed.example', at)).source).toBe('own'));
+      expect((await check('good.listed.example', at, after)).source).toBe('own');
       expect(await check('http://u:p@EVIL.example.:8080/x', at)).toMatchObject({
         status: 'BLOCKED',
         source: 'own',
@@ -209,8 +207,8 @@ describe('POST /v2/asset/check', () => {
   });
 
   it('keeps answering from memory while the database is unavailable, and catches up afterwards', async () => {
-    await report(entry('o1', 'URL', 'before.example', 'BLOCKED'));
-    await eventuallyPasses(async () => expect((await check('before.example')).status).toBe('BLOCKED'));
+    const before = await report(entry('o1', 'URL', 'before.example', 'BLOCKED'));
+    expect((await check('before.example', app, before)).status).toBe('BLOCKED');
     await app.pool.query('alter table read.asset_statuses rename to asset_statuses_away');
     try {
       await new Promise((resolve) => setTimeout(resolve, 600));
@@ -218,8 +216,8 @@ describe('POST /v2/asset/check', () => {
     } finally {
       await app.pool.query('alter table read.asset_statuses_away rename to asset_statuses');
     }
-    await report(entry('o2', 'URL', 'after.example', 'BLOCKED'));
-    await eventuallyPasses(async () => expect((await check('after.example')).status).toBe('BLOCKED'));
+    const after = await report(entry('o2', 'URL', 'after.example', 'BLOCKED'));
+    expect((await check('after.example', app, after)).status).toBe('BLOCKED');
   });
 
   it('reports its lists to health and Prometheus', async () => {

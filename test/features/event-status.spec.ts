@@ -32,11 +32,11 @@ const send = (key: string, events: readonly Sent[]): Promise<Answer> =>
     json: events.map(cloudEvent),
     headers: { 'content-type': 'application/cloudevents-batch+json' },
   });
-const ask = (key: string, events: readonly unknown[]): Promise<Answer> =>
-  app.call('/v2/events/status', { key, json: { events } });
+const ask = (key: string, events: readonly unknown[], after?: Answer): Promise<Answer> =>
+  app.call('/v2/events/status', { key, json: { events }, after });
 const named = ({ id, type, data }: Sent): object => ({ source: SOURCE, id, type, data });
-const statuses = async (key: string, events: readonly Sent[]): Promise<Answer['body'][]> => {
-  const { status, body } = await ask(key, events.map(named));
+const statuses = async (key: string, events: readonly Sent[], after?: Answer): Promise<Answer['body'][]> => {
+  const { status, body } = await ask(key, events.map(named), after);
   expect([status, body.events?.length]).toEqual([200, events.length]);
   return body.events;
 };
@@ -131,22 +131,20 @@ describe('The status of events', () => {
         ...state,
       }),
     ];
-    await send(keys.upstream, events);
-    await projecting.reached();
+    const after = await send(keys.upstream, events);
     const records = ['threatId', 'brand', 'flag', 'asset'].map((name, n) => {
       const { id, type, data } = events[n]!;
       return { source: SOURCE, id, type, record: { organization: 'globex', [name]: data[name] } };
     });
-    const { body } = await ask(keys.upstream, records);
+    const { body } = await ask(keys.upstream, records, after);
     expect(body.events.map(({ status }: { status: string }) => status)).toEqual(Array(4).fill('counted'));
   });
 
   it('is unknown to others, who are answered without a look at what is not theirs', async () => {
     const event = threat('o-1');
-    await send(keys.upstream, [event]);
-    await projecting.reached();
+    const after = await send(keys.upstream, [event]);
     const find = jest.spyOn(app.log, 'find');
-    expect(await statuses(keys.globex, [event])).toEqual([{ status: 'unknown' }]);
+    expect(await statuses(keys.globex, [event], after)).toEqual([{ status: 'unknown' }]);
     expect(find.mock.calls[0]![0].map(({ id }) => id)).not.toContain(eventId(event));
     expect(await statuses(keys.other, [event])).toEqual([{ status: 'unknown' }]);
     for (const key of [keys.acme, keys.upstream]) expect((await statuses(key, [event]))[0].status).toBe('counted');

@@ -6,12 +6,14 @@ import { startApp, type TestApp } from '../support/app.js';
 import type { Answer } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
-import { sent, type Sent, stored } from '../support/upstream.js';
+import { report as send, sent, type Sent } from '../support/upstream.js';
 
 let app: TestApp;
 let projecting: Projecting;
 let acme: string;
 let other: string;
+let ingest: string;
+let lastReport: Answer;
 
 const T = '2026-03-01T00:00:00.000Z';
 const LATER = '2026-03-02T00:00:00.000Z';
@@ -27,13 +29,13 @@ const verdict = (changeId: string, createdAt: string, ...reviews: readonly [stri
     createdAt,
   });
 
+/** Later reads include the events. */
 const report = async (...events: readonly Sent[]): Promise<void> => {
-  await app.log.appendAll(events.map(stored));
-  await projecting.reached();
+  lastReport = await send(app, ingest, events);
 };
 
 const get = (path: string, key = acme, headers: Record<string, string> = {}): Promise<Answer> =>
-  app.call(`/v2/organization/${path}`, { key, headers });
+  app.call(`/v2/organization/${path}`, { key, headers, after: lastReport });
 
 const ids = (body: readonly { subject: string; method?: string }[]): string[] =>
   body.map(({ subject, method }) => (method === undefined ? subject : `-${subject}`));
@@ -42,6 +44,7 @@ beforeAll(async () => {
   app = await startApp();
   acme = await app.issueKey({ organization: 'acme' });
   other = await app.issueKey({ organization: 'other' });
+  ingest = await app.issueKey({ scopes: ['ingest'] });
   projecting = startProjecting(app.log, app.pool);
   await report(
     threat('acme', 't-1', 'BLOCKED', 'one.example'),

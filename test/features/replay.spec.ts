@@ -78,6 +78,19 @@ describe('A replay', () => {
     expect((await stored()) - before).toBe(2_500n);
   });
 
+  it('hands over the token of each batch, with which a read includes the batch', async () => {
+    const tokens: string[] = [];
+    await send(sendables(1_500), app.url, { onToken: (token) => tokens.push(token) });
+    expect(tokens).toEqual([expect.stringMatching(/^[\w-]{8}\.[\w-]{22}$/), expect.any(String)]);
+    for (const token of tokens) {
+      const headers = { 'consistency-token': token, prefer: 'wait=0' };
+      // No projector runs here.
+      expect(await app.call('/v2/events/status', { key, headers, json: { events: [] } })).toMatchObject({
+        status: 503,
+      });
+    }
+  });
+
   it('sends nothing if there are no events', async () => {
     expect(await send([], 'http://127.0.0.1:1')).toEqual({ accepted: 0, duplicates: 0, rejected: [] });
   });

@@ -1,5 +1,6 @@
 import type { Scope } from '../../src/events/types/api-keys.js';
 import { LARGE_ORGANIZATION, WEBHOOK } from './scene.js';
+import { TOKEN } from './token.js';
 
 /** What is sent. */
 export interface Ask {
@@ -398,6 +399,12 @@ export const OPERATIONS: readonly Operation[] = [
     scope: 'read',
     cases: [
       ...counted(MARCH),
+      {
+        status: 200,
+        summary: 'What was just written is counted',
+        query: MARCH,
+        headers: { 'consistency-token': TOKEN, prefer: 'wait=10' },
+      },
       { status: 200, summary: 'One brand', query: `${MARCH}&brandSlug=acme-wallet` },
       { status: 422, summary: 'More days than an answer holds', organization: LARGE_ORGANIZATION },
     ],

@@ -3,6 +3,7 @@ import { type DeclaredOperation, readReference, UNDECLARED } from '../support/co
 import type { Ask } from './cases.js';
 import { sendRaw } from '../support/raw.js';
 import { WEBHOOK } from './scene.js';
+import { TOKEN } from './token.js';
 
 /** An operation as it is asked for. */
 export interface Address {
@@ -21,8 +22,11 @@ export const readAddresses = (): Address[] => {
   );
 };
 
+let newestToken = TOKEN;
+
 /** What differs each time, and what stands for it in the examples. */
 const HEADERS: Readonly<Record<string, string>> = {
+  'consistency-token': TOKEN,
   'x-as-of': '2026-03-02T15:00:00.000Z',
   'ratelimit-remaining': '5990',
   'ratelimit-reset': '42',
@@ -96,6 +100,7 @@ export interface Answer extends Pick<Recorded, 'headers' | 'type' | 'body'> {
 
 const answerOf = (status: number, headers: Headers, text: string): Answer => {
   const type = headers.get('content-type')?.split(';')[0];
+  newestToken = headers.get('consistency-token') ?? newestToken;
   const shown = [...headers].filter(([name]) => !UNDECLARED.has(name));
   return {
     status,
@@ -134,6 +139,7 @@ export const send = async (
       ...(key !== undefined && { 'x-api-key': key }),
       ...(ask.body !== undefined && { 'content-type': 'application/json' }),
       ...ask.headers,
+      ...(ask.headers?.['consistency-token'] === TOKEN && { 'consistency-token': newestToken }),
     },
     ...(ask.body !== undefined && { body: typeof ask.body === 'string' ? ask.body : JSON.stringify(ask.body) }),
   });

@@ -11,6 +11,7 @@ export interface Refusal {
 }
 
 const OTHER_SCOPE = { read: 'write', write: 'read', ingest: 'read' } as const;
+const OTHER_LOGS_TOKEN = 'AAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA';
 const MIB = 1024 * 1024;
 
 /** How each refusal that routes share is had of one of them, by a good request. */
@@ -34,6 +35,12 @@ export const refusalsOf = (
       status: 403,
       summary: 'The key lacks the scope',
       ask: async () => send(url, address, await scene.key([OTHER_SCOPE[scope!]]), ask),
+    },
+    {
+      status: 410,
+      summary: 'The token is of another log',
+      ask: () =>
+        send(url, address, key, { ...ask, headers: { ...ask.headers, 'consistency-token': OTHER_LOGS_TOKEN } }),
     },
     {
       status: 413,

@@ -15,19 +15,28 @@ export interface CallOptions {
   readonly json?: unknown;
   /** A body, sent as it is. */
   readonly body?: string | Uint8Array<ArrayBuffer>;
+  /** An answer whose state this one has to include. It waits for that as long as the service allows. */
+  readonly after?: Answer | undefined;
   /** In lower case; a body's type is application/json where they have none. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+const tokenOf = ({ status, headers }: Answer): string => {
+  const token = headers.get('consistency-token');
+  if (token === null) throw new Error(`The answer has no Consistency-Token: ${status}`);
+  return token;
+};
+
 /** Makes one call of the service and reads its answer to the end. */
 export const call = async (
   url: string,
-  { method, key, json, body = json === undefined ? undefined : JSON.stringify(json), headers }: CallOptions = {},
+  { method, key, json, body = json === undefined ? undefined : JSON.stringify(json), after, headers }: CallOptions = {},
 ): Promise<Answer> => {
   const response = await fetch(url, {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
     headers: {
       ...(key && { 'x-api-key': key }),
+      ...(after && { 'consistency-token': tokenOf(after), prefer: 'wait=10' }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },

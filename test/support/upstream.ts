@@ -3,6 +3,8 @@ import { eventIdOf } from '../../src/events/event-id.js';
 import type { NewEvent, RecordedEvent } from '../../src/event-log/event-log.js';
 import { parseEvent, toJson, UPSTREAM, type UpstreamEvent } from '../../src/events/event.js';
 import { streamOf } from '../../src/events/streams.js';
+import type { TestApp } from './app.js';
+import type { Answer } from './call.js';
 
 /** An upstream event as its sender writes it. */
 export interface Sent {
@@ -68,4 +70,16 @@ export const recordedInOrder = (events: readonly Sent[]): RecordedEvent[] => {
     revisions.set(stream, revision);
     return { ...event, stream, revision, position: BigInt(index), recordedAt: 1_767_225_600_000 + index };
   });
+};
+
+/**
+ * Sends events to the endpoint as upstream does, with a key of scope `ingest`.
+ * @returns the answer, for a later call's `after`
+ * @throws if an event was not accepted
+ */
+export const report = async (app: TestApp, key: string, events: readonly Sent[]): Promise<Answer> => {
+  const headers = { 'content-type': 'application/cloudevents-batch+json' };
+  const answer = await app.call('/v2/events', { key, headers, json: events.map(cloudEvent) });
+  if (answer.body.accepted !== events.length) throw new Error(`Not all accepted: ${JSON.stringify(answer.body)}`);
+  return answer;
 };

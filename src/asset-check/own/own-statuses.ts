@@ -140,7 +140,7 @@ export class OwnStatuses {
    * Reads what is new unless the statuses include a position of the log already.
    * @throws Unavailable if they do not include it afterwards
    */
-  async catchUp(position: number): Promise<void> {
+  async reach(position: number): Promise<void> {
     if (this.position >= position) return;
     await this.refresh();
     if (this.position < position) throw new Unavailable('The read models have not reached this token yet');

@@ -106,7 +106,7 @@ export class MembershipQueue {
     const batch = await this.withGroup(organization, all);
     if (batch.length === 0) return;
     let position = await this.log.head();
-    await this.catchUp(position);
+    await this.reach(position);
     const placements = await this.readPlacements(organization, batch);
     const now = await databaseTime(this.pool);
     const entries: { stream: string; event: NewEvent }[] = [];
@@ -125,7 +125,7 @@ export class MembershipQueue {
     });
     const last = await this.store(organization, entries);
     if (last > position) position = last;
-    if (entries.length > 0) await this.catchUp(position);
+    if (entries.length > 0) await this.reach(position);
     // The group may have been deleted in the meantime, and its deletion answered with a count without these.
     for (const { resolve, items } of await this.withGroup(organization, decided)) resolve({ result: items, position });
   }
@@ -134,7 +134,7 @@ export class MembershipQueue {
    * Waits until the groups' read model, which all instances share, includes a position of the log.
    * @throws Unavailable if the projector is not running, or too far behind
    */
-  private async catchUp(position: bigint): Promise<void> {
+  private async reach(position: bigint): Promise<void> {
     if (!(await this.checkpoints.reached(['asset-groups'], position, this.patience)))
       throw new Unavailable('The groups have not caught up with the log; the change may be stored, repeat the request');
   }

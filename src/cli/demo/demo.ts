@@ -20,8 +20,10 @@ import { count, Progress } from '../runtime/progress.js';
 import { withLog } from '../runtime/session.js';
 import { Service, stopOnSignals } from '../start.js';
 
-/** How long the projector may make no progress before the demo fails. */
+/** How long the projector may take for one batch before the demo fails. */
 const PATIENCE_MS = 60_000;
+/** How long the service holds a request until a batch is counted. */
+const WAIT_SECONDS = 10;
 const POLL_MS = 100;
 
 /** The configured port, or a free one if it is taken, so that two demos can run side by side. */
@@ -40,7 +42,8 @@ const freePort = async ({ host, port }: Config): Promise<number> => {
   }
 };
 
-const sendShippedData = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
+/** @returns a token of each batch; duplicates were stored earlier, so the last one need not be the newest */
+const sendShippedData = async (url: string, key: string, signal: AbortSignal): Promise<readonly string[]> => {
   const sites = readSiteRows();
   const addresses = readAddressRows();
   const { events, notTaken } = rowEvents(sites, addresses);
@@ -49,12 +52,14 @@ const sendShippedData = async (url: string, key: string, signal: AbortSignal): P
   const sendables = function* () {
     for (const event of events) yield { json: JSON.stringify(event), place: event.id };
   };
+  const tokens: string[] = [];
   const { accepted, duplicates, rejected } = await replay(
     sendables(),
     { url, key },
     {
       signal,
       onProgress: (soFar) => progress.update(answeredOf(soFar), answeredOf(soFar) / events.length),
+      onToken: (token) => tokens.push(token),
       onRetry: (reason) => progress.note(`${reason}; retrying`),
     },
   );
@@ -66,32 +71,37 @@ const sendShippedData = async (url: string, key: string, signal: AbortSignal): P
     reasons.set(`${file}, ${reason}`, [...(reasons.get(`${file}, ${reason}`) ?? []), line]);
   say(`${notTaken.length} rows were skipped:`);
   for (const [reason, lines] of reasons) say(`  ${reason}: line ${lines.join(', ')}`);
+  return tokens;
 };
 
 interface Answered {
   readonly metrics: DrawnMetrics;
-  /** ms */
-  readonly asOf: number;
+  /** The instant before which everything is counted. */
+  readonly asOf: string;
 }
 
-const askMetrics = async (url: string, key: string, query: string, signal: AbortSignal): Promise<Answered> => {
-  const response = await fetch(`${url}/v2/organization/metrics${query}`, { headers: { 'x-api-key': key }, signal });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
-  const metrics = (await response.json()) as DrawnMetrics;
-  return { metrics, asOf: Date.parse(response.headers.get('x-as-of') ?? '') };
+const askMetrics = (url: string, key: string, query: string, signal: AbortSignal, token?: string): Promise<Response> =>
+  fetch(`${url}/v2/organization/metrics${query}`, {
+    headers: {
+      'x-api-key': key,
+      ...(token !== undefined && { 'consistency-token': token, prefer: `wait=${WAIT_SECONDS}` }),
+    },
+    signal,
+  });
+
+const readMetrics = async (response: Response): Promise<Answered> => {
+  if (!response.ok) throw new Error(`${response.url} answered ${response.status}: ${await response.text()}`);
+  return { metrics: (await response.json()) as DrawnMetrics, asOf: response.headers.get('x-as-of')! };
 };
 
-/** Waits until everything acknowledged before this call is counted. */
-const counted = async (url: string, key: string, signal: AbortSignal): Promise<Answered> => {
-  const sent = Date.now();
-  let last = { asOf: -Infinity, seen: sent };
-  for (;;) {
-    const answered = await askMetrics(url, key, '', signal);
-    if (answered.asOf >= sent) return answered;
-    if (answered.asOf > last.asOf) last = { asOf: answered.asOf, seen: Date.now() };
-    if (Date.now() - last.seen > PATIENCE_MS)
-      throw new Error(`The projector has made no progress for ${PATIENCE_MS / 1_000} s; see its output above`);
-    await sleep(POLL_MS, undefined, { signal });
+/** Waits until the batch that the token names is counted. */
+const counted = async (url: string, key: string, token: string, signal: AbortSignal): Promise<void> => {
+  for (const end = performance.now() + PATIENCE_MS; ; await sleep(POLL_MS, undefined, { signal })) {
+    const response = await askMetrics(url, key, '', signal, token);
+    if (response.status !== 503) return void (await readMetrics(response));
+    const { message } = (await response.json()) as { message: string };
+    if (performance.now() > end)
+      throw new Error(`No batch was counted for ${PATIENCE_MS / 1_000} s (${message}); see the output above`);
   }
 };
 
@@ -111,15 +121,18 @@ const show = async (service: Service, config: Config, demoKeys: DemoKeys, signal
   signal.throwIfAborted();
   const { keys, headers } = await demoKeys.issue(readConfig(environmentOf(config, { databaseUrl })), url);
   await worksAtOnce(url, keys.organization, signal);
-  await sendShippedData(url, keys.ingest, signal);
+  const tokens = await sendShippedData(url, keys.ingest, signal);
   say('Counting');
-  const { metrics, asOf } = await counted(url, keys.organization, signal);
+  for (const token of tokens) await counted(url, keys.organization, token, signal);
+  const { metrics, asOf } = await readMetrics(await askMetrics(url, keys.organization, '', signal));
   const brands: [string, DrawnMetrics][] = [];
-  for (const { brand, name } of BRANDS)
-    brands.push([name, (await askMetrics(url, keys.organization, `?brandSlug=${brand}`, signal)).metrics]);
+  for (const { brand, name } of BRANDS) {
+    const answer = await askMetrics(url, keys.organization, `?brandSlug=${brand}`, signal);
+    brands.push([name, (await readMetrics(answer)).metrics]);
+  }
   print([
     '',
-    `The metrics of ${ORGANIZATION}, everything acknowledged before ${new Date(asOf).toISOString()}`,
+    `The metrics of ${ORGANIZATION}, everything acknowledged before ${asOf}`,
     '',
     ...drawMetrics(metrics),
     '',

@@ -5,6 +5,8 @@ const BASE = new URL('../../v2/', import.meta.url);
 const PATIENCE_MS = 20_000;
 /** Answers kept for `If-None-Match`; the oldest is dropped first. */
 const MAX_KEPT = 40;
+const TOKEN = 'consistency-token';
+const GONE = 410;
 
 const urlOf = (path, query) => {
   const url = new URL(path, BASE);
@@ -15,6 +17,8 @@ const urlOf = (path, query) => {
 /** The API with one key. Errors are thrown as a `Failure`, unless the caller aborted the request. */
 export class Api {
   #kept = new Map();
+  /** The newest token by URL and by path. */
+  #tokens = new Map();
 
   constructor(key) {
     this.key = key;
@@ -48,18 +52,40 @@ export class Api {
 
   #keep(url, tag, body) {
     if (tag === null) return;
-    this.#kept.delete(url);
-    this.#kept.set(url, { tag, body });
-    if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value);
+    remember(this.#kept, url, { tag, body });
   }
 
-  async #send(url, { headers, signal, ...init }, patience = PATIENCE_MS) {
+  /**
+   * Sends a request with the newest token of its URL, so that no figure goes back when another instance or replica
+   * answers. A URL without a token takes that of its path, which reads the same figures.
+   */
+  async #send(url, init, patience) {
+    const { pathname } = new URL(url);
+    const token = this.#tokens.get(url) ?? this.#tokens.get(pathname);
+    let response = await this.#fetch(url, init, patience, token);
+    if (response.status === GONE && token !== undefined) {
+      // The log was restored from a copy or replaced: no token is of this log.
+      this.#tokens.clear();
+      response = await this.#fetch(url, init, patience);
+    }
+    if (!response.ok && response.status !== 304) throw await failureOf(response);
+    const next = response.headers.get(TOKEN);
+    if (next !== null) for (const name of [url, pathname]) remember(this.#tokens, name, next);
+    return response;
+  }
+
+  async #fetch(url, { headers, signal, ...init }, patience = PATIENCE_MS, token) {
     const timeout = AbortSignal.timeout(patience);
-    const response = await readBody(
+    return readBody(
       () =>
         fetch(url, {
           ...init,
-          headers: { accept: 'application/json', ...headers, 'x-api-key': this.key },
+          headers: {
+            accept: 'application/json',
+            ...headers,
+            'x-api-key': this.key,
+            ...(token !== undefined && { [TOKEN]: token }),
+          },
           // The browser's cache would serve one key's answers to the next.
           cache: 'no-store',
           credentials: 'omit',
@@ -67,10 +93,15 @@ export class Api {
         }),
       signal,
     );
-    if (!response.ok && response.status !== 304) throw await failureOf(response);
-    return response;
   }
 }
+
+/** Sets a value and drops the oldest ones. */
+const remember = (map, name, value) => {
+  map.delete(name);
+  map.set(name, value);
+  if (map.size > MAX_KEPT) map.delete(map.keys().next().value);
+};
 
 const readBody = async (read, signal) => {
   try {
