@@ -3,6 +3,7 @@ import { asynchronousFailover, failover } from './failover.js';
 import { zonesAndClocks } from './clocks.js';
 import { concurrentWriters } from './concurrent-writers.js';
 import { disorder, duplicates } from './deliveries.js';
+import { eventStoreAway } from './event-store-away.js';
 import { fullDisk } from './full-disk.js';
 import type { Fault } from './fault.js';
 import { groupsOnEventStore, groupsOnPostgres } from './groups-killed.js';
@@ -57,4 +58,5 @@ export const FAULTS: readonly Fault[] = [
   copyOnPostgres,
   copyOnEventStore,
   tokensKept,
+  eventStoreAway,
 ];

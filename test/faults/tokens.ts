@@ -272,7 +272,7 @@ const withoutEach = async (scene: Scene): Promise<Outcome> => {
 };
 
 export const tokensKept: Fault<TokensDose> = {
-  name: 'F32',
+  name: 'F33',
   what: 'clients read what they have written, while the projector or the replica stands still',
   doses: { short: { writes: 500 }, full: { writes: 10_000 } },
   unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),
