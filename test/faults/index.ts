@@ -20,6 +20,7 @@ import { troubledReplica } from './replica.js';
 import { restored } from './restore.js';
 import { rollingRestarts } from './rolling-restarts.js';
 import { severalProjectors } from './several-projectors.js';
+import { skewedClocks } from './skewed-clocks.js';
 import { takenOver } from './take-over.js';
 import { killedDeliveries } from './webhooks-killed.js';
 
@@ -51,6 +52,7 @@ export const FAULTS: readonly Fault[] = [
   rollingRestarts,
   killedDeliveries,
   takenOver,
+  skewedClocks,
   groupsOnPostgres,
   groupsOnEventStore,
   copyOnPostgres,
