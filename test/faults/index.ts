@@ -14,6 +14,7 @@ import { killedMigration } from './migrations.js';
 import { poisonEvents } from './poison.js';
 import { poolerAway } from './pooler-away.js';
 import { fasterProducer } from './faster-producer.js';
+import { lostPositions } from './lost-positions.js';
 import { longRun } from './long-run.js';
 import { loudNeighbour } from './loud-neighbour.js';
 import { troubledReplica } from './replica.js';
@@ -53,6 +54,7 @@ export const FAULTS: readonly Fault[] = [
   killedDeliveries,
   takenOver,
   skewedClocks,
+  lostPositions,
   groupsOnPostgres,
   groupsOnEventStore,
   copyOnPostgres,

@@ -140,7 +140,7 @@ const skewClocks = async (
 };
 
 export const skewedClocks: Fault<Dose> = {
-  name: 'F30',
+  name: 'clocks',
   what: 'the wall clock of one process is ahead or behind, and is set back while the process runs',
   doses: {
     short: { processes: ALL, offsets: [3_600], days: [], lastsMs: 3_000 },
@@ -150,5 +150,5 @@ export const skewedClocks: Fault<Dose> = {
   run: (scene, dose) => skewClocks(scene, dose),
   guard: "`X-As-Of` by the database's clock",
   without: (scene) =>
-    skewClocks(scene, { processes: ['projector'], offsets: [3_600], days: [], lastsMs: 2_000 }, preloadOf('own-time')),
+    skewClocks(scene, { processes: ['projector'], offsets: [3_600], days: [], lastsMs: 4_000 }, preloadOf('own-time')),
 };

@@ -55,6 +55,13 @@ interface Delivery {
   readonly subject: string;
 }
 
+const worksInAll = async ({ opsUrl }: Process): Promise<boolean> => {
+  const asked = ask(`${opsUrl}/health/ready`, { patience: 3_000 });
+  const { body } = await asked.catch(() => ({ body: undefined }));
+  const lanes = Object.values<string>(body?.parts?.lanes?.detail ?? {});
+  return lanes.length > 0 && lanes.every((state) => state === 'working');
+};
+
 /** Two API processes, a projector and a delivery process under load, each of which but one API has a clock of its own. */
 export class Skewed {
   readonly findings: Finding[] = [];
@@ -157,6 +164,7 @@ export class Skewed {
     // What was asked of the one before is answered by it.
     if (name === 'api') await sleep(500);
     await before?.stop();
+    if (name !== 'api') await eventually(`${name} works in its lanes`, () => worksInAll(process));
   }
 
   /** Asks for a test of the webhook, at the API whose clock is set and at the other one. */
