@@ -15,12 +15,14 @@ import { killedMigration } from './migrations.js';
 import { poisonEvents } from './poison.js';
 import { poolerAway } from './pooler-away.js';
 import { fasterProducer } from './faster-producer.js';
+import { lostPositions } from './lost-positions.js';
 import { longRun } from './long-run.js';
 import { loudNeighbour } from './loud-neighbour.js';
 import { troubledReplica } from './replica.js';
 import { restored } from './restore.js';
 import { rollingRestarts } from './rolling-restarts.js';
 import { severalProjectors } from './several-projectors.js';
+import { skewedClocks } from './skewed-clocks.js';
 import { takenOver } from './take-over.js';
 import { tokensKept } from './tokens.js';
 import { killedDeliveries } from './webhooks-killed.js';
@@ -53,6 +55,8 @@ export const FAULTS: readonly Fault[] = [
   rollingRestarts,
   killedDeliveries,
   takenOver,
+  skewedClocks,
+  lostPositions,
   groupsOnPostgres,
   groupsOnEventStore,
   copyOnPostgres,

@@ -53,6 +53,8 @@ const ROUTES: readonly Route[] = [
 ];
 const FEED_EVERY_MS = 100;
 
+const urlOf = (url: string | (() => string)): string => (typeof url === 'string' ? url : url());
+
 /** Everything that a replica may answer, asked of API processes at a steady rate, however long they take. */
 export class Readers {
   private readonly prober: Prober;
@@ -62,14 +64,14 @@ export class Readers {
   readonly findings: string[] = [];
 
   constructor(
-    private readonly urls: readonly string[],
+    private readonly urls: readonly (string | (() => string))[],
     private readonly key: string,
   ) {
     this.prober = new Prober(
       urls.flatMap((url) =>
         ROUTES.map(({ name, everyMs, path }): Probe => {
           let n = 0;
-          return { what: name, everyMs, key, url: () => `${url}/v2/organization/${path((n += 1))}` };
+          return { what: name, everyMs, key, url: () => `${urlOf(url)}/v2/organization/${path((n += 1))}` };
         }),
       ),
     );
@@ -99,7 +101,7 @@ export class Readers {
     let count = 0;
     for (let n = 0; !this.stopping.signal.aborted; n += 1) {
       const at = Date.now();
-      const url = `${this.urls[n % this.urls.length]!}/v2/organization/feed?types=report&limit=1000`;
+      const url = `${urlOf(this.urls[n % this.urls.length]!)}/v2/organization/feed?types=report&limit=1000`;
       const from = last === undefined ? '' : `&lastEventId=${encodeURIComponent(last)}`;
       try {
         const { status, headers, body, ms } = await ask(url + from, { key: this.key });

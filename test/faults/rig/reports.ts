@@ -1,11 +1,10 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cloudEvent, sent } from '../../support/upstream.js';
-import { ask, BATCH } from './ask.js';
+import { type Answer, ask, BATCH } from './ask.js';
 
 /** Of which all are. */
 export const DAY = '2026-03-01';
-const ORGANIZATION = 'acme';
 const AGAIN_AFTER_MS = 50;
 /** For a batch to be acknowledged. */
 const PATIENCE_MS = 60_000;
@@ -16,6 +15,13 @@ interface Mark {
   readonly count: number;
 }
 
+/** An answer to a batch. */
+interface Answered {
+  readonly at: number;
+  /** 0: no answer. */
+  readonly status: number;
+}
+
 const lastBefore = (marks: readonly Mark[], instant: number): number =>
   marks.findLast(({ at }) => at < instant)?.count ?? 0;
 
@@ -24,6 +30,10 @@ const lastBefore = (marks: readonly Mark[], instant: number): number =>
  * instant, is always the first so many of them.
  */
 export class Reports {
+  /** The answers to all batches. */
+  readonly answers: Answered[] = [];
+  /** The `Consistency-Token` of the last batch that was acknowledged, which includes all reports of `count`. */
+  token: string | undefined;
   private readonly begun: Mark[] = [];
   private readonly acknowledged: Mark[] = [];
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -31,6 +41,7 @@ export class Reports {
   constructor(
     private readonly url: () => string,
     private readonly key: string,
+    private readonly organization = 'acme',
   ) {}
 
   get count(): number {
@@ -45,15 +56,18 @@ export class Reports {
         const at = new Date(Date.parse(DAY) + first + n).toISOString();
         const reportId = `r-${first + n}`;
         return cloudEvent(
-          sent('ReportFiled', { organization: ORGANIZATION, reportId, createdAt: at, updatedAt: at }, reportId),
+          sent('ReportFiled', { organization: this.organization, reportId, createdAt: at, updatedAt: at }, reportId),
         );
       }),
     );
     const { url, key, agent } = this;
     this.begun.push({ at: Date.now(), count: first + count });
     const send = async (): Promise<boolean> => {
-      const answer = ask(`${url()}/v2/events`, { key, type: BATCH, body, agent });
-      return (await answer.catch(() => ({ status: 0 }))).status === 200;
+      const asked = ask(`${url()}/v2/events`, { key, type: BATCH, body, agent });
+      const { status, headers } = await asked.catch(() => ({ status: 0, headers: {} as Answer['headers'] }));
+      this.answers.push({ at: Date.now(), status });
+      if (status === 200) this.token = headers['consistency-token'] as string | undefined;
+      return status === 200;
     };
     const until = Date.now() + PATIENCE_MS;
     for (; !(await send()); await sleep(AGAIN_AFTER_MS))
@@ -66,6 +80,16 @@ export class Reports {
     while (!signal.aborted) {
       await this.file(10);
       await sleep(everyMs);
+    }
+  }
+
+  /** Files so many a second, in batches of up to 100, until `signal` aborts. */
+  async keepUp(perSecond: number, signal: AbortSignal): Promise<void> {
+    const begin = performance.now() - 1_000 * (this.count / perSecond);
+    while (!signal.aborted) {
+      const due = Math.floor(((performance.now() - begin) * perSecond) / 1_000) - this.count;
+      if (due > 0) await this.file(Math.min(due, 100));
+      await sleep(30);
     }
   }
 

@@ -1,0 +1,54 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Environment, Process } from './processes.js';
+
+const LIBRARIES = '/usr/lib';
+const LIBRARY = 'faketime/libfaketime.so.1';
+
+/** The library of Debian's package `faketime`; undefined if it is not installed. */
+export const findFaketime = (): string | undefined =>
+  readdirSync(LIBRARIES)
+    .map((folder) => join(LIBRARIES, folder, LIBRARY))
+    .find((path) => existsSync(path));
+
+/** Removes the shared memory that the library leaves behind when the process is killed. */
+export const sweepAfter = ({ pid, ended }: Process): void => {
+  void ended.then(async () => {
+    for (const name of [`faketime_shm_${pid}`, `sem.faketime_sem_${pid}`])
+      await rm(join('/dev/shm', name), { force: true });
+  });
+};
+
+/** The wall clock of a process, which may be set while the process runs. Its monotonic clock stays right. */
+export class FakeClock {
+  private constructor(
+    private readonly file: string,
+    private readonly library: string,
+  ) {}
+
+  /** @param folder where the file is made that the process reads its clock from */
+  static async create(folder: string, name: string): Promise<FakeClock> {
+    const clock = new FakeClock(join(folder, `clock-of-${name}`), findFaketime()!);
+    await clock.set(0);
+    return clock;
+  }
+
+  /** What a process needs to go by this clock. */
+  get env(): Environment {
+    return {
+      LD_PRELOAD: this.library,
+      FAKETIME_TIMESTAMP_FILE: this.file,
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    };
+  }
+
+  /** Sets it ahead of the true time, or behind it (negative). ms */
+  async set(offsetMs: number): Promise<void> {
+    const seconds = offsetMs / 1_000;
+    // In one step: the process may read the file at any time.
+    await writeFile(`${this.file}.next`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
+    await rename(`${this.file}.next`, this.file);
+  }
+}

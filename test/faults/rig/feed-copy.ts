@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ask } from './ask.js';
+import type { Scene } from './scene.js';
+
+const EVERY_MS = 100;
+
+/** A copy of an organization's reports, kept as the documentation of the feed says: after a 410 it is made anew. */
+export class FeedCopy {
+  /** How often it was made anew. */
+  restarts = 0;
+  private readonly known = new Set<string>();
+  private last: string | undefined;
+  private readonly stopping = new AbortController();
+  private readonly following: Promise<void>;
+
+  private constructor(
+    private readonly url: string,
+    private readonly key: string,
+  ) {
+    this.following = this.follow();
+  }
+
+  static start(scene: Scene, url: string, key: string): FeedCopy {
+    const copy = new FeedCopy(url, key);
+    scene.later(() => copy.stop());
+    return copy;
+  }
+
+  get subjects(): string[] {
+    return [...this.known];
+  }
+
+  has(subject: string): boolean {
+    return this.known.has(subject);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.following;
+  }
+
+  private async follow(): Promise<void> {
+    for (; !this.stopping.signal.aborted; await sleep(EVERY_MS)) {
+      const from = this.last === undefined ? '' : `&lastEventId=${encodeURIComponent(this.last)}`;
+      const url = `${this.url}/v2/organization/feed?types=report&limit=1000&timeout=1000${from}`;
+      const answer = await ask(url, { key: this.key }).catch(() => undefined);
+      if (answer?.status === 410) {
+        this.last = undefined;
+        this.known.clear();
+        this.restarts += 1;
+      }
+      for (const { id, subject } of answer?.status === 200 ? (answer.body as { id: string; subject: string }[]) : []) {
+        this.last = id;
+        this.known.add(subject);
+      }
+    }
+  }
+}
