@@ -505,7 +505,7 @@ describe('POST /v2/organization/webhooks/{id}/replay', () => {
     });
     const states = async (): Promise<unknown> => {
       await projecting.reached();
-      const [one] = await listAllWebhooks(app.pool, Date.now(), organization);
+      const [one] = await listAllWebhooks(app.pool, organization);
       const [figures] = await WEBHOOK_FIGURES.run(app.pool, {});
       const { failing, active } = figures!;
       return { state: one!.state, nextAttemptAt: one!.nextAttemptAt, failing, active };

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import { LOG_MIGRATIONS } from '../../../src/event-log/postgres/schema.js';
 import { migrate } from '../../../src/postgres/migrator.js';
 import { readIngestUsage, addIngestUsage, forgetIngestUsage } from '../../../src/quotas/usage.js';
-import { addEventUsage, forgetEventUsage, KEPT_DAYS } from '../../../src/read-models/event-usage.js';
+import { addEventUsage, forgetEventUsage } from '../../../src/read-models/event-usage.js';
 import { noteKeyUses, readKeyUses } from '../../../src/read-models/key-uses.js';
 import { migrateReadModels } from '../../../src/read-models/migrate.js';
 import {
@@ -195,20 +195,19 @@ describe('The version before the schema service', () => {
     }
   });
 
-  const DAY = KEPT_DAYS + 5;
   const sample = { id: null, source: 's', type: 'T', issues: [], data: null };
   const rejected = { owner: 'acme', keyId: 'k', reason: 'data', type: 'T', count: 1, lastAt: 1, sample };
   it.each<[string, (pool: Pool) => Promise<unknown>]>([
     ['adds to quotas', (of) => addIngestUsage(of, 1, [{ organization: 'o1', events: 2, bytes: 3 }])],
     ['reads quotas', (of) => readIngestUsage(of, 1)],
-    ['forgets quotas', (of) => forgetIngestUsage(of, 3)],
+    ['forgets quotas', (of) => forgetIngestUsage(of)],
     ['counts events', (of) => addEventUsage(of, [{ owner: 'o1', day: 1, type: 'T', outcome: 'accepted', events: 2 }])],
-    ['forgets counts of events', (of) => forgetEventUsage(of, DAY)],
+    ['forgets counts of events', (of) => forgetEventUsage(of)],
     ['notes uses of keys', (of) => noteKeyUses(of, [{ keyId: 'k1', lastUsedAt: 9 }])],
     ['reads uses of keys', (of) => readKeyUses(of)],
     ['lists rejections', (of) => listRejectedEvents(of)],
     ['clears rejections', (of) => clearRejectedEvents(of)],
-    ['lists webhooks', (of) => listAllWebhooks(of, 0)],
+    ['lists webhooks', (of) => listAllWebhooks(of)],
     [
       'cuts rejections to their maximum',
       (of) =>

@@ -1,5 +1,5 @@
 /** Takes out what keeps the promise of a token: WITHOUT_TOKENS is `wait` or `replica-rule`. */
-import { Checkpoints } from '../../../../src/read-models/checkpoints.js';
+import { Checkpoints } from '../../../../src/read-models/checkpoints/checkpoints.js';
 import { Replicas } from '../../../../src/read-models/replicas/replicas.js';
 
 if (process.env['WITHOUT_TOKENS'] === 'wait') Checkpoints.prototype.reached = () => Promise.resolve(true);
