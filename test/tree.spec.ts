@@ -22,6 +22,7 @@ const SUBJECTS = [
 
 /** Specs that prove more than one file, and what they hold. */
 const HOLDS: Readonly<Record<string, string>> = {
+  'event-log/postgres/conditional-appends.spec.ts': 'the cost of conditional appends in log.append',
   'asset-check/field-cases.spec.ts': 'lists and spellings that the field sends',
   'assets/carried-links.spec.ts': 'links that carry links',
   'assets/hosts.spec.ts': 'host names alike on every version of Node',

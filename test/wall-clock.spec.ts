@@ -14,7 +14,10 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/metrics/metrics-queries.ts': [1, '"now" of a request, compared with times that people typed'],
   'src/records/list-records.ts': [1, '"now" of a request, compared with times that people typed'],
   'src/records/export-records.ts': [1, '"now" of a request, compared with times that people typed'],
-  'src/ingestion/receive/event-limits.ts': [1, 'the acceptance window of an event, compared with times that senders state'],
+  'src/ingestion/receive/event-limits.ts': [
+    1,
+    'the acceptance window of an event, compared with times that senders state',
+  ],
   'src/postgres/clock.ts': [1, 'until the database has answered once'],
   'src/postgres/embedded/lock.ts': [1, 'compared with the time of a file of the same machine'],
   'src/asset-check/lists/list-source.ts': [3, 'when this machine fetched a list, kept in its own data folder'],

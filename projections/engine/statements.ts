@@ -1,4 +1,4 @@
-import { CLOCK } from '../../src/postgres/clock.js';
+import { CLOCK } from '../../src/postgres/statements.js';
 import { nullable, statement } from '../../src/postgres/statement.js';
 
 /** Creates checkpoints of new projections. */

@@ -67,7 +67,7 @@ export class AssetChecker {
       );
       if (answers.every((one) => !(one instanceof Promise)))
         return this.answer(content, reading, answers as (readonly SourceOpinion[])[]);
-      return Promise.all(answers)
+      return Promise.all(answers.map((one) => Promise.resolve(one)))
         .then((all) => this.answer(content, reading, all))
         .catch((error: unknown) => this.failed(error, content, asset));
     } catch (error) {

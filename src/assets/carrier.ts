@@ -56,7 +56,7 @@ interface Form {
 }
 
 const formOf = (text: string): Form => {
-  const [path = '', query] = text.split('?') as [string, string?];
+  const [path, query] = text.split('?') as [string, string?];
   const segments = path.split('/').filter((segment) => segment !== '' && segment !== '{link}');
   return { segments, parameter: query?.replace('={link}', '') };
 };

@@ -34,7 +34,7 @@ export class Bag<Member extends Placed> {
 
   /** Each member once; members that are deleted meanwhile are left out, and those that are added. */
   *[Symbol.iterator](): Generator<Member> {
-    for (const member of [...this.members]) if (this.has(member)) yield member;
+    for (const member of this.members.slice()) if (this.has(member)) yield member;
   }
 
   private has(member: Member): boolean {

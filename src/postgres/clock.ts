@@ -1,11 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { statement } from './statement.js';
+import { READ_CLOCK } from './statements.js';
 
-/** The database's clock, as an SQL expression. ms */
-export const CLOCK = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
-
-const READ_CLOCK = statement('clock-read', {}, { now: 'bigint' }, `select ${CLOCK} as now`);
 const TIME_LIMIT_MS = 2_500;
 const MEASURE_EVERY_MS = 10_000;
 

@@ -1,5 +1,10 @@
 import { nullable, statement } from './statement.js';
 
+/** The database's clock, as an SQL expression. ms */
+export const CLOCK = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
+
+export const READ_CLOCK = statement('clock-read', {}, { now: 'bigint' }, `select ${CLOCK} as now`);
+
 /** The process of the server behind a connection, asked by two clients. */
 export const BACKEND_OF = [
   statement('backend-of-first', {}, { pid: 'integer', whose: 'integer' }, 'select pg_backend_pid() as pid, 0 as whose'),

@@ -1,4 +1,4 @@
-import { CLOCK } from '../postgres/clock.js';
+import { CLOCK } from '../postgres/statements.js';
 import { statement } from '../postgres/statement.js';
 
 /** How far each projection has read the log, and up to which instant (ms, by the database's clock) it has everything. */

@@ -10,6 +10,7 @@ const queueWith = (...failures: Error[]) => {
     append: async () => {
       const failure = failures.length === 1 && failures[0] instanceof Unavailable ? failures[0] : failures.shift();
       if (failure !== undefined) throw failure;
+      return { revision: 0n, position: 1n, duplicate: false };
     },
   };
   const queue = new CommandQueue<{ organization: string; events: number }, Loaded, Decided>(

@@ -130,7 +130,8 @@ describe('A dry run', () => {
   }, 1_800_000);
 
   it('stores nothing, charges no quota, and keeps no rejection', async () => {
-    const used = () => app.pool.query(`select * from service.ingest_usage where events > 0 and organization = 'initech'`);
+    const used = () =>
+      app.pool.query(`select * from service.ingest_usage where events > 0 and organization = 'initech'`);
     const key = await app.issueKey({ organization: 'initech', scopes: ['ingest'] });
     const head = await app.log.head();
     const own = threat('dry', { organization: 'initech' });

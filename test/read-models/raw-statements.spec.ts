@@ -47,7 +47,12 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
     sql: ['select … from … except all select … from … limit …'],
   },
   // Each setting of a connection.
-  'src/postgres/pooled-client.ts': { by: 'test/postgres/pooled-client.spec.ts', sql: ['select …'] },
+  'src/postgres/pooler/pooled-client.ts': { by: 'test/postgres/pooler/pooled-client.spec.ts', sql: ['select …'] },
+  // Part of a statement that Kysely builds, which is prepared here.
+  'src/read-models/checkpoints/projection-checkpoints.ts': {
+    by: 'test/read-models/raw-statements.spec.ts',
+    sql: ['greatest(0, … - c.as_of)'],
+  },
   // Each table of a projection.
   'projections/engine/parking.ts': {
     by: 'test/projections/engine/projector.spec.ts',

@@ -26,7 +26,7 @@ export class TestClock implements Clock {
   async advance(ms: number, stepMs = 10): Promise<void> {
     for (const end = this.time + ms; this.time < end;) {
       this.time = Math.min(end, this.time + stepMs);
-      for (const one of [...this.sleeping])
+      for (const one of Array.from(this.sleeping))
         if (one.until <= this.time) {
           this.sleeping.delete(one);
           one.wake();

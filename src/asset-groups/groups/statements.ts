@@ -1,4 +1,4 @@
-import { CLOCK } from '../../postgres/clock.js';
+import { CLOCK } from '../../postgres/statements.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 
 interface KnownAnswer {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { CLOCK } from '../../postgres/clock.js';
+import { CLOCK } from '../../postgres/statements.js';
 import { compiled } from '../compiled-statement.js';
 
 /**

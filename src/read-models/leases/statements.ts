@@ -1,4 +1,4 @@
-import { CLOCK } from '../../postgres/clock.js';
+import { CLOCK } from '../../postgres/statements.js';
 import { statement } from '../../postgres/statement.js';
 
 /** How long a projector that has a lane already leaves another one that is free to one that wants it and has none. ms */

@@ -1,4 +1,4 @@
-import { CLOCK } from '../../postgres/clock.js';
+import { CLOCK } from '../../postgres/statements.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 import { WEBHOOKS_LANE } from '../../read-models/webhooks/statements.js';
 
@@ -159,7 +159,7 @@ export const FEED_PLACE_AT = statement(
     )
     select halves.low as position, c.log_id as log,
       greatest(
-        floor(extract(epoch from clock_timestamp()) * 1000)::bigint,
+        ${CLOCK},
         (select stored_at from (${firstRecord('true', 'desc')}) last)
       ) as latest
     from halves, read.checkpoints c where c.projection = 'records' and halves.low >= halves.high`,

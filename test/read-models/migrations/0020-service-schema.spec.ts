@@ -170,6 +170,9 @@ const effectOf = async (work: (connection: PoolClient) => Promise<unknown>): Pro
   }
 };
 
+/** An effect without the instants that the database's clock has put into it. */
+const withoutNow = (effect: unknown): string => JSON.stringify(effect).replace(/\b1[7-9]\d{11}\b/g, 'now');
+
 describe('The version before the schema service', () => {
   beforeEach(() => fill(pool));
 
@@ -178,9 +181,10 @@ describe('The version before the schema service', () => {
       ...(await rawStatements()).map(({ statement: { name, text } }) => [name, text] as const),
       ...(await compiledStatements()),
     ]);
-    const concerned = [...statements].filter(([, text]) => asBefore(text) !== text);
+    // The column `event` is newer than the views, and so are the statements that name it.
+    const concerned = [...statements].filter(([, text]) => asBefore(text) !== text && !/\bevent\b/.test(text));
     expect(concerned.map(([name]) => name)).toEqual(
-      expect.arrayContaining(['ingest-usage-add', 'webhooks-store-progress', 'event-usage-of']),
+      expect.arrayContaining(['ingest-usage-add', 'webhooks-progress', 'event-usage-of']),
     );
     for (const first of [1, 1 + ROWS]) {
       const batch: Batch = (element) => Array.from({ length: ROWS }, (_, i) => element(first + i));
@@ -190,7 +194,7 @@ describe('The version before the schema service', () => {
             const { rows, rowCount } = await connection.query(sql, [...VALUES[name]!(batch, ROWS)]);
             return { rows, rowCount };
           });
-        expect([name, await run(asBefore(text))]).toEqual([name, await run(text)]);
+        expect([name, withoutNow(await run(asBefore(text)))]).toEqual([name, withoutNow(await run(text))]);
       }
     }
   });

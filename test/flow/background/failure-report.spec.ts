@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { KeyUses } from '../../src/api-keys/key-uses.js';
-import { AssetChecker } from '../../src/asset-check/asset-checker.js';
-import { reportFailures } from '../../src/flow/background/failure-report.js';
-import { RejectionLog } from '../../src/ingestion/rejections/rejection-log.js';
-import { UsageLog } from '../../src/ingestion/usage/usage-log.js';
-import { Readiness } from '../../src/ops/readiness.js';
-import { DailyQuota } from '../../src/quotas/daily-quota.js';
-import { WaitingRequests } from '../../src/flow/waiting-requests.js';
-import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
-import { FeedWatch } from '../../src/records/feed/feed-watch.js';
-import { readConfig } from '../../src/runtime/config.js';
+import { KeyUses } from '../../../src/api-keys/key-uses.js';
+import { AssetChecker } from '../../../src/asset-check/asset-checker.js';
+import { reportFailures } from '../../../src/flow/background/failure-report.js';
+import { RejectionLog } from '../../../src/ingestion/rejections/rejection-log.js';
+import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
+import { Readiness } from '../../../src/ops/readiness.js';
+import { DailyQuota } from '../../../src/quotas/daily-quota.js';
+import { WaitingRequests } from '../../../src/flow/waiting-requests.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
+import { FeedWatch } from '../../../src/records/feed/feed-watch.js';
+import { readConfig } from '../../../src/runtime/config.js';
 
 describe('A report of failures', () => {
   afterEach(() => void jest.restoreAllMocks());

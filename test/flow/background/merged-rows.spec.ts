@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MergedRows } from '../../src/flow/background/merged-rows.js';
+import { MergedRows } from '../../../src/flow/background/merged-rows.js';
 
 interface Row {
   readonly key: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayedFlush } from '../../src/flow/background/delayed-flush.js';
-import { eventually } from '../support/eventually.js';
+import { DelayedFlush } from '../../../src/flow/background/delayed-flush.js';
+import { eventually } from '../../support/eventually.js';
 
 const fail = (error: unknown): never => {
   throw error;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client, type Pool, type QueryConfig } from 'pg';
-import { createPool, createReplicaPool } from '../../src/postgres/pool.js';
-import { poolerOf } from '../../src/postgres/pooler/pooled-client.js';
-import { poolerAt } from '../../src/postgres/pooler/pooler.js';
-import { isTransient } from '../../src/postgres/transient-errors.js';
-import { eventually } from '../support/eventually.js';
-import { statement } from '../../src/postgres/statement.js';
+import { createPool, createReplicaPool } from '../../../src/postgres/pool.js';
+import { poolerOf } from '../../../src/postgres/pooler/pooled-client.js';
+import { poolerAt } from '../../../src/postgres/pooler/pooler.js';
+import { isTransient } from '../../../src/postgres/transient-errors.js';
+import { eventually } from '../../support/eventually.js';
+import { statement } from '../../../src/postgres/statement.js';
 import {
   BY_TRANSACTION,
   FOLLOWS_NAMES,
@@ -13,10 +13,10 @@ import {
   PGBOUNCER_PACKAGE,
   type PgBouncer,
   startPgBouncer,
-} from '../support/pgbouncer.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { refusingAtFirst } from '../support/refusing-at-first.js';
-import { describeWith } from '../support/tools.js';
+} from '../../support/pgbouncer.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { refusingAtFirst } from '../../support/refusing-at-first.js';
+import { describeWith } from '../../support/tools.js';
 
 const LIMITS = {
   statement_timeout: 200,

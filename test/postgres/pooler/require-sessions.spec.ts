@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { requireSessions } from '../../src/postgres/pooler/require-sessions.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { requireSessions } from '../../../src/postgres/pooler/require-sessions.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
 describe('DATABASE_DIRECT_URL', () => {
   const databases: TestDatabase[] = [];

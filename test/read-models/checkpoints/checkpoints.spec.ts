@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Checkpoints } from '../../src/read-models/checkpoints/checkpoints.js';
-import type { WatchPool } from '../../src/read-models/pools.js';
-import { TestClock } from '../support/test-clock.js';
+import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
+import type { WatchPool } from '../../../src/read-models/pools.js';
+import { TestClock } from '../../support/test-clock.js';
 
 let clock: TestClock;
 let queries: number;
