@@ -130,7 +130,7 @@ const saying = (name: string, what: string, instead: string): string =>
 const UNGUARDED: Dose = { events: 1_500, rounds: 0, catchUpMs: 2_000 };
 
 export const copyOnPostgres: Fault<Dose> = {
-  name: 'F30',
+  name: 'F34',
   what: 'copies kept by the feed while readers and projector are killed and the records rebuilt, the log in PostgreSQL',
   doses: {
     short: { events: 1_200, rounds: 2, catchUpMs: 30_000 },
@@ -143,7 +143,7 @@ export const copyOnPostgres: Fault<Dose> = {
 };
 
 export const copyOnEventStore: Fault<Dose> = {
-  name: 'F31',
+  name: 'F35',
   what: 'the same, the log in EventStoreDB',
   doses: copyOnPostgres.doses,
   run: (scene, dose) => keepCopies(scene, 'EventStoreDB', dose),

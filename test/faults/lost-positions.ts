@@ -218,7 +218,7 @@ const loseAndReplace = async (scene: Scene, { rounds, agreesMs }: Dose, preload?
 };
 
 export const lostPositions: Fault<Dose> = {
-  name: 'positions',
+  name: 'F31',
   what: 'an asynchronous failover loses the last positions of the log, and other events take them',
   doses: { short: { rounds: 1, agreesMs: PATIENCE_MS }, full: { rounds: 10, agreesMs: PATIENCE_MS } },
   unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),

@@ -140,7 +140,7 @@ const skewClocks = async (
 };
 
 export const skewedClocks: Fault<Dose> = {
-  name: 'clocks',
+  name: 'F30',
   what: 'the wall clock of one process is ahead or behind, and is set back while the process runs',
   doses: {
     short: { processes: ALL, offsets: [3_600], days: [], lastsMs: 3_000 },

@@ -7,12 +7,13 @@ interface Ring {
   read(): Promise<void>;
   readonly log: EventLog;
   readonly keys: { read(log: EventLog, onRevoked: () => void): Promise<void> };
+  readonly remembered: Map<string, unknown>;
   complete: boolean;
 }
 
 (KeyRing.prototype as unknown as Ring).read = async function (this: Ring) {
   await this.keys
-    .read(this.log, () => {})
+    .read(this.log, () => this.remembered.clear())
     .catch((error: unknown) => {
       if (!(error instanceof KeysLost)) throw error;
     });
