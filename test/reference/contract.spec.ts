@@ -10,6 +10,7 @@ const GROUP: Answered = {
   headers: {
     'content-type': 'application/json; charset=utf-8',
     'x-request-id': 'a',
+    'consistency-token': 'q3T0cXlW.mZ1v8Qm0w1c9oYb7Jw2dXg',
     location: '/v2/organization/asset-groups/1',
     'cache-control': 'private, no-store',
   },

@@ -31,9 +31,16 @@ export interface RejectedEntries {
   readonly examples: readonly string[];
 }
 
+/** An entry as text that neither a terminal nor a page that shows a log takes for anything else. */
+const quote = (entry: string): string =>
+  JSON.stringify(entry).replace(
+    /[<>&\x7f-\x9f]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
 /** Says in one line how many entries were rejected for each reason, with the first ones. */
 export const describeRejected = ({ reason, count, examples }: RejectedEntries): string =>
-  `${count} ${reason} (${examples.map((example) => JSON.stringify(example)).join(', ')}${count > examples.length ? ', …' : ''})`;
+  `${count} ${reason} (${examples.map(quote).join(', ')}${count > examples.length ? ', …' : ''})`;
 
 /** What entries may be besides hosts. */
 export interface EntryKinds {

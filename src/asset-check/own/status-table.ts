@@ -33,6 +33,8 @@ const MAX_FILL = 0.75;
 /** Room left for further entries by a table that was made larger. */
 const GROWTH = 1.5;
 const MIN_GROWTH = 1.05;
+/** A table of which more is left behind is compacted when it grows, which takes a hundred times as long as copying it. */
+const MAX_DEAD = 1 / 3;
 const TWO_TO_32 = 4_294_967_296;
 
 const isWide = (text: string): boolean => {
@@ -56,6 +58,8 @@ export class StatusTable {
   /** Slots in use, removed entries included. */
   private taken = 0;
   private entries = 0;
+  /** Bytes of the pool that belong to replaced and removed records. */
+  private dead = 0;
   /** 1 for each length that a key has had. */
   private readonly lengths = new Uint8Array(MAX_CHARACTERS + 1);
 
@@ -108,6 +112,7 @@ export class StatusTable {
     const before = this.slots[slot]!;
     if (before === 0) this.taken += 1;
     if (before === 0 || (pool[before]! & STATUS) === REMOVED) this.entries += 1;
+    else this.dead += this.recordEnd(before) - before;
     pool[end] =
       (status === 'BLOCKED' ? BLOCKED : ALLOWED) |
       (since === undefined ? 0 : HAS_SINCE) |
@@ -130,6 +135,7 @@ export class StatusTable {
     if (at === 0 || (this.pool[at]! & STATUS) === REMOVED) return;
     this.pool[at]! &= ~STATUS;
     this.entries -= 1;
+    this.dead += this.recordEnd(at) - at;
   }
 
   private matchAt(at: number): string {
@@ -176,29 +182,53 @@ export class StatusTable {
     return true;
   }
 
-  /** Copies what is current into larger tables. */
+  /** Makes the tables larger: as they are if that fits and little is left behind, else compacted. */
   private makeRoom(needed: number): void {
-    let live = 1;
-    for (const at of this.slots) if (at !== 0 && (this.pool[at]! & STATUS) !== REMOVED) live += this.recordEnd(at) - at;
-    const capacity = Math.max(64, Math.ceil(((this.entries + 1) * GROWTH) / MAX_FILL));
-    const left = Math.min(this.maxBytes, TWO_TO_32 - 1) - capacity * SLOT_BYTES;
+    const limit = Math.min(this.maxBytes, TWO_TO_32 - 1);
+    const isDense = this.dead <= this.end * MAX_DEAD;
+    const capacityFor = (records: number): number => Math.max(64, Math.ceil(((records + 1) * GROWTH) / MAX_FILL));
+    const [whole, compact] = [capacityFor(this.taken), capacityFor(this.entries)];
     // Without some room, every further change would copy all.
-    if ((live + needed) * MIN_GROWTH > left)
-      throw new TooManyStatuses(`${this.entries} statuses need more than the ${this.maxBytes} bytes they may use`);
+    const fits = (bytes: number, capacity: number): boolean =>
+      (bytes + needed) * MIN_GROWTH <= limit - capacity * SLOT_BYTES;
+    const sizeOf = (bytes: number, capacity: number): number =>
+      Math.min(limit - capacity * SLOT_BYTES, Math.max(4_096, Math.ceil((bytes + needed) * GROWTH)));
+    const live = this.end - this.dead;
+    if (isDense && fits(this.end, whole)) this.copyTo(whole, sizeOf(this.end, whole));
+    else if (fits(live, compact)) this.compactTo(compact, sizeOf(live, compact));
+    else throw new TooManyStatuses(`${this.entries} statuses need more than the ${this.maxBytes} bytes they may use`);
+  }
+
+  /** Every record keeps its place. */
+  private copyTo(capacity: number, poolBytes: number): void {
+    const { slots: oldSlots, hashes: oldHashes } = this;
+    const pool = Buffer.allocUnsafeSlow(poolBytes);
+    this.pool.copy(pool, 0, 0, this.end);
+    const [slots, hashes] = [new Uint32Array(capacity), new Uint32Array(capacity)];
+    for (let old = 0; old < oldSlots.length; old += 1)
+      if (oldSlots[old] !== 0) enter(slots, hashes, oldHashes[old]!, oldSlots[old]!);
+    Object.assign(this, { pool, slots, hashes });
+  }
+
+  private compactTo(capacity: number, poolBytes: number): void {
     const { pool: oldPool, slots: oldSlots, hashes: oldHashes } = this;
-    const pool = Buffer.from(new ArrayBuffer(Math.min(left, Math.max(4_096, Math.ceil((live + needed) * GROWTH)))));
-    const slots = new Uint32Array(capacity);
-    const hashes = new Uint32Array(capacity);
+    const pool = Buffer.allocUnsafeSlow(poolBytes);
+    const [slots, hashes] = [new Uint32Array(capacity), new Uint32Array(capacity)];
     let end = 1;
-    for (const [old, at] of oldSlots.entries()) {
+    for (let old = 0; old < oldSlots.length; old += 1) {
+      const at = oldSlots[old]!;
       if (at === 0 || (oldPool[at]! & STATUS) === REMOVED) continue;
-      const hash = oldHashes[old]!;
-      let slot = Math.floor((hash / TWO_TO_32) * capacity);
-      while (slots[slot] !== 0) slot = slot + 1 === capacity ? 0 : slot + 1;
-      slots[slot] = end;
-      hashes[slot] = hash;
+      enter(slots, hashes, oldHashes[old]!, end);
       end += oldPool.copy(pool, end, at, this.recordEnd(at));
     }
-    Object.assign(this, { pool, slots, hashes, end, taken: this.entries });
+    Object.assign(this, { pool, slots, hashes, end, taken: this.entries, dead: 0 });
   }
 }
+
+/** Puts a record that is not in the table yet into its slot. */
+const enter = (slots: Uint32Array, hashes: Uint32Array, hash: number, place: number): void => {
+  let slot = Math.floor((hash / TWO_TO_32) * slots.length);
+  while (slots[slot] !== 0) slot = slot + 1 === slots.length ? 0 : slot + 1;
+  slots[slot] = place;
+  hashes[slot] = hash;
+};

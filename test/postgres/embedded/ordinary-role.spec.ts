@@ -26,12 +26,13 @@ const COMPOSE_ROLE = /<<'SQL'\n([^]*)\nSQL/
   .filter((statement) => statement.trim() !== '');
 
 /** A role that may not even make a schema: an administrator made its two. */
-const TWO_SCHEMAS = [
+const THREE_SCHEMAS = [
   `create role narrow login password '${PASSWORD}'`,
   'create database narrow',
   '\\c narrow',
   'create schema log authorization narrow',
   'create schema read authorization narrow',
+  'create schema service authorization narrow',
 ];
 
 let folder: string;
@@ -87,8 +88,8 @@ const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool
 };
 
 describe('The service works', () => {
-  it('as a role that owns its two schemas and may make no other; a recount says what it lacks', async () => {
-    const url = await administer('narrow', TWO_SCHEMAS);
+  it('as a role that owns its three schemas and may make no other; a recount says what it lacks', async () => {
+    const url = await administer('narrow', THREE_SCHEMAS);
     await countAThreat(url, async ({ log }, pool) => {
       await expect(rebuild({ pool, log }, PROJECTIONS[0]!)).rejects.toThrow('permission denied for database narrow');
     });

@@ -92,7 +92,7 @@ const withoutCursor = (text: string): string => text.replace(/"nextCursor":"[^"]
 
 /** What a client can tell answers apart by, besides when they came. */
 const seenIn = ({ status, headers, body }: Answer): string => {
-  const { date: _, 'x-request-id': __, 'x-as-of': ___, ...others } = headers;
+  const { date: _, 'x-request-id': __, 'x-as-of': ___, 'consistency-token': ____, ...others } = headers;
   return withoutCursor(JSON.stringify([status, others, body]));
 };
 

@@ -1,4 +1,0 @@
-import { eventStoreAway } from './event-store-away.js';
-import { stands } from './stands.js';
-
-await stands(eventStoreAway);
