@@ -234,7 +234,7 @@ const stepFrom = (sent: string): Step => {
 const MAX_STEPS = 6;
 
 /** What a text opens, through any carriers. */
-export interface Unfolded {
+interface Unfolded {
   /** The text that is meant; undefined if which one cannot be told. */
   readonly text: string | undefined;
   /** The web addresses that carry it: if one of them is bad, so is the text. */

@@ -7,7 +7,7 @@ import { type Location, pathOf } from './location.js';
 const ANY_BASE = base36.decoder.or(base16.decoder);
 
 /** @returns the CID in version 1, base 32, whatever its form; undefined if the text is not a CID */
-export const readCid = (text: string, least = 46): string | undefined => {
+const readCid = (text: string, least = 46): string | undefined => {
   if (text.length < least || text.length > 128 || !/^[A-Za-z0-9]+$/.test(text)) return undefined;
   try {
     // Host names are case-insensitive, so only case-insensitive bases are recognised there.

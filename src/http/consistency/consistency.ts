@@ -39,25 +39,25 @@ export class Consistency {
   /**
    * Prepares a request: holds it until its token is reached, and names the checkpoints in the response's token if the
    * route declares that.
-   * @throws as `await`; Unavailable if the database is unavailable
+   * @throws as `waitFor`; Unavailable if the database is unavailable
    */
   async prepare(
     request: FastifyRequest,
     reply: FastifyReply,
     { reads = [], namesCheckpoint }: Requirement,
   ): Promise<void> {
-    if (request.headers[CONSISTENCY_TOKEN] !== undefined) await this.await(request, reply, reads);
+    if (request.headers[CONSISTENCY_TOKEN] !== undefined) await this.waitFor(request, reply, reads);
     if (namesCheckpoint === true) await this.tokens.add(reply, leastOf(await this.checkpoints.current(), reads));
   }
 
   /**
-   * Returns once the checkpoints of these projections have reached the token, which may be at once. A route that reads
-   * none, such as a write, does not wait; its token must be one of this log all the same.
+   * Returns once the checkpoints of these projections have reached the request's token. For a route that reads no
+   * projection, such as a write, only checks that the token is one of this log.
    * @throws Invalid if the token is malformed, Gone if it is of another log or beyond the end of this one
    * @throws Unavailable if the projections do not reach it in time
    * @throws TooManyRequests if too many requests of the organization are waiting
    */
-  private async await(request: FastifyRequest, reply: FastifyReply, reads: readonly ProjectionName[]): Promise<void> {
+  private async waitFor(request: FastifyRequest, reply: FastifyReply, reads: readonly ProjectionName[]): Promise<void> {
     const position = await this.tokens.read(String(request.headers[CONSISTENCY_TOKEN]));
     request.minPosition = position;
     const preferred = waitOf(request.headers['prefer']);

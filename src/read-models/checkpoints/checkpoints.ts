@@ -17,7 +17,7 @@ export type ProjectionName =
   'asset-groups' | 'asset-statuses' | 'brands-and-flags' | 'metrics' | 'records' | 'takedowns' | 'webhooks';
 
 /** How far one projection has read the log. */
-export type CheckpointRow = RowOf<typeof READ_CHECKPOINTS>;
+type CheckpointRow = RowOf<typeof READ_CHECKPOINTS>;
 export type CheckpointRows = ReadonlyMap<string, CheckpointRow>;
 
 /** Whether all of these projections have reached a position of the log. */

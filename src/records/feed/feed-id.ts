@@ -1,5 +1,5 @@
-import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 import { Gone, Invalid } from '../../errors.js';
+import { BLOCK_BYTES, SealedBlocks } from '../../http/sealed-blocks.js';
 
 /** A place in the feed. */
 export interface Place {
@@ -14,26 +14,19 @@ export interface Place {
   readonly parked: number;
 }
 
-const FORM = /^([A-Za-z0-9_-]{8})\.([A-Za-z0-9_-]{22})$/;
-const BLOCK_BYTES = 16;
-const CIPHER = 'aes-128-ecb';
-
 /** Says what an id has to be. */
 export const NO_ID = 'lastEventId must be the id of an element of this feed';
-const START_AGAIN = 'Start again without lastEventId';
+const REFUSALS = { malformed: () => new Invalid(NO_ID), foreign: () => new Gone('Start again without lastEventId') };
 
 /**
  * The ids of a feed's elements. They are one encrypted block, which every instance can read and nobody else, so that no
  * client builds on what is in it, or learns how many events others have.
  */
 export class FeedIds {
-  private readonly log: string;
-  private readonly key: Buffer;
+  private readonly blocks: SealedBlocks;
 
   constructor(logId: string) {
-    const digest = createHash('sha256').update(`feed of ${logId}`).digest();
-    this.key = digest.subarray(0, BLOCK_BYTES);
-    this.log = digest.subarray(BLOCK_BYTES, BLOCK_BYTES + 6).toString('base64url');
+    this.blocks = new SealedBlocks(`feed of ${logId}`);
   }
 
   /** Of many places at once, which costs little more than of one. */
@@ -44,12 +37,7 @@ export class FeedIds {
       plain.write(event, index * BLOCK_BYTES + 8, 'hex');
       plain.writeInt32BE(parked, index * BLOCK_BYTES + 12);
     }
-    const cipher = createCipheriv(CIPHER, this.key, null).setAutoPadding(false);
-    const blocks = Buffer.concat([cipher.update(plain), cipher.final()]);
-    return places.map((_, index) => {
-      const block = blocks.subarray(index * BLOCK_BYTES, (index + 1) * BLOCK_BYTES);
-      return `${this.log}.${block.toString('base64url')}`;
-    });
+    return this.blocks.seal(plain);
   }
 
   /**
@@ -57,15 +45,10 @@ export class FeedIds {
    * @throws Gone if it is of another log
    */
   read(id: string): Place {
-    const [, log, packed] = FORM.exec(id) ?? [];
-    const block = Buffer.from(packed ?? '', 'base64url');
-    if (log === undefined || block.toString('base64url') !== packed) throw new Invalid(NO_ID);
-    if (log !== this.log) throw new Gone(START_AGAIN);
-    const decipher = createDecipheriv(CIPHER, this.key, null).setAutoPadding(false);
-    const plain = Buffer.concat([decipher.update(block), decipher.final()]);
+    const plain = this.blocks.open(id, REFUSALS);
     const position = plain.readBigInt64BE(0);
     // Nobody but this service makes a block that is none of its own.
-    if (position < 0n || position > BigInt(Number.MAX_SAFE_INTEGER)) throw new Gone(START_AGAIN);
+    if (position < 0n || position > BigInt(Number.MAX_SAFE_INTEGER)) throw REFUSALS.foreign();
     return { position: Number(position), event: plain.toString('hex', 8, 12), parked: plain.readInt32BE(12) };
   }
 }
@@ -74,5 +57,5 @@ export const eventMark = (eventId: string): string => eventId.slice(0, 8);
 
 /** @throws Gone unless the log has the event of this place, and nothing before it was applied since */
 export const requireSame = (is: boolean): void => {
-  if (!is) throw new Gone(START_AGAIN);
+  if (!is) throw REFUSALS.foreign();
 };

@@ -224,9 +224,10 @@ describe('An endpoint', () => {
     await got(16);
     const end = await rig.log.head();
     for (const one of [webhook, moved]) await settled(one, end);
+    const kept = () => rig.rows('select * from service.webhook_progress order by endpoint');
+    await eventually('the deleted endpoint is forgotten', async () => (await kept()).length === 2);
     await before.stop();
     const sent = receiver.received.length;
-    const kept = () => rig.rows('select * from service.webhook_progress order by endpoint');
     const cursors = await kept();
     expect(cursors).toHaveLength(2);
 
