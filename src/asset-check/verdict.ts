@@ -75,9 +75,7 @@ export const decide = (opinions: readonly SourceOpinion[]): Verdict => {
 
 /** Which of the verdicts counts, of the asset first and of its carriers after it: a carrier only ever blocks. */
 export const decidingIndex = (verdicts: readonly Verdict[]): number =>
-  verdicts[0]!.status === 'BLOCKED'
-    ? 0
-    : Math.max(
-        0,
-        verdicts.findIndex(({ status }) => status === 'BLOCKED'),
-      );
+  Math.max(
+    0,
+    verdicts.findIndex(({ status }) => status === 'BLOCKED'),
+  );

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readAccount } from './accounts/account.js';
 import type { Asset } from './asset.js';
-import { locateCopied, locateCopiedLink } from './carrier.js';
+import { locateCopied, locateCopiedLink } from './carriers/unfold.js';
 import { readCopied, trimCopied } from './text/copied-text.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
 import { parseLocation, pathOf, refang, unwrap } from './location.js';

@@ -1,6 +1,6 @@
 import { type Account, readAccount } from './accounts/account.js';
 import { addressKey, pageKey, readEmail, urlKey } from './asset-key.js';
-import { unfold } from './carrier.js';
+import { unfold } from './carriers/unfold.js';
 import { readCopied } from './text/copied-text.js';
 import { isInternalHost, isInternalScheme } from './internal-host.js';
 import { gatewayCid, isNativeIpfs, readIpfs } from './ipfs.js';

@@ -94,10 +94,7 @@ export class AssetGroupsController {
     summary: 'List all groups with their asset counts',
     description: 'In one answer, in the order of their ids. What was answered before is in it, on every instance.',
   })
-  @ApiOkResponse({
-    description: 'All groups of the organization, empty ones included.',
-    type: AssetGroupListDto,
-  })
+  @ApiOkResponse({ description: 'All groups of the organization, empty ones included.', type: AssetGroupListDto })
   listAssetGroups(@Organization() organization: string): Promise<string | Readable> {
     return this.queries.execute(new ListAssetGroups(organization));
   }
@@ -106,10 +103,7 @@ export class AssetGroupsController {
   @Access({ scope: 'write' })
   @ApiOperation({ summary: 'Rename a group', description: 'The previous name is free at once.' })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({
-    description: 'Renamed. The current name is allowed.',
-    type: NamedAssetGroupDto,
-  })
+  @ApiOkResponse({ description: 'Renamed. The current name is allowed.', type: NamedAssetGroupDto })
   @ApiFailure(404, NO_SUCH_GROUP)
   @ApiFailure(409, NAME_TAKEN)
   async renameAssetGroup(
