@@ -1,21 +1,30 @@
 /**
- * `npm run bench`: every goal, or those that are named (`npm run bench -- G3 G5b`; G3 means all that begin with it).
- * Progress goes to standard error, the table to standard output.
+ * `npm run bench`: every goal, or those that are named (`npm run bench -- G3 G5b`). Progress goes to standard error, the
+ * table to standard output.
  */
 import { cpus, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
+import { compareBuilds } from './compare-builds.js';
 import { type Database, openServer } from './database.js';
 import { Ending } from './ending.js';
-import type { Bench, Growth, Line, Measured, Sizes } from './goal.js';
+import type { Bench, Goal, Growth, Line, Measured, Sizes } from './goal.js';
 import { GOALS } from './goals.js';
 import { goalsTable, growthTable } from './table.js';
 
-const USAGE = `Usage: npm run bench -- [GOAL…] [--quick] [--20m] [--json]
-  GOAL     ${GOALS.map(({ name }) => name).join(', ')}; G3 means every one that begins with it
-  --quick  everything once, in seconds: shows that it runs, no figure means anything
-  --20m    growth up to 20 M facts as well (takes minutes and 6 GB of disk)
-  --json   one JSON value instead of tables
+const USAGE = `Usage: npm run bench -- [GOAL…] [--quick] [--20m] [--json] [--against COMMIT]
+  GOAL     ${GOALS.map(({ name }) => name).join(', ')}; a beginning such as G3 names every goal that begins with it
+  --quick  runs every measurement once, in seconds, to show that it works; the figures mean nothing
+  --20m    measures growth up to 20 M facts as well (takes minutes and 6 GB of disk)
+  --json   prints one JSON value instead of tables
+  --against COMMIT  builds that commit, runs both builds in turn, and prints the ratio of their figures
 BENCH_DATABASE_URL names a PostgreSQL to use instead of an embedded one.`;
+
+/** The goal of this name, or every goal whose name begins with it. */
+const goalsNamed = (wanted: string): readonly Goal[] => {
+  const beginning = wanted.toLowerCase();
+  const exact = GOALS.filter(({ name }) => name.toLowerCase() === beginning);
+  return exact.length > 0 ? exact : GOALS.filter(({ name }) => name.toLowerCase().startsWith(beginning));
+};
 
 const readArgs = () => {
   try {
@@ -25,11 +34,10 @@ const readArgs = () => {
         quick: { type: 'boolean', default: false },
         '20m': { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
+        against: { type: 'string' },
       },
     });
-    const isNamed = (name: string): boolean =>
-      positionals.length === 0 || positionals.some((goal) => name.toLowerCase().startsWith(goal.toLowerCase()));
-    const goals = GOALS.filter(({ name }) => isNamed(name));
+    const goals = positionals.length === 0 ? GOALS : positionals.flatMap(goalsNamed);
     if (goals.length === 0) throw new Error(`There is no goal ${positionals.join(', ')}`);
     return { ...values, goals };
   } catch (error) {
@@ -39,6 +47,11 @@ const readArgs = () => {
 };
 
 const args = readArgs();
+if (args.against !== undefined) {
+  const goals = args.goals.map(({ name }) => name);
+  process.stdout.write(`${await compareBuilds(args.against, goals, args.quick)}\n`);
+  process.exit(0);
+}
 const started = performance.now();
 const say = (line: string): void => {
   process.stderr.write(`${String(Math.round((performance.now() - started) / 1000)).padStart(5)} s  ${line}\n`);

@@ -10,7 +10,7 @@ const verdict = (line: Line): string => {
 };
 
 /** Three digits that count. */
-const short = (value: number): string => {
+export const short = (value: number): string => {
   const magnitude = Math.abs(value);
   if (magnitude >= 100 || Number.isInteger(value)) return Math.round(value).toLocaleString('en-US');
   return value.toFixed(magnitude >= 10 ? 1 : 2);
@@ -18,7 +18,7 @@ const short = (value: number): string => {
 
 const row = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
 
-const table = (columns: readonly string[], rows: readonly (readonly (string | number)[])[]): string => {
+export const table = (columns: readonly string[], rows: readonly (readonly (string | number)[])[]): string => {
   const widths = columns.map((column, at) => Math.max(column.length, ...rows.map((cells) => String(cells[at]).length)));
   const pad = (cells: readonly (string | number)[]): string =>
     row(cells.map((cell, at) => String(cell).padEnd(widths[at]!)));

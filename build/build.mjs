@@ -50,6 +50,7 @@ const stamp = stampOf([
   'src',
   'projections',
   'test',
+  'reliability',
   'bench',
   import.meta.dirname,
   'package-lock.json',

@@ -7,7 +7,7 @@ import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
 import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { compiledStatements, rawStatements, sourcesIn, typesOf, unexpectedNulls } from './every-statement.js';
-import { VALUES } from './growth/values.js';
+import { VALUES } from '../../reliability/growth/values.js';
 
 const RAW = await rawStatements();
 

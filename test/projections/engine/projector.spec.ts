@@ -15,7 +15,7 @@ import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/retry.js';
 import { type Span, traceBy } from '../../../src/tracing/tracing.js';
-import { type Tamper, tampered } from '../../faults/rig/tamper.js';
+import { type Tamper, tampered } from '../../../reliability/rig/tamper.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';

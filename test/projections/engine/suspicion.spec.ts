@@ -10,7 +10,7 @@ import type { EventLog } from '../../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/retry.js';
-import { type Tamper, tampered } from '../../faults/rig/tamper.js';
+import { type Tamper, tampered } from '../../../reliability/rig/tamper.js';
 import { eventually } from '../../support/eventually.js';
 import { gateBefore } from '../../support/gate.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';

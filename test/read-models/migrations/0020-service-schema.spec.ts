@@ -15,7 +15,7 @@ import {
 import { listAllWebhooks } from '../../../src/webhooks/list-all-webhooks.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { compiledStatements, rawStatements } from '../every-statement.js';
-import { type Batch, tables, VALUES } from '../growth/values.js';
+import { type Batch, tables, VALUES } from '../../../reliability/growth/values.js';
 import { SERVICE_TABLES, UNDO_SERVICE_SCHEMA } from './service-schema.js';
 
 const ROWS = 20;

@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Line } from './goal.js';
+import { quartilesOf } from './statistics.js';
+import { short, table } from './table.js';
+
+const ROUNDS = 3;
+const run = promisify(execFile);
+
+/** A commit that was checked out and built in a folder of its own. */
+interface Build {
+  readonly folder: string;
+  /** The compiled bench, relative to the folder. */
+  readonly main: string;
+}
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+const checkOut = async (commit: string, folder: string): Promise<Build> => {
+  await run('git', ['worktree', 'add', '--detach', folder, commit]);
+  say(`Installs and builds ${commit}`);
+  await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: folder });
+  await run('npm', ['run', 'build'], { cwd: folder });
+  const { scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  return { folder, main: /\S+main\.js/.exec(scripts['bench'] ?? '')?.[0] ?? 'dist/bench/main.js' };
+};
+
+const nameOf = ({ goal, what }: Line): string => `${goal}: ${what}`;
+
+/** The figures of one run of a build's bench, by goal and measurement. */
+const measure = async ({ folder, main }: Build, goal: string, quick: boolean): Promise<Map<string, Line>> => {
+  const args = [main, goal, '--json', ...(quick ? ['--quick'] : [])];
+  const { stdout } = await run(process.execPath, args, { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
+  const { lines } = JSON.parse(stdout) as { lines: Line[] };
+  return new Map(lines.map((line) => [nameOf(line), line]));
+};
+
+/**
+ * Measures goals with this build and with another commit's, in turn on this machine, because figures of two machines or
+ * of two days cannot be compared.
+ * @param commit anything that git resolves to a commit
+ * @returns a table: the figures of both builds, and the ratio of each round's two figures
+ * @throws Error if the commit cannot be built, or if a bench fails
+ */
+export const compareBuilds = async (commit: string, goals: readonly string[], quick: boolean): Promise<string> => {
+  const parent = await mkdtemp(join(tmpdir(), 'threat-protection-bench-'));
+  const folder = join(parent, 'other');
+  try {
+    const other = await checkOut(commit, folder);
+    const own: Build = { folder: process.cwd(), main: process.argv[1]! };
+    const figures = new Map<string, { unit: string; other: number[]; own: number[] }>();
+    for (const goal of goals)
+      for (let round = 1; round <= (quick ? 1 : ROUNDS); round += 1) {
+        say(`${goal}: round ${round}`);
+        const others = await measure(other, goal, quick);
+        for (const [name, line] of await measure(own, goal, quick)) {
+          const before = others.get(name);
+          if (before === undefined) continue;
+          const figure = figures.get(name) ?? { unit: line.unit, other: [], own: [] };
+          figures.set(name, figure);
+          figure.other.push(before.measured.median);
+          figure.own.push(line.measured.median);
+        }
+      }
+    const rows = [...figures].map(([name, figure]) => {
+      const ratio = quartilesOf(figure.own.map((value, round) => value / figure.other[round]!));
+      const show = (values: readonly number[]): string => `${short(quartilesOf(values).median)} ${figure.unit}`.trim();
+      const quartiles = `${short(ratio.lower)} – ${short(ratio.upper)}`;
+      return [name, show(figure.other), show(figure.own), short(ratio.median), quartiles];
+    });
+    return table(['measurement', commit, 'this build', 'ratio', 'quartiles'], rows);
+  } finally {
+    await run('git', ['worktree', 'remove', '--force', folder]).catch(() => undefined);
+    await rm(parent, { recursive: true, force: true });
+  }
+};

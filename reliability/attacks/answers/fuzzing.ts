@@ -1,0 +1,208 @@
+import type { Outcome } from '../../faults/fault.js';
+import { type Answer, ask } from '../../rig/ask.js';
+import { Random } from '../../../test/support/random.js';
+import type { Attack } from '../attack.js';
+import { INJECTIONS } from '../rig/injections.js';
+import { inLanes } from '../rig/lanes.js';
+import { sendRaw } from '../../../test/support/raw.js';
+import { openNaive, TENANTS } from '../rig/site.js';
+import { Statuses } from '../rig/statuses.js';
+import type { Target } from '../rig/target.js';
+
+interface Dose {
+  readonly requests: number;
+  /** Requests of which some bytes are others. */
+  readonly broken: number;
+}
+
+const NAMES = [
+  'name',
+  'content',
+  'contents',
+  'specversion',
+  'id',
+  'source',
+  'type',
+  'time',
+  'data',
+  'organization',
+  'threatId',
+  'asset',
+  'status',
+  'createdAt',
+  'updatedAt',
+  'brandReviews',
+  'changeId',
+  '__proto__',
+  'constructor',
+  'toString',
+  'data_base64',
+  'datacontenttype',
+];
+
+const WORDS = [
+  'acme',
+  '2026-03-01',
+  '2026-03-01T00:00:00Z',
+  'BLOCKED',
+  'URL',
+  '1.0',
+  'ThreatStatusChanged',
+  'x.example',
+];
+
+const value = (random: Random, depth = 0): unknown => {
+  switch (random.int(depth > 3 ? 5 : 8)) {
+    case 0:
+      return random.pick(INJECTIONS);
+    case 1:
+      return random.pick([0, -1, 1.5, 2 ** 53, -(2 ** 63), 1e308]);
+    case 2:
+      return random.pick([null, true, false, '', ' ']);
+    case 3:
+      return random.pick(WORDS);
+    case 4:
+      return String.fromCharCode(...Array.from({ length: random.int(12) }, () => random.int(0x10000)));
+    case 5:
+      return Array.from({ length: random.int(4) }, () => value(random, depth + 1));
+    default:
+      return Object.fromEntries(
+        Array.from({ length: random.int(6) }, () => [random.pick(NAMES), value(random, depth + 1)]),
+      );
+  }
+};
+
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly type?: string;
+  readonly body?: string;
+}
+
+const request = (random: Random, key: string): Asked => {
+  const text = encodeURIComponent(random.pick(INJECTIONS).toWellFormed());
+  const path = random.pick([
+    '/v2/organization/metrics',
+    `/v2/organization/metrics?startDate=${text}`,
+    `/v2/organization/metrics?brandSlug=${text}`,
+    '/v2/organization',
+    '/v2/organization/brands',
+    '/v2/asset/check',
+    '/v2/asset/check/bulk',
+    '/v2/asset/history',
+    '/v2/organization/asset-groups',
+    `/v2/organization/asset-groups/${text}`,
+    `/v2/organization/asset-groups/${random.int(5)}`,
+    `/v2/organization/asset-groups/${random.int(5)}/assets`,
+    `/v2/organization/asset-groups/${random.int(5)}/assets/remove`,
+    `/v2/organization/asset-groups/${random.int(5)}/assets?limit=${text}&cursor=${text}`,
+    '/v2/events',
+    `/v2/${text}`,
+    '/health/ready',
+    '/openapi.json',
+    `/schemas/${text}`,
+  ]);
+  const method = random.pick(['GET', 'POST', 'POST', 'POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS', 'HEAD']);
+  const headers: Record<string, string> = random.chance(0.95) ? { 'x-api-key': key } : {};
+  if (random.chance(0.1)) headers['idempotency-key'] = random.pick(['a', 'b c', 'x'.repeat(300)]);
+  if (random.chance(0.1))
+    headers[`ce-${random.pick(NAMES).replaceAll('_', '')}`] = random.pick(['1.0', 'x', '%00', '%zz', '"']);
+  if (method === 'GET' || method === 'HEAD') return { method, path, headers };
+  const type = random.pick([
+    'application/json',
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/cloudevents+json',
+    'application/cloudevents-batch+json',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+  ]);
+  const whole =
+    JSON.stringify(path.endsWith('/events') && random.chance(0.5) ? [value(random), value(random)] : value(random)) ??
+    '';
+  return {
+    method,
+    path,
+    headers,
+    type,
+    body: random.chance(0.15) ? whole.slice(0, random.int(whole.length + 1)) : whole,
+  };
+};
+
+const INSIDES = /\bat .*\.(js|ts):|node_modules|select |insert |syntax error/i;
+
+/** What an answer must never be. */
+const wrongWith = (method: string, { status, headers, body }: Omit<Answer, 'ms'>): string | undefined => {
+  if (status >= 500 && status !== 503) return `was answered ${status}`;
+  if (status === 503 && !/^[1-9]\d*$/.test(String(headers['retry-after'])))
+    return 'was answered 503 without Retry-After';
+  if (status < 400 || method === 'HEAD') return undefined;
+  const { code, message, issues: _issues, rejected: _rejected, ...more } = Object(body);
+  if (!/^[A-Z_]+$/.test(code) || typeof message !== 'string' || message === '' || Object.keys(more).length > 0)
+    return `was refused with another body than the flat one: ${JSON.stringify(body)}`;
+  return INSIDES.test(JSON.stringify(body)) ? `shows insides: ${JSON.stringify(body)}` : undefined;
+};
+
+const TEMPLATE = Buffer.from(
+  'POST /v2/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{"a"}',
+);
+
+const sendBroken = async (url: string, times: number): Promise<void> => {
+  const random = new Random(3);
+  await inLanes(32, times, async () => {
+    const bytes = Buffer.from(TEMPLATE);
+    for (let change = 0; change < 1 + random.int(6); change += 1) bytes[random.int(bytes.length)] = random.int(256);
+    await sendRaw(url, bytes, 300);
+  });
+};
+
+const throwAt = async (
+  target: Target,
+  key: string,
+  { requests, broken }: Dose,
+  tell: (progress: string) => void,
+): Promise<Outcome> => {
+  const random = new Random(2);
+  const statuses = new Statuses();
+  const findings: string[] = [];
+  await inLanes(8, requests, async (n) => {
+    const { path, ...asked } = request(random, key);
+    const answer = await ask(target.url + path, asked).catch(({ message }: Error) => ({
+      status: 599,
+      headers: {},
+      body: message,
+    }));
+    const { status } = answer;
+    statuses.note(status);
+    const wrong = wrongWith(asked.method, answer);
+    if (wrong !== undefined) findings.push(`${asked.method} ${path} ${asked.body?.slice(0, 200) ?? ''} ${wrong}`);
+    if (n % 1_000 === 0) tell(`${n} of ${requests} requests`);
+  });
+  await sendBroken(target.url, broken);
+  // One whose turn does not come within a second, on a busy machine; each says when to try again.
+  const unavailable = statuses.of(503);
+  if (unavailable > requests / 100) findings.push(`${unavailable} of ${requests} requests were answered 503`);
+  if ((await ask(`${target.url}/health/live`)).status !== 200) findings.push('It no longer answers');
+  for (const status of [200, 400, 401, 404, 405, 415])
+    if (statuses.of(status) === 0) findings.push(`Nothing was answered ${status}: the requests are not wild enough`);
+  return {
+    dose: `${requests} requests and ${broken} with broken bytes`,
+    seen: String(statuses),
+    findings,
+  };
+};
+
+export const fuzzing: Attack<Dose> = {
+  name: 'S3',
+  what: 'requests of every shape, and bytes that are no requests',
+  asvs: { '16.5.1': 'Error Handling', '2.2.1': 'Input Validation', '15.3.6': 'Defensive Coding' },
+  doses: { short: { requests: 1_000, broken: 100 }, full: { requests: 100_000, broken: 2_000 } },
+  run: async ({ site, scene }, dose) => {
+    const target = await site.service();
+    const { key } = await target.issue(['read', 'write', 'ingest'], 'fuzzed');
+    return throwAt(target, key, dose, scene.tell);
+  },
+  guard: 'whatever comes is checked before it is used',
+  without: async ({ scene }) => throwAt(await openNaive(scene), TENANTS[0]!, { requests: 500, broken: 0 }, () => {}),
+};

@@ -1,0 +1,67 @@
+import type { Outcome } from '../../faults/fault.js';
+import { ask } from '../../rig/ask.js';
+import type { Attack } from '../attack.js';
+import { inLanes } from '../rig/lanes.js';
+import { openNaive, TENANTS } from '../rig/site.js';
+import type { Target } from '../rig/target.js';
+
+interface Dose {
+  readonly rounds: number;
+}
+
+const AT_ONCE = 50;
+const PATH = '/v2/organization/asset-groups';
+
+const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
+  const [mine, theirs] = [TENANTS[6]!, TENANTS[7]!];
+  const findings = new Set<string>();
+  const create = (organization: string, name: string, idempotencyKey?: string): ReturnType<typeof ask> =>
+    ask(target.url + PATH, {
+      key: target.keys[organization],
+      json: { name },
+      ...(idempotencyKey && { headers: { 'idempotency-key': idempotencyKey } }),
+    });
+  const listed = async (organization: string): Promise<number> =>
+    (await ask(target.url + PATH, { key: target.keys[organization] })).body.groups.length;
+  const run = Date.now();
+  const before = [await listed(mine), await listed(theirs)];
+  for (let round = 0; round < rounds; round += 1) {
+    const key = `key-${run}-${round}`;
+    const ids = new Set<number>();
+    await inLanes(AT_ONCE, AT_ONCE, async () => {
+      const { status, body } = await create(mine, `same ${key}`, key);
+      if (status !== 201) findings.add(`The same key and body is answered ${status}`);
+      ids.add(body.id);
+    });
+    if (ids.size !== 1) findings.add(`${AT_ONCE} requests with one key made ${ids.size} groups`);
+    const another = await create(mine, `other ${key}`, key);
+    if (another.status !== 422) findings.add(`The same key and another body is answered ${another.status}`);
+    const statuses: number[] = [];
+    await inLanes(AT_ONCE, AT_ONCE, async () => {
+      statuses.push((await create(mine, `raced ${key}`)).status);
+    });
+    const won = statuses.filter((status) => status === 201).length;
+    if (won !== 1 || statuses.some((status) => status !== 201 && status !== 409))
+      findings.add(`${won} of ${AT_ONCE} creates of one name won`);
+    if ((await create(theirs, `same ${key}`, key)).status !== 201)
+      findings.add('One organization’s key stands in another’s way');
+  }
+  const made = [(await listed(mine)) - before[0]!, (await listed(theirs)) - before[1]!];
+  if (made[0] !== 2 * rounds || made[1] !== rounds)
+    findings.add(`${made.join(' and ')} groups are there, not ${2 * rounds} and ${rounds}`);
+  return {
+    dose: `${rounds} × ${AT_ONCE} at once with one key, ${AT_ONCE} with one name, one key in two organizations`,
+    seen: 'one group each, 422 for another body, 409 for the other creates',
+    findings: [...findings],
+  };
+};
+
+export const idempotency: Attack<Dose> = {
+  name: 'S13',
+  what: 'the same create many times at once',
+  asvs: { '15.4.2': 'Safe Concurrency', '2.3.4': 'Business Logic Security' },
+  doses: { short: { rounds: 1 }, full: { rounds: 40 } },
+  run: async ({ site }, dose) => attack(await site.service(), dose),
+  guard: 'the name is decided by the expected revision of the log',
+  without: async ({ scene }) => attack(await openNaive(scene), { rounds: 1 }),
+};

@@ -1,0 +1,127 @@
+import type { Outcome } from '../../faults/fault.js';
+import { ask } from '../../rig/ask.js';
+import { call } from '../../rig/processes.js';
+import { eventually } from '../../../test/support/eventually.js';
+import { queryOnce } from '../../../test/support/query-once.js';
+import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
+import type { Attack, Stage } from '../attack.js';
+import { inLanes } from '../rig/lanes.js';
+import { sendAll } from '../rig/send-all.js';
+import { openService, type Opened, TENANTS } from '../rig/site.js';
+
+interface Dose {
+  readonly keys: number;
+  readonly guesses: number;
+}
+
+const REVOKED_WITHIN_MS = 1_000;
+const KEY = /^tp_[0-9A-Za-z]{36}$/;
+
+/** Everything that the database holds, as text. */
+export const dump = async (databaseUrl: string): Promise<string> => {
+  const tables = await queryOnce<{ name: string }>(
+    databaseUrl,
+    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
+     where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
+  );
+  let text = '';
+  for (const { name } of tables)
+    text += JSON.stringify(await queryOnce(databaseUrl, `select t.*, t::text as whole from ${name} t`));
+  return text;
+};
+
+const transactions = async (databaseUrl: string): Promise<number> => {
+  const text = 'select xact_commit as n from pg_stat_database where datname = current_database()';
+  return Number((await queryOnce<{ n: string }>(databaseUrl, text))[0]!.n);
+};
+
+/** A key of which one character is another. */
+const mistyped = (key: string, n: number): string => {
+  const at = 3 + (n % 36);
+  return key.slice(0, at) + (key[at] === 'x' ? 'y' : 'x') + key.slice(at + 1);
+};
+
+const wornOpenly = (target: Opened, databaseText: string, keys: readonly string[]): string[] => {
+  const output = target.output();
+  const inDatabase = keys.filter((key) => databaseText.includes(key)).length;
+  const inLogs = keys.filter((key) => output.includes(key)).length;
+  return [
+    ...(inDatabase > 0 ? [`${inDatabase} keys are in the database as they are`] : []),
+    ...(inLogs > 0 ? [`${inLogs} keys are in the logs as they are`] : []),
+  ];
+};
+
+const guess = async (target: Opened, key: string, guesses: number): Promise<string[]> => {
+  const before = await transactions(target.env['DATABASE_URL']!);
+  const texts = new Set<string>();
+  let good = 0;
+  await inLanes(8, guesses, async (n) => {
+    const { status, body } = await ask(`${target.url}/v2/organization/metrics`, { key: mistyped(key, n) });
+    if (status !== 401) good += 1;
+    texts.add(JSON.stringify(body));
+  });
+  // Followers look every now and then; a query a guess would be as many as there were guesses.
+  const queries = (await transactions(target.env['DATABASE_URL']!)) - before;
+  return [
+    ...(good > 0 ? [`${good} mistyped keys were taken`] : []),
+    ...(texts.size > 1 ? [`Wrong keys are refused in ${texts.size} ways`] : []),
+    ...(queries > guesses / 2 ? [`${guesses} wrong keys cost ${queries} transactions`] : []),
+  ];
+};
+
+const rollAndRevoke = async ({ scene }: Stage, target: Opened): Promise<{ tookMs: number; findings: string[] }> => {
+  const findings: string[] = [];
+  const read = async (key: string): Promise<number> =>
+    (await ask(`${target.url}/v2/organization/metrics`, { key })).status;
+  const [first, second] = [await target.issue(['read'], 'rolled'), await target.issue(['read'], 'rolled')];
+  if ((await read(first.key)) !== 200 || (await read(second.key)) !== 200)
+    findings.push('An organization cannot have two keys at once');
+  const { code } = await call(scene, target.env, ['keys', 'revoke', first.id]);
+  const begin = Date.now();
+  if (code !== 0) findings.push(`keys revoke ended with ${code}`);
+  await eventually('the revoked key is refused', async () => (await read(first.key)) === 401, 10_000);
+  const tookMs = Date.now() - begin;
+  if (tookMs > REVOKED_WITHIN_MS) findings.push(`A revoked key was taken for ${tookMs} ms`);
+  if ((await read(second.key)) !== 200) findings.push('Revoking one key ended another');
+  const inQuery = `${target.url}/v2/organization/metrics?x-api-key=${second.key}&X-API-KEY=${second.key}`;
+  if ((await ask(inQuery)).status !== 401) findings.push('A key in the query is taken');
+  return { tookMs, findings };
+};
+
+const attack = async (stage: Stage, target: Opened, { keys: many, guesses }: Dose): Promise<Outcome> => {
+  const issued = [...Object.values(target.keys), ...Object.values(target.senders), target.ingest];
+  for (let n = 0; n < many; n += 1) issued.push((await target.issue(['read'], TENANTS[n % TENANTS.length]!)).key);
+  const findings = issued.every((key) => KEY.test(key)) ? [] : ['A key is not of the form that scanners look for'];
+  // 30 characters of 62 are 178 bits; that none begins like another says that it is not the clock that they are made of.
+  if (new Set(issued.map((key) => key.slice(3, 9))).size < issued.length) findings.push('Keys begin alike');
+  const { tookMs, findings: rolled } = await rollAndRevoke(stage, target);
+  findings.push(...rolled, ...(await guess(target, issued[0]!, guesses)));
+  findings.push(...wornOpenly(target, await dump(target.env['DATABASE_URL']!), issued));
+  return {
+    dose: `${issued.length} keys, ${guesses} guesses one character off`,
+    seen: `0 keys as they are in a dump of every table and in all logs, revoked within ${tookMs} ms, no query a guess`,
+    findings,
+  };
+};
+
+export const keys: Attack<Dose> = {
+  name: 'S2',
+  what: 'keys are guessed, mistyped, revoked, looked for in the database and in the logs',
+  asvs: {
+    '11.5.1': 'Random Values',
+    '8.3.2': 'Operation Level Authorization',
+    '14.2.1': 'General Data Protection',
+    '6.3.8': 'General Authentication Security',
+  },
+  doses: { short: { keys: 5, guesses: 500 }, full: { keys: 200, guesses: 20_000 } },
+  run: async (stage, dose) => attack(stage, await stage.site.service(), dose),
+  guard: 'a key is kept as its digest only',
+  // A sender that puts its key where it is stored: what the service would be if it kept keys.
+  without: async (stage) => {
+    const target = await openService(stage.scene);
+    const { key } = await target.issue(['read'], 'acme');
+    await sendAll(target, target.ingest, [cloudEvent(sentReport('r', {}, key))]);
+    const findings = wornOpenly(target, await dump(target.env['DATABASE_URL']!), [key]);
+    return { dose: 'one key', seen: '-', findings };
+  },
+};

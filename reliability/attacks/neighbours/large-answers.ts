@@ -1,0 +1,153 @@
+import { Agent, get } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { toJson } from '../../../src/events/event.js';
+import { assetGroupsStream } from '../../../src/events/streams.js';
+import type { Outcome } from '../../faults/fault.js';
+import { ask } from '../../rig/ask.js';
+import { counted } from '../../rig/check.js';
+import type { Scene } from '../../rig/scene.js';
+import { cloudEvent, sent } from '../../../test/support/upstream.js';
+import type { Attack } from '../attack.js';
+import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
+import { sendAll } from '../rig/send-all.js';
+import { openNaive, type Opened, TENANTS } from '../rig/site.js';
+import { Statuses } from '../rig/statuses.js';
+import type { Target } from '../rig/target.js';
+
+interface Dose {
+  /** Members of one group, each of 4,000 characters of four bytes. */
+  readonly contents: number;
+  /** Groups with names of 255 such characters. */
+  readonly groups: number;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly limits: Limits;
+}
+
+const ORGANIZATION = TENANTS[16]!;
+const FACE = '\u{1f600}';
+const AT = '2026-03-01T00:00:00Z';
+const BATCH = 200;
+const GROUPS = '/v2/organization/asset-groups';
+const pageOf = (groupId: number): string => `${GROUPS}/${groupId}/assets?limit=1000`;
+/** What a page may have, its cursor included. Bytes. */
+const MAX_PAGE = 257 * 1024;
+
+const grouped = (groupId: number, n: number): object =>
+  cloudEvent(
+    sent('AssetGrouped', {
+      organization: ORGANIZATION,
+      groupId,
+      asset: { type: 'EMAIL', content: `${n}${FACE.repeat(4_000)}` },
+      updatedAt: AT,
+    }),
+  );
+
+/** Sends the members of a group with the organization's own key. */
+const fillGroup = (target: Target, groupId: number, contents: number): Promise<unknown> => {
+  const members = Array.from({ length: contents }, (_, n) => grouped(groupId, n));
+  return sendAll(target, target.senders[ORGANIZATION], members, BATCH);
+};
+
+const listGroups = async ({ url, keys }: Opened): Promise<readonly { id: number; assetCount: number }[]> =>
+  (await ask(url + GROUPS, { key: keys[ORGANIZATION], patience: 120_000 })).body.groups;
+
+/** Stores groups as if they had been created one by one, with ids from this one on. */
+const createGroups = async ({ log, url }: Opened, first: number, groups: number): Promise<void> => {
+  const stream = assetGroupsStream(ORGANIZATION);
+  for (let from = 0; from < groups; from += BATCH) {
+    const events = Array.from({ length: Math.min(BATCH, groups - from) }, (_, n) => {
+      const groupId = first + from + n;
+      const name = `${groupId}${FACE.repeat(250)}`;
+      const data = { organization: ORGANIZATION, groupId, name, createdAt: Date.parse(AT) };
+      return {
+        id: randomUUID(),
+        type: 'AssetGroupCreated',
+        data: toJson({ type: 'AssetGroupCreated', data }),
+        metadata: {},
+      };
+    });
+    await log.append(stream, 'any', events);
+  }
+  await counted(url, 120_000);
+};
+
+/** Reads an answer to its end without keeping it. @returns its status (0: cut off) and bytes */
+const take = (url: string, key: string, agent: Agent): Promise<readonly [status: number, bytes: number]> =>
+  new Promise((resolve) => {
+    let bytes = 0;
+    const asked = get(url, { agent, headers: { 'x-api-key': key } }, (response) => {
+      response.on('data', (piece: Buffer) => (bytes += piece.length));
+      response.on('error', () => resolve([0, bytes]));
+      response.on('end', () => resolve([response.statusCode!, bytes]));
+    });
+    asked.on('error', () => resolve([0, bytes]));
+  });
+
+const attack = async (
+  scene: Scene,
+  target: Target,
+  { page, list }: { readonly page?: string; readonly list: string },
+  { contents, groups, connections, seconds, limits }: Dose,
+): Promise<Outcome> => {
+  const paths = page === undefined ? [list] : [page, list];
+  const findings: string[] = [];
+  const statuses = new Statuses();
+  let largestPage = 0;
+  const noticed = await unnoticed(scene, target, limits, async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: connections });
+    const until = Date.now() + seconds * 1_000;
+    const lane = async (n: number): Promise<void> => {
+      const path = paths[n % paths.length]!;
+      while (Date.now() < until) {
+        const [status, bytes] = await take(target.url + path, target.keys[ORGANIZATION]!, agent);
+        statuses.note(status);
+        if (path === page) largestPage = Math.max(largestPage, bytes);
+      }
+    };
+    await Promise.all(Array.from({ length: connections }, (_, n) => lane(n)));
+    agent.destroy();
+  });
+  if (largestPage > MAX_PAGE) findings.push(`A page of a group had ${largestPage} bytes`);
+  return {
+    dose: `${contents} members of 16 KB, ${groups} groups with names of 1 KB, asked for by ${connections} connections for ${seconds} s`,
+    seen: `its own: ${statuses}; largest page ${largestPage} bytes; ${noticed.seen}`,
+    findings: [...findings, ...statuses.check(200, 429, 503), ...noticed.findings],
+  };
+};
+
+export const largeAnswers: Attack<Dose> = {
+  name: 'S26',
+  what: 'one organization’s answers are as large as answers get',
+  asvs: { '8.4.1': 'Other Authorization Considerations', '15.4.4': 'Safe Concurrency', '2.4.1': 'Anti-automation' },
+  doses: {
+    short: { contents: 200, groups: 2_000, connections: 12, seconds: 1.5, limits: LENIENT },
+    full: { contents: 1_000, groups: 36_000, connections: 24, seconds: 30, limits: STRICT },
+  },
+  run: async ({ site, scene }, dose) => {
+    const target = await site.service();
+    // Other attacks may have made some.
+    const before = await listGroups(target);
+    const first = Math.max(0, ...before.map(({ id }) => id)) + 1;
+    scene.tell('filling the organization');
+    await createGroups(target, first, dose.groups);
+    await fillGroup(target, first, dose.contents);
+    await counted(target.url, 120_000);
+    const outcome = await attack(scene, target, { page: pageOf(first), list: GROUPS }, dose);
+    const groups = await listGroups(target);
+    const filled = groups.find(({ id }) => id === first);
+    if (groups.length === before.length + dose.groups && filled?.assetCount === dose.contents) return outcome;
+    return {
+      ...outcome,
+      findings: [...outcome.findings, `The list has ${groups.length} groups, ${filled?.assetCount} members in one`],
+    };
+  },
+  guard: 'answers and turns of an organization are bounded, in bytes',
+  without: async ({ scene }) => {
+    const target = await openNaive(scene);
+    await fillGroup(target, 1, 1_000);
+    // It answers with everything it has.
+    const dose = { ...largeAnswers.doses.short, contents: 1_000, limits: IMPATIENT };
+    return attack(scene, target, { list: '/v2/organization/metrics' }, dose);
+  },
+};

@@ -1,0 +1,93 @@
+import type { Outcome } from '../../faults/fault.js';
+import { ask, percentile } from '../../rig/ask.js';
+import type { Attack } from '../attack.js';
+import { openNaive, TENANTS } from '../rig/site.js';
+import type { Target } from '../rig/target.js';
+
+interface Dose {
+  readonly items: number;
+  readonly rounds: number;
+  /** ms, each content */
+  readonly contentMs: number;
+  /** How many times as long as all time a range may take. */
+  readonly range: number;
+}
+
+const MAX_LENGTH = 4_096;
+const filled = (begin: string, unit: string, end = ''): string =>
+  begin + unit.repeat(Math.floor((MAX_LENGTH - begin.length - end.length) / unit.length)) + end;
+
+/** What is short to write and could be long to read. */
+const SHAPES: Readonly<Record<string, string>> = {
+  '2,000 labels': filled('http://', 'a.', 'example'),
+  'one endless label': filled('', 'a'),
+  'letters of every script': filled('http://', 'ä.漢.😀.', 'example'),
+  'invalid punycode': filled('http://', 'xn--a.', 'example'),
+  'percent signs': filled('http://a.example/', '%25'),
+  'chains of percent': filled('http://', '%2525', '.example'),
+  colons: filled('http://a.example/', ':'),
+  'colons and digits': filled('', ':1'),
+  'users before the host': filled('http://', 'a:b@', 'a.example'),
+  slashes: filled('http:', '/', 'a.example'),
+  'backward slashes': filled('http:', '\\', 'a.example'),
+  tabs: filled('ht\ttp://', '\t', 'a.example'),
+  'brackets of defanging': filled('http://a', '[.]', 'example'),
+  'dots of defanging': filled('hxxp://a', '(dot)', 'example'),
+  'IPv6 colons': filled('http://[', ':1', ']'),
+  'blanks at both ends': filled(' ', ' ', 'a.example '),
+  'base58 letters': filled('', '1A'),
+  hexadecimal: filled('0x', 'f'),
+  'combining marks': filled('http://a', '\u0301', '.example'),
+  'right to left': filled('http://', 'א.', 'example'),
+  'mail addresses': filled('', 'a@', 'a.example'),
+  'a query of queries': filled('http://a.example/?', 'a=http://b.example/&'),
+};
+
+const attack = async ({ url, keys }: Target, { items, rounds, contentMs, range }: Dose): Promise<Outcome> => {
+  const key = keys[TENANTS[4]!];
+  const measure = async (contentOf: (n: number) => string): Promise<number> => {
+    const json = { contents: Array.from({ length: items }, (_, n) => contentOf(n)) };
+    return (await ask(`${url}/v2/asset/check/bulk`, { key, json, patience: 120_000 })).ms / items;
+  };
+  const ranged = async (query: string): Promise<number> => {
+    const took: number[] = [];
+    for (let n = 0; n < rounds * 5; n += 1)
+      took.push((await ask(`${url}/v2/organization/metrics${query}`, { key })).ms);
+    return percentile(took, 0.5);
+  };
+  const findings: string[] = [];
+  let worst = { what: '', ms: 0 };
+  const plain = await measure((n) => `a${n}.example`);
+  for (const [what, content] of Object.entries(SHAPES)) {
+    // Its best, because what else the machine does is not the content's doing.
+    const took: number[] = [];
+    for (let n = 0; n < rounds; n += 1) took.push(await measure(() => content));
+    const ms = Math.min(...took);
+    if (ms > worst.ms) worst = { what, ms };
+    if (ms > contentMs) findings.push(`${what} take ${ms.toFixed(2)} ms`);
+  }
+  const all = await ranged('');
+  const thousand = await ranged('?startDate=1026-01-01T00:00:00.001Z&endDate=2026-01-01T00:00:00.001Z');
+  if (thousand > range * all + 20)
+    findings.push(`A range of 1,000 years takes ${thousand.toFixed(1)} ms, all time ${all.toFixed(1)} ms`);
+  return {
+    dose: `${Object.keys(SHAPES).length} shapes of ${MAX_LENGTH} characters, ${items} at once, ${rounds} times; 1,000 years`,
+    seen:
+      `worst ${worst.ms.toFixed(3)} ms over HTTP (${worst.what}; an ordinary host ${plain.toFixed(3)}), ` +
+      `1,000 years ${thousand.toFixed(1)} ms, all time ${all.toFixed(1)} ms`,
+    findings,
+  };
+};
+
+export const cpuBombs: Attack<Dose> = {
+  name: 'S11',
+  what: 'short texts that take long to read, and the longest range',
+  asvs: { '1.3.12': 'Sanitization', '15.1.3': 'Secure Coding and Architecture Documentation' },
+  doses: {
+    short: { items: 50, rounds: 2, contentMs: 50, range: 5 },
+    full: { items: 500, rounds: 5, contentMs: 1, range: 1.5 },
+  },
+  run: async ({ site }, dose) => attack(await site.service(), dose),
+  guard: 'nothing in the reading of content grows faster than its length',
+  without: async ({ scene }) => attack(await openNaive(scene), { ...cpuBombs.doses.short, items: 1, rounds: 1 }),
+};

@@ -1,0 +1,189 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { answers, type Behaviour, ListServer, sends } from '../../../test/asset-check/lists/list-server.js';
+import type { Outcome } from '../../faults/fault.js';
+import type { Scene } from '../../rig/scene.js';
+import { eventually } from '../../../test/support/eventually.js';
+import type { Attack } from '../attack.js';
+import { openService, TENANTS } from '../rig/site.js';
+import { verdictsOf } from '../rig/verdicts.js';
+
+interface Dose {
+  /** How often each list is refreshed with what is hostile. */
+  readonly refreshes: number;
+}
+
+interface HostileList {
+  readonly what: string;
+  readonly format: 'plain' | 'json' | 'metamask';
+  readonly behave: Behaviour;
+  /** What a loader would read that takes whatever it is sent; none where nothing would arrive. */
+  readonly text?: string;
+}
+
+const MAX_BYTES = 1_000_000;
+const TIMEOUT_MS = 800;
+const GOOD = Array.from({ length: 30 }, (_, n) => `listed-${n}.example`);
+const INNOCENT = [
+  'innocent.example',
+  'bank.com',
+  'shop.co.uk',
+  'somebody.github.io',
+  'localhost.example',
+  'script.example',
+];
+/** Entries that would mean everybody, or nobody can mean. */
+const BAD_ENTRIES = [
+  '*',
+  '*.*',
+  '.',
+  '..',
+  '*.com',
+  'com',
+  'co.uk',
+  'github.io.',
+  'example',
+  '',
+  '<script>alert(1)</script>',
+  '__proto__',
+  'constructor',
+  '../../etc/passwd',
+  '\u001b]0;owned\u0007',
+  'x'.repeat(5_000),
+  `${'a.'.repeat(2_000)}example`,
+];
+
+const json = (value: unknown): Behaviour => sends(JSON.stringify(value), { 'content-type': 'application/json' });
+
+const text = (format: HostileList['format'], what: string, body: string, type = 'text/plain'): HostileList => ({
+  what,
+  format,
+  behave: sends(body, { 'content-type': type }),
+  text: body,
+});
+
+const HOSTILE: readonly HostileList[] = [
+  text('plain', 'a page with a script', '<!doctype html><script>alert(1)</script>\nbank.com\n', 'text/html'),
+  text('plain', 'a page that calls itself text', '<html><script>alert(1)</script>\nbank.com\n'),
+  text('plain', 'nothing', ''),
+  text('plain', 'a tenth of what it was', 'innocent.example\n'),
+  text('plain', 'one line of a megabyte', 'x'.repeat(MAX_BYTES - 1)),
+  text('plain', 'more than it may be', `${'innocent.example\n'.repeat(70_000)}`),
+  text('plain', 'good entries between bad ones', [...GOOD, ...BAD_ENTRIES].join('\n')),
+  text('json', 'good items between bad ones', JSON.stringify([...GOOD, ...BAD_ENTRIES, 1, null, {}, [['com']], true])),
+  text('json', 'an object where an array is due', JSON.stringify({ 0: 'bank.com', length: 1 })),
+  text('json', 'an array 200,000 deep', '['.repeat(200_000)),
+  text('json', 'JSON that breaks off', JSON.stringify(INNOCENT).slice(0, -5)),
+  text('json', 'numbers', JSON.stringify(Array.from({ length: 100 }, (_, n) => n))),
+  {
+    what: 'an allowlist of everybody',
+    format: 'metamask',
+    behave: json({ blacklist: GOOD, whitelist: BAD_ENTRIES, fuzzylist: ['*', 'com', 1], tolerance: 3 }),
+    text: BAD_ENTRIES.join('\n'),
+  },
+  {
+    what: 'a tolerance that takes everything in',
+    format: 'metamask',
+    behave: json({ blacklist: GOOD, fuzzylist: INNOCENT, tolerance: 500 }),
+  },
+  { what: 'an error', format: 'plain', behave: answers(500, {}, 'bank.com') },
+  {
+    what: 'a bomb in gzip',
+    format: 'plain',
+    behave: sends(gzipSync('innocent.example\n'.repeat(1_000_000)), { 'content-encoding': 'gzip' }),
+  },
+  {
+    what: 'a drip without end',
+    format: 'plain',
+    behave: (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      const timer = setInterval(() => response.write('innocent.example\n'), 50);
+      response.on('close', () => clearInterval(timer));
+    },
+  },
+];
+
+const goodBehaviour = ({ format }: HostileList): Behaviour => {
+  if (format === 'plain') return sends(GOOD.join('\n'));
+  return json(format === 'json' ? GOOD : { blacklist: GOOD });
+};
+
+/** What each list says of each content, in the order of both. */
+type Verdicts = (contents: readonly string[]) => Promise<readonly (readonly string[])[]>;
+
+const judge = async (verdicts: Verdicts): Promise<string[]> => {
+  const findings: string[] = [];
+  const [listed, innocent] = [await verdicts(GOOD), await verdicts(INNOCENT)];
+  for (const [n, { what }] of HOSTILE.entries()) {
+    if (listed.some((of) => of[n] !== 'BLOCKED')) findings.push(`After ${what} the list has lost what it held`);
+    const taken = INNOCENT.filter((_, i) => innocent[i]![n] !== 'UNKNOWN');
+    if (taken.length > 0) findings.push(`After ${what} the list decides ${taken.join(', ')}`);
+  }
+  return findings;
+};
+
+const attack = async (scene: Scene, { refreshes }: Dose): Promise<Outcome> => {
+  const server = new ListServer();
+  const url = await server.start();
+  scene.later(() => server.stop());
+  const times = HOSTILE.map(() => 0);
+  server.behave = (request, response) => {
+    const n = Number(/(\d+)$/.exec(request.url!)![1]);
+    const hostile = HOSTILE[n]!;
+    const behave = times[n] === 0 ? goodBehaviour(hostile) : hostile.behave;
+    times[n]! += 1;
+    behave(request, response);
+  };
+  const file = join(await scene.folder(), 'sources.json');
+  const sources = HOSTILE.map(({ format }, n) => ({
+    id: `list-${n}`,
+    kind: 'list',
+    format,
+    url: `${url}/${n}`,
+    refreshSeconds: 1,
+    timeoutMs: TIMEOUT_MS,
+    maxBytes: MAX_BYTES,
+  }));
+  await writeFile(file, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, ...sources] }));
+  const target = await openService(scene, { env: { SOURCES_FILE: file } });
+  const verdicts: Verdicts = async (contents) =>
+    (await verdictsOf(target, TENANTS[0]!, contents)).map(({ sources: of }) => of.slice(1).map(({ status }) => status));
+  // A refused list is asked for again after 5 s, then 10 s.
+  await eventually(
+    'every list was refreshed with what is hostile',
+    () => times.every((asked) => asked > refreshes),
+    60_000,
+  );
+  const findings = await judge(verdicts);
+  if (!target.api.isRunning) findings.push(`The API has ended with ${target.api.exitCode}`);
+  if (['\u001b', '<script>'].some((sent) => target.output().includes(sent)))
+    findings.push('The log repeats what a list sent');
+  return {
+    dose: `${HOSTILE.length} lists that were good and turn hostile, ${Math.min(...times) - 1} refreshes each`,
+    seen: `the last good list is kept, or the good entries of a mixed one; ${INNOCENT.length} others never decided`,
+    findings,
+  };
+};
+
+/** A loader that takes whatever it is sent, line by line, and has every name stand for all below it. */
+const naiveVerdicts: Verdicts = async (contents) => {
+  const lists = HOSTILE.map(({ text: sentText }) => new Set((sentText ?? GOOD.join('\n')).split(/[\s",[\]{}]+/)));
+  const isListed = (list: Set<string>, host: string): boolean =>
+    list.has('*') || host.split('.').some((_, n, labels) => list.has(labels.slice(n).join('.')));
+  return contents.map((host) => lists.map((list) => (isListed(list, host) ? 'BLOCKED' : 'UNKNOWN')));
+};
+
+export const hostileLists: Attack<Dose> = {
+  name: 'S14',
+  what: 'lists that were good turn hostile',
+  asvs: {
+    '1.5.2': 'Safe Deserialization',
+    '2.2.1': 'Input Validation',
+    '16.5.2': 'Error Handling',
+  },
+  doses: { short: { refreshes: 1 }, full: { refreshes: 3 } },
+  run: ({ scene }, dose) => attack(scene, dose),
+  guard: 'a list is judged before it replaces the last good one, item by item',
+  without: async () => ({ dose: 'once', seen: '-', findings: await judge(naiveVerdicts) }),
+};

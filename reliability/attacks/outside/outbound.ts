@@ -1,0 +1,171 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { answers, ListServer } from '../../../test/asset-check/lists/list-server.js';
+import type { Outcome } from '../../faults/fault.js';
+import { ask } from '../../rig/ask.js';
+import { builtUrl } from '../../rig/processes.js';
+import type { Scene } from '../../rig/scene.js';
+import { cloudEvent, sentStatus } from '../../../test/support/upstream.js';
+import type { Attack } from '../attack.js';
+import { openNaive, openService, TENANTS } from '../rig/site.js';
+import type { Target } from '../rig/target.js';
+
+interface Dose {
+  readonly rounds: number;
+}
+
+const HOSTS = [
+  '127.0.0.1',
+  'localhost',
+  '127.1',
+  '127.0.1',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.0.0.1',
+  '0177.0.0.1',
+  '017700000001',
+  '0.0.0.0',
+  '[::1]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[::]',
+  '[64:ff9b::7f00:1]',
+  'LOCALHOST.',
+  '127。0。0。1',
+  '①②⑦.⓪.⓪.①',
+  'localtest.me',
+  '127.0.0.1.nip.io',
+  'good.example@127.0.0.1',
+  '127.0.0.1%00.good.example',
+  '169.254.169.254',
+  'metadata.google.internal',
+  'evil[.]example',
+];
+const FORMS = [
+  (host: string, port: number): string => `http://${host}:${port}/latest/meta-data`,
+  (host: string, port: number): string => `https://${host}:${port}/?url=http://127.0.0.1:${port}`,
+  (host: string, port: number): string => `${host}:${port}`,
+  (host: string, port: number): string => `//${host}:${port}/x`,
+  (host: string, port: number): string => `ftp://${host}:${port}/`,
+  (host: string, port: number): string => `gopher://${host}:${port}/_x`,
+  (host: string, port: number): string => `http:\\\\${host}:${port}\\x`,
+  (host: string, port: number): string => `ws://user:pass@${host}:${port}/`,
+  (host: string, port: number): string => `https://t.me/share/url?url=http://${host}:${port}`,
+  (host: string, port: number): string => `ipfs://${host}:${port}`,
+];
+/** Where a list may not send us: this machine, its network, the cloud's own address, ranges that are nobody's. */
+const REDIRECTS = [
+  '127.0.0.1',
+  'localhost',
+  '[::1]',
+  '[::ffff:127.0.0.1]',
+  '0.0.0.0',
+  '10.0.0.1',
+  '100.64.0.1',
+  '169.254.169.254',
+  '172.16.0.1',
+  '192.0.0.1',
+  '192.0.2.1',
+  '192.168.0.1',
+  '198.18.0.1',
+  '203.0.113.1',
+  '240.0.0.1',
+  '255.255.255.255',
+  '[fc00::1]',
+  '[fe80::1]',
+  '[64:ff9b:1::1]',
+  '[2001:db8::1]',
+  '[5f00::1]',
+];
+
+/** Somebody who must not be visited. */
+const canary = async (scene: Scene): Promise<{ port: number; visits: () => number }> => {
+  let visits = 0;
+  const server = createServer((socket) => {
+    visits += 1;
+    socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  scene.later(async () => server.close());
+  return { port: (server.address() as AddressInfo).port, visits: () => visits };
+};
+
+const connected = (target: Target): string[] =>
+  [...target.output().matchAll(/CONNECTS (\S+)/g)].map(([, address]) => address!);
+
+/** Has every address checked, alone and together, and reported. */
+const submit = async (target: Target, port: number, { rounds }: Dose): Promise<number> => {
+  const contents = HOSTS.flatMap((host) => FORMS.map((form) => form(host, port)));
+  const key = target.keys[TENANTS[0]!];
+  for (let round = 0; round < rounds; round += 1) {
+    const events = contents.map((content, n) => ({
+      ...cloudEvent(sentStatus(`o-${n}`, { asset: { type: 'URL', content } }, `outbound-${round}-${n}`)),
+      source: encodeURI(content),
+      dataschema: content,
+    }));
+    await ask(`${target.url}/v2/events`, { key: target.ingest, events });
+    await ask(`${target.url}/v2/asset/check/bulk`, { key, json: { contents } });
+    for (const content of contents) await ask(`${target.url}/v2/asset/check`, { key, json: { content } });
+  }
+  return contents.length;
+};
+
+const judge = (target: Target, visits: number, allowed: readonly number[]): string[] => {
+  const others = connected(target).filter((address) => !allowed.some((port) => address.endsWith(`:${port}`)));
+  return [
+    ...(visits > 0 ? [`Somebody whom a caller named was visited ${visits} times`] : []),
+    ...(others.length > 0 ? [`${others.length} unexpected connections, the first to ${others[0]}`] : []),
+  ];
+};
+
+const preload = builtUrl('reliability/attacks/rig/preload/connections');
+
+const attack = async (scene: Scene, dose: Dose): Promise<Outcome> => {
+  const { port, visits } = await canary(scene);
+  const lists = new ListServer();
+  const listUrl = await lists.start();
+  scene.later(() => lists.stop());
+  lists.behave = (request, response) => {
+    const host = REDIRECTS[Number(/(\d+)$/.exec(request.url!)![1])]!;
+    answers(302, { location: `http://${host}:${port}/list.txt` })(request, response);
+  };
+  const file = join(await scene.folder(), 'sources.json');
+  const sources = REDIRECTS.map((_, n) => ({ id: `list-${n}`, kind: 'list', format: 'plain', url: `${listUrl}/${n}` }));
+  await writeFile(file, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, ...sources] }));
+  const target = await openService(scene, { env: { SOURCES_FILE: file }, preload });
+  const submitted = await submit(target, port, dose);
+  await sleep(500);
+  const allowed = [Number(new URL(target.env['DATABASE_URL']!).port || 5_432), Number(new URL(listUrl).port)];
+  const findings = judge(target, visits(), allowed);
+  const asked = new Set(lists.requests.map(({ path }) => path)).size;
+  if (asked < REDIRECTS.length) findings.push(`Only ${asked} of ${REDIRECTS.length} lists were asked for`);
+  if (connected(target).length === 0) findings.push('Not even the connections it must make were seen');
+  return {
+    dose: `${submitted} addresses checked and reported ${dose.rounds} times, ${REDIRECTS.length} lists that redirect`,
+    seen: `0 connections but ${connected(target).length} to the database and the lists themselves`,
+    findings,
+  };
+};
+
+export const outbound: Attack<Dose> = {
+  name: 'S9',
+  what: 'addresses that are checked, reported and redirected to, so that the service visits a host behind it',
+  asvs: {
+    '1.3.6': 'Sanitization',
+    '13.2.5': 'Backend Communication Configuration',
+    '15.3.2': 'Defensive Coding',
+  },
+  doses: { short: { rounds: 1 }, full: { rounds: 10 } },
+  run: ({ scene }, dose) => attack(scene, dose),
+  guard: 'what a caller sends is never connected to',
+  without: async ({ scene }) => {
+    const { port, visits } = await canary(scene);
+    const target = await openNaive(scene);
+    await submit(target, port, { rounds: 1 });
+    await sleep(300);
+    return { dose: 'once', seen: '-', findings: judge(target, visits(), []) };
+  },
+};

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Outcome } from '../../faults/fault.js';
+import { ask } from '../../rig/ask.js';
+import { call } from '../../rig/processes.js';
+import type { Scene } from '../../rig/scene.js';
+import { eventually } from '../../../test/support/eventually.js';
+import { cloudEvent, sent } from '../../../test/support/upstream.js';
+import type { Attack } from '../attack.js';
+import { sendAll } from '../rig/send-all.js';
+import { type Opened, openService, TENANTS } from '../rig/site.js';
+
+interface Dose {
+  readonly texts: number;
+  /** Of the operator's calls, the first ones; `hostile-texts.spec.ts` makes all of them in its own process. */
+  readonly calls: number;
+}
+
+const ORGANIZATION = TENANTS[16]!;
+const AT = '2026-03-01T00:00:00Z';
+
+/** What a terminal does something about, or shows in another place than it stands. */
+const ESCAPES = [
+  '\u001b[2J\u001b[H',
+  '\u001b]0;owned\u0007',
+  '\u001b]8;;http://evil.example\u0007click\u001b]8;;\u0007',
+  '\u001b[1A\u001b[2K',
+  '\u009b2J',
+  '\u0090q\u009c',
+  '\u0008\u0008\u0008',
+  '\u007f',
+  '\u0085',
+  '\u202egnp.exe',
+  '\u2066x\u2069',
+  '\u200f',
+  '\u061c',
+  '\u2028',
+];
+const DANGEROUS = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+/** Every call of the operator's that shows what others have written. */
+const CALLS = [
+  ['keys', 'list'],
+  ['brands', 'list'],
+  ['flags', 'list'],
+  ['parked', 'list', '--json'],
+  ['parked', 'list'],
+  ['projections', 'status'],
+  ['sources', 'status'],
+  ['keys', 'list', '--json'],
+  ['brands', 'list', '--json'],
+] as const;
+
+const dangerous = (output: string): number => (output.match(DANGEROUS) ?? []).length;
+
+/** Has hostile texts stored wherever something stores a text that is shown later. */
+const plant = async (target: Opened, texts: readonly string[]): Promise<void> => {
+  const brands = texts.map((text, n) =>
+    cloudEvent(
+      sent(
+        'BrandRegistered',
+        { organization: ORGANIZATION, brand: `b-${n}`, name: `x${text}x`, updatedAt: AT },
+        `s24-${n}`,
+      ),
+    ),
+  );
+  await sendAll(target, target.ingest, brands);
+  // Who appends to the log directly can have any text parked.
+  for (const text of texts)
+    await target.log.append(`report-${ORGANIZATION}:${randomUUID()}`, 'any', [
+      {
+        id: randomUUID(),
+        type: 'ReportFiled',
+        data: { organization: text, reportId: text, [`field${text}`]: text },
+        metadata: { source: `urn:${text}`, id: text, time: AT },
+      },
+    ]);
+};
+
+const attack = async (scene: Scene, target: Opened, { texts: many, calls }: Dose): Promise<Outcome> => {
+  const texts = Array.from({ length: many }, (_, n) => ESCAPES[n % ESCAPES.length]! + (n < ESCAPES.length ? '' : n));
+  await plant(target, texts);
+  await eventually('what cannot be read is parked', async () => {
+    const { body } = await ask(`${target.url}/health/ready`);
+    return body.parts?.readModels?.state === 'degraded' || body.parts?.readModels?.detail === undefined;
+  });
+  const findings: string[] = [];
+  let shown = 0;
+  const run = async (words: readonly string[], mustShow = false): Promise<void> => {
+    const { output } = await call(scene, target.env, words);
+    shown += output.length;
+    if (dangerous(output) > 0)
+      findings.push(`${words.slice(0, 2).join(' ')} shows ${dangerous(output)} such characters as they are`);
+    if (mustShow && !/x[^x\n]*x/.test(output))
+      findings.push(`${words.slice(0, 2).join(' ')} does not even show the names`);
+  };
+  const { code: issued } = await call(scene, target.env, [
+    'keys',
+    'issue',
+    '--organization',
+    ORGANIZATION,
+    '--scope',
+    'read',
+    '--name',
+    `x${texts[0]}x`,
+  ]);
+  if (issued !== 0 && issued !== 1 && issued !== 2) findings.push(`keys issue ended with ${issued}`);
+  for (const words of CALLS.slice(0, calls)) await run(words, words[0] === 'brands' && words.length === 2);
+  const file = join(await scene.folder(), 'hostile.jsonl');
+  const lines = texts.map((text, n) =>
+    JSON.stringify({
+      specversion: '1.0',
+      id: `r${text}${n}`,
+      source: 'urn:x',
+      type: `T${text}`,
+      time: AT,
+      data: { [text]: text },
+    }),
+  );
+  await writeFile(file, [...lines, texts.join('')].join('\n'));
+  const { output } = await call(scene, { ...target.env, TP_KEY: target.ingest }, ['replay', file, '--url', target.url]);
+  if (dangerous(output) > 0) findings.push(`replay shows ${dangerous(output)} such characters as they are`);
+  const logged = dangerous(target.output());
+  if (logged > 0) findings.push(`The services' logs hold ${logged} such characters as they are`);
+  return {
+    dose: `${many} texts with ${ESCAPES.length} kinds of escape in names, ids, sources and fields; ${calls + 2} calls`,
+    seen: `0 such characters in ${shown + output.length} shown`,
+    findings,
+  };
+};
+
+export const terminalEscapes: Attack<Dose> = {
+  name: 'S24',
+  what: 'stored texts that would steer the operator’s terminal',
+  asvs: { '1.1.2': 'Encoding and Sanitization Architecture', '16.4.1': 'Log Protection' },
+  doses: { short: { texts: 14, calls: 4 }, full: { texts: 200, calls: CALLS.length } },
+  run: async ({ scene }, dose) => attack(scene, await openService(scene), dose),
+  guard: 'a stored text is shown escaped',
+  // What a command that prints what it reads would have printed.
+  without: async () => ({
+    dose: 'the texts',
+    seen: '-',
+    findings: dangerous(ESCAPES.join('\n')) > 0 ? [`${dangerous(ESCAPES.join('\n'))} such characters as they are`] : [],
+  }),
+};

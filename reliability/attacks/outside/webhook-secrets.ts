@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Webhook as Verifier } from 'standardwebhooks';
+import type { Outcome } from '../../faults/fault.js';
+import { ask } from '../../rig/ask.js';
+import { Process } from '../../rig/processes.js';
+import type { Scene } from '../../rig/scene.js';
+import { webhookSettings } from '../../rig/webhook.js';
+import { eventually } from '../../../test/support/eventually.js';
+import { queryOnce } from '../../../test/support/query-once.js';
+import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
+import { Receiver } from '../../../test/webhooks/delivery/receiver.js';
+import type { Attack } from '../attack.js';
+import { dump } from '../answers/keys.js';
+import { sendAll } from '../rig/send-all.js';
+import { openService, TENANTS } from '../rig/site.js';
+
+interface Dose {
+  /** Of the one endpoint, each of which has signed. */
+  readonly secrets: number;
+}
+
+const ORGANIZATION = TENANTS[0]!;
+
+/** Where a secret is looked for. */
+type Places = Readonly<Record<'tables' | 'files' | 'logs' | 'processes', () => Promise<Buffer[]>>>;
+
+const filesIn = (folder: string): Buffer[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => readFileSync(join(parentPath, name)));
+
+/** What this machine shows of every process: its words and its settings. */
+const processes = (): Buffer[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) =>
+      ['cmdline', 'environ'].flatMap((what) => {
+        try {
+          return [readFileSync(`/proc/${pid}/${what}`)];
+        } catch {
+          return [];
+        }
+      }),
+    );
+
+/** The files of one database, once everything in memory is in them; none where they are another user's. */
+const databaseFiles = async (url: string): Promise<Buffer[]> => {
+  await queryOnce(url, 'checkpoint');
+  const [row] = await queryOnce<{ folder: string }>(
+    url,
+    `select current_setting('data_directory') || '/base/' || oid as folder from pg_database
+     where datname = current_database()`,
+  );
+  return existsSync(row!.folder) ? filesIn(row!.folder) : [];
+};
+
+const formsOf = (secret: string): Buffer[] => {
+  const bytes = Buffer.from(secret.replace('whsec_', ''), 'base64');
+  const texts = ['base64', 'base64url', 'hex'] as const;
+  return [bytes, ...texts.map((form) => Buffer.from(bytes.toString(form).replace(/=$/, '')))];
+};
+
+/** @returns in which places which of the secrets are, one sentence each */
+const search = async (places: Places, secrets: readonly string[]): Promise<string[]> => {
+  const findings: string[] = [];
+  for (const [place, read] of Object.entries(places)) {
+    const texts = await read();
+    const found = secrets.filter((secret) => formsOf(secret).some((form) => texts.some((text) => text.includes(form))));
+    if (found.length > 0) findings.push(`${found.length} secrets are in the ${place}`);
+    if (texts.every(({ length }) => length === 0)) findings.push(`There are no ${place}`);
+  }
+  return findings;
+};
+
+/** @param plants puts a secret wherever one might be */
+const attack = async (scene: Scene, { secrets: count }: Dose, plants = false): Promise<Outcome> => {
+  const webhooks = await webhookSettings(await scene.folder());
+  const env = { ...webhooks, ACCESS_LOG: 'on', LOG_LEVEL: 'debug' };
+  const target = await openService(scene, { env });
+  const receiver = new Receiver();
+  const url = await receiver.start();
+  scene.later(() => receiver.stop());
+  const deliveries = Process.start(scene, 'src/deliver', target.env);
+  const call = async (path: string, json: object): Promise<Record<string, unknown>> => {
+    const question = { key: target.keys[ORGANIZATION]!, json };
+    const { status, body } = await ask(`${target.url}/v2/organization/webhooks${path}`, question);
+    if (status > 201) throw new Error(`POST webhooks${path} answered ${status}: ${JSON.stringify(body)}`);
+    return body as Record<string, unknown>;
+  };
+  const { id, secret } = await call('', { url: `${url}/hooks`, from: 'beginning' });
+  const secrets = [String(secret)];
+  for (let n = 0; secrets.length < count; n += 1) {
+    await call(`/${id}/test`, {});
+    secrets.push(String((await call(`/${id}/rotate`, { force: true }))['secret']));
+  }
+  const planted = plants ? formsOf(secrets[0]!).at(-1)!.toString() : 'r1';
+  const report = sentReport(planted, { organization: ORGANIZATION }, planted);
+  const { accepted } = await sendAll(target, target.ingest, [cloudEvent(report)]);
+  if (accepted !== 1) throw new Error('The report was not accepted');
+  await eventually('the record is delivered', () => receiver.received.length >= count);
+  const findings: string[] = [];
+  const { headers, body } = receiver.received.at(-1)!;
+  new Verifier(secrets.at(-1)!).verify(body, headers as Record<string, string>);
+  if (plants) {
+    await writeFile(join(target.env['DATA_DIR']!, 'notes'), planted);
+    const idle = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 600_000)', planted]);
+    scene.later(async () => idle.kill());
+  }
+  const said = plants ? planted : '';
+  const found = await search(
+    {
+      tables: async () => [Buffer.from(await dump(target.env['DATABASE_URL']!))],
+      files: async () => [
+        ...(await databaseFiles(target.env['DATABASE_URL']!)),
+        ...filesIn(target.env['DATA_DIR']!),
+        readFileSync(webhooks['WEBHOOK_MASTER_KEY_FILE']!),
+      ],
+      logs: async () => [Buffer.from(target.output() + said), Buffer.from(deliveries.lines.join('\n'))],
+      processes: async () => processes(),
+    },
+    secrets,
+  );
+  // Whoever plants one everywhere must find it everywhere.
+  findings.push(...(plants && found.length < 4 ? [] : found));
+  return {
+    dose: `${secrets.length} secrets of an endpoint, ${receiver.received.length} requests signed`,
+    seen: '0 of them in tables, files of the database, DATA_DIR, logs, words and settings of any process',
+    findings,
+  };
+};
+
+export const webhookSecrets: Attack<Dose> = {
+  name: 'S35',
+  what: 'secrets of webhooks are looked for in the database, its files, logs and process lists',
+  asvs: { '13.3.1': 'Secret Management', '14.2.1': 'General Data Protection', '16.2.5': 'General Logging' },
+  doses: { short: { secrets: 2 }, full: { secrets: 20 } },
+  run: ({ scene }, dose) => attack(scene, dose),
+  guard: 'secrets are derived from a key in a file, and kept nowhere',
+  without: ({ scene }) => attack(scene, { secrets: 1 }, true),
+};

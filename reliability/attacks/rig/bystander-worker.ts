@@ -1,0 +1,88 @@
+/** The thread of `bystanders.ts`: asks at a steady rate until it is stopped, then says how that went. */
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { ask } from '../../rig/ask.js';
+import { Prober, type Probed } from '../../rig/probe.js';
+import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
+
+interface Given {
+  readonly url: string;
+  readonly ingest: string;
+  readonly organizations: readonly string[];
+  readonly keys: readonly string[];
+}
+
+const { url, ingest, organizations, keys } = workerData as Given;
+const run = Date.now();
+const report = (organization: string, n: number): object => {
+  const reportId = `${organization}-${run}-${n}`;
+  return cloudEvent(sentReport(reportId, { organization }, reportId));
+};
+// Attackers come from 127.0.0.1; on Linux all of 127/8 is this machine.
+const newAgent = (): Agent =>
+  new Agent({ keepAlive: true, maxSockets: 64, ...(process.platform === 'linux' && { localAddress: '127.0.0.2' }) });
+// Of its own, because a prober ends its connections when it stops.
+const agent = newAgent();
+
+const prober = new Prober(
+  [
+    { what: 'metrics', url: () => `${url}/v2/organization/metrics`, key: keys[0], everyMs: 50 },
+    { what: 'groups', url: () => `${url}/v2/organization/asset-groups`, key: keys[1], everyMs: 50 },
+    {
+      what: 'check',
+      url: () => `${url}/v2/asset/check`,
+      key: keys[0],
+      each: (n) => ({ json: { content: `site-${n}.example` } }),
+      everyMs: 50,
+    },
+    {
+      what: 'events',
+      url: () => `${url}/v2/events`,
+      key: ingest,
+      each: (n) => ({ events: [report(organizations[2]!, n)] }),
+      everyMs: 100,
+    },
+    // Without a key an address may ask 600 times a minute.
+    { what: 'live', url: () => `${url}/health/live`, everyMs: 200 },
+  ],
+  newAgent(),
+);
+
+const MAX_UNCOUNTED_MS = 60_000;
+const counts: Probed[] = [];
+let isOver = false;
+
+/** Milliseconds from an event's acknowledgement until it is counted, again and again. */
+const watchCounts = async (): Promise<void> => {
+  const organization = organizations[1]!;
+  const reports = async (): Promise<number> =>
+    (await ask(`${url}/v2/organization/metrics`, { key: keys[1], agent })).body.metrics?.reports ?? 0;
+  const first = await reports();
+  for (let n = 1; !isOver; n += 1) {
+    await ask(`${url}/v2/events`, { key: ingest, events: [report(organization, n)], agent });
+    const at = Date.now();
+    let isCounted = false;
+    while (!isCounted && Date.now() - at < MAX_UNCOUNTED_MS) {
+      isCounted = (await reports()) >= first + n;
+      if (!isCounted) await sleep(10);
+    }
+    counts.push({ what: 'counted', at, ms: Date.now() - at, status: isCounted ? 200 : 0 });
+    await sleep(100);
+  }
+};
+
+const watching = watchCounts().catch((error: Error) => {
+  counts.push({ what: 'counted', at: Date.now(), ms: MAX_UNCOUNTED_MS, status: 0, error: error.message });
+});
+
+const finish = async (): Promise<void> => {
+  isOver = true;
+  const [results] = await Promise.all([prober.stop(), watching]);
+  agent.destroy();
+  parentPort!.postMessage(
+    [...results, ...counts].map(({ what, at, ms, status, error }) => ({ what, at, ms, status, error })),
+  );
+};
+
+parentPort!.once('message', () => void finish());

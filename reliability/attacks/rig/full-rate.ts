@@ -1,0 +1,36 @@
+import { Agent } from 'node:http';
+import { ask } from '../../rig/ask.js';
+import type { Scene } from '../../rig/scene.js';
+import type { Target } from './target.js';
+import { Statuses } from './statuses.js';
+
+export const CONNECTIONS = 4;
+
+/**
+ * Sends batches of events with an organization's own key for so long, as fast as they are answered.
+ * @param batchOf the n-th batch of a connection; what was refused is sent again at once, whatever Retry-After says
+ */
+export const sendAtFullRate = async (
+  scene: Scene,
+  { url, senders }: Target,
+  { organization, seconds }: { readonly organization: string; readonly seconds: number },
+  batchOf: (connection: number, n: number) => readonly object[],
+): Promise<{ readonly accepted: number; readonly statuses: Statuses }> => {
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+  const statuses = new Statuses();
+  const until = Date.now() + seconds * 1_000;
+  let accepted = 0;
+  const send = async (connection: number): Promise<void> => {
+    for (let n = 0; Date.now() < until;) {
+      const question = { key: senders[organization]!, events: batchOf(connection, n), agent, patience: 60_000 };
+      const { status, headers, body } = await ask(`${url}/v2/events`, question);
+      statuses.note(status, headers);
+      accepted += body.accepted ?? 0;
+      scene.tell(`${accepted} events accepted`);
+      if (status === 200) n += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, (_, connection) => send(connection)));
+  agent.destroy();
+  return { accepted, statuses };
+};

@@ -1,0 +1,27 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ask } from '../../rig/ask.js';
+import type { Target } from './target.js';
+
+const AGAIN_AFTER_MS = 100;
+
+/** Sends events batch by batch, each until it is answered otherwise than with 429 or 503. */
+export const sendAll = async (
+  { url }: Pick<Target, 'url'>,
+  key: string | undefined,
+  all: readonly object[],
+  size = 500,
+): Promise<{ readonly accepted: number; readonly rejected: number }> => {
+  const total = { accepted: 0, rejected: 0 };
+  for (let from = 0; from < all.length;) {
+    const events = all.slice(from, from + size);
+    const { status, body } = await ask(`${url}/v2/events`, { key, events, patience: 60_000 });
+    if (status === 429 || status === 503) {
+      await sleep(AGAIN_AFTER_MS);
+      continue;
+    }
+    total.accepted += body.accepted ?? 0;
+    total.rejected += body.rejected?.length ?? 0;
+    from += size;
+  }
+  return total;
+};

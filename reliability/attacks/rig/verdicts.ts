@@ -1,0 +1,26 @@
+import { ask } from '../../rig/ask.js';
+import type { Target } from './target.js';
+
+const BULK = 1_000;
+
+interface Verdict {
+  readonly status: string;
+  readonly code?: string;
+  readonly sources: readonly { readonly status: string }[];
+}
+
+/** What an organization is told of contents, in their order. */
+export const verdictsOf = async (
+  { url, keys }: Pick<Target, 'url' | 'keys'>,
+  organization: string,
+  contents: readonly string[],
+): Promise<Verdict[]> => {
+  const verdicts: Verdict[] = [];
+  for (let from = 0; from < contents.length; from += BULK) {
+    const part = contents.slice(from, from + BULK);
+    const { body } = await ask(`${url}/v2/asset/check/bulk`, { key: keys[organization], json: { contents: part } });
+    const none = { status: 'no answer', code: JSON.stringify(body), sources: [] };
+    verdicts.push(...(body.results ?? part.map(() => none)));
+  }
+  return verdicts;
+};

@@ -1,0 +1,129 @@
+import type { Outcome } from '../../faults/fault.js';
+import { MB, watchPeak } from '../../rig/watched.js';
+import { readFileSync } from 'node:fs';
+import type { Attack } from '../attack.js';
+import { sendUntilAnswered } from '../../../test/support/raw.js';
+import { inLanes } from '../rig/lanes.js';
+import { openNaive, TENANTS } from '../rig/site.js';
+import type { Target } from '../rig/target.js';
+
+interface Dose {
+  /** How often all of them at once. */
+  readonly rounds: number;
+  readonly atOnce: number;
+  /** Bytes that all of them at once may cost. */
+  readonly mostMore: number;
+  /** How long an answer is waited for, ms. */
+  readonly patienceMs: number;
+}
+
+const CHUNK = 64 * 1024;
+
+interface Oversize {
+  readonly what: string;
+  /** What it may be answered. */
+  readonly statuses: readonly number[];
+  readonly head: (key: string) => string;
+  /** Sent again and again until the answer comes or this many bytes have gone. */
+  readonly chunk?: Buffer;
+  readonly bytes?: number;
+  readonly tail?: string;
+}
+
+const post = (path: string, key: string, type: string, framing: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: ${type}\r\n${framing}\r\n\r\n`;
+const GROUPS = '/v2/organization/asset-groups';
+const JSON_TYPE = 'application/json';
+
+const chunked = (text: string): Buffer =>
+  Buffer.from(`${CHUNK.toString(16)}\r\n${text.repeat(CHUNK / text.length)}\r\n`);
+
+const whole = (path: string, body: string) => ({
+  head: (key: string) => post(path, key, JSON_TYPE, `Content-Length: ${Buffer.byteLength(body)}`) + body,
+});
+
+const OVERSIZES: readonly Oversize[] = [
+  {
+    what: '10 MB declared',
+    statuses: [413],
+    head: (key) => post(GROUPS, key, JSON_TYPE, `Content-Length: ${10 * MB}`),
+    chunk: Buffer.alloc(CHUNK, ' '),
+    bytes: 10 * MB,
+  },
+  {
+    what: 'chunks without end',
+    statuses: [413],
+    head: (key) => post(GROUPS, key, JSON_TYPE, 'Transfer-Encoding: chunked'),
+    chunk: chunked(' '),
+    bytes: 12 * MB,
+  },
+  {
+    what: 'an array of a million elements',
+    statuses: [400, 413],
+    head: (key) => post('/v2/asset/check/bulk', key, JSON_TYPE, `Content-Length: ${2_000_000 + 16}`) + '{"contents":[1',
+    chunk: Buffer.from(',1'.repeat(CHUNK / 2)),
+    bytes: 2_000_000,
+    tail: ']}',
+  },
+  { what: 'objects 10,000 deep', statuses: [400], ...whole(GROUPS, `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`) },
+  { what: '__proto__ as a name', statuses: [400], ...whole(GROUPS, '{"__proto__":{"name":"x"},"constructor":{}}') },
+  {
+    what: 'a header of 20 KiB',
+    statuses: [431],
+    head: (key) => `GET ${GROUPS} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nX-Long: ${'x'.repeat(20_480)}\r\n\r\n`,
+  },
+  {
+    what: 'an address of 10 KiB',
+    statuses: [414],
+    head: (key) => `GET ${GROUPS}?${'x'.repeat(10_240)} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`,
+  },
+];
+
+function* piecesOf({ head, chunk, bytes = 0, tail = '' }: Oversize, key: string): Generator<string | Buffer> {
+  yield head(key);
+  for (let sent = 0; chunk && sent < bytes; sent += chunk.length)
+    yield chunk.subarray(0, Math.min(chunk.length, bytes - sent));
+  yield tail;
+}
+
+/** Bytes of memory that a process has now. */
+const resident = (pid: number): number =>
+  process.platform === 'linux'
+    ? Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+    : 0;
+
+const attack = async (target: Target, { rounds, atOnce, mostMore, patienceMs }: Dose): Promise<Outcome> => {
+  const key = target.keys[TENANTS[0]!]!;
+  const push = (oversize: Oversize): Promise<number> =>
+    sendUntilAnswered(target.url, piecesOf(oversize, key), patienceMs);
+  const findings: string[] = [];
+  // Once each, so that what a first time costs is not counted as theirs.
+  for (const oversize of OVERSIZES) {
+    const status = await push(oversize);
+    if (!oversize.statuses.includes(status)) findings.push(`${oversize.what} was answered ${status}`);
+  }
+  await target.weigh();
+  const before = resident(target.api.pid);
+  const peakOf = watchPeak(() => resident(target.api.pid));
+  await inLanes(atOnce, atOnce * rounds, (n) => push(OVERSIZES[n % OVERSIZES.length]!));
+  const more = Math.max(0, peakOf() - before);
+  if (more > mostMore) findings.push(`${atOnce} at once took ${Math.round(more / MB)} MB more`);
+  return {
+    dose: `${OVERSIZES.length} shapes, ${atOnce} at once, ${rounds} times`,
+    seen: `each refused as it must be, at most ${Math.round(more / MB)} MB more`,
+    findings,
+  };
+};
+
+export const sizes: Attack<Dose> = {
+  name: 'S4',
+  what: 'bodies, headers and addresses far too large',
+  asvs: { '5.2.1': 'File Upload and Content', '2.2.1': 'Input Validation', '15.3.6': 'Defensive Coding' },
+  doses: {
+    short: { rounds: 1, atOnce: 30, mostMore: 150 * MB, patienceMs: 15_000 },
+    full: { rounds: 10, atOnce: 100, mostMore: 50 * MB, patienceMs: 15_000 },
+  },
+  run: async ({ site }, dose) => attack(await site.service(), dose),
+  guard: 'what is too large is refused before it is read',
+  without: async ({ scene }) => attack(await openNaive(scene), { ...sizes.doses.short, patienceMs: 1_000 }),
+};

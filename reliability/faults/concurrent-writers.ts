@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
+import { createPool } from '../../src/postgres/pool.js';
+import { stored } from '../../test/support/upstream.js';
+import type { Fault, Outcome } from './fault.js';
+import { upstream } from '../rig/load.js';
+import type { Scene } from '../rig/scene.js';
+
+const WRITERS = 16;
+/** The most events that the log hands a subscriber at once. */
+const PAGE = 1_000;
+const HELD_MS = 250;
+
+type Entry = { readonly stream: string; readonly event: NewEvent };
+
+/** Something that takes events from many writers and hands them to a reader who asks for what is after the last one. */
+interface Store {
+  /** One transaction of one writer. */
+  write(entries: readonly Entry[]): Promise<void>;
+  /** A transaction that waits before it commits, or rolls back instead. */
+  hold(entries: readonly Entry[], end: 'commit' | 'rollback'): Promise<void>;
+  follow(onId: (id: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+const poolFor = (scene: Scene, url: string, max: number): Pool => {
+  const pool = createPool(url, () => {}, { max });
+  scene.later(() => pool.end());
+  return pool;
+};
+
+const holdOn = async (pool: Pool, write: string, values: unknown[], end: string): Promise<void> => {
+  const connection = await pool.connect();
+  try {
+    await connection.query('begin');
+    await connection.query(write, values);
+    await sleep(HELD_MS);
+    await connection.query(end);
+  } finally {
+    connection.release();
+  }
+};
+
+const APPEND = `select log.append(array_fill(0, array[cardinality($1::uuid[])]), $2, array_fill(null::bigint, array[cardinality($1::uuid[])]), $1, $3, $4, $5)`;
+
+/** The log of the service, each writer a process of its own as far as the database can see. */
+const theLog = async (scene: Scene, url: string): Promise<Store> => {
+  const logs: EventLog[] = [];
+  for (let n = 0; n <= WRITERS; n += 1) logs.push(await createPostgresLog(poolFor(scene, url, 2)));
+  const holder = poolFor(scene, url, 1);
+  let next = 0;
+  return {
+    write: async (entries) => void (await logs[next++ % WRITERS]!.appendAll(entries)),
+    hold: async (entries, end) => {
+      const events = entries.map(({ event }) => event);
+      const values = [
+        events.map(({ id }) => id),
+        entries.map(({ stream }) => stream),
+        events.map(({ type }) => type),
+        events.map(({ data }) => JSON.stringify(data)),
+        events.map(({ metadata }) => JSON.stringify(metadata)),
+      ];
+      await holdOn(holder, APPEND, values, end);
+    },
+    follow: (onId, signal) =>
+      logs[WRITERS]!.subscribe(BEGINNING, async ({ events }) => events.forEach(({ id }) => onId(id)), signal),
+  };
+};
+
+/** The log as it is usually built: positions from an identity column, given out before the commit. */
+const identityColumn = async (scene: Scene, url: string): Promise<Store> => {
+  const pool = poolFor(scene, url, WRITERS + 2);
+  await pool.query('create table events (position bigint generated always as identity primary key, id uuid not null)');
+  const insert = 'insert into events (id) select unnest($1::uuid[])';
+  return {
+    write: async (entries) => {
+      const connection = await pool.connect();
+      try {
+        await connection.query('begin');
+        await connection.query(insert, [entries.map(({ event }) => event.id)]);
+        await connection.query('commit');
+      } finally {
+        connection.release();
+      }
+    },
+    hold: (entries, end) => holdOn(pool, insert, [entries.map(({ event }) => event.id)], end),
+    follow: async (onId, signal) => {
+      for (let last = 0; !signal.aborted;) {
+        const { rows } = await pool.query<{ position: number; id: string }>(
+          `select position, id from events where position > $1 order by position limit ${PAGE}`,
+          [last],
+        );
+        for (const { id } of rows) onId(id);
+        last = rows.at(-1)?.position ?? last;
+        if (rows.length < PAGE) await sleep(5);
+      }
+    },
+  };
+};
+
+const writeAtOnce = async (
+  scene: Scene,
+  events: number,
+  open: (scene: Scene, url: string) => Promise<Store>,
+): Promise<Outcome> => {
+  const { random } = scene;
+  const database = await scene.database({ migrated: false });
+  const store = await open(scene, database.url);
+  const handed = new Map<string, number>();
+  const stop = new AbortController();
+  const following = store.follow((id) => handed.set(id, (handed.get(id) ?? 0) + 1), stop.signal);
+  const source = upstream(random);
+  const take = (n: number): Entry[] => Array.from({ length: n }, () => stored(source.next().value as never));
+  const written: string[] = [];
+  const rolledBack: string[] = [];
+  const note = (entries: readonly Entry[]): void => void written.push(...entries.map(({ event }) => event.id));
+  const write = async (n: number): Promise<void> => {
+    const entries = take(n);
+    await store.write(entries);
+    note(entries);
+  };
+  // The last place of the first page: rolled back once, so that it may become a gap, then held while others write on.
+  await write(PAGE - 2);
+  const given = take(3);
+  await store.hold(given, 'rollback');
+  rolledBack.push(...given.map(({ event }) => event.id));
+  const hold = async (): Promise<void> => {
+    const held = take(3);
+    await store.hold(held, 'commit');
+    note(held);
+  };
+  let holding = hold();
+  let holds = 1;
+  await Promise.all(
+    Array.from({ length: WRITERS }, async (_, writer) => {
+      while (written.length < events) {
+        await write(1 + random.int(20));
+        if (writer > 0) continue;
+        scene.tell(`${written.length} of ${events} written`);
+        if (random.chance(0.02)) {
+          await holding;
+          holding = hold();
+          holds += 1;
+        }
+      }
+    }),
+  );
+  await holding;
+  // The reader has read to the end when nothing new comes for a while.
+  for (let seen = -1; handed.size < written.length && handed.size > seen; await sleep(1_500)) seen = handed.size;
+  stop.abort();
+  await following;
+  const missed = written.filter((id) => !handed.has(id)).length;
+  const twice = written.filter((id) => (handed.get(id) ?? 0) > 1).length;
+  const never = rolledBack.filter((id) => handed.has(id)).length;
+  return {
+    dose: `${WRITERS} writers, ${written.length} events, ${holds} transactions held for ${HELD_MS} ms, one rolled back on a page's border`,
+    seen: `${missed} missed`,
+    findings: [
+      ...(missed > 0 ? [`${missed} of ${written.length} events were never handed to the reader`] : []),
+      ...(twice > 0 ? [`${twice} events were handed over twice`] : []),
+      ...(never > 0 ? [`${never} events that were rolled back were handed over`] : []),
+    ],
+  };
+};
+
+export const concurrentWriters: Fault<{ readonly events: number }> = {
+  name: 'F9',
+  what: '16 writers, held transactions, a gap at the boundary of a page',
+  doses: { short: { events: 1_000 }, full: { events: 200_000 } },
+  run: (scene, { events }) => writeAtOnce(scene, events, theLog),
+  guard: 'positions in commit order',
+  without: (scene) => writeAtOnce(scene, 4_000, identityColumn),
+};

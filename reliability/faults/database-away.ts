@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gateBefore } from '../../test/support/gate.js';
+import type { Fault, Outcome } from './fault.js';
+import { percentile } from '../rig/ask.js';
+import { checkAll, checkVerify, counted } from '../rig/check.js';
+import type { Keys } from '../rig/keys.js';
+import { History, inBatches, Sender, fullLoad } from '../rig/load.js';
+import { open } from '../rig/opened.js';
+import { died, goodAfter, judgeAway, naive, probes, type ReturnDose, watchReturn } from '../rig/outage.js';
+import { OwnPostgres } from '../rig/own-postgres.js';
+import { between, type Probed, Prober } from '../rig/probe.js';
+import type { Environment, Process } from '../rig/processes.js';
+import type { Scene } from '../rig/scene.js';
+
+interface Dose extends ReturnDose {
+  readonly rounds: number;
+  readonly awayMs: number;
+  readonly answerMs: number;
+  readonly liveMs: number;
+}
+
+/** A database, and what takes it away and brings it back. */
+interface Losable {
+  readonly env: Environment;
+  readonly lose: () => Promise<void>;
+}
+
+const killable = async (scene: Scene, { awayMs }: Dose): Promise<Losable> => {
+  const postgres = await OwnPostgres.create(scene);
+  const env = { DATABASE_URL: await postgres.start() };
+  const lose = async (): Promise<void> => {
+    await postgres.kill();
+    await sleep(awayMs);
+    await postgres.start();
+  };
+  return { env, lose };
+};
+
+const silenceable = async (scene: Scene, { awayMs }: Dose): Promise<Losable> => {
+  const database = await scene.database({ migrated: false });
+  const { gate, url } = await gateBefore(database.url);
+  scene.later(() => gate.close());
+  const lose = async (): Promise<void> => {
+    gate.silence();
+    await sleep(awayMs);
+    gate.speak();
+  };
+  return { env: { DATABASE_URL: url }, lose };
+};
+
+interface Asked {
+  readonly url: () => string;
+  readonly keys?: Keys | undefined;
+  readonly everyMs: number;
+  readonly processes: readonly Process[];
+}
+
+interface Away {
+  readonly findings: string[];
+  /** What was asked meanwhile. */
+  readonly asked: readonly Probed[];
+  /** ms, at worst */
+  readonly recovery: number;
+}
+
+/** Takes the database away again and again, until something is found. */
+const loseAgainAndAgain = async (
+  scene: Scene,
+  { rounds, answerMs, liveMs, goodMs, calmMs }: Dose,
+  { lose }: Losable,
+  { url, keys, everyMs, processes }: Asked,
+): Promise<Away> => {
+  const findings: string[] = [];
+  const asked: Probed[] = [];
+  let recovery = 0;
+  for (let round = 1; round <= rounds && findings.length === 0; round += 1) {
+    scene.tell(`round ${round} of ${rounds}`);
+    const prober = new Prober(probes(url, keys, everyMs));
+    await sleep(500);
+    const lostAt = Date.now();
+    await lose();
+    const backAt = Date.now();
+    await watchReturn(prober, backAt, { goodMs, calmMs });
+    const results = await prober.stop();
+    const away = between(results, lostAt - 50, backAt);
+    findings.push(...judgeAway(away, answerMs, liveMs), ...died(processes));
+    if (!away.some(({ status }) => status === 503)) findings.push('Nothing was answered with 503');
+    const good = goodAfter(results, backAt);
+    if (good > goodMs) findings.push(`Not good ${good} ms after the database was back`);
+    asked.push(...away);
+    recovery = Math.max(recovery, good);
+  }
+  return { findings, asked, recovery };
+};
+
+const without = async (scene: Scene, dose: Dose, losable: Losable, more: Environment = {}): Promise<Outcome> => {
+  const api = await naive(scene, { ...losable.env, ...more });
+  const asked = { url: () => api.url!, everyMs: 40, processes: [api] };
+  return { dose: '1 round', seen: '-', findings: (await loseAgainAndAgain(scene, dose, losable, asked)).findings };
+};
+
+const slowest = (probed: readonly Probed[]): number => Math.round(Math.max(...probed.map(({ ms }) => ms)));
+
+export const killedPostgres: Fault<Dose> = {
+  name: 'F4',
+  what: 'PostgreSQL killed and started again under load',
+  doses: {
+    short: { rounds: 1, awayMs: 1_500, answerMs: 8_000, liveMs: 8_000, goodMs: 4_000, calmMs: 1_500 },
+    full: { rounds: 10, awayMs: 3_000, answerMs: 2_000, liveMs: 2_000, goodMs: 1_000, calmMs: Infinity },
+  },
+  run: async (scene, dose) => {
+    const losable = await killable(scene, dose);
+    const opened = await open(scene, losable.env);
+    const { service, keys } = opened;
+    const history = new History(scene);
+    const sender = new Sender(() => service.url, keys.ingest, history, 2);
+    const stop = sender.keepDelivering(inBatches(fullLoad(scene.random), 50));
+    const asked = { url: () => service.url, keys, everyMs: 40, processes: service.processes };
+    const { findings, asked: away, recovery } = await loseAgainAndAgain(scene, dose, losable, asked);
+    await stop();
+    if (findings.length === 0)
+      findings.push(...history.wrong, ...(await checkAll(scene, opened, history.acknowledged)));
+    return {
+      dose: `${dose.rounds} × killed for ${dose.awayMs / 1000} s, ${history.acknowledged.length} acknowledged`,
+      seen: `slowest answer ${slowest(away)} ms, good again after ${recovery} ms`,
+      findings,
+    };
+  },
+  guard: 'a listener for broken connections, and 503 when one breaks',
+  without: async (scene) => {
+    const dose = { ...killedPostgres.doses.short, awayMs: 500, goodMs: 500 };
+    return without(scene, dose, await killable(scene, dose));
+  },
+};
+
+export const silentPostgres: Fault<Dose> = {
+  name: 'F5',
+  what: 'PostgreSQL stops answering',
+  doses: {
+    short: { rounds: 1, awayMs: 5_500, answerMs: 5_500, liveMs: 1_500, goodMs: 3_000, calmMs: 1_500 },
+    full: { rounds: 3, awayMs: 30_000, answerMs: 5_000, liveMs: 50, goodMs: 3_000, calmMs: Infinity },
+  },
+  run: async (scene, dose) => {
+    const losable = await silenceable(scene, dose);
+    const { service, keys, env } = await open(scene, losable.env);
+    const asked = { url: () => service.url, keys, everyMs: 100, processes: service.processes };
+    const { findings, asked: away, recovery } = await loseAgainAndAgain(scene, dose, losable, asked);
+    if (findings.length === 0) {
+      await counted(service.url);
+      findings.push(...(await checkVerify(scene, env)));
+    }
+    const [lives, others] = [true, false].map((isLife) => away.filter(({ what }) => (what === 'live') === isLife));
+    const p99 = percentile(
+      lives!.map(({ ms }) => ms),
+      0.99,
+    ).toFixed(1);
+    return {
+      dose: `${dose.rounds} × ${dose.awayMs / 1000} s of silence, 20 requests a second`,
+      seen:
+        `slowest answer ${slowest(others!)} ms, liveness at most ${slowest(lives!)} ms (p99 ${p99} ms), ` +
+        `good again after ${recovery} ms`,
+      findings,
+    };
+  },
+  guard: 'time limits of our own around the database',
+  without: async (scene) => {
+    const dose = { ...silentPostgres.doses.short, goodMs: 100 };
+    return without(scene, dose, await silenceable(scene, dose), { LISTENS: 'yes' });
+  },
+};

@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { metrics } from '../../projections/metrics/projection.js';
+import type { Projection } from '../../projections/engine/projection.js';
+import { Projector } from '../../projections/engine/projector.js';
+import { verify } from '../../projections/engine/verify.js';
+import type { EventLog } from '../../src/event-log/event-log.js';
+import { createPostgresLog } from '../../src/event-log/postgres/log.js';
+import { GetMetrics, GetMetricsHandler } from '../../src/metrics/totals/get-metrics.js';
+import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
+import { createPool } from '../../src/postgres/pool.js';
+import { naiveCount, newestStates } from '../../test/projections/naive-count.js';
+import { Random } from '../../test/support/random.js';
+import { stored } from '../../test/support/upstream.js';
+import type { Fault, Outcome } from './fault.js';
+import { randomQuery } from '../rig/check.js';
+import { fullLoad, inBatches } from '../rig/load.js';
+import type { Scene } from '../rig/scene.js';
+import { type Tamper, tampered } from '../rig/tamper.js';
+
+const PROJECTORS = 3;
+const KILLED = 0.1;
+const BATCH = 50;
+
+/** Unlike our own projections it is wrong as soon as one event is applied twice. */
+const tally: Projection = {
+  name: 'tally',
+  tables: [],
+  types: metrics.types,
+  prepare:
+    async (events) =>
+    async ({ connection }) => {
+      await connection.query('update tally set n = n + $1', [events.length]);
+    },
+};
+
+/** Terminates, from another connection, the connection of one transaction in ten, somewhere in its middle. */
+const killing = (scene: Scene, pool: Pool, killer: Pool, onKill: () => void): Pool =>
+  tampered(pool, (connection) => {
+    const { processID } = connection as PoolClient & { processID: number };
+    let statement = scene.random.chance(KILLED) ? scene.random.int(8) : -1;
+    return async (asked, send) => {
+      if (statement-- === 0) {
+        onKill();
+        await killer.query('select pg_terminate_backend($1)', [processID]);
+      }
+      return send(asked);
+    };
+  });
+
+/** The rows without the fence: the checkpoint is stored after the commit, and nobody asks where it was. */
+const withoutFence = (pool: Pool): Pool =>
+  tampered(pool, () => {
+    let moved: readonly unknown[] | undefined;
+    const tamper: Tamper = async (asked, send) => {
+      if (asked.name === 'checkpoints-move') {
+        moved = asked.values;
+        return send({ text: 'select unnest($1::text[])', values: [moved![0]] });
+      }
+      const result = await send(asked);
+      if (asked.text === 'commit' && moved !== undefined)
+        await pool.query(
+          `update read.checkpoints c set position = greatest(c.position, m.position)
+           from unnest($1::text[], $2::bigint[]) m (projection, position) where c.projection = m.projection`,
+          [moved[0], moved[2]],
+        );
+      return result;
+    };
+    return tamper;
+  });
+
+const caughtUp = async (pool: Pool, log: EventLog, patience: number): Promise<boolean> => {
+  const head = Number(await log.head());
+  for (const until = Date.now() + patience; Date.now() < until; await sleep(20)) {
+    const { rows } = await pool.query<{ least: number | null }>('select min(position) as least from read.checkpoints');
+    if (rows[0]!.least === head) return true;
+  }
+  return false;
+};
+
+const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): Promise<Outcome> => {
+  const { random } = scene;
+  const database = await scene.database();
+  await database.pool.query('create table read.tally (n bigint); insert into read.tally values (0)');
+  const open = (max?: number): Pool => {
+    const pool = createPool(database.url, () => {}, { max });
+    scene.later(() => pool.end());
+    return pool;
+  };
+  const log = await createPostgresLog(open());
+  const all = [...fullLoad(random, events)];
+  let killed = 0;
+  const killer = open(1);
+  const troubles: string[] = [];
+  const stop = new AbortController();
+  const running = Array.from({ length: PROJECTORS }, async () => {
+    const pool = killing(scene, hasFence ? open() : withoutFence(open()), killer, () => (killed += 1));
+    const own = await createPostgresLog(open(2));
+    await new Projector(own, pool, [...PROJECTIONS, tally], (sentence) => troubles.push(sentence)).run(stop.signal);
+  });
+  const failed = Promise.all(running).then(
+    () => '',
+    (error: Error) => error.message,
+  );
+  // A few at a time, while they are projected, so that there are many transactions.
+  let appended = 0;
+  for (const batch of inBatches(all, BATCH)) {
+    await log.appendAll(batch.map(stored));
+    appended += batch.length;
+    await sleep(25);
+    scene.tell(`${appended} of ${all.length} appended, ${killed} transactions killed`);
+  }
+  const reached = await Promise.race([caughtUp(database.pool, log, 15_000 + events * 3), failed.then(() => false)]);
+  // A projector that lags behind is to try to apply again what the others applied.
+  await sleep(300);
+  stop.abort();
+  const failure = await failed;
+  const findings: string[] = failure === '' ? [] : [`A projector ended: ${failure}`];
+  if (!reached) findings.push('The end of the log was not reached');
+  const found = await verify({ pool: database.direct, log }, PROJECTIONS);
+  if (found.length > 0) findings.push(`${found.length} differences, ${JSON.stringify(found[0])}`);
+  const counted = all.filter(({ type }) => (metrics.types as readonly string[]).includes(type));
+  const applied = (await database.pool.query<{ n: number }>('select n from read.tally')).rows[0]!.n;
+  if (applied !== counted.length) findings.push(`${applied} events were applied where there are ${counted.length}`);
+  const states = newestStates(counted);
+  const handler = new GetMetricsHandler(new MetricsQueries(database.pool));
+  const queries = new Random(scene.seed);
+  for (let n = 0; n < 40; n += 1) {
+    const query = randomQuery(queries);
+    const answered = await handler.execute(new GetMetrics(query.organization, query, query.brand)).then(
+      ({ answer }) => answer,
+      (error: Error) => error.message,
+    );
+    const due = naiveCount(states, query);
+    if (JSON.stringify(answered) !== JSON.stringify(due))
+      findings.push(`${JSON.stringify(query)} gives ${JSON.stringify(answered)}, a recount ${JSON.stringify(due)}`);
+  }
+  const { rows } = await database.pool.query<{ parked: number; deadlocks: number }>(
+    `select (select count(*) from read.parked_events) as parked,
+       (select deadlocks from pg_stat_database where datname = current_database()) as deadlocks`,
+  );
+  if (rows[0]!.parked > 0) findings.push(`${rows[0]!.parked} events were parked`);
+  if (rows[0]!.deadlocks > 0) findings.push(`${rows[0]!.deadlocks} deadlocks`);
+  const waited = troubles.filter((sentence) => sentence.includes('wait')).length;
+  return {
+    dose: `${PROJECTORS} projectors, ${all.length} events, ${killed} of their transactions killed`,
+    seen: `recount 0 differences, 0 deadlocks, ${waited} retries`,
+    findings,
+  };
+};
+
+export const severalProjectors: Fault<{ readonly events: number }> = {
+  name: 'F12',
+  what: 'three projectors run concurrently, and 10 % of their transactions are killed',
+  doses: { short: { events: 1_000 }, full: { events: 100_000 } },
+  run: (scene, { events }) => projectAtOnce(scene, events, true),
+  guard: 'checkpoints that move by compare-and-set in the transaction of the rows',
+  without: (scene) => projectAtOnce(scene, severalProjectors.doses.short.events, false),
+};

@@ -1,0 +1,224 @@
+import { NEXT_ELEMENTS } from '../../src/records/feed/statements.js';
+import { countUpTo, listPage, SAMPLE_FILTERS } from '../../src/records/page/statements.js';
+
+/** More rows than any table holds: what is new has numbers from here on. */
+export const MOST = 30_000;
+
+/** A batch: `n` elements from `first` on. */
+export type Batch = (element: (i: number) => unknown) => unknown[];
+type Values = (batch: Batch, n: number) => readonly unknown[];
+
+const id = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`;
+export const hash = (i: number): string => String(i).padStart(32, '0');
+const key = (prefix: string) => (i: number) => `${prefix}${i}`;
+const number = (i: number): number => i;
+/** Columns: what a function makes of each row's number, or one value in all rows. */
+const columns = (
+  batch: Batch,
+  ...of: readonly (((i: number) => unknown) | string | number | boolean | null)[]
+): unknown[][] => of.map((one) => batch(typeof one === 'function' ? one : () => one));
+const AT = 1_790_000_000_000;
+const DAY = 20_000;
+const RANGE = [0, DAY, 0, -1, 1, AT];
+const owned = ['acme', ''];
+
+/** What each table holds for a batch that is known, by the same numbers as the values below; projections are few. */
+export const tables = (n: number): string => {
+  const rows = `from generate_series(1, ${n}) i`;
+  const uuid = `('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid`;
+  const hashed = `lpad(i::text, 32, '0')`;
+  return `
+    insert into read.checkpoints (projection, log_id, position, as_of)
+      select 'p' || i, 'log', 0, 0 from generate_series(1, 10) i;
+    insert into read.checkpoints (projection, log_id, position, as_of)
+      select name, 'log', ${n}, 0 from unnest(array['metrics', 'takedowns', 'asset-groups', 'asset-statuses']) name;
+    insert into read.projector_leases (lane, owner, epoch, expires_at) values ('counts', 'me', 1, 0);
+    insert into read.listed_records
+      select 'acme', 2, 'r' || i, 2, ${uuid}, i, 0, i, i, 'BLOCKED', 'URL', 'x', ${uuid}, array['shoes'] ${rows};
+    insert into read.listed_records
+      select 'acme', 4, 'c' || i, 2, ${uuid}, i, 0, i, i, 'BLOCKED', 'URL', 'x', ${uuid}, array['shoes'] ${rows};
+    insert into read.brand_records select 'acme', 2, 'r' || i, 'shoes', i, 'BLOCKED', 'URL', ${uuid} ${rows};
+    insert into read.brand_records select 'acme', 2, 'r' || i, 'b' || lpad(i::text, 6, '0'), i, 'BLOCKED', 'URL', ${uuid} ${rows};
+    insert into read.reviewed_entries select 'c' || i, 2, ${uuid}, array['acme'] ${rows};
+    insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
+      select 'p' || (i % 10), ${uuid}, i, 's', i, 'T', '{}', '{}', '', 0 ${rows};
+    insert into read.records select 'acme', 'threat', 'r' || i, 2, ${uuid}, '[]' ${rows};
+    insert into read.facts select 'acme', '', ${AT} + i, 2, 'URL', 'r' || i ${rows};
+    insert into read.days select 'acme', '', 2, i, 5 ${rows};
+    insert into read.days select 'acme', '', 1, i, 5 ${rows};
+    insert into read.type_days select 'acme', '', i, 'URL', 5 ${rows};
+    insert into read.takedowns (organization, id, version, event_id, brand, type, outcome, created_at, updated_at)
+      select 'acme', 't' || i, 2, ${uuid}, 'shoes', 'URL', i % 4, i, 2 * i ${rows};
+    insert into read.brands select 'acme', 'b' || i, 'B', true, 2, ${uuid} ${rows};
+    insert into read.feature_flags select 'acme', 'f' || i, true, 2, ${uuid} ${rows};
+    insert into read.asset_status_entries
+      select 'c' || i, ${hashed}, 'URL:' || i, 'BLOCKED', 2, ${uuid}, array['acme:shoes'] ${rows};
+    insert into read.asset_statuses select ${hashed}, 'URL:' || i, 'BLOCKED', 1, i ${rows};
+    insert into read.asset_group_streams select 'o' || i, 5, 5, ${AT} ${rows};
+    insert into read.asset_group_streams values ('acme', ${n}, ${n}, ${AT});
+    insert into read.asset_groups select 'acme', i, 'g' || i, i ${rows};
+    insert into read.asset_group_requests select 'acme', ${hashed}, 'b', i, ${AT}, i ${rows};
+    insert into read.asset_group_requests select 'o' || i, ${hashed}, 'b', i, 0, i ${rows};
+    insert into read.grouped_assets select 'acme', ${hashed}, 1 + i % 50, 2, ${uuid}, 'URL', i || '.example' ${rows};
+    insert into read.asset_group_counts select 'acme', g, ${n} from generate_series(1, 50) g;
+    insert into read.webhook_endpoints
+      select 'acme', 'w' || i, 'https://acme.example', '{threat}', '{URL}', null, 1, null, 'ACTIVE', null, 1, 'k',
+        null, null, null, -1, 'log', 0, i, i, ${hashed}, 'b', i ${rows};
+    insert into service.webhook_progress (endpoint, replay, log_id, position) select 'w' || i, 0, 'log', 0 ${rows};
+    insert into service.webhook_attempts (endpoint, number, at, webhook_id, records, took)
+      select 'w1', i, i, 'm' || i, 1, 1 ${rows};
+    insert into service.webhook_tests (id, organization, endpoint, requested_at) select ${uuid}, 'acme', 'w1', i ${rows};
+    insert into service.ingest_usage select 1, 'o' || i, 1, 1 ${rows};
+    insert into service.key_uses select 'k' || i, 1 ${rows};
+    insert into service.event_usage select 'acme', i, 'T', 'accepted', 1 ${rows};
+    insert into service.event_usage select 'o' || i, 1, 'T', 'accepted', 1 ${rows};
+    insert into service.rejections select 'acme', i, 'k', 'data', 'T', 1, 1, '{}' ${rows};
+    insert into service.rejections select 'o' || i, 1, 'k', 'data', 'T', 1, 1, '{}' ${rows};
+    update read.parked_events set organization = 'acme', key_id = 'k';
+    insert into log.events select i, 's' || i % 10, i / 10, ${uuid}, 'T', '{}', '{}', 1 ${rows}`;
+};
+
+const group = (b: Batch): unknown[] => columns(b, 'acme', number, key('g'), (i) => i + 1);
+const record = (b: Batch): unknown[] => columns(b, 'acme', 'threat', key('r'), 4, id, '[]');
+const fact = (b: Batch): unknown[] => columns(b, 'acme', '', (i) => AT + i, 2, 'URL', key('r'));
+
+/** Lists of records: each shape of a selection, of the organization and of a brand. */
+const lists = (): Record<string, Values> => {
+  const all: Record<string, Values> = {};
+  for (const filter of SAMPLE_FILTERS)
+    for (const brand of [undefined, 'shoes']) {
+      const selection = { organization: 'acme', kind: 2, range: { from: -1, to: AT }, ...filter, brand };
+      const page = (limit: number, upTo: number | null) => ({ after: [-AT, ''], upTo, limit }) as const;
+      const { name } = listPage(selection, page(1, null));
+      all[name!] = (_, n) => listPage(selection, page(n, null)).values!;
+      all[name!.replace('list', 'next')] = (_, n) => listPage(selection, page(n, n)).values!;
+      all[name!.replace('list', 'count')] = (_, n) => countUpTo(selection, page(n, null)).values!;
+    }
+  return all;
+};
+const feeds: Record<string, Values> = Object.fromEntries(
+  Object.keys(NEXT_ELEMENTS).map((kinds) => [`feed-next-${kinds}`, (_, n) => ['acme', -1, n]]),
+);
+
+/** The values of every statement, raw or compiled. */
+export const VALUES: Readonly<Record<string, Values>> = {
+  'log-read-all': (_, n) => [0, n],
+  ...lists(),
+  ...feeds,
+  'feed-who-has-news': (b) => columns(b, 'acme', '1,2', number),
+  'records-find': () => ['acme', 2, 'r1'],
+  'records-fill': () => ['0013-records'],
+  'log-read-at': () => [1],
+  'log-read-next': (_, n) => [-1, n],
+  'log-read-stream': (_, n) => ['s1', 0, n],
+  'log-find': (b) => [b(id)],
+  'log-head': () => [],
+  'ingestion-event-states': (b) => columns(b, id, 'acme', 'threat', key('r'), 'metrics'),
+  'ingestion-record-states': (b) => columns(b, 'acme', 'threat', key('r')),
+  'log-append': (b) => columns(b, number, key('s'), null, id, 'T', '{}', '{}'),
+  'ingest-usage-add': (b) => [1, ...columns(b, key('o'), 1, 1)],
+  'ingest-usage-forget': () => [],
+  'event-usage-forget': () => [90],
+  'key-uses-note': (b) => columns(b, key('k'), 2),
+  'rejections-add': (b) => columns(b, 'acme', number, 'k', 'data', 'T', 1, 2, '{}'),
+  'rejections-list': (_, n) => ['acme', 0, 2 ** 31 - 1, '', '', '', '', '', n],
+  'event-usage-add': (b) => columns(b, 'acme', number, 'T', 'accepted', 1),
+  'event-usage-of': (_, n) => ['acme', 1, n],
+  'parked-of-organization': (_, n) => ['acme', 2 ** 40, '', n],
+  'parked-of-key': (_, n) => ['k', 2 ** 40, '', n],
+  'metrics-count': () => [...owned, ...RANGE],
+  'metrics-comparison': () => [...owned, ...RANGE, ...RANGE],
+  'metrics-timeline': () => [...owned, ...RANGE, 'month', '1 month', 0, DAY, DAY],
+  'metrics-timeline-by-day': () => [...owned, ...RANGE, 'day', '1 day', 0, 3_000, 3_000],
+  'takedown-statistics': () => [...owned, ...RANGE],
+  'takedown-statistics-of-brand': () => ['acme', 'shoes', ...RANGE],
+  'find-brand': () => ['acme', 'acme', 'b1'],
+  'organization-flags': () => ['acme'],
+  'organization-brands': () => ['acme', 'acme'],
+  'projection-checkpoints': () => [],
+  'checkpoints-read': () => [],
+  'clock-read': () => [],
+  'asset-groups-members': (_, n) => ['acme', 1, '', n],
+  'asset-groups-placements': (b) => ['acme', b(hash)],
+  'backend-of-first': () => [],
+  'backend-of-second': () => [],
+  'lock-if-free': () => [1],
+  'lock-until-commit': () => [1],
+  'is-read-only': () => [],
+  standbys: () => [],
+  standing: () => [],
+  'follow-asset-statuses': () => [-1, '', -1],
+  'asset-status-entries-newest': (b) => [b(hash).slice(0, 10), 'acme', 100],
+  'asset-groups-known': (b) => ['acme', ...columns(b, key('g'), number, hash)],
+  'asset-groups-read': (_, n) => ['acme', 0, n, 1_000_000],
+  'asset-groups-counts': (b) => ['acme', b((i) => i)],
+  'webhooks-store-progress': (b) => [
+    1,
+    // Where it is now, and what was tried.
+    ...columns(b, key('w'), 0, 'log', number, '0123abcd', 0, null, null, 0, null, 0, 1, null),
+    ...columns(b, 1, 'msg_1', 1, 200, null, '', 1, null),
+  ],
+  'webhooks-forget-deleted': () => [],
+  'webhooks-figures': () => [],
+  'webhooks-take-tests': (_, n) => [0, n],
+  'webhooks-answer-test': () => ['00000000-0000-4000-8000-000000000000', '{}'],
+  'webhooks-list-living': () => [0],
+  'webhooks-rewind-to-end': (_, n) => ['log', n],
+  'webhooks-read-endpoint': () => ['acme', 'w1'],
+  'lease-take': () => ['counts', 'me', 1, false],
+  'lease-release': () => ['counts', 'me'],
+  'checkpoints-enter': (b) => [b(key('p')), b(() => 1), 'log', 0],
+  'checkpoints-move': (b) => [...columns(b, key('p'), 0, 1), 1, ...columns(b, 0, 's', 1, id)],
+  'parked-events-park': (b) => [
+    'p',
+    ...columns(b, id, number, 's', 1, 'T', '{}', '{}', '', 1, 'acme', 'k', true, 'c1', '{acme}'),
+  ],
+  'rebuild-indexes-beside': () => ['read_next_metrics', 'facts'],
+  'rebuild-options-of-table': () => ['facts'],
+  'rebuild-try-lock': () => ['x'],
+  'rebuild-unlock-all': () => [],
+  'verify-columns-of-table': () => ['facts'],
+  'metrics-enter-records': record,
+  'metrics-update-records': record,
+  'metrics-delete-facts': fact,
+  'metrics-insert-facts': (b) => fact((element) => b((i) => element(i + MOST))),
+  'metrics-add-to-days': (b) => columns(b, 'acme', '', 2, number, 1),
+  'metrics-take-from-days': (b) => columns(b, 'acme', '', 2, number, 1),
+  'metrics-add-to-type_days': (b) => columns(b, 'acme', '', number, 'URL', 1),
+  'metrics-take-from-type_days': (b) => columns(b, 'acme', '', number, 'URL', 1),
+  'takedowns-store': (b) => columns(b, 'acme', key('t'), 4, id, 'shoes', 'URL', 1, 1, 2),
+  'webhooks-store': (b) => [
+    ...columns(b, 'acme', key('w'), 'https://acme.example', '{threat}', null, null, 1, null, 'ACTIVE', null),
+    ...columns(b, 1, 'k', null, null, null, -1, 'log', 0, AT, AT, null, null, (i) => i + 1),
+  ],
+  'webhooks-known': (b) => ['acme', b(hash)],
+  // An organization has ten.
+  'webhooks-progress': (b) => [
+    'acme',
+    ...columns(b, key('w'), '{1,2,3,4}', '{URL}', null, 0, -1).map((column) => column.slice(0, 10)),
+  ],
+  'webhooks-feed-end': () => [],
+  'webhooks-feed-place-at': (_, n) => ['acme', n],
+  'webhooks-attempts': (_, n) => ['w1', n],
+  'webhook-tests-add': () => [id(0), 'acme', 'w1', 60_000],
+  'webhooks-read-test': () => [id(1)],
+  'webhook-tests-delete': () => [id(1)],
+  'brands-store': (b) => columns(b, 'acme', key('b'), true, 4, id, 'B'),
+  'feature-flags-store': (b) => columns(b, 'acme', key('f'), true, 4, id),
+  'records-store': (b) =>
+    columns(b, 'acme', 2, key('r'), 4, id, number, 1, 1, 2, 'BLOCKED', 'URL', key('x'), id, '{shoes}'),
+  'records-delete-of-brands': (b) => columns(b, 'acme', 2, key('r')),
+  'records-insert-of-brands': (b) => columns(b, 'acme', 2, (i) => `r${i + MOST}`, 'shoes', 1, 'BLOCKED', 'URL', id),
+  'records-read-entries': (b) => [b(key('c'))],
+  'records-read-verdicts': (b) => columns(b, 'acme', key('c')),
+  'records-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}'),
+  'asset-statuses-read-entries': (b) => [b(key('c'))],
+  'asset-statuses-store-entries': (b) =>
+    columns(b, key('c'), hash, key('URL:'), key('x'), 'ALLOWED', 4, id, '{acme:shoes}'),
+  'store-asset-statuses': (b) => columns(b, hash, key('URL:'), number),
+  'asset-groups-store-streams': (b) => columns(b, key('o'), 6, 6, AT),
+  'asset-groups-store-groups': group,
+  'asset-groups-store-answers': (b) => columns(b, 'acme', hash, 'b', number, AT, (i) => i + 1),
+  'asset-groups-forget-answers': (b) => [b(key('o')), 1_000],
+  'asset-groups-store-assets': (b) => columns(b, 'acme', hash, (i) => 1 + ((i + 7) % 50), 4, id, 'URL', key('x')),
+};

@@ -1,0 +1,77 @@
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Random } from '../../test/support/random.js';
+import { cloudEvent, type Sent } from '../../test/support/upstream.js';
+import { type Answer, ask, type Question } from './ask.js';
+import type { Keys } from './keys.js';
+import type { Probed } from './probe.js';
+
+/** The longest pause between two requests: shorter than a process that stops waits for the next one. ms */
+const MAX_PAUSE_MS = 800;
+
+const READS = [
+  '/v2/organization/metrics',
+  '/v2/organization/reports?limit=20',
+  '/v2/organization/threats?limit=20',
+  // Waits for the next change where there is none.
+  '/v2/organization/feed?limit=1000&timeout=1000',
+] as const;
+
+/** What the callers of a run have asked and been told. */
+export class Calls {
+  readonly all: Probed[] = [];
+  readonly acknowledged: Sent[] = [];
+}
+
+/** A client with one connection, which it keeps as long as the service does: it writes, reads, and so on. */
+export class Caller {
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  private last: string | undefined;
+
+  constructor(
+    private readonly url: string,
+    private readonly keys: Keys,
+    /** Whose records it reads. */
+    private readonly organization: string,
+    private readonly calls: Calls,
+  ) {}
+
+  /** Until `signal` aborts; a batch that is not acknowledged is not sent again. */
+  async run(batches: Iterator<readonly Sent[]>, random: Random, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.write(batches.next().value as readonly Sent[]);
+      await sleep(random.int(MAX_PAUSE_MS));
+      await this.read(random.pick(READS));
+      await sleep(random.int(MAX_PAUSE_MS));
+    }
+    this.agent.destroy();
+  }
+
+  /** @returns whether it was acknowledged */
+  async write(events: readonly Sent[]): Promise<boolean> {
+    const answer = await this.call('events', '/v2/events', { key: this.keys.ingest, events: events.map(cloudEvent) });
+    if (answer?.status !== 200) return false;
+    this.calls.acknowledged.push(...events);
+    return true;
+  }
+
+  private async read(path: (typeof READS)[number]): Promise<void> {
+    const isFeed = path === READS[3];
+    const after = isFeed && this.last !== undefined ? `&lastEventId=${encodeURIComponent(this.last)}` : '';
+    const answer = await this.call(path.split('?')[0]!, path + after, { key: this.keys.read[this.organization]! });
+    if (isFeed && answer?.status === 200) this.last = (answer.body as { id: string }[]).at(-1)?.id ?? this.last;
+  }
+
+  private async call(what: string, path: string, question: Question): Promise<Answer | undefined> {
+    const at = Date.now();
+    try {
+      const answer = await ask(this.url + path, { ...question, agent: this.agent });
+      const { ms, status } = answer;
+      this.calls.all.push({ what, at, ms, status, ...(status >= 300 && { answer }) });
+      return answer;
+    } catch (error) {
+      this.calls.all.push({ what, at, ms: Date.now() - at, status: 0, error: (error as Error).message });
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,171 @@
+import { inspect } from 'node:util';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { BEGINNING, type EventLog, type RecordedEvent } from '../../src/event-log/event-log.js';
+import { readConfig } from '../../src/runtime/config.js';
+import { openEventLog } from '../../src/event-log/open-event-log.js';
+import { createPool } from '../../src/postgres/pool.js';
+import { verify } from '../../projections/engine/verify.js';
+import { PROJECTIONS } from '../../projections/registry.js';
+import { EARLIEST, LATEST } from '../../src/events/instant.js';
+import { BRANDS, edgeInstant, ORGANIZATIONS } from '../../test/projections/histories.js';
+import { naiveCount, newestStates, type Query } from '../../test/projections/naive-count.js';
+import { Random } from '../../test/support/random.js';
+import { directTo } from '../../test/support/direct.js';
+import { eventId, SOURCE, type Sent } from '../../test/support/upstream.js';
+import { ask } from './ask.js';
+import type { Keys } from './keys.js';
+import type { Opened } from './opened.js';
+import { call, type Environment } from './processes.js';
+import type { Scene } from './scene.js';
+
+/** Everything the log holds. */
+export const wholeLog = async (log: EventLog): Promise<RecordedEvent[]> => {
+  const events: RecordedEvent[] = [];
+  for (let after = BEGINNING; ; after = events.at(-1)!.position) {
+    const page = await log.readAll(after, 5_000);
+    events.push(...page);
+    if (page.length < 5_000) return events;
+  }
+};
+
+/** What was acknowledged must be in the log, each event once, in the order that positions promise. */
+export const checkLog = (stored: readonly RecordedEvent[], acknowledged: readonly Sent[]): string[] => {
+  const findings: string[] = [];
+  const times = new Map<string, number>();
+  const revisions = new Map<string, bigint>();
+  let last = BEGINNING;
+  for (const { id, position, stream, revision } of stored) {
+    times.set(id, (times.get(id) ?? 0) + 1);
+    if (position <= last) findings.push(`Position ${position} comes after ${last}`);
+    last = position;
+    const due = (revisions.get(stream) ?? -1n) + 1n;
+    if (revision !== due) findings.push(`${stream} has revision ${revision} where ${due} was due`);
+    revisions.set(stream, revision);
+  }
+  const ids = acknowledged.map(eventId);
+  const lost = ids.filter((id) => !times.has(id)).length;
+  const doubled = [...times.values()].filter((n) => n > 1).length;
+  if (lost > 0) findings.push(`${lost} acknowledged events are not in the log`);
+  if (doubled > 0) findings.push(`${doubled} events are in the log more than once`);
+  return findings;
+};
+
+/** The upstream events of a log, as they were sent. */
+export const sentOf = (stored: readonly RecordedEvent[]): Sent[] =>
+  stored.flatMap(({ type, data, metadata }) => {
+    const { source, id } = metadata as { source?: string; id?: string };
+    return source === SOURCE ? [{ id: id!, type: type as Sent['type'], data: data as Sent['data'] }] : [];
+  });
+
+/** Waits until everything that is in the log now is counted. @returns how long that took, ms */
+export const counted = async (url: string, patience = 60_000): Promise<number> => {
+  const begin = Date.now();
+  for (;;) {
+    const { body } = await ask(`${url}/health/ready`).catch(() => ({ body: undefined }));
+    const projections: { lag: number }[] | undefined = body?.parts?.readModels?.detail?.projections;
+    if (projections && projections.length > 0 && projections.every(({ lag }) => lag === 0)) return Date.now() - begin;
+    if (Date.now() - begin > patience) throw new Error(`Not counted within ${patience} ms: ${JSON.stringify(body)}`);
+    await sleep(20);
+  }
+};
+
+/** The operator's own recount: by the command where the environment matters to it, else by what the command calls. */
+export const checkVerify = async (scene: Scene, env: Environment): Promise<string[]> => {
+  if (env['DATABASE_URL'] !== undefined && env['TZ'] === undefined) {
+    const config = readConfig({ ...directTo(env['DATABASE_URL']), ...env });
+    const url = config.databaseDirectUrl ?? config.databaseUrl!;
+    const pool = createPool(url, () => {}, { statement_timeout: 0, query_timeout: 0 });
+    const log = await openEventLog(config);
+    try {
+      const differences = await verify({ pool, log }, PROJECTIONS);
+      return differences.slice(0, 3).map((difference) => `A recount differs: ${inspect(difference)}`);
+    } finally {
+      await log.close();
+      await pool.end();
+    }
+  }
+  const { code, output } = await call(scene, env, ['projections', 'verify', '--json']);
+  return code === 0 ? [] : [`projections verify ended with ${code}: ${output.slice(0, 500)}`];
+};
+
+const isCounted = ({ type }: Sent): boolean => /^(Report|Threat|Takedown|AssetStatus)/.test(type);
+
+export const randomQuery = (random: Random): Query => {
+  const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
+  return {
+    organization: random.pick(ORGANIZATIONS),
+    brand: random.chance(0.4) ? random.pick(BRANDS) : undefined,
+    from: random.chance(0.2) ? EARLIEST : from,
+    to: random.chance(0.2) ? LATEST : to,
+  };
+};
+
+export const askMetrics = async (
+  url: string,
+  keys: Keys,
+  { organization, brand, from, to }: Query,
+): Promise<unknown> => {
+  const parameters = new URLSearchParams({
+    startDate: new Date(from).toISOString(),
+    endDate: new Date(to).toISOString(),
+    ...(brand !== undefined && { brandSlug: brand }),
+  });
+  const { status, body } = await ask(`${url}/v2/organization/metrics?${parameters.toString()}`, {
+    key: keys.read[organization]!,
+  });
+  return status === 200 ? body : { status, body };
+};
+
+/** Asks the service for metrics and counts the same from the log, the slow way. */
+export const checkMetrics = async (
+  url: string,
+  keys: Keys,
+  events: readonly Sent[],
+  seed: number,
+  queries = 40,
+): Promise<string[]> => {
+  const random = new Random(seed);
+  const states = newestStates(events.filter(isCounted));
+  // Counting states may have taken so long that the service has ended idle connections, which is only learnt in a turn.
+  await setImmediate();
+  const findings: string[] = [];
+  for (let n = 0; n < queries; n += 1) {
+    const query = randomQuery(random);
+    const [answered, due] = [await askMetrics(url, keys, query), naiveCount(states, query)];
+    if (JSON.stringify(answered) !== JSON.stringify(due))
+      findings.push(
+        `${JSON.stringify(query)} was answered ${JSON.stringify(answered)}, a recount says ${JSON.stringify(due)}`,
+      );
+  }
+  return findings;
+};
+
+/**
+ * What was acknowledged must be stored, and counted as it is by the operator's own recount of every cell and by a naive
+ * recount of the log.
+ */
+export const checkAll = async (
+  scene: Scene,
+  { service: { url }, log, keys, env }: Pick<Opened, 'log' | 'keys' | 'env'> & { service: { url: string } },
+  acknowledged: readonly Sent[],
+): Promise<string[]> => {
+  const stored = await wholeLog(log);
+  await counted(url, 600_000);
+  const metrics = await checkMetrics(url, keys, sentOf(stored), scene.seed);
+  return [...checkLog(stored, acknowledged), ...(await checkVerify(scene, env)), ...metrics];
+};
+
+/** Millions are too many to be held here one by one: what was accepted is compared with the log by their number. */
+export const checkStored = async (
+  log: EventLog,
+  accepted: number,
+  keys: Keys,
+  /** Events of requests that were answered with 429 half-way and never sent again. */
+  mostUnanswered = 0,
+): Promise<string[]> => {
+  // Besides what was sent it holds its opening and the keys.
+  const own = 1 + 1 + Object.keys(keys.read).length;
+  const stored = Number(await log.head()) + 1 - own;
+  const isRight = stored >= accepted && stored <= accepted + mostUnanswered;
+  return isRight ? [] : [`${accepted} events were accepted, ${stored} are in the log`];
+};

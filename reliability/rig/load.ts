@@ -1,0 +1,163 @@
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { history, BRANDS, ORGANIZATIONS } from '../../test/projections/histories.js';
+import type { Random } from '../../test/support/random.js';
+import { cloudEvent, sent, type Sent } from '../../test/support/upstream.js';
+import { type Answer, ask, BATCH } from './ask.js';
+import type { Scene } from './scene.js';
+
+const CHUNK = 2_000;
+
+/** What upstream has to say: states and deletions of records, many of each record, with ids that a seed decides. */
+export function* upstream(random: Random, size = Infinity): Generator<Sent> {
+  for (let n = 0; n < size;)
+    for (const event of history(random, Math.min(CHUNK, size - n), 0)) yield { ...event, id: `e-${n++}` };
+}
+
+/** Brands, and the flag that lets their metrics be read. */
+export const brandsAndFlags = (): Sent[] =>
+  ORGANIZATIONS.flatMap((organization) => [
+    sent(
+      'FeatureFlagChanged',
+      { organization, flag: 'brands-metrics', enabled: true, updatedAt: '2026-01-01T00:00:00Z' },
+      `flag-${organization}`,
+    ),
+    ...BRANDS.map((brand) =>
+      sent(
+        'BrandRegistered',
+        { organization, brand, updatedAt: '2026-01-01T00:00:00Z' },
+        `brand-${organization}-${brand}`,
+      ),
+    ),
+  ]);
+
+/** All that the counts are made of: brands first, without which their answers cannot be compared. */
+export function* fullLoad(random: Random, size?: number): Generator<Sent> {
+  yield* brandsAndFlags();
+  yield* upstream(random, size);
+}
+
+/** In batches of up to this many. */
+export function* inBatches(events: Iterable<Sent>, size: number): Generator<Sent[]> {
+  let batch: Sent[] = [];
+  for (const event of events) {
+    batch.push(event);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** An attempt to deliver a batch. */
+export interface Attempt {
+  /** ms */
+  readonly at: number;
+  readonly ms: number;
+  /** 0: the connection broke. */
+  readonly status: number;
+  readonly retryAfter?: string | undefined;
+  /** What the socket said. */
+  readonly error?: string;
+}
+
+/** What was sent and what was answered: the history that everything is judged by. */
+export class History {
+  readonly acknowledged: Sent[] = [];
+  readonly attempts: Attempt[] = [];
+  readonly wrong: string[] = [];
+  accepted = 0;
+  duplicates = 0;
+
+  constructor(readonly scene: Scene) {
+    scene.keep('history.json', () =>
+      JSON.stringify({
+        wrong: this.wrong,
+        attempts: this.attempts,
+        acknowledged: this.acknowledged.map(({ id }) => id),
+      }),
+    );
+  }
+
+  /** A run of millions is as long as it is; what is kept of it need not be. */
+  forget(): void {
+    this.acknowledged.splice(0, Math.max(0, this.acknowledged.length - 200_000));
+    this.attempts.length = 0;
+  }
+}
+
+/** A sender that gives nothing up: a batch that was not acknowledged is sent again, whatever happened to it. */
+export class Sender {
+  private readonly agent: Agent;
+
+  constructor(
+    private readonly url: () => string,
+    private readonly key: string,
+    readonly history: History,
+    private readonly connections = 4,
+    /** How long an answer is waited for, ms. */
+    private readonly patience = 20_000,
+  ) {
+    this.agent = new Agent({ keepAlive: true, maxSockets: connections });
+    history.scene.later(async () => this.agent.destroy());
+  }
+
+  /** Begins to deliver. @returns what stops it */
+  keepDelivering(queue: Iterator<readonly Sent[]>): () => Promise<void> {
+    const stop = new AbortController();
+    const delivering = this.deliver(queue, stop.signal);
+    return () => {
+      stop.abort();
+      return delivering;
+    };
+  }
+
+  /** Delivers the batches in their order, several at a time, until all are acknowledged or `signal` aborts. */
+  async deliver(queue: Iterator<readonly Sent[]>, signal?: AbortSignal): Promise<void> {
+    const work = async (): Promise<void> => {
+      while (!signal?.aborted) {
+        const next = queue.next();
+        if (next.done) return;
+        const body = JSON.stringify(next.value.map(cloudEvent));
+        while (!(await this.attempt(next.value, body))) {
+          if (signal?.aborted) return;
+          await sleep(20);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: this.connections }, work));
+  }
+
+  private async attempt(events: readonly Sent[], body: string): Promise<boolean> {
+    const at = Date.now();
+    const { history: kept } = this;
+    let answer: Answer;
+    try {
+      answer = await ask(`${this.url()}/v2/events`, {
+        key: this.key,
+        type: BATCH,
+        body,
+        agent: this.agent,
+        patience: this.patience,
+      });
+    } catch (error) {
+      kept.attempts.push({ at, ms: Date.now() - at, status: 0, error: (error as Error).message });
+      return false;
+    }
+    const retryAfter = answer.headers['retry-after'] as string | undefined;
+    kept.attempts.push({ at, ms: answer.ms, status: answer.status, retryAfter });
+    if (answer.status !== 200) {
+      if (answer.status !== 503 && answer.status !== 429)
+        kept.wrong.push(`The endpoint answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 300)}`);
+      // The next attempt would end alike.
+      return answer.status >= 400 && answer.status < 500 && answer.status !== 429;
+    }
+    const { accepted, duplicates, rejected } = answer.body;
+    if (rejected.length > 0 || accepted + duplicates !== events.length)
+      kept.wrong.push(`Of ${events.length} events the endpoint answered ${JSON.stringify(answer.body).slice(0, 300)}`);
+    kept.accepted += accepted;
+    kept.duplicates += duplicates;
+    kept.acknowledged.push(...events);
+    return true;
+  }
+}

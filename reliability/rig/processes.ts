@@ -1,0 +1,155 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { directTo } from '../../test/support/direct.js';
+import type { Scene } from './scene.js';
+
+/** The built service. The specs and `npm run test:faults` both run in the project's folder. */
+const built = (path: string, installed = join(process.cwd(), 'dist')): string => join(installed, `${path}.js`);
+
+/** A built file of the project, as what another process or thread is to load. */
+export const builtUrl = (path: string): string => pathToFileURL(built(path)).href;
+/** A file of `preload/`, to be loaded into a process before it begins. */
+export const preloadOf = (name: string): string => builtUrl(`reliability/rig/preload/${name}`);
+
+/** Everything here comes from one address, with one key. */
+const NO_LIMITS = { RATE_LIMIT_PER_MINUTE: '0', UNAUTHENTICATED_PER_MINUTE: '0', MAX_CONNECTIONS_PER_ADDRESS: '0' };
+
+export type Environment = Readonly<Record<string, string>>;
+
+interface StartOptions {
+  readonly words?: readonly string[];
+  /** A file that is loaded into it before it begins. */
+  readonly preload?: string | undefined;
+  /** The folder of the built programs; `dist` unless told. */
+  readonly installed?: string | undefined;
+}
+
+/** A process of the built service. It ends with us, because it watches the channel between us. */
+export class Process {
+  readonly lines: string[] = [];
+  readonly ended: Promise<void>;
+  /** Where it listens, once it says so. */
+  url: string | undefined;
+  /** Where it tells operators of its health, once it says so. */
+  opsUrl: string | undefined;
+  /** Whether it has told its supervisor that it is ready. */
+  hasSpoken = false;
+
+  private constructor(
+    readonly program: string,
+    private readonly child: ChildProcess,
+  ) {
+    this.ended = once(child, 'exit').then(() => undefined);
+    child.once('message', () => (this.hasSpoken = true));
+    for (const stream of [child.stdout!, child.stderr!])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.lines.push(...text.trimEnd().split('\n'));
+        this.url = /Listening on (http:[^"\s]+)/.exec(text)?.[1] ?? this.url;
+        this.opsUrl = /operators on (http:[^"\s]+)/.exec(text)?.[1] ?? this.opsUrl;
+      });
+  }
+
+  static start(
+    scene: Scene,
+    program: string,
+    env: Environment,
+    { words = [], preload, installed }: StartOptions = {},
+  ): Process {
+    const loads = preload === undefined ? [] : ['--import', preload];
+    const { PATH, HOME, SOURCES_FILE } = process.env;
+    const child = spawn(process.execPath, [...loads, built(program, installed), ...words], {
+      env: {
+        PATH,
+        HOME,
+        SOURCES_FILE,
+        LOG_FORMAT: 'json',
+        PORT: '0',
+        ...NO_LIMITS,
+        ...directTo(env['DATABASE_URL']),
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    const started = new Process(program, child);
+    scene.later(() => started.kill());
+    scene.keep(`${program.replace('/', '-')}-${child.pid}.log`, () => started.lines.join('\n'));
+    return started;
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  get isRunning(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  get exitCode(): number | null {
+    return this.child.exitCode;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** kill -9 */
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  /** SIGTERM, and after 15 seconds SIGKILL. @returns how long it took, ms */
+  async stop(): Promise<number> {
+    const begin = Date.now();
+    this.child.kill('SIGTERM');
+    await Promise.race([this.ended, sleep(15_000, undefined, { ref: false })]);
+    const took = Date.now() - begin;
+    await this.kill();
+    return took;
+  }
+}
+
+/** The service's own processes that these started, and those that they started. */
+export const descendants = (
+  processes: readonly Process[],
+): { readonly kill: () => void; readonly isRunning: () => boolean }[] => {
+  const all = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line)?.slice(1) ?? [])
+    .map(([pid, parent, words = '']) => ({ pid: Number(pid), parent: Number(parent), words }));
+  const found = new Set(processes.map(({ pid }) => pid));
+  for (let grown = true; grown;) {
+    const children = all.filter(
+      ({ pid, parent, words }) => found.has(parent) && !found.has(pid) && words.includes('dist/'),
+    );
+    for (const { pid } of children) found.add(pid);
+    grown = children.length > 0;
+  }
+  const signal = (pid: number, name: NodeJS.Signals | 0): boolean => {
+    try {
+      return process.kill(pid, name);
+    } catch {
+      return false;
+    }
+  };
+  return [...found]
+    .filter((pid) => !processes.some((one) => one.pid === pid))
+    .map((pid) => ({ kill: () => void signal(pid, 'SIGKILL'), isRunning: () => signal(pid, 0) }));
+};
+
+/** Runs an operator's call to its end. */
+export const call = async (
+  scene: Scene,
+  env: Environment,
+  words: readonly string[],
+  installed?: string,
+): Promise<{ code: number | null; output: string; process: Process }> => {
+  const process = Process.start(scene, 'src/cli', env, { words, installed });
+  await process.ended;
+  // What was written last arrives after the end.
+  await sleep(10);
+  return { code: process.exitCode, output: process.lines.join('\n'), process };
+};

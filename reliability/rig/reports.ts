@@ -1,0 +1,111 @@
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cloudEvent, sent } from '../../test/support/upstream.js';
+import { type Answer, ask, BATCH } from './ask.js';
+
+/** Of which all are. */
+export const DAY = '2026-03-01';
+const AGAIN_AFTER_MS = 50;
+/** For a batch to be acknowledged. */
+const PATIENCE_MS = 60_000;
+
+/** So many of them, at an instant (ms). */
+interface Mark {
+  readonly at: number;
+  readonly count: number;
+}
+
+/** An answer to a batch. */
+interface Answered {
+  readonly at: number;
+  /** 0: no answer. */
+  readonly status: number;
+}
+
+const lastBefore = (marks: readonly Mark[], instant: number): number =>
+  marks.findLast(({ at }) => at < instant)?.count ?? 0;
+
+/**
+ * Reports of an organization, filed in their order over one connection: what is stored, and so what is counted as of any
+ * instant, is always the first so many of them.
+ */
+export class Reports {
+  /** The answers to all batches. */
+  readonly answers: Answered[] = [];
+  /** The `Consistency-Token` of the last batch that was acknowledged, which includes all reports of `count`. */
+  token: string | undefined;
+  private readonly begun: Mark[] = [];
+  private readonly acknowledged: Mark[] = [];
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 1 });
+
+  constructor(
+    private readonly url: () => string,
+    private readonly key: string,
+    private readonly organization = 'acme',
+  ) {}
+
+  get count(): number {
+    return this.acknowledged.at(-1)?.count ?? 0;
+  }
+
+  /** Files so many more. What is not acknowledged is sent again. @throws where it never is */
+  async file(count: number): Promise<void> {
+    const first = this.count;
+    const body = JSON.stringify(
+      Array.from({ length: count }, (_, n) => {
+        const at = new Date(Date.parse(DAY) + first + n).toISOString();
+        const reportId = `r-${first + n}`;
+        return cloudEvent(
+          sent('ReportFiled', { organization: this.organization, reportId, createdAt: at, updatedAt: at }, reportId),
+        );
+      }),
+    );
+    const { url, key, agent } = this;
+    this.begun.push({ at: Date.now(), count: first + count });
+    const send = async (): Promise<boolean> => {
+      const asked = ask(`${url()}/v2/events`, { key, type: BATCH, body, agent });
+      const { status, headers } = await asked.catch(() => ({ status: 0, headers: {} as Answer['headers'] }));
+      this.answers.push({ at: Date.now(), status });
+      if (status === 200) this.token = headers['consistency-token'] as string | undefined;
+      return status === 200;
+    };
+    const until = Date.now() + PATIENCE_MS;
+    for (; !(await send()); await sleep(AGAIN_AFTER_MS))
+      if (Date.now() > until) throw new Error(`Reports from ${first} on were not acknowledged in ${PATIENCE_MS} ms`);
+    this.acknowledged.push({ at: Date.now(), count: first + count });
+  }
+
+  /** Files ten at a time until `signal` aborts. */
+  async keepFiling(everyMs: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.file(10);
+      await sleep(everyMs);
+    }
+  }
+
+  /** Files so many a second, in batches of up to 100, until `signal` aborts. */
+  async keepUp(perSecond: number, signal: AbortSignal): Promise<void> {
+    const begin = performance.now() - 1_000 * (this.count / perSecond);
+    while (!signal.aborted) {
+      const due = Math.floor(((performance.now() - begin) * perSecond) / 1_000) - this.count;
+      if (due > 0) await this.file(Math.min(due, 100));
+      await sleep(30);
+    }
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+
+  acknowledgedBefore(instant: number): number {
+    return lastBefore(this.acknowledged, instant);
+  }
+
+  /** Sent, acknowledged or not. */
+  sentBefore(instant: number): number {
+    return lastBefore(this.begun, instant);
+  }
+}
+
+/** The number of a report, from 1. */
+export const numberOf = (id: string): number => Number(id.slice(2)) + 1;

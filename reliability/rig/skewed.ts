@@ -1,0 +1,374 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import { eventually } from '../../test/support/eventually.js';
+import { cloudEvent, sentReport, sentStatus } from '../../test/support/upstream.js';
+import { answering, Receiver, subjectsIn } from '../../test/webhooks/delivery/receiver.js';
+import { ask } from './ask.js';
+import { FakeClock, sweepAfter } from './fake-clock.js';
+import { issueKeys, type Keys, keysKnown } from './keys.js';
+import { openLog } from './opened.js';
+import { type Environment, Process } from './processes.js';
+import { metricsPath, Readers } from './readers.js';
+import { DAY, numberOf, Reports } from './reports.js';
+import type { Scene } from './scene.js';
+import { webhookSettings } from './webhook.js';
+
+/** The processes whose clocks are set; the second API keeps the right time. */
+export const SKEWABLE = ['api', 'projector', 'deliveries'] as const;
+export type Skewable = (typeof SKEWABLE)[number];
+
+/** What is judged, each by itself. */
+export const ROWS = ['X-As-Of', 'tokens', '429', 'liveness', 'usage and quota', 'webhook tests', 'retries'] as const;
+export type Row = (typeof ROWS)[number];
+
+const PROGRAMS = { api: 'src/main', projector: 'projections/main', deliveries: 'src/deliver' } as const;
+/** Whose facts arrive, each by its own API process. */
+const LOUD = ['acme', 'globex'] as const;
+/** Facts a second of each of them. */
+const RATE = 300;
+/** Whose webhook is watched: it gets a record now and then. */
+const WATCHED = 'watched';
+/** Whose daily quota is used. */
+const METERED = 'metered';
+export const QUOTA = 10_000;
+const LIVE_EVERY_MS = 200;
+const TOKEN_EVERY_MS = 60;
+const WATCHED_EVERY_MS = 250;
+const READY_WITHIN_MS = 60_000;
+/** How long an answer to a test may take; the API itself waits for up to 22 s. ms */
+const TEST_WITHIN_MS = 10_000;
+/** The first delay after a failure is 5 s, a fifth more or less. ms */
+const RETRY_AT_LEAST_MS = 3_900;
+const RETRY_AT_MOST_MS = 12_000;
+/** Facts that may wait when a sender is told to slow down. */
+const KEEPS_UP = 400;
+
+export interface Finding {
+  readonly row: Row;
+  /** ms */
+  readonly at: number;
+  readonly what: string;
+}
+
+interface Delivery {
+  readonly at: number;
+  readonly subject: string;
+}
+
+const worksInAll = async ({ opsUrl }: Process): Promise<boolean> => {
+  const asked = ask(`${opsUrl}/health/ready`, { patience: 3_000 });
+  const { body } = await asked.catch(() => ({ body: undefined }));
+  const lanes = Object.values<string>(body?.parts?.lanes?.detail ?? {});
+  return lanes.length > 0 && lanes.every((state) => state === 'working');
+};
+
+/** Two API processes, a projector and a delivery process under load, each of which but one API has a clock of its own. */
+export class Skewed {
+  readonly findings: Finding[] = [];
+  tokensRead = 0;
+  tokensPutOff = 0;
+  readonly loads: readonly Reports[];
+  private readonly running = new Map<Skewable, Process>();
+  private readonly stopping = new AbortController();
+  private readonly work: Promise<unknown>[] = [];
+  private readers: readonly Readers[] = [];
+  private readonly behind: { at: number; facts: number }[] = [];
+  private readonly receiver = new Receiver();
+  private readonly deliveries: Delivery[] = [];
+  private failNext = false;
+  private failed: Delivery | undefined;
+  private meteredKey = '';
+  private metered = 0;
+  private webhookId = '';
+  private watched!: Reports;
+
+  private constructor(
+    private readonly scene: Scene,
+    readonly keys: Keys,
+    private readonly env: Environment,
+    private readonly clocks: Readonly<Record<Skewable, FakeClock>>,
+    /** Loaded into the projector. */
+    private readonly preload: string | undefined,
+    private right: Process,
+  ) {
+    const urls = [() => this.url, () => this.right.url!];
+    this.loads = LOUD.map((organization, n) => new Reports(urls[n]!, keys.ingest, organization));
+  }
+
+  static async start(scene: Scene, databaseUrl: string, preload?: string): Promise<Skewed> {
+    const folder = await scene.folder();
+    const env = {
+      DATABASE_URL: databaseUrl,
+      MIGRATE: 'off',
+      INGEST_EVENTS_PER_DAY: String(QUOTA),
+      ...(await webhookSettings(folder)),
+    };
+    const log = await openLog(scene, { DATABASE_URL: databaseUrl });
+    const keys = await issueKeys(log, [...LOUD, WATCHED, METERED]);
+    const { key } = await issueApiKey(log, { scopes: ['ingest'], organization: METERED });
+    const clocks = {
+      api: await FakeClock.create(folder, 'api'),
+      projector: await FakeClock.create(folder, 'projector'),
+      deliveries: await FakeClock.create(folder, 'deliveries'),
+    };
+    const right = Process.start(scene, 'src/main', env);
+    const skewed = new Skewed(scene, keys, env, clocks, preload, right);
+    skewed.meteredKey = key;
+    for (const name of SKEWABLE) await skewed.replace(name);
+    await eventually('the second API listens', () => right.url !== undefined);
+    for (const url of [skewed.url, right.url!]) await keysKnown(url, keys);
+    await skewed.begin();
+    return skewed;
+  }
+
+  get url(): string {
+    return this.running.get('api')!.url!;
+  }
+
+  get environment(): Environment {
+    return this.env;
+  }
+
+  get rightUrl(): string {
+    return this.right.url!;
+  }
+
+  get processes(): readonly Process[] {
+    return [this.right, ...this.running.values()];
+  }
+
+  setClock(name: Skewable, offsetMs: number): Promise<void> {
+    return this.clocks[name].set(offsetMs);
+  }
+
+  /** Starts another process, which has the clock as it is set now; the one before is stopped once this one is ready. */
+  async replace(name: Skewable): Promise<void> {
+    const before = this.running.get(name);
+    const env = { ...this.env, ...this.clocks[name].env, ...(name === 'api' ? {} : { OPS_PORT: '0' }) };
+    const preload = name === 'projector' ? this.preload : undefined;
+    const process = Process.start(this.scene, PROGRAMS[name], env, { preload });
+    sweepAfter(process);
+    await eventually(
+      `${name} is ready`,
+      async () => {
+        if (!process.isRunning) throw new Error(`${name} ended: ${process.lines.slice(-5).join('\n')}`);
+        const url = name === 'api' ? process.url : process.opsUrl;
+        if (url === undefined) return false;
+        const asked = ask(`${url}/health/ready`, { patience: 3_000 });
+        return (await asked.catch(() => ({ status: 0 }))).status === 200;
+      },
+      READY_WITHIN_MS,
+    );
+    if (name === 'api') await keysKnown(process.url!, this.keys);
+    this.running.set(name, process);
+    // What was asked of the one before is answered by it.
+    if (name === 'api') await sleep(500);
+    await before?.stop();
+    if (name !== 'api') await eventually(`${name} works in its lanes`, () => worksInAll(process));
+  }
+
+  /** Asks for a test of the webhook, at the API whose clock is set and at the other one. */
+  async tryTests(): Promise<void> {
+    const key = this.keys.read[WATCHED]!;
+    for (const url of [this.url, this.rightUrl]) {
+      const at = Date.now();
+      const path = `${url}/v2/organization/webhooks/${this.webhookId}/test`;
+      const answer = await ask(path, { key, method: 'POST', patience: 30_000 }).catch(() => undefined);
+      const had = this.deliveries.filter((one) => one.at >= at && one.subject === this.webhookId).length;
+      if (answer?.status !== 200 || answer.body.status !== 204 || had !== 1 || answer.ms > TEST_WITHIN_MS)
+        this.found(
+          'webhook tests',
+          `a test was answered ${answer?.status} ${JSON.stringify(answer?.body)} after ${Date.now() - at} ms, ${had} came`,
+        );
+    }
+  }
+
+  /** The next delivery fails. @returns waits until it was sent again */
+  async failOnce(): Promise<() => Promise<void>> {
+    this.failNext = true;
+    const until = performance.now() + READY_WITHIN_MS;
+    while (this.failed === undefined && performance.now() < until) await sleep(10);
+    const failed = this.failed;
+    this.failed = undefined;
+    return async () => {
+      if (failed === undefined) return this.found('retries', 'no record was delivered that could fail');
+      const again = (): Delivery | undefined =>
+        this.deliveries.find(({ at, subject }) => at > failed.at && subject === failed.subject);
+      while (again() === undefined && Date.now() < failed.at + RETRY_AT_MOST_MS) await sleep(20);
+      const after = (again()?.at ?? Infinity) - failed.at;
+      if (after < RETRY_AT_LEAST_MS) this.found('retries', `a delivery was sent again after ${after} ms`);
+      if (after > RETRY_AT_MOST_MS)
+        this.found('retries', `a delivery that failed was not sent again within ${RETRY_AT_MOST_MS} ms`);
+    };
+  }
+
+  /** Sends an event of the organization whose quota is watched, and compares what both API processes say of it. */
+  async tryQuota(): Promise<void> {
+    const events = [cloudEvent(sentReport(`m-${this.metered}`, { organization: METERED }, `m-${this.metered}`))];
+    const sent = await ask(`${this.url}/v2/events`, { key: this.meteredKey, events }).catch(() => undefined);
+    if (sent?.status !== 200)
+      return this.found('usage and quota', `an event was answered ${sent?.status} ${JSON.stringify(sent?.body)}`);
+    this.metered += 1;
+    let said = '';
+    const isRight = async (url: string): Promise<boolean> => {
+      const { body } = await ask(`${url}/v2/events/usage`, { key: this.meteredKey }).catch(() => ({ body: {} }));
+      const used = (body.usage ?? []).reduce((sum: number, { events: n }: { events: number }) => sum + n, 0);
+      said = `${used} used, ${body.quota?.events?.left} left`;
+      return used === this.metered && body.quota?.events?.left === QUOTA - this.metered;
+    };
+    for (const url of [this.url, this.rightUrl]) {
+      const until = performance.now() + 4_000;
+      while (!(await isRight(url)) && performance.now() < until) await sleep(100);
+      if (!(await isRight(url))) {
+        this.found('usage and quota', `of ${this.metered} events and a quota of ${QUOTA} it says: ${said}`);
+        break;
+      }
+    }
+  }
+
+  /** Ends the load. @returns how many reads there were, all judged */
+  async stop(): Promise<number> {
+    this.stopping.abort();
+    await Promise.all(this.work);
+    let count = 0;
+    for (const [n, readers] of this.readers.entries()) {
+      const reports = this.loads[n % LOUD.length]!;
+      const reads = await readers.stop();
+      count += reads.length;
+      for (const { what, at, ms, status, asOf, count: has, error, answer } of reads) {
+        const [least, most] = [reports.acknowledgedBefore(asOf), reports.sentBefore(at + ms)];
+        const instant = Number.isNaN(asOf) ? 'nothing' : new Date(asOf).toISOString();
+        if (status === 200 && (has < least || has > most))
+          this.add('X-As-Of', at, `${what} as of ${instant} has ${has} reports; ${least} were acknowledged before`);
+        // No answer was complete up to a time that had not come when it arrived.
+        else if (status === 200 && asOf > at + ms + 1)
+          this.add('X-As-Of', at, `${what} claims ${instant}, ${Math.round(asOf - at - ms)} ms after it arrived`);
+        // A process that was replaced ends its connections; a busy one puts reads off.
+        else if (status !== 200 && status !== 503 && status !== 0)
+          this.add('X-As-Of', at, `${what} was answered ${status} ${error ?? JSON.stringify(answer?.body)}`);
+      }
+      for (const what of readers.findings) this.add('X-As-Of', Date.now(), what);
+    }
+    for (const reports of this.loads) {
+      for (const { at, status } of reports.answers) {
+        if (status !== 429) continue;
+        const facts = this.behind.findLast((look) => look.at <= at)?.facts ?? 0;
+        if (facts < KEEPS_UP) this.add('429', at, `a sender got 429 while ${facts} events waited`);
+      }
+      reports.close();
+    }
+    this.watched.close();
+    return count;
+  }
+
+  private found(row: Row, what: string): void {
+    this.add(row, Date.now(), what);
+  }
+
+  private add(row: Row, at: number, what: string): void {
+    this.findings.push({ row, at, what });
+  }
+
+  private async begin(): Promise<void> {
+    const { signal } = this.stopping;
+    const { receiver, keys } = this;
+    receiver.react = (one, response, request) => {
+      const [subject] = subjectsIn(one.body);
+      const delivery = { at: Date.now(), subject: subject! };
+      this.deliveries.push(delivery);
+      if (this.failNext && subject !== this.webhookId) {
+        this.failNext = false;
+        this.failed = delivery;
+        return answering(503)(one, response, request);
+      }
+      answering(204)(one, response, request);
+    };
+    const json = { url: `${await receiver.start()}/hooks` };
+    this.scene.later(() => receiver.stop());
+    const made = await ask(`${this.rightUrl}/v2/organization/webhooks`, { key: keys.read[WATCHED]!, json });
+    this.webhookId = (made.body as { id: string }).id;
+    this.watched = new Reports(() => this.rightUrl, keys.ingest, WATCHED);
+    const repeat = async (everyMs: number, act: () => Promise<void>): Promise<void> => {
+      for (; !signal.aborted; await sleep(everyMs)) await act();
+    };
+    const both = [() => this.url, () => this.rightUrl];
+    this.readers = both.flatMap((url) => LOUD.map((name) => new Readers([url], keys.read[name]!)));
+    this.scene.later(async () => {
+      this.stopping.abort();
+      for (const readers of this.readers) await readers.stop();
+    });
+    const status = this.tokensOfStatuses(both);
+    this.work.push(
+      ...this.loads.map((reports) => reports.keepUp(RATE, signal)),
+      repeat(WATCHED_EVERY_MS, () => this.watched.file(1)),
+      ...both.map((url, n) => repeat(TOKEN_EVERY_MS, () => this.readWithToken(url(), n))),
+      repeat(TOKEN_EVERY_MS, status),
+      repeat(LIVE_EVERY_MS, () => this.lookLive()),
+      repeat(100, () => this.lookBehind()),
+    );
+  }
+
+  /** A read with the token of the last batch must have that batch. */
+  private async readWithToken(url: string, n: number): Promise<void> {
+    const [reports, organization] = [this.loads[n]!, LOUD[n]!];
+    const { token, count } = reports;
+    if (token === undefined) return;
+    this.tokensRead += 1;
+    const isList = this.tokensRead % 2 === 0;
+    const path = isList ? `reports?startDate=${DAY}&limit=1` : metricsPath(this.tokensRead);
+    const key = this.keys.read[organization]!;
+    const headers = { 'consistency-token': token };
+    const answer = await ask(`${url}/v2/organization/${path}`, { key, headers }).catch(() => undefined);
+    if (answer === undefined || answer.status === 503 || answer.status === 429) return void (this.tokensPutOff += 1);
+    const { items, metrics } = answer.body;
+    const has = isList ? numberOf(items?.[0]?.id ?? 'r--1') : (metrics?.reports ?? 0);
+    if (answer.status !== 200 || has < count)
+      this.found('tokens', `${path} with the token of ${count} reports was answered ${answer.status} with ${has}`);
+  }
+
+  /** A check with the token of a status must have that status. */
+  private tokensOfStatuses(urls: readonly (() => string)[]): () => Promise<void> {
+    let n = 0;
+    return async () => {
+      n += 1;
+      const content = `status-${n}.example`;
+      const createdAt = new Date().toISOString();
+      const event = sentStatus(`s-${n}`, { asset: { type: 'URL', content }, createdAt }, `s-${n}`);
+      const [from, to] = [urls[n % 2]!(), urls[(n >> 1) % 2]!()];
+      const sent = await ask(`${from}/v2/events`, { key: this.keys.ingest, events: [cloudEvent(event)] }).catch(
+        () => undefined,
+      );
+      const token = sent?.headers['consistency-token'];
+      if (sent?.status !== 200 || token === undefined) return;
+      this.tokensRead += 1;
+      const checked = await ask(`${to}/v2/asset/check`, {
+        key: this.keys.read[LOUD[0]]!,
+        json: { content },
+        headers: { 'consistency-token': String(token) },
+      }).catch(() => undefined);
+      if (checked === undefined || checked.status === 503 || checked.status === 429)
+        return void (this.tokensPutOff += 1);
+      if (checked.status !== 200 || checked.body.status !== 'BLOCKED')
+        this.found('tokens', `a check with the token of its status was answered ${JSON.stringify(checked.body)}`);
+    };
+  }
+
+  private async lookLive(): Promise<void> {
+    for (const [name, process] of [...this.running, ['right API', this.right] as const]) {
+      const url = process.program === 'src/main' ? process.url : process.opsUrl;
+      const { status } = await ask(`${url}/health/live`, { patience: 3_000 }).catch(() => ({ status: 0 }));
+      // One that was replaced meanwhile does not answer.
+      const isReplaced = process !== this.right && this.running.get(name as Skewable) !== process;
+      if (status === 503 || (status === 0 && !process.isRunning && !isReplaced))
+        this.found('liveness', `${name} is not live: ${status}`);
+    }
+  }
+
+  private async lookBehind(): Promise<void> {
+    const { rightUrl: url } = this;
+    const { body } = await ask(`${url}/health/ready`, { patience: 3_000 }).catch(() => ({ body: undefined }));
+    const projections: { projection: string; lag: number }[] = body?.parts?.readModels?.detail?.projections ?? [];
+    const lags = projections.map(({ lag }) => lag);
+    this.behind.push({ at: Date.now(), facts: lags.length === 0 ? Infinity : Math.max(...lags) });
+  }
+}

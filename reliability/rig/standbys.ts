@@ -1,0 +1,203 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { serverOwner } from '../../src/postgres/embedded/os-user.js';
+import { eventually } from '../../test/support/eventually.js';
+import { freePort } from '../../test/support/free-port.js';
+import { queryOnce } from '../../test/support/query-once.js';
+import type { Scene } from './scene.js';
+
+const run = promisify(execFile);
+/** Whichever of the standbys has it first. */
+const QUORUM = 'ANY 1 (*)';
+
+/** A PostgreSQL of several that replicate. */
+interface Server {
+  readonly port: number;
+  readonly folder: string;
+  process?: ChildProcess;
+}
+
+interface StandbysOptions {
+  /** Whether each commit waits for one of them. */
+  readonly isSynchronous: boolean;
+  /** How many; 2 unless told. */
+  readonly count?: number;
+  /** Of the primary and of all standbys: `name=value`. */
+  readonly settings?: readonly string[];
+}
+
+const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
+
+/** A primary and its standbys, made by `pg_basebackup`, and what an operator does with them. */
+export class Standbys {
+  readonly servers: readonly Server[];
+  primary: Server;
+
+  private constructor(
+    private readonly programs: string,
+    private readonly options: StandbysOptions,
+    servers: readonly Server[],
+  ) {
+    this.servers = servers;
+    this.primary = servers[0]!;
+  }
+
+  /** @param programs the folder of `initdb` and `pg_basebackup` */
+  static async start(scene: Scene, programs: string, options: StandbysOptions): Promise<Standbys> {
+    const { count = 2 } = options;
+    const folder = await scene.folder();
+    const servers: Server[] = [];
+    for (let n = 0; n <= count; n += 1) servers.push({ port: await freePort(), folder: join(folder, `server-${n}`) });
+    const standbys = new Standbys(programs, options, servers);
+    scene.later(async () => {
+      for (const server of servers) await standbys.kill(server);
+    });
+    const { primary } = standbys;
+    await standbys.makeFolder(primary);
+    await standbys.program('initdb', '-D', primary.folder, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync');
+    await standbys.launch(primary);
+    for (const server of servers.slice(1)) await standbys.copy(server);
+    await standbys.requireStandby();
+    return standbys;
+  }
+
+  /** As the service is told of them. */
+  get url(): string {
+    const hosts = this.servers.map(({ port }) => `127.0.0.1:${port}`).join(',');
+    return `postgres://postgres@${hosts}/postgres?target_session_attrs=read-write`;
+  }
+
+  urlOf(server: Server): string {
+    return `postgres://postgres@127.0.0.1:${server.port}/postgres`;
+  }
+
+  /** kill -9 of the server with all its processes. */
+  async kill(server: Server): Promise<void> {
+    const { process: child } = server;
+    if (child === undefined) return;
+    if (isRunning(child)) {
+      const ended = once(child, 'exit');
+      this.signal(server, 'SIGKILL');
+      await ended;
+    }
+    server.process = undefined;
+  }
+
+  /** Stops or continues all its processes: it is there, and silent. */
+  signal(server: Server, signal: NodeJS.Signals): void {
+    const pid = server.process!.pid!;
+    const children = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/).map(Number))
+      .flatMap(([child, parent]) => (parent === pid ? [child!] : []));
+    for (const each of [pid, ...children])
+      try {
+        process.kill(each, signal);
+      } catch {
+        // It ended meanwhile.
+      }
+  }
+
+  /** An orderly stop, which sends everything to the standbys first. */
+  async stop(server: Server): Promise<void> {
+    const ended = once(server.process!, 'exit');
+    server.process!.kill('SIGINT');
+    await ended;
+    server.process = undefined;
+  }
+
+  /** Promotes the standby that has most, and makes the other one follow it. @returns the one that was the primary */
+  async promote(): Promise<Server> {
+    const before = this.primary;
+    const others = this.servers.filter((server) => server !== before);
+    const received = await Promise.all(
+      others.map(async (server) => {
+        const text = `select (pg_last_wal_receive_lsn() - '0/0')::bigint as lsn`;
+        return BigInt((await this.ask<{ lsn: string }>(server, text))[0]!.lsn);
+      }),
+    );
+    const [first, second] = others as [Server, Server];
+    const [next, other] = received[0]! >= received[1]! ? [first, second] : [second, first];
+    this.primary = next;
+    await this.ask(next, 'select pg_promote()');
+    await this.follow(other);
+    return before;
+  }
+
+  /** Makes a server a standby of the primary again, from its files. */
+  async copy(server: Server): Promise<void> {
+    await rm(server.folder, { recursive: true, force: true });
+    await this.makeFolder(server);
+    const from = ['-h', '127.0.0.1', '-p', String(this.primary.port), '-U', 'postgres'];
+    await this.program('pg_basebackup', '-D', server.folder, ...from, '-R', '-X', 'stream', '-c', 'fast', '--no-sync');
+    await this.launch(server);
+  }
+
+  /** From here on each commit waits for one of them. */
+  async requireStandby(): Promise<void> {
+    if (!this.options.isSynchronous) return;
+    await this.ask(this.primary, `alter system set synchronous_standby_names = '${QUORUM}'`);
+    await this.ask(this.primary, 'select pg_reload_conf()');
+    await eventually(
+      'both standbys stream',
+      async () =>
+        (await this.ask(this.primary, 'select 1 from pg_stat_replication')).length === this.servers.length - 1,
+    );
+  }
+
+  ask<Row extends object>(server: Server, text: string): Promise<Row[]> {
+    return queryOnce<Row>(`${this.urlOf(server)}?query_timeout=60000`, text);
+  }
+
+  /** The standbys get nothing any more. */
+  async cutOff(): Promise<void> {
+    for (const server of this.servers) if (server !== this.primary) await this.follow(server, '');
+  }
+
+  private async follow(server: Server, info = `host=127.0.0.1 port=${this.primary.port} user=postgres`): Promise<void> {
+    await this.ask(server, `alter system set primary_conninfo = '${info}'`);
+    await this.ask(server, 'select pg_reload_conf()');
+  }
+
+  private async makeFolder({ folder }: Server): Promise<void> {
+    await mkdir(folder, { mode: 0o700 });
+    const owner = serverOwner(folder);
+    if (owner) await chown(folder, owner.uid, owner.gid);
+  }
+
+  private async program(name: string, ...words: string[]): Promise<void> {
+    await run(join(this.programs, name), words, { ...serverOwner(this.servers[0]!.folder), cwd: '/' });
+  }
+
+  /** Starts it with the files it has. @throws where it ends instead, or does not answer in time */
+  async launch(server: Server): Promise<void> {
+    const settings = [
+      `port=${server.port}`,
+      'listen_addresses=127.0.0.1',
+      'unix_socket_directories=',
+      'max_connections=120',
+      'wal_keep_size=512MB',
+      // Beside the others on one small machine.
+      'shared_buffers=64MB',
+      ...(this.options.settings ?? []),
+      // What it is as a primary; a standby passes it over.
+      ...(this.options.isSynchronous && server !== this.primary ? [`synchronous_standby_names=${QUORUM}`] : []),
+    ];
+    const child = spawn(
+      join(this.programs, 'postgres'),
+      ['-D', server.folder, ...settings.flatMap((setting) => ['-c', setting])],
+      { ...serverOwner(server.folder), cwd: '/', stdio: 'ignore' },
+    );
+    server.process = child;
+    await eventually('the server answers', async () => {
+      if (!isRunning(child)) throw new Error(`The server at ${server.port} ended with ${child.exitCode}`);
+      return this.ask(server, 'select 1').then(
+        () => true,
+        () => false,
+      );
+    });
+  }
+}

@@ -1,0 +1,25 @@
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { EXTENDED } from './extension.js';
+
+const BEGIN = 'const MIGRATIONS = {';
+
+/**
+ * Makes the version after this one: a copy of the built programs that knows one migration more, `extension`.
+ * @param folder empty
+ * @returns its built programs
+ */
+export const makeNextVersion = async (folder: string): Promise<string> => {
+  const [installed, built] = [join(folder, 'dist'), resolve('dist')];
+  for (const part of ['src', 'projections']) await cp(join(built, part), join(installed, part), { recursive: true });
+  await cp(resolve('package.json'), join(folder, 'package.json'));
+  await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+  const file = join(installed, 'src/read-models/migrate.js');
+  const text = await readFile(file, 'utf8');
+  if (!text.includes(BEGIN)) throw new Error(`${file} has no "${BEGIN}" that a migration could be added to`);
+  const extension = pathToFileURL(join(built, 'reliability/upgrade/extension.js')).href;
+  const names = text.replace(BEGIN, `${BEGIN}\n    '${EXTENDED}': extension,`);
+  await writeFile(file, `import { extension } from '${extension}';\n${names}`);
+  return installed;
+};

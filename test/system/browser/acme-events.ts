@@ -1,0 +1,68 @@
+import { type Sent, sent } from '../../support/upstream.js';
+
+/** What happened to the organization acme in the last days. */
+
+export const MS_PER_DAY = 86_400_000;
+
+/** Noon of a day before today, so that no test is at a day's border. */
+export const daysAgo = (days: number): string =>
+  `${new Date(Date.now() - days * MS_PER_DAY).toISOString().slice(0, 10)}T12:00:00.000Z`;
+export const dateDaysAgo = (days: number): string => daysAgo(days).slice(0, 10);
+
+export const threat = (id: string, type: string, days: number, status = 'BLOCKED'): Sent =>
+  sent('ThreatStatusChanged', {
+    organization: 'acme',
+    threatId: id,
+    asset: { type, content: `${id}.example` },
+    status,
+    createdAt: daysAgo(days),
+    updatedAt: daysAgo(days),
+  });
+export const takedown = (id: string, status: string, filed: number, updated = filed): Sent =>
+  sent(status === 'TODO' ? 'TakedownFiled' : 'TakedownStatusChanged', {
+    organization: 'acme',
+    takedownId: id,
+    brand: 'wallet',
+    asset: { type: 'URL', content: `${id}.example` },
+    status,
+    createdAt: daysAgo(filed),
+    updatedAt: daysAgo(updated),
+  });
+export const report = (id: string, days: number): Sent =>
+  sent('ReportFiled', {
+    organization: 'acme',
+    reportId: id,
+    brands: ['wallet'],
+    createdAt: daysAgo(days),
+    updatedAt: daysAgo(days),
+  });
+const updatedAt = '2026-01-01T00:00:00Z';
+const brand = (slug: string, name: string): Sent =>
+  sent('BrandRegistered', { organization: 'acme', brand: slug, name, updatedAt });
+
+/** A name that would do harm as markup. */
+export const HOSTILE = '<img src=x onerror="document.title=1">';
+
+export const EVENTS = [
+  sent('FeatureFlagChanged', { organization: 'acme', flag: 'brands-metrics', enabled: true, updatedAt }),
+  brand('wallet', 'Wallet'),
+  brand('hostile', HOSTILE),
+  ...[1, 1, 1, 3, 8, 20].map((days, n) => threat(`url-${n}`, 'URL', days)),
+  ...[2, 9].map((days, n) => threat(`x-${n}`, 'TWITTER', days)),
+  threat('ignored', 'URL', 2, 'REJECTED'),
+  threat('watched', 'URL', 4, 'WATCHLISTED'),
+  ...[40, 41, 200].map((days, n) => threat(`old-${n}`, 'ADDRESS', days)),
+  report('now', 2),
+  report('before', 45),
+  takedown('slow', 'COMPLETED', 9, 2),
+  takedown('quick', 'COMPLETED', 5, 4),
+  takedown('waiting', 'TODO', 3),
+  takedown('given-up', 'CANCELED', 6, 5),
+  sent('AssetStatusChanged', {
+    changeId: 'c1',
+    asset: { type: 'URL', content: 'evil.example' },
+    status: 'BLOCKED',
+    brandReviews: [{ organization: 'acme', brand: 'wallet' }],
+    createdAt: daysAgo(1),
+  }),
+];

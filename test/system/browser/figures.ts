@@ -1,0 +1,268 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { eventually } from '../../support/eventually.js';
+import { dateDaysAgo, HOSTILE, MS_PER_DAY, threat } from './acme-events.js';
+import {
+  bars,
+  dashboard,
+  evaluate,
+  keep,
+  labels,
+  lastAsked,
+  type Opened,
+  settled,
+  table,
+  totals,
+} from './opened-dashboard.js';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const KEYS = ['newThreats', 'reports', 'threatsWatchlisted', 'takedownsFiled', 'takedownsCompleted'] as const;
+const texts = (values: readonly number[]): string[] => values.map(String);
+
+/** A page with figures, for specs that leave it as it is. */
+let shown: Opened;
+
+export const figures = () =>
+  describe('in its figures', () => {
+    beforeAll(async () => {
+      shown = keep(await dashboard.openFigures());
+      expect(await shown.page.locator('#problem').textContent()).toBe('');
+    });
+
+    it('shows what the API answers, in charts and tables, and asks nobody else', async () => {
+      const { page, errors, asked } = shown;
+      const { current, difference } = await dashboard.get(
+        `organization/metrics/comparison${lastAsked(shown, '/metrics/comparison')}`,
+      );
+      expect(lastAsked(shown, '/metrics/comparison')).toBe(`?startDate=${dateDaysAgo(29)}&with=previous`);
+      expect(current.metrics).toMatchObject({ newThreats: 8, reports: 1, threatsWatchlisted: 1, takedownsFiled: 4 });
+      expect(await totals(page)).toEqual(Object.fromEntries(KEYS.map((name) => [name, String(current.metrics[name])])));
+      expect([difference.newThreats, difference.reports, difference.takedownsFiled]).toEqual([6, 0, 4]);
+
+      const { points, interval } = await dashboard.get(`organization/metrics/timeline${lastAsked(shown, '/timeline')}`);
+      expect([interval, points.length]).toEqual(['day', 30]);
+      const column = (name: string): number[] => points.map((point: Record<string, number>) => point[name]);
+      expect(await bars(page, 'timeline')).toEqual(['newThreats', 'reports', 'threatsWatchlisted'].map(column));
+      expect((await table(page, '#timeline')).map(([, ...cells]) => cells)).toEqual(
+        points.map((point: Record<string, number>) =>
+          texts(
+            ['newThreats', 'threatsWatchlisted', 'reports', 'takedownsFiled', 'takedownsCompleted'].map(
+              (name) => point[name]!,
+            ),
+          ),
+        ),
+      );
+
+      const { blockedByType } = await dashboard.get(`organization/metrics?startDate=${dateDaysAgo(29)}`);
+      expect(blockedByType).toEqual([
+        { type: 'URL', count: 6 },
+        { type: 'TWITTER', count: 2 },
+      ]);
+      expect([await labels(page, 'types'), await bars(page, 'types')]).toEqual([['URL', 'TWITTER'], [[6, 2]]]);
+      expect(await table(page, '#types')).toEqual([
+        ['URL', '6'],
+        ['TWITTER', '2'],
+      ]);
+
+      const statistics = await dashboard.get(`organization/takedowns/statistics${lastAsked(shown, '/statistics')}`);
+      const { filed, completed, open: waiting, canceled, retracted, timeToTakedown } = statistics;
+      const outcomes = [filed, completed, waiting, canceled, retracted];
+      expect(outcomes).toEqual([4, 2, 1, 1, 0]);
+      expect(await bars(page, 'takedowns')).toEqual([[4, 2, 1, 1, null]]);
+      expect((await table(page, '#takedowns details:nth-of-type(1)')).map(([, n]) => n)).toEqual(texts(outcomes));
+      expect(timeToTakedown).toMatchObject({ count: 2, median: MS_PER_DAY, longest: 7 * MS_PER_DAY });
+      expect((await table(page, '#takedowns details:nth-of-type(2)'))[0]).toEqual([
+        'All types',
+        '2',
+        '1 d',
+        '7 d',
+        '7 d',
+        '7 d',
+      ]);
+
+      expect(errors).toEqual([]);
+      expect([...new Set(asked.map(({ origin }) => origin))]).toEqual([dashboard.app.url]);
+    });
+
+    it('names each chart in words for those who do not see it', async () => {
+      const { page } = shown;
+      for (const [name, words] of [
+        ['Over time. New threats', '8 in all, at most 3 a day'],
+        ['Over time. Reports', '1 in all'],
+        ['Over time. Watchlisted', '1 in all'],
+        ['Blocked threats by type', '6 of 8 (75%) are of type URL'],
+        ['Takedowns by outcome', '2 (50%) are completed by now'],
+      ] as const)
+        expect(await page.getByRole('img', { name }).getAttribute('aria-label')).toContain(words);
+    });
+
+    it('tells a rise from a fall by arrow, sign and colour, and in words for those who see none of them', async () => {
+      const dates = `startDate=${dateDaysAgo(30)}&endDate=${dateDaysAgo(12)}`;
+      const { page: falls } = await dashboard.openFigures(`?range=own&${dates}`);
+      const seen = (page: Page) => page.locator('#totals .change [aria-hidden]');
+      expect(await seen(shown.page).allTextContents()).toEqual([
+        '▲ +6 (+300%)',
+        '▲ +1 (none before)',
+        '▲ +4 (none before)',
+        '▲ +2 (none before)',
+      ]);
+      expect(await seen(falls).allTextContents()).toEqual(['▼ −1 (−50%)', '▼ −1 (−100%)']);
+      const [rise, fall] = await Promise.all(
+        [shown.page, falls].map((page) =>
+          evaluate(page, `getComputedStyle(document.querySelector('#totals .change [aria-hidden]')).color`),
+        ),
+      );
+      expect(rise).not.toBe(fall);
+      const aloud = await Promise.all([shown.page, falls].map((page) => page.locator('#totals dl').ariaSnapshot()));
+      for (const [index, words] of [
+        [0, 'up by 6, 300% more'],
+        [0, 'no change'],
+        [0, 'up by 4, none before'],
+        [1, 'down by 1, 50% less'],
+      ] as const)
+        expect(aloud[index]).toContain(words);
+      expect(aloud.join()).not.toMatch(/[▲▼]/);
+    });
+
+    it('shows names as they are, whatever they hold, and saves no formulas', async () => {
+      const { page, errors } = shown;
+      expect(await table(page, '#groups')).toEqual([
+        [HOSTILE, '2'],
+        ['=1+1', '0'],
+      ]);
+      expect(await table(page, '#webhooks')).toEqual([[HOSTILE, 'DISABLED', '0', '–', '–', '–']]);
+      expect(await page.locator('#webhooks .summary').textContent()).toBe('1 webhook, 1 failing or disabled.');
+      expect(await page.locator('#brand-choice option').allTextContents()).toEqual([
+        'Whole organization',
+        HOSTILE,
+        'Wallet',
+      ]);
+      expect(await saved(page, '#groups')).toBe(`Group,Assets\r\n"${HOSTILE.replaceAll('"', '""')}",2\r\n'=1+1,0\r\n`);
+      expect([await page.title(), errors]).toEqual(['Dashboard · Threat protection', []]);
+    });
+
+    const saved = async (page: Page, panel: string): Promise<string> => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.locator(`${panel} button`).first().click(),
+      ]);
+      return readFile(await download.path(), 'utf8');
+    };
+
+    it('saves the timeline as the API writes it', async () => {
+      await shown.page.getByText('Table over time').click();
+      const text = await saved(shown.page, '#timeline');
+      const response = await fetch(
+        `${dashboard.app.url}/v2/organization/metrics/timeline${lastAsked(shown, '/timeline')}`,
+        {
+          headers: { 'x-api-key': dashboard.key, accept: 'text/csv' },
+        },
+      );
+      // The last line ends at the moment of the question.
+      const lines = (csv: string): string[] => csv.split('\r\n').slice(0, -2);
+      expect(lines(text)).toEqual(lines(await response.text()));
+      expect(lines(text)).toHaveLength(30);
+    });
+
+    it('checks an asset and says who says what', async () => {
+      const { page } = shown;
+      await page.locator('#content').fill('https://evil.example/login');
+      await page.getByRole('button', { name: 'Check' }).click();
+      await page.locator('.status.blocked').waitFor();
+      expect(await page.locator('.verdict p').textContent()).toContain('"https://evil.example/login" is blocked');
+      expect((await table(page, '#check'))[0]!.slice(1)).toEqual(['BLOCKED', '–', 'evil.example']);
+    });
+
+    it.each(['light', 'dark'] as const)('has no finding of axe-core in %s', async (colorScheme) => {
+      const { page } = await dashboard.openFigures('', { colorScheme });
+      await page.locator('#content').fill('evil.example');
+      await page.getByRole('button', { name: 'Check' }).click();
+      await page.locator('.status.blocked').waitFor();
+      for (const summary of await page.locator('summary').all()) await summary.click();
+      await page.evaluate(await readFile(AXE, 'utf8'));
+      const findings = `axe.run().then(({ violations }) => violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`;
+      expect(await evaluate(page, findings)).toEqual([]);
+      await page.getByRole('button', { name: 'Forget key' }).click();
+      expect(await evaluate(page, findings)).toEqual([]);
+    });
+  });
+
+export const refreshes = () =>
+  it('refreshes every 30 s while it is seen, with what it has already', async () => {
+    const opened = await dashboard.openFigures();
+    const { page, asked, statuses } = opened;
+    const before = Number((await totals(page))['newThreats']);
+    await dashboard.record(threat(`live-${before}`, 'URL', 1));
+    await page.clock.fastForward(31_000);
+    await page
+      .locator('[data-metric=newThreats] .figure')
+      .getByText(String(before + 1), { exact: true })
+      .waitFor();
+    await settled(page);
+    expect((await bars(page, 'types'))[0]![0]).toBe(before + 1 - 2);
+
+    statuses.length = 0;
+    await page.clock.fastForward(31_000);
+    await eventually('the next answers are here', () => statuses.length >= 6);
+    expect(statuses.filter((status) => status === 304)).toHaveLength(3);
+    await settled(page);
+
+    const see = (state: string): Promise<unknown> =>
+      evaluate(
+        page,
+        `Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
+         document.dispatchEvent(new Event('visibilitychange'))`,
+      );
+    await see('hidden');
+    asked.length = 0;
+    await page.clock.fastForward(300_000);
+    expect(asked).toEqual([]);
+    await see('visible');
+    await eventually('it asks at once', () => asked.length > 0);
+  });
+
+export const tokens = () =>
+  describe('the tokens of the dashboard', () => {
+    const TOKEN = 'consistency-token';
+    const STATISTICS = '**/takedowns/statistics*';
+
+    it('go from each answer to the next read of the same figures', async () => {
+      const { page } = await dashboard.openFigures();
+      const [asked, answered]: [(string | undefined)[], string[]] = [[], []];
+      await page.route(STATISTICS, async (route) => {
+        asked.push(route.request().headers()[TOKEN]);
+        const response = await route.fetch();
+        answered.push(response.headers()[TOKEN]!);
+        await route.fulfill({ response });
+      });
+      for (let reads = 1; reads <= 3; reads += 1) {
+        await page.clock.fastForward(31_000);
+        await eventually('it reads again', () => answered.length === reads);
+        await settled(page);
+      }
+      expect(asked[0]).toMatch(/^[\w-]{8}\.[\w-]{22}$/);
+      expect(asked.slice(1)).toEqual(answered.slice(0, -1));
+    });
+
+    it('are forgotten after a 410, and the page reads again without them', async () => {
+      const { page } = await dashboard.openFigures();
+      const asked: boolean[] = [];
+      await page.route(STATISTICS, (route) => {
+        const hasToken = route.request().headers()[TOKEN] !== undefined;
+        asked.push(hasToken);
+        return hasToken
+          ? route.fulfill({ status: 410, json: { code: 'GONE', message: 'Read again without Consistency-Token' } })
+          : route.continue();
+      });
+      await page.clock.fastForward(31_000);
+      await eventually('it reads again', () => asked.length === 2);
+      await settled(page);
+      expect(asked).toEqual([true, false]);
+      expect(await page.locator('#problem').textContent()).toBe('');
+      expect(await page.locator('#takedowns .summary').textContent()).not.toBe('No figures.');
+    });
+  });

@@ -1,0 +1,92 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { listApiKeys } from '../../../src/api-keys/list-api-keys.js';
+import { KeyRing } from '../../../src/api-keys/key-ring.js';
+import { revokeApiKey } from '../../../src/api-keys/revoke-api-key.js';
+import { dashboard, evaluate, settled, signIn, totals } from './opened-dashboard.js';
+
+const NO_KEY = 'This is not a valid key: it may be mistyped, revoked, expired, or without an organization.';
+
+const problem = (page: Page) => page.locator('#problem');
+
+export const keyAndFailures = () =>
+  describe('at its key and failures', () => {
+    it('keeps the key for the tab only, and forgets it when asked to', async () => {
+      const { page } = await dashboard.open();
+      await signIn(page, `X-API-KEY: ${dashboard.key}`);
+      await settled(page);
+      expect(page.url()).not.toContain(dashboard.key);
+      const stored = `[localStorage.length, document.cookie, Object.values(sessionStorage)]`;
+      expect(await evaluate(page, stored)).toEqual([0, '', [dashboard.key]]);
+      await page.reload();
+      await settled(page);
+      const other = await page.context().newPage();
+      await other.goto(`${dashboard.app.url}/dashboard`);
+      await other.locator('#key').waitFor();
+      await page.getByRole('button', { name: 'Forget key' }).click();
+      expect(await evaluate(page, stored)).toEqual([0, '', []]);
+      expect(await evaluate(page, `document.activeElement.id`)).toBe('key');
+      expect(await page.locator('#figures').textContent()).not.toMatch(/acme|Wallet|=1\+1/);
+      await page.reload();
+      expect(await page.locator('#key').isVisible()).toBe(true);
+    });
+
+    it('says in words that a key is wrong, or lacks the scope', async () => {
+      const { page } = await dashboard.open();
+      for (const wrong of ['tp_wrong', 'ключ', `${dashboard.key.slice(0, -1)}!`]) {
+        await signIn(page, wrong);
+        await problem(page).getByText(NO_KEY, { exact: true }).waitFor();
+        expect(await page.locator('#key').isVisible()).toBe(true);
+        expect(await evaluate(page, 'sessionStorage.length')).toBe(0);
+      }
+      await signIn(page, await dashboard.app.issueKey({ organization: 'acme', scopes: ['write'] }));
+      await problem(page).getByText('This key does not have access: The key lacks the scope read.').waitFor();
+    });
+
+    it('says that a key is revoked, hides what it showed, and asks no more', async () => {
+      const revoked = await dashboard.app.issueKey({ organization: 'acme', scopes: ['read'] });
+      const { page, asked } = await dashboard.openFigures('', {}, revoked);
+      const { log } = dashboard.app;
+      await revokeApiKey(log, (await listApiKeys(log)).at(-1)!.id);
+      await dashboard.app.app.get(KeyRing).refresh();
+      await page.clock.fastForward(31_000);
+      await problem(page).getByText(NO_KEY, { exact: true }).waitFor();
+      expect([await page.locator('#key').isVisible(), await page.locator('#figures').isVisible()]).toEqual([
+        true,
+        false,
+      ]);
+      asked.length = 0;
+      await page.clock.fastForward(120_000);
+      expect([asked, await problem(page).textContent()]).toEqual([[], NO_KEY]);
+    });
+
+    it('says when the network is gone, keeps what it shows, and is right again after that', async () => {
+      const { page } = await dashboard.openFigures();
+      const shown = await totals(page);
+      await page.context().setOffline(true);
+      await page.clock.fastForward(31_000);
+      await problem(page).getByText('The service cannot be reached. Check your network. Retrying').waitFor();
+      expect(await totals(page)).toEqual(shown);
+      // Figures of one range are not shown as those of another.
+      await page.locator('.choices').getByText('7 days').click();
+      await page.locator('#totals').getByText('No figures.').waitFor();
+      await page.context().setOffline(false);
+      await page.locator('.figure').first().waitFor();
+      expect(await problem(page).textContent()).toBe('');
+    });
+
+    it.each([
+      [429, { 'retry-after': '90' }, 'Too many requests. Retrying in 90 seconds.'],
+      [503, { 'x-request-id': 'r1' }, 'has a problem (503: wait a little, request r1). Retrying in 30 seconds.'],
+    ])('says what a %d means and when it tries again', async (status, headers, words) => {
+      const { page } = await dashboard.open();
+      await page.route('**/takedowns/statistics*', (route) =>
+        route.fulfill({ status, headers, json: { code: 'X', message: 'wait a little' } }),
+      );
+      await signIn(page, dashboard.key);
+      await problem(page).getByText(words).waitFor();
+      // One panel's failure leaves the others standing.
+      expect((await totals(page))['reports']).toBe('1');
+      expect(await page.locator('#takedowns .summary').textContent()).toBe('No figures.');
+    });
+  });

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import { webhooksStream } from '../../../src/events/streams.js';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { expect } from '@jest/globals';
+import { startApp, type TestApp } from '../../support/app.js';
+import { launchChromium } from '../../support/chromium.js';
+import { startProjecting } from '../../support/projecting.js';
+import { report, type Sent } from '../../support/upstream.js';
+import { EVENTS, HOSTILE } from './acme-events.js';
+
+export interface Opened {
+  readonly page: Page;
+  /** Errors of the console and of scripts. */
+  readonly errors: string[];
+  /** Every address asked for, in order. */
+  readonly asked: URL[];
+  /** Statuses of the answers. */
+  readonly statuses: number[];
+}
+
+export const evaluate = <T>(page: Page, expression: string): Promise<T> => page.evaluate(expression);
+
+/** The figures of the latest question are shown. */
+export const settled = (page: Page): Promise<void> =>
+  page.locator('#figures:not([aria-busy]) .figure').first().waitFor();
+
+export const signIn = async (page: Page, key: string): Promise<void> => {
+  await page.locator('#key').fill(key);
+  await page.keyboard.press('Enter');
+};
+
+export const choose = async ({ page }: Opened, name: string): Promise<void> => {
+  await page.locator('.choices').getByText(name, { exact: true }).click();
+  await settled(page);
+};
+
+/** The bars of every chart that is shown in a panel. */
+export const bars = (page: Page, id: string): Promise<number[][]> =>
+  evaluate(
+    page,
+    `[...document.querySelectorAll('#${id} canvas')].filter((canvas) => canvas.checkVisibility())
+      .map((canvas) => Chart.getChart(canvas).data.datasets[0].data)`,
+  );
+export const labels = (page: Page, id: string): Promise<string[]> =>
+  evaluate(page, `Chart.getChart(document.querySelector('#${id} canvas')).data.labels`);
+export const table = (page: Page, selector: string): Promise<string[][]> =>
+  evaluate(
+    page,
+    `[...document.querySelectorAll('${selector} tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))`,
+  );
+export const totals = async (page: Page): Promise<Record<string, string>> =>
+  evaluate(
+    page,
+    `Object.fromEntries([...document.querySelectorAll('#totals dl > div')].map((each) =>
+      [each.dataset.metric, each.querySelector('.figure').textContent]))`,
+  );
+export const summary = (page: Page, id: string): Promise<string | null> =>
+  page.locator(`#${id} .summary`).textContent();
+export const lastAsked = ({ asked }: Opened, path: string): string =>
+  asked.filter(({ pathname }) => pathname.endsWith(path)).at(-1)!.search;
+
+export interface Dashboard {
+  readonly app: TestApp;
+  /** Read and write access to acme. */
+  readonly key: string;
+  /** Stores what upstream reports, and waits until it is counted. */
+  record(...events: readonly Sent[]): Promise<void>;
+  get(path: string): Promise<any>;
+  open(address?: string, options?: BrowserContextOptions): Promise<Opened>;
+  /** With its first figures. */
+  openFigures(address?: string, options?: BrowserContextOptions, apiKey?: string): Promise<Opened>;
+  contexts(): BrowserContext[];
+  stop(): Promise<void>;
+}
+
+const GROUPS = [
+  ['', { name: HOSTILE }],
+  ['', { name: '=1+1' }],
+  ['/1/assets', { contents: ['a.example', 'b.example'] }],
+] as const;
+
+/** The one of the run. */
+export let dashboard: Dashboard;
+
+export const stopDashboard = async (): Promise<void> => dashboard?.stop();
+
+const kept = new Set<Page>();
+
+/** So that it stays open when the test has ended. */
+export const keep = (opened: Opened): Opened => {
+  kept.add(opened.page);
+  return opened;
+};
+
+/** Closes the pages of a test: each asks again every half minute. */
+export const closePages = async (): Promise<void> => {
+  for (const context of dashboard?.contexts() ?? [])
+    if (!context.pages().some((page) => kept.has(page))) await context.close();
+};
+
+/** The whole API with its projections and what happened to acme, and a browser to open its dashboard in. */
+export const startDashboard = async (): Promise<void> => {
+  const [app, browser]: [TestApp, Browser] = await Promise.all([startApp(), launchChromium()]);
+  const projecting = startProjecting(app.log, app.pool);
+  const key = await app.issueKey({ organization: 'acme' });
+  const ingest = await app.issueKey({ scopes: ['ingest'] });
+
+  const record = async (...recorded: readonly Sent[]): Promise<void> => {
+    const after = await report(app, ingest, recorded);
+    expect((await app.call('/v2/organization/metrics', { key, after })).status).toBe(200);
+  };
+  const open = async (address = '', options: BrowserContextOptions = {}): Promise<Opened> => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(20_000);
+    const opened: Opened = { page, errors: [], asked: [], statuses: [] };
+    page.on('console', (message) => message.type() === 'error' && opened.errors.push(message.text()));
+    page.on('pageerror', (error) => opened.errors.push(error.message));
+    page.on('request', (request) => opened.asked.push(new URL(request.url())));
+    page.on('response', (response) => opened.statuses.push(response.status()));
+    await page.clock.install();
+    await page.goto(`${app.url}/dashboard${address}`);
+    return opened;
+  };
+  await record(...EVENTS);
+  for (const [path, body] of GROUPS)
+    await fetch(`${app.url}/v2/organization/asset-groups${path}`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const at = '2026-03-01T00:00:00.000Z';
+  const place = { startAfter: -1, startLog: await app.log.id(), replay: 0 };
+  const webhook = {
+    organization: 'acme',
+    webhookId: 'wh_1',
+    url: 'https://acme.example/',
+    batch: 1,
+    state: 'DISABLED',
+  };
+  const made = { description: HOSTILE, generation: 1, masterKey: 'first', createdAt: at, updatedAt: at };
+  const data = { ...webhook, ...place, ...made, disabledReason: 'gone', types: ['report'], statuses: ['NONE'] };
+  await app.log.append(webhooksStream('acme'), 'any', [
+    { id: randomUUID(), type: 'WebhookCreated', data, metadata: {} },
+  ]);
+  dashboard = {
+    app,
+    key,
+    record,
+    open,
+    get: async (path) => {
+      const response = await fetch(`${app.url}/v2/${path}`, { headers: { 'x-api-key': key } });
+      expect([path, response.status]).toEqual([path, 200]);
+      return response.json();
+    },
+    openFigures: async (address = '', options = {}, apiKey = key) => {
+      const opened = await open(address, options);
+      await signIn(opened.page, apiKey);
+      await settled(opened.page);
+      return opened;
+    },
+    contexts: () => browser.contexts(),
+    stop: async () => {
+      await browser.close();
+      await projecting.stop();
+      await app.close();
+    },
+  };
+};

@@ -1,0 +1,182 @@
+import { describe, expect, it } from '@jest/globals';
+import { sent } from '../../support/upstream.js';
+import { dateDaysAgo, daysAgo } from './acme-events.js';
+import { bars, choose, dashboard, evaluate, labels, lastAsked, settled, summary, totals } from './opened-dashboard.js';
+
+export const question = () =>
+  describe('at its question', () => {
+    it('asks for the chosen range, brand and days', async () => {
+      const opened = await dashboard.openFigures();
+      const { page } = opened;
+      for (const [name, query] of [
+        ['7 days', `?startDate=${dateDaysAgo(6)}&interval=day`],
+        ['90 days', `?startDate=${dateDaysAgo(89)}&interval=day`],
+        ['All time', '?interval=week'],
+      ] as const) {
+        await choose(opened, name);
+        expect([name, lastAsked(opened, '/timeline')]).toEqual([name, query]);
+      }
+      expect((await totals(page))['newThreats']).toBe('11');
+      expect((await bars(page, 'timeline'))[0]!.reduce((sum, n) => sum + n)).toBe(11);
+      await choose(opened, '12 months');
+      expect(lastAsked(opened, '/timeline')).toMatch(/interval=week$/);
+
+      await page.getByLabel('Brand').selectOption('wallet');
+      await settled(page);
+      expect(lastAsked(opened, '/timeline')).toMatch(/brandSlug=wallet/);
+      expect((await totals(page))['newThreats']).toBe('1');
+      await page.getByLabel('Brand').selectOption('');
+
+      await choose(opened, 'Own dates');
+      await page.getByLabel('First day').fill(dateDaysAgo(2));
+      await page.getByLabel('Last day').fill(dateDaysAgo(3));
+      await page.getByRole('button', { name: 'Show', exact: true }).click();
+      expect(await evaluate(page, `document.querySelector('[name=endDate]').validationMessage`)).toContain('before');
+      await page.getByLabel('Last day').fill(dateDaysAgo(1));
+      await page.getByRole('button', { name: 'Show', exact: true }).click();
+      await settled(page);
+      expect(lastAsked(opened, '/timeline')).toBe(
+        `?startDate=${dateDaysAgo(2)}&endDate=${dateDaysAgo(1)}&interval=day`,
+      );
+      expect((await bars(page, 'timeline'))[0]).toEqual([1, 3]);
+      // It is in the address, so that a reload shows the same.
+      await page.reload();
+      await settled(page);
+      expect((await bars(page, 'timeline'))[0]).toEqual([1, 3]);
+    });
+
+    it('can be used with the keyboard alone', async () => {
+      const { page } = await dashboard.openFigures();
+      // From the top of the page.
+      await page.reload();
+      await settled(page);
+      const reached: string[] = [];
+      for (let n = 0; n < 40; n++) {
+        await page.keyboard.press('Tab');
+        const on = await evaluate<string>(
+          page,
+          `(({ tagName, id, name, textContent }) => [tagName, id || name || textContent.trim()].join(' '))(document.activeElement)`,
+        );
+        if (on.startsWith('BODY') || on === reached[0]) break;
+        reached.push(on);
+      }
+      expect(reached).toEqual([
+        'A Skip to the figures',
+        'BUTTON forget',
+        'INPUT range',
+        'SELECT brandSlug',
+        ...Array<unknown>(5).fill(expect.stringMatching(/^BUTTON \d+$/)),
+        'INPUT content',
+        'BUTTON Check',
+        'SUMMARY Table over time',
+        'SUMMARY Table of blocked threats by type',
+        'SUMMARY Table of takedowns by outcome',
+        'SUMMARY Table of times to takedown',
+        'BUTTON Save as CSV',
+        expect.stringMatching(/^DIV Group/),
+        'BUTTON Save as CSV',
+        expect.stringMatching(/^DIV Webhook/),
+        'A API reference',
+      ]);
+      await page.locator('[name=range]:checked').focus();
+      await page.keyboard.press('ArrowLeft');
+      await page
+        .locator('#announcement')
+        .getByText('Figures of the last 7 days are shown')
+        .waitFor({ state: 'attached' });
+    });
+
+    it('has the brand in its address, until the key is forgotten', async () => {
+      const opened = await dashboard.openFigures('?range=30d');
+      const { page } = opened;
+      await page.getByLabel('Brand').selectOption('wallet');
+      await settled(page);
+      expect(page.url()).toContain('?range=30d&brandSlug=wallet');
+      await page.reload();
+      await settled(page);
+      expect(lastAsked(opened, '/statistics')).toContain('brandSlug=wallet');
+      expect([await page.getByLabel('Brand').inputValue(), (await totals(page))['newThreats']]).toEqual([
+        'wallet',
+        '1',
+      ]);
+      await page.getByRole('button', { name: 'Forget key' }).click();
+      expect(page.url()).toMatch(/\?range=30d$/);
+    });
+
+    it('keeps the brand of an address through the sign-in, and leaves one that the organization lacks', async () => {
+      const { page } = await dashboard.openFigures('?range=all&brandSlug=wallet');
+      expect((await totals(page))['newThreats']).toBe('1');
+      const { page: other } = await dashboard.openFigures('?range=all&brandSlug=unknown');
+      await other.locator('#totals').getByText('Everything counted so far.', { exact: true }).waitFor();
+      expect([(await totals(other))['newThreats'], new URL(other.url()).search]).toEqual(['11', '?range=all']);
+      expect(await other.locator('#problem').textContent()).toBe('');
+    });
+
+    it('offers the newest data if a range has none', async () => {
+      const past = { organization: 'past', reportId: 'r', brands: [] };
+      await dashboard.record(sent('ReportFiled', { ...past, createdAt: daysAgo(400), updatedAt: daysAgo(400) }));
+      const key = await dashboard.app.issueKey({ organization: 'past', scopes: ['read'] });
+      const opened = await dashboard.openFigures('', {}, key);
+      const { page } = opened;
+      const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
+      const named = (days: number): string => date.format(new Date(daysAgo(days)));
+      const days = (first: number, last: number): string =>
+        date.formatRange(new Date(daysAgo(first)), new Date(daysAgo(last)));
+      await page.getByText(`The newest data is from ${named(400)}.`).waitFor();
+      await choose(opened, '7 days');
+      await page.getByRole('button', { name: `Show ${days(406, 400)}` }).waitFor();
+      await choose(opened, '30 days');
+      await page.getByRole('button', { name: `Show ${days(429, 400)}` }).click();
+      await page.locator('#newest').waitFor({ state: 'hidden' });
+      await settled(page);
+      expect(new URL(page.url()).search).toBe(`?range=own&startDate=${dateDaysAgo(429)}&endDate=${dateDaysAgo(400)}`);
+      expect(await evaluate(page, 'document.activeElement.value')).toBe('own');
+      // Series without a count are not drawn.
+      expect(await bars(page, 'timeline')).toEqual([[...Array<number>(29).fill(0), 1]]);
+      expect([await bars(page, 'types'), await bars(page, 'takedowns')]).toEqual([[], []]);
+    });
+
+    it('says which takedowns its two numbers of completed ones count', async () => {
+      const opened = await dashboard.openFigures('?range=7d');
+      const { page } = opened;
+      const note = page.locator('[data-metric=takedownsCompleted] .note');
+      expect(await summary(page, 'takedowns')).toBe(
+        'Of the 3 filed in this range, 1 (33.3%) are completed by now. 2 were completed within the range, whenever ' +
+          'filed: half of them took at most 1 d, nine in ten at most 7 d.',
+      );
+      expect(await note.textContent()).toBe('of those filed in this range');
+      await page.getByLabel('Brand').selectOption('wallet');
+      await settled(page);
+      expect(await summary(page, 'takedowns')).toMatch(/^Of the 4 last changed in this range, 2 \(50%\)/);
+      expect(await note.textContent()).toBe('last changed in this range');
+    });
+
+    it('names a week by its days', async () => {
+      const { page } = await dashboard.openFigures('?range=12m');
+      const [first, ...weeks] = await labels(page, 'timeline');
+      const isDays = /^\d{1,2}( \w+( \d{4})?)? – \d{1,2} \w+ \d{4}$/u;
+      for (const week of weeks.slice(0, -1)) expect(week).toMatch(isDays);
+      // The first and the last may be one day long.
+      for (const edge of [first, weeks.at(-1)]) expect(edge).toMatch(/\d{1,2} \w+ \d{4}$/);
+    });
+
+    it('shows zeros for an organization of which nothing is counted, and says so', async () => {
+      const empty = await dashboard.app.issueKey({ organization: 'empty', scopes: ['read'] });
+      const opened = await dashboard.openFigures('', {}, empty);
+      const { page, errors } = opened;
+      for (const range of ['the last 30 days', 'all time']) {
+        if (range === 'all time') await choose(opened, 'All time');
+        await page
+          .locator('#totals')
+          .getByText(`Nothing has been counted for your organization in ${range}.`)
+          .waitFor();
+        expect(new Set(Object.values(await totals(page)))).toEqual(new Set(['0']));
+        // No axes of nothing, no tables of zeros, and no newer data to offer.
+        for (const nothing of ['canvas', 'details', '#newest'])
+          expect([nothing, await page.locator(`#figures ${nothing}:visible`).count()]).toEqual([nothing, 0]);
+      }
+      expect(await page.locator('#groups .summary').textContent()).toBe('There are no asset groups yet.');
+      expect(await page.locator('#brand-choice').isVisible()).toBe(false);
+      expect(errors).toEqual([]);
+    });
+  });

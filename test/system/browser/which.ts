@@ -1,0 +1,174 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { sent } from '../../support/upstream.js';
+import { daysAgo, HOSTILE, threat } from './acme-events.js';
+import { dashboard, evaluate, lastAsked, settled, table } from './opened-dashboard.js';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const DIALOG = '#which[open]';
+
+/** The list has been answered. */
+const listed = (page: Page): Promise<void> => page.locator(`${DIALOG} .summary`).getByText('As of').waitFor();
+const summaryOf = (page: Page): Promise<string | null> => page.locator(`${DIALOG} .summary`).textContent();
+const column = async (page: Page, n: number): Promise<string[]> =>
+  (await table(page, '#which')).map((cells) => cells[n]!);
+const figure = (page: Page, metric: string) => page.locator(`[data-metric=${metric}] .figure button`);
+const press = async (page: Page, selector: string): Promise<void> => {
+  await page.locator(selector).click();
+  await listed(page);
+};
+/** Clicks on a bar of a chart, beside what the browser draws of it. */
+const pressBar = async (page: Page, canvas: string, index: number): Promise<void> => {
+  const { x, y } = await evaluate<{ x: number; y: number }>(
+    page,
+    `(() => { const { x, y } = Chart.getChart(document.querySelector('${canvas}')).getDatasetMeta(0).data[${index}]
+      .getCenterPoint(); return { x, y }; })()`,
+  );
+  await page.locator(canvas).click({ position: { x, y } });
+  await listed(page);
+};
+
+export const which = () =>
+  describe('at the records behind a number: they', () => {
+    beforeAll(async () => {
+      const asset = { type: 'URL', content: HOSTILE };
+      const times = { createdAt: daysAgo(1), updatedAt: daysAgo(1) };
+      const hostile = { organization: 'acme', threatId: 'hostile', asset, status: 'APPROVED', ...times };
+      await dashboard.record(sent('ThreatStatusChanged', hostile));
+    });
+
+    it('are as many as each number says, and which they are', async () => {
+      const opened = await dashboard.openFigures();
+      const { page, errors } = opened;
+      for (const [metric, ids] of [
+        ['newThreats', ['hostile', 'url-0', 'url-1', 'url-2', 'x-0', 'url-3', 'url-4', 'x-1', 'url-5']],
+        ['threatsWatchlisted', ['watched']],
+        ['takedownsFiled', ['waiting', 'quick', 'given-up', 'slow']],
+        ['takedownsCompleted', ['quick', 'slow']],
+      ] as const) {
+        expect(await figure(page, metric).textContent()).toBe(String(ids.length));
+        await figure(page, metric).click();
+        await listed(page);
+        const cells = await table(page, '#which');
+        expect([metric, cells.map((row) => row.at(-1))]).toEqual([metric, ids]);
+        await page.keyboard.press('Escape');
+      }
+      await figure(page, 'reports').click();
+      await listed(page);
+      expect(await table(page, '#which')).toEqual([
+        ['now', 'wallet', ...Array<string>(2).fill(daysAgo(2).slice(0, 19).replace('T', ' '))],
+      ]);
+      expect(await summaryOf(page)).toMatch(/^1 shown, newest first\. Range: the last 30 days\. As of /);
+      expect(errors).toEqual([]);
+    });
+
+    it('are shown by a press on a bar, of its day, type or outcome', async () => {
+      const { page } = await dashboard.openFigures();
+      await pressBar(page, '[data-series=newThreats] canvas', 21);
+      expect(await column(page, 0)).toEqual(['url-4.example']);
+      await page.locator(`${DIALOG} .close`).click();
+      await pressBar(page, '#types canvas', 1);
+      expect(await column(page, 1)).toEqual(['TWITTER', 'TWITTER']);
+      expect(await page.locator(`${DIALOG} [name=assetType]`).inputValue()).toBe('TWITTER');
+      await page.locator(`${DIALOG} .close`).click();
+      await pressBar(page, '#takedowns canvas', 2);
+      expect(await column(page, 2)).toEqual(['TODO']);
+    });
+
+    it('are reached by keyboard alone, from every number of a table too, and lead back to it', async () => {
+      const { page } = await dashboard.openFigures();
+      await page.locator('#timeline summary').focus();
+      await page.keyboard.press('Enter');
+      const count = page.locator('#timeline tbody button').first();
+      expect(await count.getAttribute('aria-label')).toMatch(/^New threats, .+: 1\. Show which$/);
+      await count.focus();
+      await page.keyboard.press('Enter');
+      await listed(page);
+      expect(await column(page, 0)).toEqual(['url-5.example']);
+      for (let n = 0; n < 8; n += 1) {
+        expect(await evaluate(page, `document.querySelector('#which').contains(document.activeElement)`)).toBe(true);
+        if (await evaluate(page, `document.activeElement.classList.contains('csv')`)) break;
+        await page.keyboard.press('Tab');
+      }
+      expect(await evaluate(page, `document.activeElement.textContent`)).toBe('Save as CSV');
+      await page.keyboard.press('Escape');
+      expect(await count.evaluate((each) => each === each.ownerDocument.activeElement)).toBe(true);
+      expect(await page.locator('#which [role=status]').textContent()).toContain('1 shown');
+    });
+
+    it('are filtered by asset, type and status, and say what is wrong with a filter', async () => {
+      const { page } = await dashboard.openFigures();
+      await press(page, '[data-metric=newThreats] .figure button');
+      const filter = async (name: string, value: string): Promise<void> => {
+        await page.locator(`${DIALOG} [name=${name}]`).fill(value);
+        await page.locator(DIALOG).getByRole('button', { name: 'Filter' }).click();
+      };
+      const shows = (n: number) => page.locator(`${DIALOG} .summary`).getByText(`${n} shown`).waitFor();
+      await filter('content', 'hxxps://url-3[.]example');
+      await shows(1);
+      expect(await column(page, 5)).toEqual(['url-3']);
+      await filter('content', '');
+      await filter('assetType', 'twitter');
+      await shows(2);
+      await filter('assetType', '');
+      await page.locator(`${DIALOG} [name=status]`).selectOption('APPROVED');
+      await shows(1);
+      expect(await column(page, 0)).toEqual([HOSTILE]);
+      await filter('content', '¯_(ツ)_/¯');
+      await page.locator(`${DIALOG} [role=alert]`).getByText('Content could not be read as an asset.').waitFor();
+    });
+
+    it('of a brand are the verdicts that name it', async () => {
+      const opened = await dashboard.openFigures();
+      const { page } = opened;
+      await page.locator('#brand-choice select').selectOption('wallet');
+      await settled(page);
+      await page.locator('#totals .summary').getByText('for this brand').waitFor();
+      await press(page, '[data-metric=newThreats] .figure button');
+      expect(await table(page, '#which')).toMatchObject([['evil.example', 'URL', 'BLOCKED', 'wallet', {}, 'c1']]);
+      expect(lastAsked(opened, '/verdicts')).toContain('brandSlug=wallet');
+      expect(await page.locator('[data-metric=threatsWatchlisted] .figure button').count()).toBe(0);
+    });
+
+    it('come page by page, and are saved as the API writes them', async () => {
+      await dashboard.record(...Array.from({ length: 130 }, (_, n) => threat(`many-${n}`, 'EMAIL', 300)));
+      const opened = await dashboard.openFigures('?range=all');
+      const { page } = opened;
+      await press(page, '[data-metric=newThreats] .figure button');
+      expect(await summaryOf(page)).toMatch(/^100 shown so far, /);
+      await page.locator(DIALOG).getByRole('button', { name: 'Show more' }).click();
+      await page.locator(`${DIALOG} .summary`).getByText('shown, newest').waitFor();
+      const ids = await column(page, 5);
+      expect([ids.length, new Set(ids).size]).toEqual([142, 142]);
+      expect(await page.locator(DIALOG).getByRole('button', { name: 'Show more' }).isVisible()).toBe(false);
+      const [download] = await Promise.all([page.waitForEvent('download'), page.locator(`${DIALOG} .csv`).click()]);
+      const lines = (await readFile(await download.path(), 'utf8')).trim().split('\r\n');
+      expect(lines[0]).toBe('id,asset.type,asset.content,status,createdAt,updatedAt');
+      expect(lines.slice(1).map((line) => line.split(',')[0])).toEqual(ids);
+    });
+
+    it.each(['light', 'dark'] as const)(
+      'have no finding of axe-core in %s, and fit every screen',
+      async (colorScheme) => {
+        const { page } = await dashboard.openFigures('', { colorScheme });
+        await press(page, '[data-metric=newThreats] .figure button');
+        await page.evaluate(await readFile(AXE, 'utf8'));
+        const findings = `axe.run('#which').then(({ violations }) => violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`;
+        expect(await evaluate(page, findings)).toEqual([]);
+        for (const width of [360, 1280, 2560]) {
+          await page.setViewportSize({ width, height: 900 });
+          const { left, right } = await evaluate<{ left: number; right: number }>(
+            page,
+            `(() => { const { left, right } = document.querySelector('#which').getBoundingClientRect(); return { left, right }; })()`,
+          );
+          expect([width, left >= 0, right <= width]).toEqual([width, true, true]);
+          if (process.env['PICTURES'])
+            await page.screenshot({ path: `${process.env['PICTURES']}/which-${colorScheme}-${width}.png` });
+        }
+      },
+    );
+  });

@@ -1,0 +1,170 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import createClient, { type Client } from 'openapi-fetch';
+import { EXAMPLES } from '../../../src/events/cloud-event-schema.js';
+import type { paths } from './client/paths.js';
+
+/** What a client team has: the types that openapi-typescript makes of the reference, and openapi-fetch. */
+const CLIENT = join(import.meta.dirname, 'client');
+
+export type Batch = Extract<
+  paths['/v2/events']['post']['requestBody']['content']['application/cloudevents-batch+json'],
+  readonly unknown[]
+>;
+
+/** One of each type; that they are of the generated type is compiled below. */
+const EVENTS = EXAMPLES as unknown as Batch;
+
+/** The running service, as far as a client knows it. */
+interface Service {
+  readonly app: { readonly url: string };
+  key(scopes: readonly string[]): Promise<string>;
+  caughtUp(): Promise<unknown>;
+  close(): Promise<void>;
+}
+// A name that the compiler does not follow: with the service behind it, it would take a minute for the types of a client.
+const SCENE = '../reference/scene.js';
+
+let scene: Service;
+let client: Client<paths>;
+let upstream: Client<paths>;
+
+beforeAll(async () => {
+  const { setScene } = (await import(SCENE)) as { setScene: () => Promise<Service> };
+  scene = await setScene();
+  const headers = async (scopes: readonly string[]) => ({ 'X-API-KEY': await scene.key(scopes) });
+  const baseUrl = scene.app.url;
+  client = createClient<paths>({ baseUrl, headers: await headers(['read', 'write']) });
+  upstream = createClient<paths>({ baseUrl, headers: await headers(['ingest']) });
+});
+afterAll(() => scene?.close());
+
+const send = (body: Batch) =>
+  upstream.POST('/v2/events', { body, headers: { 'content-type': 'application/cloudevents-batch+json' } });
+
+describe('A client that is generated from the reference', () => {
+  it('compiles under strict with the types that are generated now, and so do the examples of the reference', async () => {
+    const run = promisify(execFile);
+    await run(process.execPath, [join(CLIENT, 'write.mjs'), process.env['OPENAPI_DOCUMENT']!]);
+    const compiler = join(import.meta.dirname, '../../../node_modules/typescript/bin/tsc');
+    const complaints = await run(process.execPath, [compiler, '-p', CLIENT]).then(
+      () => '',
+      ({ stdout }: { stdout: string }) => stdout,
+    );
+    expect(complaints).toBe('');
+  });
+
+  it('sends each of the fourteen event types, and again without counting twice', async () => {
+    expect(new Set(EVENTS.map(({ type }) => type)).size).toBe(14);
+    expect((await send(EVENTS)).data).toEqual({ accepted: 14, duplicates: 0, rejected: [] });
+    expect((await send(EVENTS)).data).toMatchObject({ accepted: 0, duplicates: 14 });
+    await scene.caughtUp();
+  });
+
+  it('reads what became of a batch, item by item', async () => {
+    const { data, error, response } = await send([{ ...EVENTS[0]!, time: 'yesterday' }]);
+    expect([data, response.status, error?.code]).toEqual([undefined, 400, 'BAD_REQUEST']);
+    expect(error?.rejected?.[0]?.issues[0]?.message).toMatch(/time/);
+  });
+
+  it('reads metrics, their course, a comparison and takedowns', async () => {
+    const query = { startDate: '2026-03-01', endDate: '2026-03-31' };
+    const metrics = await client.GET('/v2/organization/metrics', { params: { query } });
+    expect(metrics.data?.metrics.newThreats).toBe(1);
+    expect(metrics.data?.blockedByDay).toEqual([{ date: '2026-03-01', count: 1 }]);
+    expect(Date.parse(metrics.response.headers.get('x-as-of')!)).not.toBeNaN();
+    const timeline = await client.GET('/v2/organization/metrics/timeline', {
+      params: { query: { ...query, interval: 'week' } },
+    });
+    expect(timeline.data?.points[0]?.byType).toEqual({ URL: 1 });
+    const table = await client.GET('/v2/organization/metrics/timeline.csv', {
+      params: { query: { ...query, interval: 'week' } },
+      parseAs: 'text',
+    });
+    expect(table.data?.split('\r\n')[0]).toMatch(/^start,end,reports,.*,byType\.URL$/);
+    const comparison = await client.GET('/v2/organization/metrics/comparison', { params: { query } });
+    expect(comparison.data?.difference.newThreats).toBe(1);
+    const takedowns = await client.GET('/v2/organization/takedowns/statistics', { params: { query } });
+    expect(takedowns.data?.filed).toBe(1);
+    const nobody = await client.GET('/v2/organization/metrics', { params: { query: { brandSlug: 'nobody' } } });
+    expect(nobody.error).toEqual({ code: 'NOT_FOUND', message: 'Brand not found' });
+  });
+
+  it('reads who it is and which brands there are', async () => {
+    expect((await client.GET('/v2/organization')).data).toMatchObject({ slug: 'acme', flags: ['brands-metrics'] });
+    expect((await client.GET('/v2/organization/brands')).data?.brands[0]?.slug).toBe('metamask');
+  });
+
+  it('checks one asset and many', async () => {
+    // The answer to repeated events names where they are in the log.
+    const token = (await send(EVENTS)).response.headers.get('consistency-token')!;
+    const { data } = await client.POST('/v2/asset/check', {
+      params: { header: { 'Consistency-Token': token } },
+      headers: { Prefer: 'wait=10' },
+      body: { content: 'https://metamask-login.example' },
+    });
+    expect([data?.status, data?.source, data?.sources[0]?.match]).toEqual(['BLOCKED', 'own', 'metamask-login.example']);
+    const many = await client.POST('/v2/asset/check/bulk', {
+      body: { contents: ['metamask-login.example', 'example.org'] },
+    });
+    expect(many.data?.summary).toMatchObject({ blocked: 1, unknown: 1 });
+    expect((await client.POST('/v2/asset/check', { body: { content: '' } })).error?.code).toBe('BAD_REQUEST');
+  });
+
+  it('reads the history of an asset', async () => {
+    const { data } = await client.POST('/v2/asset/history', { body: { content: 'https://metamask-login.example' } });
+    expect(data?.statuses).toMatchObject([{ status: 'BLOCKED', from: '2026-03-01T12:01:00.000Z' }]);
+    expect(data?.lists.map(({ source }) => source)).toEqual(['house-list']);
+  });
+
+  it('creates, fills, lists, renames and deletes a group, and repeats a request safely', async () => {
+    const create = () =>
+      client.POST('/v2/organization/asset-groups', {
+        params: { header: { 'Idempotency-Key': 'once' } },
+        body: { name: 'Landing pages' },
+      });
+    const { data: group, response } = await create();
+    expect([group, response.headers.get('location')]).toEqual([
+      { id: 1, name: 'Landing pages' },
+      '/v2/organization/asset-groups/1',
+    ]);
+    expect((await create()).response.headers.get('idempotent-replayed')).toBe('true');
+    const params = { path: { id: group!.id } };
+    const added = await client.POST('/v2/organization/asset-groups/{id}/assets', {
+      params,
+      body: { contents: ['a.example'] },
+    });
+    expect(added.data?.summary.added).toBe(1);
+    const page = await client.GET('/v2/organization/asset-groups/{id}/assets', { params });
+    expect(page.data?.assets.map(({ content }) => content).sort()).toEqual(['a.example', 'metamask-login.example']);
+    await client.POST('/v2/organization/asset-groups/{id}/assets/remove', {
+      params,
+      body: { contents: ['a.example'] },
+    });
+    expect((await client.GET('/v2/organization/asset-groups/{id}', { params })).data?.assetCount).toBe(1);
+    await client.PATCH('/v2/organization/asset-groups/{id}', { params, body: { name: 'Pages' } });
+    expect((await client.GET('/v2/organization/asset-groups')).data?.groups[0]?.name).toBe('Pages');
+    expect((await client.DELETE('/v2/organization/asset-groups/{id}', { params })).data).toEqual({
+      success: true,
+      id: 1,
+      unassignedAssetCount: 1,
+    });
+  });
+
+  it('is told of a key that is not good', async () => {
+    const { error, response } = await createClient<paths>({ baseUrl: scene.app.url }).GET('/v2/organization');
+    expect([error?.code, response.headers.get('www-authenticate')]).toEqual([
+      'UNAUTHORIZED',
+      expect.stringMatching(/^ApiKey /),
+    ]);
+  });
+
+  it('reads the routes of operations, which lie outside /v2, with the same base', async () => {
+    const outside = createClient<paths>({ baseUrl: scene.app.url });
+    expect((await outside.GET('/health/live')).data).toEqual({ status: 'live' });
+    expect((await outside.GET('/health/ready')).data?.parts).toHaveProperty('log');
+    expect((await outside.GET('/metrics', { parseAs: 'text' })).data).toContain('# HELP');
+  });
+});

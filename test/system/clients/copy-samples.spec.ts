@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { FeedIds } from '../../../src/records/feed/feed-id.js';
+import { delivered, history } from '../../projections/histories.js';
+import { startApp, type TestApp } from '../../support/app.js';
+import { eventually } from '../../support/eventually.js';
+import { type Projecting, startProjecting } from '../../support/projecting.js';
+import { Random } from '../../support/random.js';
+import { stored } from '../../support/upstream.js';
+
+const PAGE = readFileSync('docs/clients.md', 'utf8');
+const SAMPLES = PAGE.slice(PAGE.indexOf('## Keeping a copy'), PAGE.indexOf('## When to try again'));
+const sampleIn = (language: string): string => new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(SAMPLES)![1]!;
+const BASE = 'http://127.0.0.1:3000';
+const KILLS = 8;
+
+/** A copy: each record by its kind and id, and the id of the last element. */
+interface Copy {
+  readonly records: Readonly<Record<string, unknown>>;
+  readonly last?: string;
+}
+
+interface Sample {
+  readonly name: string;
+  readonly file: string;
+  readonly text: string;
+  readonly program: string;
+  /** What it has kept in a folder. */
+  read(folder: string): Copy;
+  /** Puts another id in the place of the last one. */
+  misplace(folder: string, id: string): void;
+}
+
+const python = (folder: string, script: string): string =>
+  spawnSync('python3', ['-c', `import json, sqlite3\ncopy = sqlite3.connect("records.db")\n${script}`], {
+    cwd: folder,
+    encoding: 'utf8',
+  }).stdout;
+
+const IN_TYPESCRIPT: Sample = {
+  name: 'TypeScript',
+  file: 'copy.mjs',
+  text: ts.transpileModule(sampleIn('ts'), {
+    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
+  }).outputText,
+  program: process.execPath,
+  read: (folder) => {
+    const file = join(folder, 'records.json');
+    return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Copy) : { records: {} };
+  },
+  misplace: (folder, id) =>
+    writeFileSync(join(folder, 'records.json'), JSON.stringify({ ...IN_TYPESCRIPT.read(folder), last: id })),
+};
+const IN_PYTHON: Sample = {
+  name: 'Python',
+  file: 'copy.py',
+  text: sampleIn('python'),
+  program: 'python3',
+  read: (folder) => {
+    const script = `print(json.dumps({"records": {key: json.loads(text) for key, text in copy.execute("select * from records")}, "last": (copy.execute("select id from place").fetchone() or [""])[0]}))`;
+    const text = python(folder, script);
+    return text === '' ? { records: {} } : (JSON.parse(text) as Copy);
+  },
+  misplace: (folder, id) =>
+    void python(folder, `with copy: copy.execute("update place set id = ?", (${JSON.stringify(id)},))`),
+};
+const hasPython = spawnSync('python3', ['-c', 'import sqlite3']).status === 0;
+
+let app: TestApp;
+let projecting: Projecting;
+let key: string;
+
+beforeAll(async () => {
+  app = await startApp();
+  key = await app.issueKey({ organization: 'acme', scopes: ['read', 'write'] });
+  projecting = startProjecting(app.log, app.pool);
+});
+afterAll(async () => {
+  await projecting.stop();
+  await app.close();
+});
+
+const lists = async (): Promise<Record<string, unknown>> => {
+  const all: Record<string, unknown> = {};
+  for (const kind of ['report', 'threat', 'takedown', 'verdict']) {
+    const { body } = await app.call(`/v2/organization/${kind}s?limit=1000`, { key });
+    expect(body.nextCursor).toBeUndefined();
+    for (const item of body.items) all[`threat-protection.${kind} ${item.id}`] = item;
+  }
+  return all;
+};
+
+describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
+  'The sample of docs/clients.md that keeps a copy, in $name',
+  (sample) => {
+    const folder = mkdtempSync(join(tmpdir(), 'copy-sample-'));
+    let running: ChildProcess;
+    const start = (): void => {
+      writeFileSync(join(folder, sample.file), sample.text.replace(BASE, app.url));
+      running = spawn(sample.program, [sample.file], {
+        cwd: folder,
+        env: { ...process.env, TP_KEY: key },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+    };
+    const kill = async (): Promise<void> => {
+      running.kill('SIGKILL');
+      await once(running, 'exit');
+    };
+    const isComplete = async (): Promise<boolean> => {
+      const { records } = sample.read(folder);
+      const listed = await lists();
+      return Object.keys(listed).length > 50 && JSON.stringify(sorted(records)) === JSON.stringify(sorted(listed));
+    };
+    afterAll(async () => {
+      if (running.exitCode === null && running.signalCode === null) await kill();
+      rmSync(folder, { recursive: true });
+    });
+
+    it('has in the end what the lists have, whenever it was killed while events came', async () => {
+      expect(sample.text).toContain(BASE);
+      const random = new Random(sample.name.length);
+      const events = delivered(random, history(random, 1_200));
+      const batch = Math.ceil(events.length / KILLS / 4);
+      let next = 0;
+      for (let n = 0; n < KILLS; n += 1) {
+        start();
+        const dies = pause(random.int(500));
+        for (let part = 0; part < 4; part += 1, next += batch) {
+          await app.log.appendAll(events.slice(next, next + batch).map(stored));
+          await pause(20);
+        }
+        await dies;
+        await kill();
+      }
+      await projecting.reached();
+      start();
+      await eventually('the copy is complete', isComplete);
+    }, 60_000);
+
+    it('starts again where the log is another one', async () => {
+      await kill();
+      const { last } = sample.read(folder);
+      expect(last).toMatch(/^[\w-]{8}\./);
+      sample.misplace(folder, new FeedIds('another log').write([{ position: 1, event: '00000000', parked: 0 }])[0]!);
+      start();
+      await eventually('the copy is that of the log there is', async () => sample.read(folder).last === last);
+      expect(await isComplete()).toBe(true);
+    }, 60_000);
+  },
+);
+
+function sorted(records: Readonly<Record<string, unknown>>): unknown {
+  return Object.entries(records).sort(([one], [other]) => (one < other ? -1 : 1));
+}

@@ -1,0 +1,76 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { startApp, type TestApp } from '../../support/app.js';
+import { type Projecting, startProjecting } from '../../support/projecting.js';
+import { cloudEvent, sentReport } from '../../support/upstream.js';
+
+const PAGE = readFileSync('docs/clients.md', 'utf8');
+const SAMPLES = PAGE.slice(PAGE.indexOf('## Read what you wrote'), PAGE.indexOf('## Lists'));
+const sampleIn = (language: string): string => new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(SAMPLES)![1]!;
+const BASE = 'http://127.0.0.1:3000';
+
+const SAMPLE_PROGRAMS = [
+  { language: 'sh', program: 'sh', file: 'read.sh', text: sampleIn('sh'), needs: ['curl', '--version'] },
+  {
+    language: 'ts',
+    program: process.execPath,
+    file: 'read.mjs',
+    text: ts.transpileModule(sampleIn('ts'), {
+      compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
+    }).outputText,
+    needs: [process.execPath, '--version'],
+  },
+  {
+    language: 'python',
+    program: 'python3',
+    file: 'read.py',
+    text: sampleIn('python'),
+    needs: ['python3', '--version'],
+  },
+] as const;
+
+let app: TestApp;
+let projecting: Projecting;
+let key: string;
+let folder: string;
+beforeAll(async () => {
+  app = await startApp();
+  projecting = startProjecting(app.log, app.pool);
+  key = await app.issueKey({ organization: 'acme', scopes: ['ingest', 'read'] });
+  folder = mkdtempSync(join(tmpdir(), 'tokens-'));
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await projecting.stop();
+  await app.close();
+});
+
+describe('The samples of docs/clients.md that read what they wrote', () => {
+  let reports = 0;
+
+  for (const { language, program, file, text, needs } of SAMPLE_PROGRAMS) {
+    const isThere = spawnSync(needs[0], [needs[1]]).status === 0;
+    (isThere ? it : it.skip)(`count the event that the ${language} sample has just sent, each time`, async () => {
+      expect(text).toContain(BASE);
+      writeFileSync(join(folder, file), text.replaceAll(BASE, app.url));
+      writeFileSync(join(folder, 'key.header'), `X-API-KEY: ${key}\n`);
+      for (let n = 0; n < 3; n += 1) {
+        reports += 1;
+        const now = new Date().toISOString();
+        const event = cloudEvent(sentReport(`r-${reports}`, { organization: 'acme', createdAt: now, updatedAt: now }));
+        writeFileSync(join(folder, 'event.json'), JSON.stringify(event));
+        const { stdout } = await promisify(execFile)(program, [file, JSON.stringify(event)], {
+          cwd: folder,
+          env: { ...process.env, TP_KEY: key },
+        });
+        expect(stdout).toContain('"accepted":1');
+        expect(stdout).toContain(`"reports":${reports}`);
+      }
+    });
+  }
+});

@@ -1,0 +1,579 @@
+import { thisClock } from '../../../support/this-clock.js';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import messages from '@eventstore/db-client/generated/streams_pb.js';
+import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ConfigError } from '../../../../src/runtime/config.js';
+import { Invalid, Unavailable } from '../../../../src/errors.js';
+import { type Batch, BEGINNING, type EventLog, type NewEvent } from '../../../../src/event-log/event-log.js';
+import { createEventStoreDbLog } from '../../../../src/event-log/eventstoredb/log.js';
+import { eventually } from '../../../support/eventually.js';
+import { EventStoreDouble } from '../../../support/eventstore-double/server.js';
+import { PATIENCE_MS } from '../../../event-log/load.js';
+
+const someEvent = (data: object = { n: 1 }): NewEvent => ({
+  id: randomUUID(),
+  type: 'ThreatStatusChanged',
+  data,
+  metadata: {},
+});
+const failureOf = (promise: Promise<unknown>): Promise<Error> =>
+  promise.then(
+    () => new Error('It did not fail'),
+    (error: unknown) => error as Error,
+  );
+
+/** Follows a log from its beginning: `seen` gets the stream of each event. */
+const followStreams = (log: EventLog): { readonly seen: string[]; readonly stop: () => Promise<void> } => {
+  const seen: string[] = [];
+  const abort = new AbortController();
+  const followed = log.subscribe(
+    BEGINNING,
+    async ({ events }) => void seen.push(...events.map(({ stream }) => stream)),
+    abort.signal,
+  );
+  const stop = (): Promise<void> => {
+    abort.abort();
+    return followed;
+  };
+  return { seen, stop };
+};
+
+describe('The log in EventStoreDB', () => {
+  let double: EventStoreDouble;
+  let log: EventLog;
+  beforeEach(async () => {
+    double = await EventStoreDouble.start();
+    log = await createEventStoreDbLog(double.url, thisClock);
+  });
+  afterEach(async () => {
+    await log.close();
+    await double.stop();
+  });
+
+  describe('what it refuses before the client sees it', () => {
+    const large = { text: 'x'.repeat(1_048_576) };
+    for (const [what, event] of [
+      ['an id that is no UUID', { ...someEvent(), id: 'not-a-uuid' }],
+      ['an empty type', { ...someEvent(), type: '' }],
+      ['an event over the server’s limit', someEvent(large)],
+      ['metadata over the server’s limit', { ...someEvent(), metadata: large }],
+    ] as const)
+      it(`is ${what}`, async () => {
+        expect(await failureOf(log.append('threat-a:1', 'any', [event]))).toBeInstanceOf(Invalid);
+        expect(await failureOf(log.appendAll([{ stream: 'threat-a:1', event }]))).toBeInstanceOf(Invalid);
+        expect(double.calls.append).toBe(1);
+        await log.append('threat-a:1', 'no-stream', [someEvent()]);
+      });
+
+    it('is what is no JSON', async () => {
+      const event = someEvent({ n: 1n });
+      expect(await failureOf(log.append('threat-a:1', 'any', [event]))).toBeInstanceOf(TypeError);
+      expect(double.calls.append).toBe(1);
+    });
+
+    it('is several events that are too large only together', async () => {
+      const halves = [someEvent({ text: 'x'.repeat(600_000) }), someEvent({ text: 'x'.repeat(600_000) })];
+      expect(await failureOf(log.append('threat-a:1', 'any', halves))).toBeInstanceOf(Invalid);
+      const appended = await log.appendAll(halves.map((event) => ({ stream: 'threat-a:1', event })));
+      expect(appended.map(({ duplicate }) => duplicate)).toEqual([false, false]);
+    });
+
+    it('is not what only might have been too large', async () => {
+      const nested = Array.from({ length: 20 }).reduce<object>((inner) => ({ inner }), {});
+      const events = [
+        someEvent({ text: 'x'.repeat(1_000_000) }),
+        someEvent({ nested }),
+        someEvent({ left: undefined }),
+      ];
+      const appended = await log.appendAll(events.map((event) => ({ stream: 'threat-a:1', event })));
+      expect(appended.map(({ duplicate }) => duplicate)).toEqual([false, false, false]);
+    });
+
+    it('is a stream that is none of ours', async () => {
+      for (const stream of ['$all', 'order-1', 'operations-1', 'threat', ''])
+        expect(await failureOf(log.append(stream, 'any', [someEvent()]))).toBeInstanceOf(Invalid);
+    });
+  });
+
+  it('stores JSON as JSON, byte for byte', async () => {
+    const text = 'ä€😀\u0000"\\\n';
+    const event = { ...someEvent({ text, list: [1, null, { a: true }] }), metadata: { text } };
+    await log.append('threat-a:1', 'any', [event]);
+    const client = EventStoreDBClient.connectionString(double.url);
+    for await (const { event: stored } of client.readStream('threat-a:1'))
+      expect(stored).toMatchObject({ ...event, isJson: true });
+    await client.dispose();
+  });
+
+  it('gives protobuf the bytes of an event, not base64 that it would decode twice', () => {
+    const message = new messages.BatchAppendReq.ProposedMessage();
+    expect(message.setData('e30=').getData()).toEqual(new Uint8Array(Buffer.from('{}')));
+    expect(message.setCustomMetadata('e30=').getCustomMetadata()).toEqual(new Uint8Array(Buffer.from('{}')));
+  });
+
+  describe('beside other streams in the store', () => {
+    it('reads, follows and counts its own alone', async () => {
+      const client = EventStoreDBClient.connectionString(double.url);
+      const { seen, stop } = followStreams(log);
+      const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+      for (const stream of ['operations-of-others', 'apiKeysOfOthers', 'threat', 'order-1', 'report'])
+        for (let n = 0; n < 40; n++) await client.appendToStream(stream, [jsonEvent({ type: 'T', data: { n } })]);
+      expect(await log.head()).toBeGreaterThan(position);
+      const ours = ['operations', 'threat-a:1'];
+      expect((await log.readAll(BEGINNING, 100)).map(({ stream }) => stream)).toEqual(ours);
+      expect(await log.readAll(position, 100)).toEqual([]);
+      await log.append('threat-a:2', 'any', [someEvent()]);
+      expect((await log.readAll(position, 1)).map(({ stream }) => stream)).toEqual(['threat-a:2']);
+      await eventually('all of ours are followed', () => seen.length >= 3, PATIENCE_MS);
+      await stop();
+      expect(seen).toEqual([...ours, 'threat-a:2']);
+    });
+
+    it('keeps two logs apart by a prefix', async () => {
+      const one = await createEventStoreDbLog(`${double.url}&streamPrefix=one.`, thisClock);
+      const two = await createEventStoreDbLog(double.url.replace('?', '?streamPrefix=two.&'), thisClock);
+      const event = someEvent();
+      await one.append('threat-a:1', 'no-stream', [event]);
+      await two.append('threat-a:1', 'no-stream', [event]);
+      expect(await one.id()).not.toBe(await two.id());
+      expect((await one.readAll(BEGINNING, 10)).map(({ stream }) => stream)).toEqual(['operations', 'threat-a:1']);
+      expect(await failureOf(one.append('threat-a:1', 5n, [someEvent()]))).toMatchObject({ stream: 'threat-a:1' });
+      expect(await log.readStream('threat-a:1', 0n, 10)).toEqual([]);
+      expect(double.store.stream('two.threat-a:1')).toHaveLength(1);
+      await one.close();
+      await two.close();
+    });
+  });
+
+  describe('when an answer is lost', () => {
+    it('says that the outcome is unknown, and the same again with a revision is exact', async () => {
+      await log.append('threat-a:1', 'no-stream', [someEvent()]);
+      double.unansweredAppends = Infinity;
+      const event = someEvent();
+      expect(await failureOf(log.append('threat-a:1', 0n, [event]))).toBeInstanceOf(Unavailable);
+      double.unansweredAppends = 0;
+      double.store.forgetRecentWrites();
+      expect(await log.append('threat-a:1', 0n, [event])).toMatchObject({ revision: 1n });
+      expect(double.store.stream('threat-a:1')).toHaveLength(2);
+    });
+
+    it('finds what it stored even if the repetition expects another revision, or any', async () => {
+      const event = someEvent();
+      double.unansweredAppends = Infinity;
+      expect(await failureOf(log.append('threat-a:1', 'no-stream', [event]))).toBeInstanceOf(Unavailable);
+      double.unansweredAppends = 0;
+      double.store.forgetRecentWrites();
+      for (const expected of [0n, 'any', 7n] as const)
+        expect(await log.append('threat-a:1', expected, [event])).toMatchObject({ revision: 0n, duplicate: true });
+      expect(double.store.stream('threat-a:1')).toHaveLength(1);
+    });
+
+    it('does not let one lost answer keep the others waiting', async () => {
+      double.unansweredAppends = 1;
+      const lost = log.append('threat-a:lost', 'any', [someEvent()]);
+      await delay(20);
+      const from = performance.now();
+      for (let n = 0; n < 50; n++) await log.append('threat-a:1', 'any', [someEvent()]);
+      expect(performance.now() - from).toBeLessThan(5_000);
+      await lost;
+    }, 15_000);
+
+    it('says so in time even if the connection is left meanwhile, and the next one is silent too', async () => {
+      double.silence();
+      const first = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
+      await delay(1_900);
+      const from = performance.now();
+      expect(await failureOf(log.append('threat-a:2', 'any', [someEvent()]))).toBeInstanceOf(Unavailable);
+      expect(performance.now() - from).toBeLessThan(2_600);
+      expect(await first).toBeInstanceOf(Unavailable);
+      double.speak();
+    }, 15_000);
+
+    it('asks again by itself, and gets the answer', async () => {
+      double.unansweredAppends = 1;
+      const event = someEvent();
+      const appended = await log.append('threat-a:1', 'no-stream', [event]);
+      expect(appended).toMatchObject({ revision: 0n, duplicate: false });
+      expect(double.store.stream('threat-a:1')).toHaveLength(1);
+    });
+  });
+
+  describe('when the store is not ready', () => {
+    it('tries the whole of an append again, the look at its end included', async () => {
+      await delay(30);
+      double.unreadableEnds = 2;
+      expect(await log.append('threat-a:1', 'no-stream', [someEvent()])).toMatchObject({ revision: 0n });
+    });
+
+    it('reads again what failed at once', async () => {
+      double.unreadableEnds = 2;
+      expect(await log.head()).toBe(double.store.records.at(-1)!.position);
+    });
+
+    it('says which state the store is in', async () => {
+      double.busyAppends = Infinity;
+      const { cause } = await failureOf(log.append('threat-a:1', 'any', [someEvent()]));
+      expect((cause as Error).message).toBe('EventStoreDB is too busy to take more');
+    });
+  });
+
+  describe('when the client reconnects while a read is under way', () => {
+    const stored = someEvent();
+    let position: bigint;
+    beforeEach(async () => {
+      ({ position } = await log.append('threat-a:1', 'any', [stored]));
+    });
+
+    /** Another call fails as unavailable, and its retry makes the client reconnect. */
+    const reconnect = async (): Promise<void> => {
+      double.unreadableEnds = 1;
+      await log.head();
+    };
+
+    for (const [what, read] of [
+      ['a stream', () => log.readStream('threat-a:1', 0n, 10)],
+      ['the end of a stream', async () => log.find([{ stream: 'threat-a:1', id: stored.id }])],
+      ['an event by its position', async () => log.eventAt(position)],
+      ['the whole log', () => log.readAll(BEGINNING, 10)],
+      ['the head', () => log.head()],
+    ] as const)
+      it(`repeats a read of ${what}, which the client ends as if nothing had been found`, async () => {
+        const whole = await read();
+        double.unansweredReads = 1;
+        const repeated = read();
+        await eventually('the server has the read', () => double.unansweredReads === 0);
+        await reconnect();
+        expect(await repeated).toEqual(whole);
+        expect(whole).not.toEqual([]);
+      });
+
+    it('rejects a read that is cut off again and again, instead of finding nothing', async () => {
+      double.unansweredReads = Infinity;
+      const reads = [log.readStream('threat-a:1', 0n, 10), log.head()].map(failureOf);
+      double.leader = double.address;
+      const append = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
+      for (const failure of [...reads, append]) expect(await failure).toBeInstanceOf(Unavailable);
+    });
+  });
+
+  it('moves to the new leader when the old one resigns and drops what it was sent', async () => {
+    const other = await EventStoreDouble.start(double.store);
+    try {
+      double.unansweredAppends = 64;
+      const entries = Array.from({ length: 64 }, (_, n) => ({ stream: `threat-a:${n}`, event: someEvent() }));
+      const appended = log.appendAll(entries);
+      await eventually('they have been sent', () => double.unansweredAppends === 0, PATIENCE_MS);
+      double.leader = other.address;
+      const from = performance.now();
+      expect(await appended).toHaveLength(64);
+      expect(performance.now() - from).toBeLessThan(1_500);
+    } finally {
+      await log.close();
+      await other.stop();
+    }
+  }, 15_000);
+
+  it('keeps no connection that it does not use', async () => {
+    for (let n = 0; n < 6; n++) {
+      await log.append('threat-a:1', 'any', [someEvent()]);
+      // The client connects again, though the stream for appends is well.
+      double.unreadableEnds = 1;
+      await log.head().catch(() => {});
+    }
+    await log.append('threat-a:1', 'any', [someEvent()]);
+    await delay(50);
+    expect(double.connections).toBeLessThanOrEqual(2);
+  }, 30_000);
+
+  describe('in a cluster', () => {
+    let other: EventStoreDouble;
+    let clustered: EventLog;
+    beforeEach(async () => {
+      other = await EventStoreDouble.start(double.store);
+      other.leader = double.address;
+      const nodes = [double, other].map(({ address: { host, port } }) => `${host}:${port}`);
+      clustered = await createEventStoreDbLog(`esdb://${nodes.join(',')}?tls=false`, thisClock);
+    });
+    afterEach(async () => {
+      await clustered.close();
+      await other.stop();
+    });
+
+    it('leaves a frozen leader for the next one, though everything it asked is still pending', async () => {
+      const asOf: number[] = [];
+      const abort = new AbortController();
+      const followed = clustered.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
+      await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, PATIENCE_MS);
+      double.silence();
+      // Until the cluster has noticed it names the frozen one, and so the client has connected to that again.
+      await delay(3_000);
+      other.leader = undefined;
+      const elected = Date.now();
+      await eventually('it is fresh again', () => asOf.at(-1)! > elected, PATIENCE_MS);
+      expect(Date.now() - elected).toBeLessThan(10_000);
+      await clustered.append('threat-a:1', 'any', [someEvent()]);
+      abort.abort();
+      await followed;
+      double.speak();
+    }, 40_000);
+
+    it('claims nothing from a follower to which replication is slow', async () => {
+      other.replicatedTo = double.store.records.at(-1)!.position;
+      const followers = await createEventStoreDbLog(other.url, thisClock);
+      const handed = new Set<string>();
+      const answered = new Map<string, number>();
+      const late: string[] = [];
+      const abort = new AbortController();
+      const followed = followers.subscribe(
+        BEGINNING,
+        async ({ events, asOf }) => {
+          for (const { id } of events) handed.add(id);
+          for (const [id, at] of answered) if (at < (asOf ?? 0) && !handed.has(id)) late.push(id);
+        },
+        abort.signal,
+      );
+      for (let n = 0; n < 20; n++) {
+        const event = someEvent();
+        await clustered.append('threat-a:1', 'any', [event]);
+        answered.set(event.id, Date.now());
+        // It goes back to the follower again and again.
+        if (n % 5 === 4) other.drop();
+        await delay(50);
+      }
+      await eventually('everything is handed over', () => handed.size > answered.size, PATIENCE_MS);
+      expect(late).toEqual([]);
+      abort.abort();
+      await followed;
+      await followers.close();
+    }, 40_000);
+  });
+
+  describe('when the same is sent by several at once', () => {
+    it('waits within the process, so that the server is not asked what it does not answer', async () => {
+      const entries = Array.from({ length: 20 }, (_, n) => ({ stream: `threat-a:${n}`, event: someEvent() }));
+      const answers = await Promise.all(Array.from({ length: 5 }, () => log.appendAll(entries)));
+      for (const at of entries.keys()) expect(answers.filter((appended) => !appended[at]!.duplicate)).toHaveLength(1);
+      expect(double.droppedRepetitions).toBe(0);
+    });
+
+    it('asks again if another process is storing it, for the server drops what it is just storing', async () => {
+      double.store.indexAfterMs = 150;
+      const client = EventStoreDBClient.connectionString(double.url);
+      const event = someEvent();
+      const first = client.appendToStream('threat-a:1', [jsonEvent(event as never)]);
+      await eventually('the server has it', () => double.store.stream('threat-a:1') !== undefined, PATIENCE_MS);
+      expect(await log.appendAll([{ stream: 'threat-a:1', event }])).toHaveLength(1);
+      await first;
+      expect(double.droppedRepetitions).toBeGreaterThan(0);
+      expect(double.store.stream('threat-a:1')).toHaveLength(1);
+    }, 15_000);
+  });
+
+  it('still reads and appends beside many followers and more reads than a connection carries', async () => {
+    const aborts = Array.from({ length: 20 }, () => new AbortController());
+    const followers = aborts.map(({ signal }) => log.subscribe(BEGINNING, async () => {}, signal));
+    await log.append('threat-a:1', 'any', [someEvent()]);
+    const reads = await Promise.all(Array.from({ length: 200 }, () => log.readStream('threat-a:1', 0n, 10)));
+    expect(reads.every((events) => events.length === 1)).toBe(true);
+    await log.append('threat-a:1', 0n, [someEvent()]);
+    for (const abort of aborts) abort.abort();
+    await Promise.all(followers);
+  });
+
+  it('tells its receiver nothing new of the time while the store is away', async () => {
+    const asOf: number[] = [];
+    const abort = new AbortController();
+    const followed = log.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
+    await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, PATIENCE_MS);
+    await double.kill();
+    const killedAt = Date.now();
+    const count = asOf.length;
+    await eventually('batches come all the same', () => asOf.length >= count + 4, PATIENCE_MS);
+    expect(asOf.at(-1)).toBeLessThanOrEqual(killedAt);
+    await double.restart();
+    await eventually('it knows the time again', () => asOf.at(-1)! > killedAt, PATIENCE_MS);
+    abort.abort();
+    await followed;
+  }, 20_000);
+
+  it('appends to a store whose clock is an hour ahead', async () => {
+    double.clockAheadMs = 3_600_000;
+    await log.append('threat-a:1', 'no-stream', [someEvent()]);
+  });
+
+  describe('in a store where others write much more', () => {
+    const FOREIGN = 6_000;
+    const follow = (after: bigint) => {
+      const batches: Batch[] = [];
+      const abort = new AbortController();
+      const followed = log.subscribe(after, async (batch) => void batches.push(batch), abort.signal);
+      return {
+        batches,
+        stop: () => {
+          abort.abort();
+          return followed;
+        },
+      };
+    };
+
+    it('is told of nothing of theirs but the last event', async () => {
+      double.store.appendForeign(FOREIGN);
+      const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+      double.store.appendForeign(FOREIGN);
+      const before = double.sentForeign;
+      expect(await log.head()).toBeGreaterThan(position);
+      expect(await log.readAll(BEGINNING, 10)).toHaveLength(2);
+      expect(await log.readAll(position, 10)).toEqual([]);
+      const { batches, stop } = follow(BEGINNING);
+      const asked = Date.now();
+      await eventually('it is up to date', () => (batches.at(-1)?.asOf ?? 0) > asked, PATIENCE_MS);
+      await stop();
+      expect(batches.flatMap(({ events }) => events)).toHaveLength(2);
+      expect(double.sentForeign - before).toBeLessThan(100);
+    }, 30_000);
+
+    it('says how far it has come in what is theirs, so that the next start need not pass over it again', async () => {
+      const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+      for (const count of [5_000, 10]) {
+        double.store.appendForeign(count);
+        const end = await log.head();
+        const { batches, stop } = follow(position);
+        await eventually('the end is reached', () => batches.at(-1)?.position === end, PATIENCE_MS);
+        await stop();
+        expect(batches.flatMap(({ events }) => events)).toEqual([]);
+      }
+    }, 30_000);
+
+    it('is of the moment although they write all the time', async () => {
+      const { batches, stop } = follow(await log.head());
+      const writing = setInterval(() => double.store.appendForeign(7), 5);
+      try {
+        for (let n = 0; n < 3; n++) {
+          await log.append('threat-a:1', 'any', [someEvent()]);
+          const answered = Date.now();
+          await eventually('a batch is of after the answer', () => (batches.at(-1)?.asOf ?? 0) > answered, PATIENCE_MS);
+          expect(batches.flatMap(({ events }) => events)).toHaveLength(n + 1);
+        }
+      } finally {
+        clearInterval(writing);
+        await stop();
+      }
+    }, 30_000);
+  });
+
+  it('does not accept an earlier head from a store that still holds the furthest event', async () => {
+    const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+    double.emptyEnds = 1;
+    expect(await failureOf(log.head())).toBeInstanceOf(Unavailable);
+    expect(await log.head()).toBe(position);
+  });
+
+  it('finds the end again in a store that was put back to an older copy', async () => {
+    const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
+    await log.append('threat-a:1', 'any', [someEvent()]);
+    await log.head();
+    double.store.truncateAfter(position);
+    expect(await log.head()).toBe(position);
+  });
+});
+
+describe('A start against an EventStoreDB', () => {
+  const opening = (url: string): Promise<Error> =>
+    failureOf(createEventStoreDbLog(url, thisClock).then((log) => log.close().then(() => Promise.resolve(log))));
+
+  it('stops if the store refuses the caller, and says so without the password', async () => {
+    const double = await EventStoreDouble.start();
+    double.refusesCallers = true;
+    const refusal = await opening(double.url.replace('://', '://reader:geheim@'));
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(refusal.message).toMatch(
+      /^EVENTSTORE_URL: the event store refuses this user and password \(.*Access Denied\)$/,
+    );
+    expect(refusal.message).not.toContain('geheim');
+    await double.stop();
+  });
+
+  describe('that asks for user and password, over TLS', () => {
+    const known = { name: 'tp', password: 'geheim' };
+    let double: EventStoreDouble;
+    beforeAll(async () => {
+      double = await EventStoreDouble.start(undefined, undefined, known);
+      const log = await createEventStoreDbLog(double.url, thisClock);
+      await log.append('threat-a:1', 'no-stream', [someEvent()]);
+      await log.close();
+    });
+    afterAll(() => double.stop());
+
+    it('is open to the user it knows: appends, reads and follows', async () => {
+      const log = await createEventStoreDbLog(double.url, thisClock);
+      await log.append('threat-a:2', 'no-stream', [someEvent()]);
+      const { seen, stop } = followStreams(log);
+      await eventually('it follows', () => seen.length >= 3, PATIENCE_MS);
+      await stop();
+      expect(seen).toEqual(['operations', 'threat-a:1', 'threat-a:2']);
+      await log.close();
+    }, 30_000);
+
+    for (const [what, user, mayReadAll, reason] of [
+      ['a wrong password', { ...known, password: 'falsch' }, true, 'Unauthenticated'],
+      ['a user it does not know', { ...known, name: 'somebody' }, true, 'Unauthenticated'],
+      ['no user', undefined, true, 'Access Denied'],
+      ['a user who may not read $all', known, false, 'Access Denied'],
+    ] as const)
+      it(`stops with ${what}, and says so without the password`, async () => {
+        double.mayReadAll = mayReadAll;
+        const refusal = await opening(double.urlFor(user));
+        double.mayReadAll = true;
+        expect(refusal).toBeInstanceOf(ConfigError);
+        expect(refusal.message).toBe(`EVENTSTORE_URL: the event store refuses this user and password (${reason})`);
+      });
+  });
+
+  it('stops if TLS is asked of a store that has none, and says so', async () => {
+    const double = await EventStoreDouble.start();
+    const refusal = await opening(`esdb://${double.address.host}:${double.address.port}`);
+    expect(refusal).toBeInstanceOf(ConfigError);
+    expect(refusal.message).toMatch(/no trusted connection to the event store .* or set tls=false/);
+    await double.stop();
+  }, 40_000);
+
+  for (const [url, sentence] of [
+    ['esdb://user:geheim@', /EVENTSTORE_URL cannot be used/],
+    ['esdb://user:geheim@127.0.0.1:x?tls=false', /EVENTSTORE_URL cannot be used: something else at position/],
+    ['esdb://user:geheim@127.0.0.1:1?tls=perhaps', /expected true or false/],
+    ['esdb://user:geheim@127.0.0.1:1?tls=false&tsl=1', /has the unknown option "tsl"/],
+    ['esdb://user:geheim@127.0.0.1:1?tls=false&nodePreference=follower', /nodePreference that is not leader/],
+    ['esdb://user:geheim@127.0.0.1:1?tlsVerifyCert=false', /tlsVerifyCert=false, which has no effect/],
+    ['esdb://user:geheim@127.0.0.1:1?tlsCAFile=/nowhere.crt', /certificate file/],
+    ['esdb://user:geheim@127.0.0.1:1?tls=false&streamPrefix=a-b', /streamPrefix that is not/],
+  ] as const)
+    it(`stops at ${url}, and says why without the password`, async () => {
+      const refusal = await opening(url);
+      expect(refusal).toBeInstanceOf(ConfigError);
+      expect(refusal.message).toMatch(sentence);
+      expect(refusal.message).not.toContain('geheim');
+    });
+
+  it('waits for a store that is late', async () => {
+    const double = await EventStoreDouble.start();
+    await double.kill();
+    const opened = createEventStoreDbLog(double.url, thisClock);
+    await delay(600);
+    await double.restart();
+    const log = await opened;
+    expect(await log.id()).toMatch(/^[0-9a-f-]{36}$/);
+    await log.close();
+    await double.stop();
+  }, 30_000);
+
+  it('continues even if the client keeps failing for good', async () => {
+    const double = await EventStoreDouble.start();
+    double.failingFeatureCalls = 1;
+    const log = await createEventStoreDbLog(double.url, thisClock);
+    await log.append('threat-a:1', 'no-stream', [someEvent()]);
+    await log.close();
+    await double.stop();
+  }, 40_000);
+});

@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import { EventStoreDBClient, jsonEvent, NO_STREAM, streamNameFilter } from '@eventstore/db-client';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { EventLog } from '../../../../src/event-log/event-log.js';
+import { createEventStoreDbLog } from '../../../../src/event-log/eventstoredb/log.js';
+import { eventually } from '../../../support/eventually.js';
+import { FAULT_ROUNDS } from '../../../support/event-store.js';
+import { EventStoreDouble } from '../../../support/eventstore-double/server.js';
+import { Load, PATIENCE_MS } from '../../../event-log/load.js';
+
+/** Two seconds are promised, by a process that runs. */
+const MAX_CALL_MS = 3_500;
+
+describe('The log in an EventStoreDB that misbehaves', () => {
+  let double: EventStoreDouble;
+  let log: EventLog;
+  let load: Load;
+  const pauses = monitorEventLoopDelay();
+  beforeEach(async () => {
+    pauses.reset();
+    pauses.enable();
+    double = await EventStoreDouble.start();
+    log = await createEventStoreDbLog(double.url);
+    load = await new Load(log).start();
+  });
+  afterEach(async () => {
+    await log.close();
+    await double.stop();
+  });
+
+  const survives = async (rounds: (round: number) => Promise<void>): Promise<void> => {
+    for (let round = 0; round < FAULT_ROUNDS; round++) {
+      await load.goOn();
+      await rounds(round);
+    }
+    await load.goOn();
+    await load.stop();
+    await load.recount();
+    expect(load.longestCallMs).toBeLessThan(MAX_CALL_MS + pauses.max / 1e6);
+  };
+
+  it('survives kills that close the port: appends fail in time, and everything continues after the restart', async () => {
+    await survives(async () => {
+      const failures = load.failures;
+      await double.kill();
+      await eventually('an append is refused', () => load.failures > failures, PATIENCE_MS);
+      await double.restart();
+    });
+    expect(load.failures).toBeGreaterThanOrEqual(FAULT_ROUNDS);
+  }, 90_000);
+
+  it('survives silences: appends fail in time, and everything continues when it answers again', async () => {
+    await survives(async () => {
+      const failures = load.failures;
+      double.silence();
+      await eventually('an append is given up', () => load.failures > failures, PATIENCE_MS);
+      double.speak();
+    });
+    expect(load.failures).toBeGreaterThanOrEqual(FAULT_ROUNDS);
+  }, 90_000);
+
+  it('survives drops in mid-stream', async () => {
+    await survives(async () => double.drop());
+  }, 90_000);
+
+  it('survives being called too slow', async () => {
+    await survives(async () => {
+      const subscriptions = double.calls.subscribe;
+      double.callConsumersTooSlow();
+      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, PATIENCE_MS);
+    });
+  }, 90_000);
+
+  it('survives subscriptions that end as if all were well', async () => {
+    await survives(async () => {
+      const subscriptions = double.calls.subscribe;
+      double.endSubscriptions();
+      await eventually('it is followed anew', () => double.calls.subscribe > subscriptions, PATIENCE_MS);
+    });
+  }, 90_000);
+
+  it('survives a subscription that stays open and brings nothing more', async () => {
+    await load.goOn();
+    double.forgetSubscriptions();
+    await eventually('it is followed anew', () => double.calls.subscribe >= 2, PATIENCE_MS);
+    await load.stop();
+    await load.recount();
+  }, 60_000);
+
+  it('survives moves of the leader', async () => {
+    const other = await EventStoreDouble.start(double.store);
+    try {
+      let [leading, following] = [double, other];
+      await survives(async () => {
+        [leading, following] = [following, leading];
+        leading.leader = undefined;
+        following.leader = leading.address;
+        const taken = leading.calls.append;
+        await eventually('the new leader takes appends', () => leading.calls.append > taken, PATIENCE_MS);
+      });
+    } finally {
+      await other.stop();
+    }
+  }, 90_000);
+
+  it('survives a server that is too busy for a moment', async () => {
+    await survives(async () => {
+      double.busyAppends = 20;
+    });
+    expect(load.failures).toBe(0);
+  }, 60_000);
+});
+
+describe('Without what the adapter does about it', () => {
+  let double: EventStoreDouble;
+  let client: EventStoreDBClient;
+  const append = (stream: string) =>
+    client.appendToStream(stream, [jsonEvent({ id: randomUUID(), type: 'T', data: {} })], {
+      expectedRevision: NO_STREAM,
+    });
+  /** The client's subscription, as one would use it who trusts it. */
+  const follow = () => {
+    const seen: string[] = [];
+    const subscription = client.subscribeToAll({ filter: streamNameFilter({ prefixes: ['threat-'] }) });
+    subscription.on('data', ({ event }) => seen.push(event!.streamId));
+    subscription.on('error', () => {});
+    return { seen, subscription };
+  };
+
+  beforeEach(async () => {
+    double = await EventStoreDouble.start();
+    client = EventStoreDBClient.connectionString(double.url);
+  });
+  afterEach(async () => {
+    await client.dispose().catch(() => {});
+    await double.stop();
+  });
+
+  for (const [fault, commit] of [
+    ['a drop', async () => double.drop()],
+    ['a kill and restart', async () => double.kill().then(() => double.restart())],
+    ['a call that it is too slow', async () => double.callConsumersTooSlow()],
+    ['an end as if all were well', async () => double.endSubscriptions()],
+    ['being forgotten', async () => double.forgetSubscriptions()],
+  ] as const)
+    it(`a subscription never sees what comes after ${fault}`, async () => {
+      const { seen } = follow();
+      await append('threat-a:before');
+      await eventually('the first event is there', () => seen.length === 1, PATIENCE_MS);
+      await commit();
+      for (let at = 0; ; at++)
+        try {
+          await append(`threat-a:after-${at}`);
+          break;
+        } catch {
+          await delay(50);
+        }
+      await delay(1_000);
+      expect(seen).toEqual(['threat-a:before']);
+    }, 20_000);
+
+  it('an append to a silent server is still pending after two seconds', async () => {
+    await append('threat-a:before');
+    double.silence();
+    const outcome = await Promise.race([append('threat-a:silent').catch(() => 'failed'), delay(2_000, 'pending')]);
+    expect(outcome).toBe('pending');
+    double.speak();
+  }, 20_000);
+
+  it('an append is refused when the leader has moved', async () => {
+    await append('threat-a:before');
+    const other = await EventStoreDouble.start(double.store);
+    double.leader = other.address;
+    await expect(append('threat-a:moved')).rejects.toMatchObject({ type: 'not-leader' });
+    await client.dispose();
+    await other.stop();
+  });
+
+  it('an append with any revision is stored twice if its answer was lost and the server has forgotten it', async () => {
+    const event = jsonEvent({ id: randomUUID(), type: 'T', data: {} });
+    await client.appendToStream('threat-a:twice', [event]);
+    await client.appendToStream('threat-a:twice', [event]);
+    expect(double.store.stream('threat-a:twice')).toHaveLength(1);
+    double.store.forgetRecentWrites();
+    await client.appendToStream('threat-a:twice', [event]);
+    expect(double.store.stream('threat-a:twice')).toHaveLength(2);
+  });
+});

@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { EventLog } from '../../../../src/event-log/event-log.js';
+import { createEventStoreDbLog } from '../../../../src/event-log/eventstoredb/log.js';
+import { holdServer, ownStreams } from '../../../support/event-store.js';
+import { FAULT_ROUNDS } from '../../../support/event-store.js';
+import { eventually } from '../../../support/eventually.js';
+import { Load, PATIENCE_MS } from '../../../event-log/load.js';
+
+const { TEST_EVENTSTORE_URL: url, TEST_EVENTSTORE_PID: pid, TEST_EVENTSTORE_START: start } = process.env;
+const MAX_CALL_MS = 3_500;
+
+/** A server that is a process of its own, and may be killed. */
+interface Victim {
+  readonly url: string;
+  readonly pid: number;
+  /** The command that starts it again. */
+  readonly start: string;
+  release(): Promise<void>;
+}
+
+/** Who listens on a port, as Linux tells it: a restarted server has another process id. */
+const listenerOn = (port: number): number | undefined => {
+  const address = port.toString(16).toUpperCase().padStart(4, '0');
+  const inodes = ['/proc/net/tcp', '/proc/net/tcp6']
+    .flatMap((table) => readFileSync(table, 'utf8').split('\n'))
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, local, , state]) => state === '0A' && local?.endsWith(`:${address}`))
+    .map((fields) => `socket:[${fields[9]}]`);
+  const isTheirs = (fd: string): boolean => {
+    try {
+      return inodes.includes(readlinkSync(fd));
+    } catch {
+      // It was closed meanwhile.
+      return false;
+    }
+  };
+  const holds = (process: string): boolean => {
+    try {
+      return readdirSync(`/proc/${process}/fd`).some((fd) => isTheirs(`/proc/${process}/fd/${fd}`));
+    } catch {
+      // It ended meanwhile, or is someone else's.
+      return false;
+    }
+  };
+  const found = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holds(name));
+  return found === undefined ? undefined : Number(found);
+};
+
+const portOf = (address: string): number => Number(/:(\d+)/.exec(address.replace(/^.*:\/\/(.*@)?/, ''))?.[1] ?? 2113);
+
+/** The double, with what it holds in a file. */
+const double = async (): Promise<Victim> => {
+  const folder = await mkdtemp(join(tmpdir(), 'eventstore-double-'));
+  const main = join(import.meta.dirname, '../../../../dist/test/support/eventstore-double/main.js');
+  const command = [process.execPath, main, '--data', join(folder, 'log'), '--seconds', '600'];
+  const server = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(server.stdout, 'data')) as [Buffer];
+  const address = String(line).trim();
+  return {
+    url: address,
+    pid: server.pid!,
+    start: [...command, '--port', portOf(address)].map((word) => `'${word}'`).join(' '),
+    release: async () => {
+      const last = listenerOn(portOf(address));
+      if (last !== undefined) process.kill(last, 'SIGKILL');
+      await rm(folder, { recursive: true });
+    },
+  };
+};
+
+/** The one the run is given: its address, its process, and the command that starts it again. */
+const given = async (): Promise<Victim> => {
+  const release = await holdServer('alone');
+  return { url: ownStreams(url!), pid: Number(pid), start: start!, release };
+};
+
+const victims = [
+  ...(process.platform === 'linux' ? [{ name: 'a double of EventStoreDB in a process of its own', open: double }] : []),
+  ...(url && pid && start ? [{ name: 'a real EventStoreDB', open: given }] : []),
+];
+
+for (const { name, open } of victims)
+  describe(`The log in ${name} that is killed and frozen`, () => {
+    let victim: Victim;
+    let running: number;
+    let log: EventLog;
+    let load: Load;
+    beforeAll(async () => {
+      victim = await open();
+      running = victim.pid;
+      log = await createEventStoreDbLog(victim.url);
+    }, 600_000);
+    afterAll(async () => {
+      // Whatever is still under way fails with the server.
+      await victim?.release();
+      await log?.close();
+    });
+
+    /** Breaks it until an append is given up, and mends it. */
+    const survives = async (breakIt: () => Promise<void>, mendIt: () => Promise<void>): Promise<void> => {
+      load = await new Load(log).start();
+      for (let n = 0; n < FAULT_ROUNDS; n++) {
+        await load.goOn();
+        const { failures } = load;
+        await breakIt();
+        await eventually('an append is given up', () => load.failures > failures, PATIENCE_MS).finally(mendIt);
+      }
+      await load.goOn();
+      await load.stop();
+      await load.recount();
+      expect(load.longestCallMs).toBeLessThan(MAX_CALL_MS);
+    };
+
+    it('survives kills', async () => {
+      const port = portOf(victim.url);
+      await survives(
+        async () => {
+          process.kill(running, 'SIGKILL');
+          await eventually('the port is free', () => listenerOn(port) === undefined, PATIENCE_MS);
+        },
+        async () => {
+          // A server ends at once over an EVENTSTORE_ variable that it does not know, as ours is.
+          const { EVENTSTORE_URL: _, ...env } = process.env;
+          spawn('sh', ['-c', victim.start], { detached: true, stdio: 'ignore', env }).unref();
+          await eventually('the server listens again', () => (running = listenerOn(port) ?? 0) > 0, PATIENCE_MS);
+        },
+      );
+    }, 300_000);
+
+    it('survives freezes', async () => {
+      await survives(
+        async () => void process.kill(running, 'SIGSTOP'),
+        async () => {
+          await delay(500);
+          process.kill(running, 'SIGCONT');
+        },
+      );
+    }, 300_000);
+  });

@@ -1,0 +1,209 @@
+import { spawn } from 'node:child_process';
+import {
+  appendFileSync,
+  closeSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openDatabase } from '../../../../src/postgres/embedded/embedded-postgres.js';
+import { serverOwner } from '../../../../src/postgres/embedded/os-user.js';
+import { lastLines, trimLog } from '../../../../src/postgres/embedded/server-log.js';
+import { eventually } from '../../../support/eventually.js';
+import { queryOnce } from '../../../support/query-once.js';
+import { clusterOf, install, type Installation, removeFolder, serverOf, temporaryFolder } from './installation.js';
+
+const open = (dataDir: string) => openDatabase({ databaseUrl: undefined, dataDir }, () => {});
+
+const starts = (dataDir: string): number =>
+  readFileSync(join(dataDir, 'postgres', 'postgres.log'), 'utf8').split('starting PostgreSQL').length - 1;
+
+describe('the log of an embedded PostgreSQL', () => {
+  it('is cut to its last lines if it has grown too long, and its writer continues at the end', async () => {
+    const folder = await temporaryFolder();
+    const file = join(folder, 'postgres.log');
+    const writer = openSync(file, 'a');
+    writeSync(writer, 'a line\n'.repeat(1_000_000));
+    writeSync(writer, 'the last line\n');
+    await trimLog(file);
+    writeSync(writer, 'one more\n');
+    closeSync(writer);
+    expect(statSync(file).size).toBeLessThan(100_000);
+    expect(await lastLines(file, 2)).toBe('the last line\none more');
+    await removeFolder(folder);
+  });
+});
+
+describe('an embedded PostgreSQL', () => {
+  let folder: string;
+  let dataDir: string;
+  let installation: Installation;
+
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    dataDir = join(folder, 'data');
+    installation = install(join(folder, 'installed'));
+  });
+
+  afterAll(() => removeFolder(folder));
+
+  it('is not started if a database is given', async () => {
+    const database = await openDatabase({ databaseUrl: 'postgres://elsewhere/x', dataDir }, () => {});
+    expect(database.url).toBe('postgres://elsewhere/x');
+    await database.release();
+  });
+
+  it('is one server if two start at once from nothing', async () => {
+    const [one, other] = await Promise.all([installation.use(dataDir), installation.use(dataDir)]);
+    expect(one.url).toBe(other.url);
+    expect(await queryOnce(other.url, 'select 1 as n')).toEqual([{ n: 1 }]);
+    expect(starts(dataDir)).toBe(1);
+    await Promise.all([one.leave(), other.leave()]);
+    expect(await serverOf(dataDir)).toBeUndefined();
+  });
+
+  it('writes through to the disk, checks its pages, and compares text by code point', async () => {
+    const database = await open(dataDir);
+    expect(
+      await queryOnce(
+        database.url,
+        `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
+                current_setting('full_page_writes') as full_page_writes,
+                current_setting('data_checksums') as data_checksums,
+                pg_encoding_to_char(encoding) as encoding, datcollate, datlocprovider, 'Z' < 'a' as by_code_point
+           from pg_database where datname = 'template1'`,
+      ),
+    ).toEqual([
+      {
+        fsync: 'on',
+        synchronous_commit: 'on',
+        full_page_writes: 'on',
+        data_checksums: 'on',
+        encoding: 'UTF8',
+        datcollate: 'C',
+        datlocprovider: 'c',
+        by_code_point: true,
+      },
+    ]);
+    await database.release();
+  });
+
+  it('stops when its last user leaves, and not before', async () => {
+    const first = await open(dataDir);
+    const second = await installation.use(dataDir);
+    await first.release();
+    expect(await queryOnce(second.url, 'select 1 as n')).toEqual([{ n: 1 }]);
+    await second.leave();
+    expect(await serverOf(dataDir)).toBeUndefined();
+  });
+
+  it('stops when its last user ends by an uncaught error', async () => {
+    const user = await installation.use(dataDir);
+    await user.fail();
+    await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
+  });
+
+  it('is adopted after its owner was killed, who does not count as a user any more', async () => {
+    const owner = await installation.use(dataDir);
+    const server = await serverOf(dataDir);
+    await owner.kill();
+    const next = await open(dataDir);
+    expect(await serverOf(dataDir)).toBe(server);
+    expect(next.url).toBe(owner.url);
+    await next.release();
+    expect(await serverOf(dataDir)).toBeUndefined();
+  });
+
+  it('keeps what it answered when it and its owner are killed', async () => {
+    const owner = await installation.use(dataDir);
+    await queryOnce(owner.url, 'create schema ours; create table ours.kept as select 42 as n');
+    process.kill((await serverOf(dataDir))!, 'SIGKILL');
+    await owner.kill();
+    const next = await open(dataDir);
+    expect(await queryOnce(next.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
+    await next.release();
+  });
+
+  it('comes back under the same URL when it is killed while it is used', async () => {
+    const database = await open(dataDir);
+    const server = await serverOf(dataDir);
+    process.kill(server!, 'SIGKILL');
+    await eventually('the database answers again', () =>
+      queryOnce(database.url, 'select 1').then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(await serverOf(dataDir)).not.toBe(server);
+    await database.release();
+    expect(await serverOf(dataDir)).toBeUndefined();
+  });
+
+  it('starts though its pid file names a living process that is somebody else', async () => {
+    const owner = await installation.use(dataDir);
+    const cluster = clusterOf(dataDir);
+    const server = await serverOf(dataDir);
+    process.kill(server!, 'SIGKILL');
+    await owner.kill();
+    const stranger = spawn('sleep', ['60'], { ...serverOwner(cluster), stdio: 'ignore' });
+    try {
+      const pidFile = join(cluster, 'postmaster.pid');
+      writeFileSync(pidFile, readFileSync(pidFile, 'utf8').replace(/^\d+/, String(stranger.pid)));
+      const database = await open(dataDir);
+      expect(await queryOnce(database.url, 'select 1 as n')).toEqual([{ n: 1 }]);
+      await database.release();
+      expect(stranger.exitCode).toBeNull();
+    } finally {
+      stranger.kill();
+    }
+  });
+
+  it('lets nobody near who is not its user, and nobody in without the password', async () => {
+    const database = await open(dataDir);
+    const url = new URL(database.url);
+    expect(statSync(url.searchParams.get('host')!).mode & 0o777).toBe(0o700);
+    expect(statSync(join(dataDir, 'postgres', 'password')).mode & 0o777).toBe(0o600);
+    url.password = 'guessed';
+    await expect(queryOnce(url.href, 'select 1')).rejects.toThrow('password authentication failed');
+    await database.release();
+  });
+
+  it('does not disturb another one, and listens on loopback if it is asked to', async () => {
+    const other = join(folder, 'other');
+    const [one, two] = await Promise.all([
+      open(dataDir),
+      openDatabase({ databaseUrl: undefined, dataDir: other }, () => {}, 'loopback'),
+    ]);
+    expect(new URL(two.url).hostname).toBe('127.0.0.1');
+    expect(await queryOnce(two.url, `select count(*)::int as n from pg_class where relname = 'kept'`)).toEqual([
+      { n: 0 },
+    ]);
+    await two.release();
+    expect(await queryOnce(one.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
+    await one.release();
+  });
+
+  it('says why it does not start, and where its log is', async () => {
+    const settings = join(clusterOf(dataDir), 'postgresql.conf');
+    const good = readFileSync(settings);
+    appendFileSync(settings, 'no_such_setting = 1\n');
+    await expect(open(dataDir)).rejects.toThrow(/postgres\.log[^]*no_such_setting/);
+    writeFileSync(settings, good);
+    await (await open(dataDir)).release();
+  });
+
+  it('does not begin an empty database in the place of one that is gone', async () => {
+    const cluster = clusterOf(dataDir);
+    renameSync(cluster, `${cluster}.away`);
+    await expect(open(dataDir)).rejects.toThrow('is missing');
+    renameSync(`${cluster}.away`, cluster);
+    const database = await open(dataDir);
+    expect(await queryOnce(database.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
+    await database.release();
+  });
+});

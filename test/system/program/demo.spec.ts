@@ -1,0 +1,213 @@
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
+import { type ApiKey, listApiKeys } from '../../../src/api-keys/list-api-keys.js';
+import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
+import { MS_PER_DAY } from '../../../src/events/instant.js';
+import { eventually } from '../../support/eventually.js';
+import { operatorCall } from '../../support/operator-call.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { type Program, startProgram } from '../../support/program.js';
+
+const PATIENCE_MS = 180_000;
+/** A sixtieth of the sites, and every kind of asset; `row-events.spec.ts` reads all of them. */
+const isTaken = (row: string, index: number): boolean => index % 60 === 0 || row.includes('twitter.com');
+
+let database: TestDatabase;
+let folder: string;
+let installed: string;
+const demos: Program[] = [];
+
+/** The built programs with a part of the shipped data: what is done with more of it is the same. */
+const installPart = (): void => {
+  for (const part of ['src', 'projections']) cpSync(join('dist', part), join(installed, part), { recursive: true });
+  symlinkSync(resolve('node_modules'), join(installed, 'node_modules'));
+  writeFileSync(join(installed, 'package.json'), '{ "type": "module" }');
+  const file = join(installed, 'src/demo/data/phishing-sites.csv');
+  const [names, ...rows] = readFileSync(file, 'utf8').trimEnd().split('\n');
+  writeFileSync(file, [names, ...rows.filter(isTaken)].join('\n'));
+};
+
+/** Runs the demo until it says that it stays up. */
+const runDemo = async (): Promise<Program> => {
+  const demo = startProgram('src/cli.js', ['demo'], {
+    installed,
+    env: { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data'), PORT: '0' },
+  });
+  demos.push(demo);
+  await eventually(
+    'the demo says that it stays up',
+    () => {
+      if (demo.isOver()) throw new Error(`The demo ended: ${demo.err()}`);
+      return demo.err().includes('runs until Ctrl-C');
+    },
+    PATIENCE_MS,
+  );
+  return demo;
+};
+
+const demoKeys = async (): Promise<ApiKey[]> =>
+  (await listApiKeys(await createPostgresLog(database.pool))).filter(({ name }) => name === 'demo');
+
+/** What the chart says of a name, as a number. */
+const shown = (stdout: string, name: string): number =>
+  Number(new RegExp(`^ *${name} +([\\d,]+)`, 'm').exec(stdout)?.[1]?.replaceAll(',', ''));
+
+/** The calls that the demo prints, made without curl. */
+const callsIn = (stdout: string): { url: string; init: RequestInit }[] =>
+  stdout
+    .replaceAll(' \\\n ', '')
+    .split('\n')
+    .filter((line) => line.startsWith('curl '))
+    .map((line) => {
+      const url = /'(http[^']+)'/.exec(line)![1]!;
+      const body = / -d '([^']+)'/.exec(line)?.[1];
+      const given = [...line.matchAll(/ -H '(@?)([^']+)'/g)].map(([, isFile, text]) =>
+        isFile === '@' ? readFileSync(text!, 'utf8').trimEnd() : text!,
+      );
+      const headers = given.map((header) => header.split(': ') as [string, string]);
+      return { url, init: { method: body === undefined ? 'GET' : 'POST', headers, ...(body && { body }) } };
+    });
+
+/** The figures that docs/demo.md says how to check, counted from the file by other means. */
+const recount = (): Record<string, number> => {
+  const rows = readFileSync(join(installed, 'src/demo/data/phishing-sites.csv'), 'utf8')
+    .trim()
+    .split(/\r?\n/)
+    .map((text, index) => ({ line: index + 1, text: text.toLowerCase() }))
+    .slice(1);
+  const listings = rows.filter(({ text }) => /,listed,/.test(text) && !/,\*?\.top$/.test(text));
+  const last = new Map(rows.map(({ text }) => [text.split(',')[2], text.split(',')[1]]));
+  const addresses = readFileSync(join(installed, 'src/demo/data/phishing-addresses.csv'), 'utf8')
+    .trim()
+    .split(/\r?\n/)
+    .slice(1);
+  const multiples = (of: number): number => listings.filter(({ line }) => line % of === 0).length;
+  return {
+    'New threats': [...last.values()].filter((change) => change === 'listed').length,
+    Watchlisted: new Set(addresses.map((row) => row.split(',')[1])).size,
+    Reports: multiples(10),
+    'Takedowns filed': multiples(20),
+    'Takedowns completed': multiples(40),
+    MetaMask: listings.filter(({ text }) => text.includes('metamask')).length,
+    Polkadot: listings.filter(({ text }) => text.includes('polkadot')).length,
+    Uniswap: listings.filter(({ text }) => text.includes('uniswap')).length,
+    WalletConnect: listings.filter(({ text }) => text.includes('walletconnect')).length,
+  };
+};
+
+beforeAll(async () => {
+  if (!existsSync('dist')) throw new Error('dist is missing: npm run build');
+  folder = mkdtempSync(join(tmpdir(), 'demo-'));
+  installed = join(folder, 'installed');
+  installPart();
+  database = await createDatabase({ migrated: false });
+});
+afterAll(async () => {
+  for (const demo of demos) demo.process.kill('SIGKILL');
+  await database.drop();
+  rmSync(folder, { recursive: true });
+});
+
+describe('The demo', () => {
+  let first: Program;
+  /** With thousands separated, as the demo writes it. */
+  let events: string | undefined;
+
+  it(
+    'shows the figures that the data file gives',
+    async () => {
+      first = await runDemo();
+      events = /([\d,]+) accepted, 0 already known, 0 rejected/.exec(first.err())?.[1];
+      expect(events).toMatch(/^[\d,]+$/);
+      for (const [name, figure] of Object.entries(recount())) {
+        expect(figure).toBeGreaterThan(0);
+        expect([name, shown(first.out(), name)]).toEqual([name, figure]);
+      }
+      expect(shown(first.out(), 'URL') + shown(first.out(), 'TWITTER')).toBe(shown(first.out(), 'New threats'));
+    },
+    PATIENCE_MS,
+  );
+
+  it('prints calls that work', async () => {
+    const calls = callsIn(first.out());
+    expect(calls.length).toBeGreaterThanOrEqual(7);
+    for (const { url, init } of calls) {
+      const response = await fetch(url, init);
+      expect([url, response.ok]).toEqual([url, true]);
+    }
+    const [, page] = /The dashboard: (\S+)/.exec(first.out())!;
+    expect((await fetch(page!)).status).toBe(200);
+  });
+
+  it('shows no key, and keeps its keys where nobody else can read them', () => {
+    expect(`${first.out()}${first.err()}`).not.toMatch(/tp_[0-9A-Za-z]{36}/);
+    const kept = join(folder, 'data', 'demo');
+    expect(statSync(kept).mode & 0o777).toBe(0o700);
+    const files = readdirSync(kept);
+    expect(files).toHaveLength(2);
+    for (const file of files) {
+      expect(statSync(join(kept, file)).mode & 0o777).toBe(0o600);
+      expect(readFileSync(join(kept, file), 'utf8')).toMatch(/^X-API-KEY: tp_[0-9A-Za-z]{36}\n$/);
+    }
+  });
+
+  it('ends in order on a signal, with its keys revoked and its header files deleted', async () => {
+    expect((await demoKeys()).map(({ revokedAt }) => revokedAt)).toEqual([undefined, undefined]);
+    expect(await first.stop('SIGINT')).toBe(0);
+    expect((await demoKeys()).map(({ revokedAt }) => revokedAt)).toEqual([expect.any(Number), expect.any(Number)]);
+    expect(readdirSync(join(folder, 'data'))).not.toContain('demo');
+  });
+
+  it(
+    'finds its data the second time and does not count it twice; what it leaves when it is killed goes with --clean',
+    async () => {
+      const second = await runDemo();
+      expect(second.err()).toContain(`0 accepted, ${events} already known, 0 rejected`);
+      const expected = { ...recount(), Reports: recount()['Reports']! + 1 };
+      for (const [name, figure] of Object.entries(expected))
+        expect([name, shown(second.out(), name)]).toEqual([name, figure]);
+      expect(await second.stop('SIGKILL')).toBe('SIGKILL');
+
+      const kept = join(folder, 'data', 'demo');
+      expect(readdirSync(kept)).toHaveLength(2);
+      writeFileSync(join(kept, 'notes.header'), 'of the operator');
+      const log = await createPostgresLog(database.pool);
+      // Keys that an operator named `demo` too, with another lifetime or other scopes.
+      const byHand = [
+        { name: 'demo', scopes: ['ingest'], expiresAt: Date.now() + 20 * MS_PER_DAY },
+        { name: 'demo', scopes: ['read'], organization: 'acme', expiresAt: Date.now() + 30 * MS_PER_DAY },
+      ] as const;
+      const ids: string[] = [];
+      for (const key of byHand) ids.push((await issueApiKey(log, key)).id);
+      const before = await log.head();
+      const env = { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data') };
+      const { code, out } = await operatorCall(env, 'demo', '--clean', '--json');
+      expect([code, JSON.parse(out)]).toEqual([0, { revokedKeys: 2, deletedFiles: 2 }]);
+      expect(readdirSync(kept)).toEqual(['notes.header']);
+      const good = (await demoKeys()).filter(({ revokedAt }) => revokedAt === undefined);
+      expect(good.map(({ id }) => id)).toEqual(ids);
+      expect(await log.head()).toBe(before + 2n);
+      expect((await operatorCall(env, 'demo', '--clean')).out).toMatch(/^Revoked 0 keys and deleted 0 header files /);
+    },
+    PATIENCE_MS,
+  );
+
+  it('cleans up without making a database if there is none', async () => {
+    const empty = join(folder, 'empty');
+    const { code } = await operatorCall({ DATABASE_URL: '', DATA_DIR: empty }, 'demo', '--clean');
+    expect([code, existsSync(empty)]).toEqual([0, false]);
+  });
+});

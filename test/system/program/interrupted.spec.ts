@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
+import { eventually } from '../../support/eventually.js';
+import { type Program, startProgram } from '../../support/program.js';
+
+describe('An operator’s call that starts the database itself', () => {
+  let folder: string;
+  let dataDir: string;
+
+  const call = (...words: string[]): Program =>
+    startProgram('src/cli.js', words, { env: { DATA_DIR: dataDir, DATABASE_URL: '' } });
+  const server = (): Promise<number | undefined> => serverOf(dataDir);
+
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    dataDir = join(folder, 'data');
+    expect(await call('keys', 'list').ended()).toBe(0);
+  });
+  afterAll(() => removeFolder(folder));
+
+  it.each([
+    ['SIGINT', ['keys', 'list']],
+    ['SIGTERM', ['brands', 'list']],
+    ['SIGINT', ['projections', 'verify']],
+    ['SIGTERM', ['parked', 'list']],
+  ] as const)('stops it again where %s ends the call %j, half-way through its start', async (signal, words) => {
+    const program = call(...words);
+    await eventually('the server runs', async () => (await server()) !== undefined);
+    expect(await program.stop(signal)).toBe(1);
+    expect(await server()).toBeUndefined();
+  });
+
+  it('ends a replay that waits for its input, with a sentence', async () => {
+    const program = call('replay', '-');
+    await eventually('it says where it sends to', () => program.err().includes('Sending to'));
+    await eventually('the server runs', async () => (await server()) !== undefined);
+    // The key for it has been issued, or is about to be.
+    await new Promise((next) => setTimeout(next, 1_500));
+    expect(await program.stop('SIGINT')).toBe(1);
+    expect(program.err()).toContain('0 events were answered');
+    expect(await server()).toBeUndefined();
+  });
+});

@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { findPrograms, startCluster } from '../../support/postgres-programs.js';
+import { type Program, startProgram } from '../../support/program.js';
+import { queryOnce } from '../../support/query-once.js';
+import { describeWith } from '../../support/tools.js';
+
+const page = readFileSync('docs/operations.md', 'utf8');
+/** The blocks of shell in a section, to the last one. */
+const blocksOf = (heading: string): string[] => {
+  const section = page.split(/^## /m).find((each) => each.startsWith(`${heading}\n`))!;
+  return [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block!);
+};
+const [backup] = blocksOf('Backup');
+const [restore, recount] = blocksOf('Restore');
+const [upgrade, afterRollback] = blocksOf('Upgrade and roll back');
+const [erase] = blocksOf('Erase everything');
+
+const programs = findPrograms();
+
+describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The page for operators', () => {
+  let folder: string;
+  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  let service: Program;
+  let env: NodeJS.ProcessEnv;
+
+  /** Runs blocks as one shell would, in a folder of their own. */
+  const run = async (...blocks: string[]): Promise<string> => {
+    const tp = `tp() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`;
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', [tp, ...blocks].join('\n')], {
+      cwd: folder,
+      env,
+    });
+    return stdout;
+  };
+  const KEYS = 'tp keys list --json';
+  const keysIn = (stdout: string): number =>
+    (JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as { revokedAt: unknown }[]).length;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'threat-protection-operations-'));
+    // Where we are root the server is another user, who has to pass.
+    chmodSync(folder, 0o711);
+    cluster = await startCluster(programs!, folder);
+    const url = new URL(cluster.url);
+    // Not a superuser: the page asks for none.
+    await queryOnce(cluster.url, 'create role threats login createdb');
+    await queryOnce(cluster.url, 'create database threats owner threats');
+    url.username = 'threats';
+    url.pathname = '/threats';
+    env = {
+      ...process.env,
+      PATH: `${programs}:${process.env['PATH']}`,
+      PGHOST: url.hostname,
+      PGPORT: url.port,
+      PGUSER: 'threats',
+      PGDATABASE: 'threats',
+      DATABASE_URL: url.href,
+      DATA_DIR: join(folder, 'data'),
+      PORT: '0',
+      LOG_FORMAT: 'json',
+    };
+    service = startProgram('src/cli.js', ['start'], { env });
+    await service.listening();
+    await run(
+      'tp keys issue --scope ingest',
+      'tp brands add --organization acme --brand wallet',
+      'tp flags enable --organization acme --flag brands-metrics',
+    );
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await cluster?.stop();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+  });
+
+  it('backs up while the service runs, and restores exactly that', async () => {
+    await eventually('the brand is counted', async () => (await run('tp brands list')).includes('wallet'));
+    expect(await run(backup!)).toContain('TABLE DATA log events');
+    await run('tp keys issue --scope ingest');
+    expect(await run(restore!, 'tp brands list')).toMatch(/^0 differences$[^]*wallet/m);
+    expect(keysIn(await run(KEYS))).toBe(2);
+    const restored = {
+      PGDATABASE: 'threats_restored',
+      DATABASE_URL: env['DATABASE_URL']!.replace(/threats$/, 'threats_restored'),
+    };
+    Object.assign(env, restored);
+    expect(keysIn(await run(KEYS))).toBe(1);
+  });
+
+  it('counts again what was dropped, of the restored database, from its log', async () => {
+    await service.stop();
+    await run(recount!);
+    expect(await run('tp brands list')).not.toContain('wallet');
+    service = startProgram('src/cli.js', ['start'], { env });
+    await service.listening();
+    await eventually('the brand is counted', async () => (await run('tp brands list')).includes('wallet'));
+  });
+
+  it('prepares the tables before an upgrade, and recounts after a rollback', async () => {
+    expect(await run(upgrade!)).toMatch(/^The tables are at this version$[^]*^metrics +position \d+/m);
+    expect(await run(afterRollback!)).toMatch(/^metrics rebuilt$[^]*^0 differences$/m);
+    await service.stop();
+  });
+
+  it('erases everything', async () => {
+    // What a rebuild that was killed leaves.
+    await queryOnce(env['DATABASE_URL']!, 'create schema read_next_metrics create table counts ()');
+    await run('mkdir -p "$DATA_DIR/lists"', erase!);
+    const schemas = "select nspname from pg_namespace where nspname !~ '^(pg_|information_schema|public)'";
+    expect(await queryOnce(env['DATABASE_URL']!, schemas)).toEqual([]);
+    expect(existsSync(env['DATA_DIR']!)).toBe(false);
+  });
+});

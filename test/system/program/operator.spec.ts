@@ -1,0 +1,249 @@
+import { userInfo } from 'node:os';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
+import { eventuallyPasses } from '../../support/eventually.js';
+import { type Call, operatorCall } from '../../support/operator-call.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { type Program, startProgram } from '../../support/program.js';
+
+let database: TestDatabase;
+let service: Program;
+let url: string;
+
+const callWith = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<Call> =>
+  operatorCall({ DATABASE_URL: database.url, ...env }, ...words);
+const call = (...words: string[]): Promise<Call> => callWith({}, ...words);
+
+/** The same in a process of its own. */
+const callProcess = async (...words: string[]): Promise<Call> => {
+  const program = startProgram('src/cli.js', words, { env: { DATABASE_URL: database.url } });
+  const code = await program.ended();
+  return { code: code as number, out: program.out(), err: program.err() };
+};
+
+/** A call that must succeed, and its one JSON value. */
+const ask = async <Value>(...words: string[]): Promise<Value> => {
+  const { code, out, err } = await call(...words, '--json');
+  expect([words.join(' '), code, err]).toEqual([words.join(' '), 0, expect.any(String)]);
+  expect(out.endsWith('\n') && out.indexOf('\n') === out.length - 1).toBe(true);
+  return JSON.parse(out) as Value;
+};
+
+const statusOf = async (key: string, path: string): Promise<number> =>
+  (await fetch(url + path, { headers: { 'x-api-key': key } })).status;
+const METRICS = '/v2/organization/metrics';
+const ISO = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+const readiness = async (): Promise<{ status: string }> =>
+  (await (await fetch(`${url}/health/ready`)).json()) as { status: string };
+
+// The projector follows within milliseconds, on a busy machine later.
+const answers = (key: string, path: string, wanted: number): Promise<void> =>
+  eventuallyPasses(async () => expect(await statusOf(key, path)).toBe(wanted));
+const healthSays = (wanted: string): Promise<void> =>
+  eventuallyPasses(async () => expect((await readiness()).status).toBe(wanted));
+
+beforeAll(async () => {
+  database = await createDatabase();
+  service = startProgram('src/cli.js', ['start'], { env: { DATABASE_URL: database.url, PORT: '0' } });
+  url = await service.listening();
+});
+afterAll(async () => {
+  await service?.stop();
+  await database?.drop();
+});
+
+describe('The operator’s command, while the service runs', () => {
+  it('prints a new key alone on standard output, and the key soon works', async () => {
+    const { code, out, err } = await call(
+      'keys',
+      'issue',
+      '--organization',
+      'acme',
+      '--scope',
+      'read',
+      '--name',
+      'a b',
+    );
+    expect([code, out]).toEqual([0, expect.stringMatching(/^tp_[0-9A-Za-z]{36}\n$/)]);
+    expect(err).toMatch(/key_[0-9a-f]{16}/);
+    expect(err).not.toContain(out.trim());
+    await answers(out.trim(), METRICS, 200);
+  });
+
+  it('lists the keys and revokes one', async () => {
+    const { id, key } = await ask<{ id: string; key: string }>(
+      ...'keys issue --organization acme --scope read --scope write --expires 2999-01-01'.split(' '),
+    );
+    await answers(key, METRICS, 200);
+    const listed = await ask<{ id: string }[]>('keys', 'list');
+    const record = {
+      id,
+      name: null,
+      organization: 'acme',
+      scopes: ['read', 'write'],
+      createdAt: expect.stringMatching(/Z$/),
+      expiresAt: '2999-01-01T00:00:00.000Z',
+      revokedAt: null,
+      lastUsedAt: null,
+      issuedBy: userInfo().username,
+      revokedBy: null,
+    };
+    expect(listed.find((each) => each.id === id)).toEqual(record);
+    expect(await ask('keys', 'revoke', id)).toEqual({
+      ...record,
+      revokedAt: expect.stringMatching(/Z$/),
+      revokedBy: userInfo().username,
+    });
+    await answers(key, METRICS, 401);
+    expect((await call('keys', 'revoke', id)).code).toBe(1);
+  });
+
+  it('enables brand metrics by a flag and a brand, and disables them again', async () => {
+    const { key } = await ask<{ key: string }>('keys', 'issue', '--organization', 'globex', '--scope', 'read');
+    const path = `${METRICS}?brandSlug=wallet`;
+    const [brand, flag] = [
+      ['--organization', 'globex', '--brand', 'wallet'],
+      ['--organization', 'globex', '--flag', 'brands-metrics'],
+    ];
+    await answers(key, path, 403);
+    expect(await ask('flags', 'enable', ...flag)).toMatchObject({ enabled: true, changed: true });
+    await answers(key, path, 404);
+    expect(await ask('brands', 'add', ...brand, '--name', 'Wallet')).toMatchObject({ brand: 'wallet', changed: true });
+    await answers(key, path, 200);
+    expect(await ask('flags', 'enable', ...flag)).toMatchObject({ changed: false });
+    expect(await ask('brands', 'list')).toEqual([{ organization: 'globex', brand: 'wallet', name: 'Wallet' }]);
+    expect(await ask('flags', 'list')).toEqual([{ organization: 'globex', flag: 'brands-metrics', enabled: true }]);
+    await ask('brands', 'remove', ...brand);
+    await answers(key, path, 404);
+    await ask('flags', 'disable', ...flag);
+    await answers(key, path, 403);
+    expect((await call('brands', 'remove', ...brand)).err).toBe('globex has no brand wallet\n');
+  });
+
+  it('lists, retries and drops parked events, and recounts', async () => {
+    const log = await createPostgresLog(database.pool);
+    const id = '00000000-0000-4000-8000-000000000001';
+    await log.append('threat-acme:t1', 'any', [{ id, type: 'ThreatStatusChanged', data: { odd: true }, metadata: {} }]);
+    await healthSays('degraded');
+    const row = (projection: string): object => ({
+      eventId: id,
+      projection,
+      position: expect.stringMatching(/^\d+$/),
+      revision: '0',
+      stream: 'threat-acme:t1',
+      type: 'ThreatStatusChanged',
+      data: { odd: true },
+      metadata: {},
+      recordedAt: expect.stringMatching(ISO),
+      parkedAt: expect.stringMatching(ISO),
+      reason: expect.stringMatching(/./),
+      attempts: 1,
+    });
+    // Each in a lane of its own, so one may be later.
+    await eventuallyPasses(async () => expect(await ask('parked', 'list')).toEqual(['metrics', 'records'].map(row)));
+    const lines = (await call('parked', 'list')).out.trimEnd().split('\n');
+    const begins = (projection: string): string => `${id} ${projection} ThreatStatusChanged in threat-acme:t1 since `;
+    expect(lines).toEqual(
+      ['metrics', 'records'].map((each) => expect.stringMatching(`^${begins(each)}\\S+, tried once: .`)),
+    );
+    expect((await call('parked', 'retry')).code).toBe(1);
+    expect((await call('parked', 'drop', id)).code).toBe(2);
+    expect((await call('parked', 'drop', id, '--why', '-- sent by mistake')).code).toBe(0);
+    await healthSays('ready');
+    const statuses = await ask<{ projection: string; parked: number }[]>('projections', 'status');
+    expect(statuses.map(({ projection }) => projection)).toEqual(expect.arrayContaining(['metrics', 'records']));
+    expect(statuses.filter(({ parked }) => parked > 0)).toEqual([]);
+    expect((await call('projections', 'verify')).code).toBe(0);
+    expect((await call('projections', 'rebuild', 'brands-and-flags')).code).toBe(0);
+    expect((await call('projections', 'rebuild', 'nonsense')).code).toBe(2);
+  });
+});
+
+describe('The operator’s command', () => {
+  it('prints its result on standard output and messages on standard error, and sets an exit code', async () => {
+    const [issued, wrong, failed] = await Promise.all([
+      callProcess('keys', 'issue', '--scope', 'ingest'),
+      callProcess('keys', 'issue'),
+      callProcess('keys', 'revoke', 'key_none'),
+    ]);
+    expect(issued).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^tp_[0-9A-Za-z]{36}\n$/),
+      err: expect.stringMatching(/^The key key_/),
+    });
+    expect(wrong).toEqual({ code: 2, out: '', err: expect.stringMatching(/--scope/) });
+    expect(failed).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
+  });
+
+  it('explains wrong usage on standard error, prints nothing else, and exits with 2', async () => {
+    const wrong = [
+      [],
+      ['keys', 'issue', '--scope', 'everything', '--organization', 'acme'],
+      ['keys', 'issue', '--scope', 'read', '--organization', 'Acme'],
+      ['keys', 'issue', '--scope', 'read', '--organization', 'acme', '--expires', 'soon'],
+      ['keys', 'list', '--odd'],
+      ['log', 'copy', '--to', ''],
+      ['log', 'copy'],
+      ['log', 'copy', '--to', 'esdb://admin:changeit@127.0.0.1:2113'],
+      ['brands', 'add', '--organization', 'acme'],
+      ['flags', 'enable', '--organization', 'acme', '--organization=other', '--flag', 'brands-metrics'],
+      ['parked', 'drop', 'some-id', '--why', 'one', '--why', 'another'],
+      ['brands', 'add', '--organization', 'acme', '--brand', 'A brand'],
+    ];
+    const calls = await Promise.all(wrong.map((words) => call(...words)));
+    calls.forEach(({ code, out, err }, i) =>
+      expect([wrong[i], code, out, err]).toEqual([wrong[i], 2, '', expect.stringMatching(/./)]),
+    );
+  });
+
+  it('names the argument that is wrong, not the event or setting behind it', async () => {
+    const words = ['keys', 'issue', '--scope', 'read', '--name', '', '--organization', 'Acme'];
+    expect((await call(...words)).err).toBe(
+      'name must be a non-empty string\norganization must be a slug: 1 to 64 of a-z 0-9 -, not beginning with -\n',
+    );
+    expect((await call('log', 'copy', '--to', 'esdb://127.0.0.1:1?none=1')).err).toBe(
+      '--to has the unknown option "none"\n',
+    );
+    const none = await call('replay', '/none/such.ndjson');
+    expect(none).toEqual({ code: 1, out: '', err: expect.stringMatching(/^\/none\/such.ndjson cannot be read: /) });
+  });
+
+  it('exits with 1 if something failed', async () => {
+    expect(await call('keys', 'revoke', 'key_none')).toEqual({ code: 1, out: '', err: 'Unknown key key_none\n' });
+    const away = await callWith({ DATABASE_URL: 'postgres://127.0.0.1:9/none' }, 'keys', 'list');
+    expect([away.code, away.out]).toEqual([1, '']);
+    const unset = await callWith({ PORT: 'often' }, 'keys', 'list');
+    expect(unset).toEqual({ code: 1, out: '', err: expect.stringContaining('PORT is "often"') });
+  });
+
+  it('prints help on standard output', async () => {
+    const help = await call('--help');
+    expect([help.code, help.err]).toEqual([0, '']);
+    for (const noun of [
+      'keys',
+      'brands',
+      'flags',
+      'replay',
+      'projections',
+      'parked',
+      'sources',
+      'migrate',
+      'log',
+      'start',
+    ])
+      expect(help.out).toMatch(new RegExp(`^  ${noun} `, 'm'));
+  });
+});
+
+describe('The operator’s command, while the service does not run', () => {
+  it('works after the service was stopped gracefully by SIGTERM', async () => {
+    expect(await service.stop()).toBe(0);
+    await expect(fetch(url)).rejects.toThrow();
+    expect((await call('migrate')).code).toBe(0);
+    const before = await ask<unknown[]>('keys', 'list');
+    await call('keys', 'issue', '--scope', 'ingest');
+    expect(await ask<unknown[]>('keys', 'list')).toHaveLength(before.length + 1);
+    expect((await call('projections', 'status')).code).toBe(0);
+  });
+});

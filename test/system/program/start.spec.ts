@@ -1,0 +1,157 @@
+import { execFileSync } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { EXIT_CONFIG } from '../../../src/runtime/config.js';
+import { apiFlags } from '../../../src/cli/start.js';
+import { processIdentity } from '../../../src/postgres/embedded/processes.js';
+import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
+import { eventually } from '../../support/eventually.js';
+import { Gate } from '../../support/gate.js';
+import { createDatabase } from '../../support/postgres.js';
+import { type Program, startProgram } from '../../support/program.js';
+
+/** Some start the whole service twice, on a machine that may be busy with other things. */
+const PATIENCE_MS = 180_000;
+
+const childrenOf = (pid: number): number[] =>
+  execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .filter(([, parent]) => parent === pid)
+    .map(([child]) => child!);
+
+const commandOf = (pid: number): string =>
+  execFileSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' });
+
+const lives = (pid: number): boolean => processIdentity(pid) !== undefined;
+
+describe('npm start', () => {
+  let dataDir: string;
+  let folder: string;
+  let supervisor: Program;
+
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    dataDir = join(folder, 'data');
+  });
+
+  const start = (port = 0, settings: NodeJS.ProcessEnv = {}): void => {
+    const env = { DATA_DIR: dataDir, DATABASE_URL: '', PORT: String(port), ...settings };
+    supervisor = startProgram('src/cli.js', ['start'], { env });
+  };
+
+  const answers = async (): Promise<boolean> => {
+    const url = supervisor.url();
+    if (url === undefined) return false;
+    return fetch(`${url}/health/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  };
+
+  afterEach(() => void supervisor.process.kill('SIGKILL'));
+  afterAll(() => removeFolder(folder));
+
+  it(
+    'runs everything, starts again what dies at the address it had, and stops all of it on a signal',
+    async () => {
+      start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0' });
+      await eventually('the API is ready', answers);
+      const forOperators = [...supervisor.said().matchAll(/for operators on (http:\/\/[\d.:]+)/g)].map(
+        ([, url]) => url!,
+      );
+      expect(forOperators).toHaveLength(3);
+      for (const url of forOperators) expect((await fetch(`${url}/health/live`)).status).toBe(200);
+      const database = (await serverOf(dataDir))!;
+      const before = childrenOf(supervisor.process.pid!).filter((pid) => pid !== database);
+      // The projector, the API and the deliveries of webhooks.
+      expect(before).toHaveLength(3);
+      // A flag that is not passed on costs 32 MB, and nothing else would tell.
+      expect(before.map(commandOf).join()).toContain(`${apiFlags(undefined).join(' ')} ${resolve('dist/src/main.js')}`);
+      for (const pid of before) process.kill(pid, 'SIGKILL');
+      await eventually(
+        'the API is ready for the second time',
+        async () => supervisor.said().split('Listening on').length === 3 && (await answers()),
+      );
+      const [first, second] = [...supervisor.said().matchAll(/Listening on (http:\/\/[\d.:]+)/g)].map(([, url]) => url);
+      expect(second).toBe(first);
+      const after = childrenOf(supervisor.process.pid!);
+      expect(after).toHaveLength(4);
+      const begin = Date.now();
+      supervisor.process.kill('SIGTERM');
+      expect(await supervisor.ended()).toBe(0);
+      expect(Date.now() - begin).toBeLessThan(10_000);
+      // A process whose memory is freed counts as stopped, and takes the kernel a moment more.
+      await eventually('none of its processes is left', () => !after.some(lives));
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'leaves no process that works without it when it is killed, and the next one takes over; a second signal ends it at once',
+    async () => {
+      start(0, { OPS_PORT: '0', OPS_HOST: '127.0.0.1' });
+      await eventually('the API is ready', answers);
+      // On one machine it is the API's alone.
+      expect(supervisor.said().split('for operators on')).toHaveLength(2);
+      const database = await serverOf(dataDir);
+      const children = childrenOf(supervisor.process.pid!).filter((pid) => pid !== database);
+      supervisor.process.kill('SIGKILL');
+      await eventually('the children have ended', () => !children.some(lives));
+      start();
+      await eventually('the API is ready', answers);
+      expect(await serverOf(dataDir)).toBe(database);
+      supervisor.process.kill('SIGTERM');
+      await eventually('it says that it stops', () => supervisor.said().includes('SIGTERM: stopping'));
+      supervisor.process.kill('SIGTERM');
+      expect(await supervisor.ended()).toBe(1);
+      await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
+    },
+    PATIENCE_MS,
+  );
+
+  it.each([
+    ['HOST', '192.0.2.1', 'HOST is "192.0.2.1"; it must be an address of this machine'],
+    ['TRUST_PROXY', 'loopback', 'TRUST_PROXY holds "loopback"'],
+    ['EVENTSTORE_URL', 'esdb://127.0.0.1:1?none=1', 'EVENTSTORE_URL has the unknown option "none"'],
+  ])(
+    'does not try again with %s=%s, which will not get better, and names it',
+    async (name, value, sentence) => {
+      start(0, { [name]: value });
+      expect(await supervisor.ended()).toBe(EXIT_CONFIG);
+      expect(supervisor.said().replaceAll('\\"', '"')).toContain(sentence);
+      expect(supervisor.said()).not.toContain('restarts in');
+      expect(await serverOf(dataDir)).toBeUndefined();
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'waits for a database that comes later',
+    async () => {
+      const real = await createDatabase({ migrated: false, pooled: false });
+      const url = new URL(real.url);
+      const gate = new Gate({ host: url.hostname, port: Number(url.port || 5432) });
+      await gate.open();
+      await gate.close();
+      url.host = gate.address;
+      start(0, { DATABASE_URL: url.href });
+      const waits = (): number => supervisor.said().split('The database is unavailable').length - 1;
+      // Longer than five starts in a row would take.
+      await eventually('it has said ten times that the database is unavailable', () => waits() >= 10);
+      await gate.open();
+      await eventually('the API is ready', answers);
+      await eventually('the projector works', () => supervisor.said().includes('Lease acquired; projecting'));
+      expect(supervisor.said()).not.toContain('restarts in');
+      // Without a master key there is nothing that a delivery process could sign.
+      expect(childrenOf(supervisor.process.pid!)).toHaveLength(2);
+      expect(supervisor.said()).toContain('WEBHOOK_MASTER_KEY_FILE is not set: no webhooks');
+      supervisor.process.kill('SIGTERM');
+      expect(await supervisor.ended()).toBe(0);
+      await gate.close();
+      await real.drop();
+    },
+    PATIENCE_MS,
+  );
+});

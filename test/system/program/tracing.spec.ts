@@ -1,0 +1,234 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { operatorCall } from '../../support/operator-call.js';
+import { eventually } from '../../support/eventually.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { type Program, startProgram } from '../../support/program.js';
+import { cloudEvent, sentThreat } from '../../support/upstream.js';
+import { Collector } from '../../tracing/collector.js';
+import type { ReceivedSpan } from '../../tracing/otlp.js';
+
+const PATIENCE_MS = 120_000;
+const [SERVER, CLIENT, PRODUCER, CONSUMER] = [2, 3, 4, 5];
+const EVENTS = '/v2/events';
+const METRICS = '/v2/organization/metrics';
+const CALLERS = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
+
+let folder: string;
+let database: TestDatabase;
+let collector: Collector;
+let endpoint: string;
+let programs: Program[];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  folder = mkdtempSync(join(tmpdir(), 'tracing-'));
+});
+afterAll(async () => {
+  await database.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  programs = [];
+  collector = new Collector();
+  endpoint = await collector.start();
+});
+afterEach(async () => {
+  for (const program of programs) await program.stop('SIGKILL');
+  await collector.stop();
+});
+
+const start = (program: 'src/main.js' | 'projections/main.js', settings: NodeJS.ProcessEnv): Program => {
+  const env = { DATABASE_URL: database.url, DATA_DIR: folder, PORT: '0', EVENTSTORE_URL: '', ...settings };
+  const started = startProgram(program, [], { env });
+  programs.push(started);
+  return started;
+};
+
+const issue = async (...scope: string[]): Promise<string> => {
+  const { out } = await operatorCall(
+    { DATABASE_URL: database.url, DATA_DIR: folder },
+    'keys',
+    'issue',
+    ...scope,
+    '--json',
+  );
+  return (JSON.parse(out) as { key: string }).key;
+};
+
+const post = (url: string, key: string, events: readonly unknown[], headers: Record<string, string> = {}) =>
+  eventually('the key is known', async () => {
+    const type = 'application/cloudevents-batch+json';
+    const init = { method: 'POST', headers: { 'x-api-key': key, 'content-type': type, ...headers } };
+    return (await fetch(url + EVENTS, { ...init, body: JSON.stringify(events) })).ok;
+  });
+
+const isWithin = (child: ReceivedSpan, parent: ReceivedSpan): boolean =>
+  child.traceId === parent.traceId && child.parentSpanId === parent.spanId;
+
+describe('A collector', () => {
+  it(
+    'sees one trace from POST /v2/events to the rows, without a key, a value or a body',
+    async () => {
+      // Sent often, so that the spec need not wait; else by defaults alone.
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '100' };
+      const projector = start('projections/main.js', env);
+      const api = start('src/main.js', env);
+      const url = await api.listening();
+      const [ingest, read] = [
+        await issue('--scope', 'ingest'),
+        await issue('--scope', 'read', '--organization', 'acme'),
+      ];
+      const asset = { type: 'URL', content: 'https://in-no-span.example/login' };
+      const traceparent = `00-${CALLERS.traceId}-${CALLERS.spanId}-01`;
+      await post(url, ingest, [cloudEvent(sentThreat('in-no-span-either', { asset }, 'event-1'))], { traceparent });
+      const counted = async (): Promise<boolean> => {
+        const answer = await fetch(`${url}${METRICS}?startDate=2001-02-03`, { headers: { 'x-api-key': read } });
+        return ((await answer.json()) as { metrics?: { newThreats: number } }).metrics?.newThreats === 1;
+      };
+      await eventually('the metrics count it', counted);
+      await eventually('both lanes have told of it', () => collector.named('process log').length >= 2);
+      // Nobody waits for spans but the end of a process.
+      await Promise.all([api.stop(), projector.stop()]);
+
+      const request = collector.named(`POST ${EVENTS}`).find(({ traceId }) => traceId === CALLERS.traceId)!;
+      expect(request).toMatchObject({
+        service: 'threat-protection-api',
+        kind: SERVER,
+        parentSpanId: CALLERS.spanId,
+        status: 0,
+        attributes: {
+          'http.request.method': 'POST',
+          'http.route': EVENTS,
+          'http.response.status_code': 200,
+          'url.path': EVENTS,
+          'url.scheme': 'http',
+        },
+      });
+      const append = collector.named('append log').find((span) => isWithin(span, request))!;
+      expect(append).toMatchObject({
+        kind: PRODUCER,
+        attributes: {
+          'messaging.system': 'postgresql',
+          'messaging.operation.type': 'send',
+          'messaging.batch.message_count': 1,
+          'cloudevents.event_type': 'ThreatStatusChanged',
+          'cloudevents.event_id': 'event-1',
+          'cloudevents.event_source': 'urn:test:upstream',
+        },
+      });
+      const statement = collector.spans.find((span) => isWithin(span, append))!;
+      expect(statement).toMatchObject({
+        name: 'log-append',
+        kind: CLIENT,
+        attributes: { 'db.system.name': 'postgresql', 'db.query.summary': 'log-append', 'db.operation.name': 'SELECT' },
+      });
+      expect(statement.attributes['db.namespace']).toBe(new URL(database.url).pathname.slice(1));
+      const batches = collector.named('process log').filter((span) => isWithin(span, request));
+      expect(batches).toHaveLength(2);
+      for (const batch of batches) {
+        expect(batch).toMatchObject({ service: 'threat-protection-projector', kind: CONSUMER, status: 0 });
+        expect(batch.links).toEqual([{ traceId: request.traceId, spanId: request.spanId }]);
+        const statements = collector.spans.filter((span) => isWithin(span, batch)).map(({ name }) => name);
+        expect(statements).toEqual(expect.arrayContaining(['BEGIN', 'COMMIT']));
+        for (const { start, end } of [batch, request, append, statement]) expect(end).toBeGreaterThanOrEqual(start);
+      }
+      const asked = collector.named(`GET ${METRICS}`)[0]!;
+      expect(collector.spans.filter((span) => isWithin(span, asked)).map(({ name }) => name)).not.toEqual([]);
+
+      expect(collector.paths).toEqual(new Set(['/v1/traces']));
+      const text = Buffer.concat(collector.bodies).toString('latin1');
+      for (const secret of [ingest, read, 'in-no-span', 'startDate', '2001-02-03', 'acme', 'select ', 'insert '])
+        expect({ secret, isIn: text.includes(secret) }).toEqual({ secret, isIn: false });
+    },
+    PATIENCE_MS,
+  );
+
+  it.each([
+    ['that is away', () => collector.stop()],
+    ['that refuses', async () => void (collector.status = 400)],
+  ])(
+    '%s costs a line of the log, and no answer',
+    async (_, fail) => {
+      await fail();
+      const settings = { OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '100' };
+      const api = start('src/main.js', { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...settings });
+      const url = await api.listening();
+      const ingest = await issue('--scope', 'ingest');
+      const told = (): number => api.said().split('Spans do not reach the collector').length - 1;
+      await eventually('the operator is told', async () => {
+        await post(url, ingest, [cloudEvent(sentThreat('again'))]);
+        return told() > 0;
+      });
+      for (let n = 0; n < 20; n += 1) await post(url, ingest, [cloudEvent(sentThreat('again'))]);
+      expect(await api.stop()).toBe(0);
+      expect(told()).toBe(1);
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'that never answers keeps no process from ending in time',
+    async () => {
+      collector.isSilent = true;
+      const api = start('src/main.js', { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
+      const url = await api.listening();
+      await post(url, await issue('--scope', 'ingest'), [cloudEvent(sentThreat('again'))]);
+      // One that waits for its last spans as long as OpenTelemetry would is ended by its own limit, with 1.
+      expect(await api.stop()).toBe(0);
+      expect(collector.bodies).toHaveLength(1);
+    },
+    PATIENCE_MS,
+  );
+});
+
+/** Writes down each module that a process imports. */
+const RECORDER = `
+import { appendFileSync } from 'node:fs';
+import { createRequire, register } from 'node:module';
+const { cache } = createRequire(import.meta.url);
+process.on('exit', () => appendFileSync(process.env.IMPORTED, Object.keys(cache).join('\\n')));
+register('data:text/javascript,' + encodeURIComponent(\`
+  import { appendFileSync } from 'node:fs';
+  export const load = async (url, context, next) => {
+    appendFileSync(process.env.IMPORTED, url + '\\\\n');
+    return next(url, context);
+  };
+\`));
+`;
+
+describe('A process', () => {
+  /** The modules that it loads until it works. */
+  const importedBy = async (
+    program: 'src/main.js' | 'projections/main.js',
+    settings: NodeJS.ProcessEnv,
+  ): Promise<string[]> => {
+    const [recorder, imported] = [join(folder, 'recorder.mjs'), join(folder, 'imported')];
+    writeFileSync(recorder, RECORDER);
+    writeFileSync(imported, '');
+    const env = { NODE_OPTIONS: `--import=${pathToFileURL(recorder).href}`, IMPORTED: imported, ...settings };
+    const started = start(program, env);
+    if (program === 'src/main.js') await started.listening();
+    else await eventually('it projects', () => started.said().includes('Lease acquired'));
+    await started.stop();
+    return readFileSync(imported, 'utf8').split('\n');
+  };
+  const ofOpenTelemetry = (urls: readonly string[]): string[] => urls.filter((url) => url.includes('opentelemetry'));
+
+  it.each(['src/main.js', 'projections/main.js'] as const)(
+    '%s loads nothing of OpenTelemetry, unless a collector is named and the SDK is not disabled',
+    async (program) => {
+      const on = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/v1/traces` };
+      expect(ofOpenTelemetry(await importedBy(program, on))).not.toEqual([]);
+      for (const settings of [{}, { ...on, OTEL_SDK_DISABLED: 'true' }]) {
+        const imported = await importedBy(program, settings);
+        expect(imported.length).toBeGreaterThan(10);
+        expect(ofOpenTelemetry(imported)).toEqual([]);
+      }
+    },
+    PATIENCE_MS,
+  );
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import { startProgram } from '../../support/program.js';
+
+const PATIENCE_MS = 180_000;
+
+const withWrongPassword = (): string => {
+  const url = new URL(process.env['TEST_DATABASE_URL']!);
+  url.password = 'bad';
+  return url.href;
+};
+
+describe('A database that cannot be used', () => {
+  it.each(['json', 'pretty'])(
+    'ends each program with one line and 78, LOG_FORMAT=%s',
+    async (LOG_FORMAT) => {
+      const env = { DATABASE_URL: withWrongPassword(), PORT: '0', LOG_FORMAT };
+      for (const program of ['src/main.js', 'projections/main.js'] as const) {
+        const ended = startProgram(program, [], { env });
+        expect(await ended.ended()).toBe(78);
+        const lines = ended.said().trimEnd().split('\n');
+        expect(lines).toEqual([expect.stringContaining('correct user and password in DATABASE_URL')]);
+        if (LOG_FORMAT === 'json')
+          expect(JSON.parse(lines[0]!)).toEqual({
+            time: expect.stringMatching(/^\d{4}-.*Z$/),
+            level: 'error',
+            context: program === 'src/main.js' ? 'main' : 'projector',
+            message: expect.any(String),
+          });
+      }
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'ends npm start with 78 too, and is said by one of its programs only',
+    async () => {
+      const env = { DATABASE_URL: withWrongPassword(), PORT: '0' };
+      const ended = startProgram('src/cli.js', ['start'], { env });
+      expect(await ended.ended()).toBe(78);
+      const lines = ended.said().trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+        expect.objectContaining({ level: 'error', context: 'projector' }),
+        expect.objectContaining({
+          level: 'error',
+          context: 'start',
+          message: 'The projector does not start with these settings. See its output above.',
+        }),
+      ]);
+    },
+    PATIENCE_MS,
+  );
+});

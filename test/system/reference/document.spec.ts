@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { AppModule } from '../../../src/app.module.js';
+import { readConfig } from '../../../src/runtime/config.js';
+import { ERROR_CODES } from '../../../src/http/errors/error-codes.js';
+import { serveOpenApi } from '../../../src/http/reference/open-api.js';
+import { createServer } from '../../../src/http/server.js';
+import { type Declared, type DeclaredOperation, readReference } from '../../support/contract.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+
+/** Routes that are no operation: the reference itself, and the handshake, which the CloudEvents specification has. */
+const NO_OPERATION = /^(?:GET \/(?:docs|openapi\.json|asyncapi\.json|schemas)\b.*|OPTIONS \/v2\/events)$/;
+
+const reference = readReference();
+const operations = Object.entries(reference.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]): [string, DeclaredOperation] => [
+    `${method.toUpperCase()} ${path}`,
+    operation,
+  ]),
+);
+const underV2 = operations.filter(([name]) => name.includes(' /v2/'));
+
+const routes: string[] = [];
+let database: TestDatabase;
+let app: NestFastifyApplication;
+
+beforeAll(async () => {
+  database = await createDatabase();
+  const config = readConfig({ DATABASE_URL: database.url, ACCESS_LOG: 'off' });
+  const server = createServer(config);
+  server.getInstance().addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) if (each !== 'HEAD') routes.push(`${each} ${url}`);
+  });
+  app = await NestFactory.create<NestFastifyApplication>(AppModule.with(config), server, {
+    logger: false,
+    bodyParser: false,
+  });
+  serveOpenApi(app);
+  await app.init();
+});
+afterAll(async () => {
+  await app?.close();
+  await database?.drop();
+});
+
+describe('The API reference', () => {
+  it('holds every route as an operation, and no other', () => {
+    const expected = routes
+      .filter((route) => !NO_OPERATION.test(route))
+      .map((route) => route.replace(/:(\w+)/g, '{$1}'));
+    expect(operations.map(([name]) => name).sort()).toEqual(expected.sort());
+  });
+
+  it('calls each operation by a verb and what it is done to, once', () => {
+    const ids = operations.map(([, { operationId }]) => operationId!);
+    expect(
+      ids.filter(
+        (id) =>
+          !/^(?:get|list|check|create|rename|delete|send|assign|unassign|move|compare|change|rotate|test|replay)[A-Z][A-Za-z]+$/.test(
+            id,
+          ),
+      ),
+    ).toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ['getMetrics', 'checkAsset', 'createAssetGroup', 'sendEvents']) expect(ids).toContain(id);
+  });
+
+  it('puts each operation into one group that is explained, with a sentence of its own', () => {
+    const groups = reference.tags.map(({ name }) => name);
+    for (const { name, description } of reference.tags)
+      expect([name, description]).toEqual([name, expect.stringMatching(/\w+ \w+/)]);
+    for (const [name, { tags, summary }] of operations) {
+      expect([name, tags]).toEqual([name, [expect.any(String)]]);
+      expect(groups).toContain(tags![0]);
+      expect([name, summary]).toEqual([name, expect.stringMatching(/\w+ \w+/)]);
+    }
+    expect(operations.map(([, { tags }]) => groups.indexOf(tags![0]!))).toEqual(
+      operations.map(([, { tags }]) => groups.indexOf(tags![0]!)).sort((a, b) => a - b),
+    );
+  });
+
+  it('asks for a key on each route under /v2 and on no other, and says which errors it answers', () => {
+    expect(reference.servers).toEqual([{ url: '/' }]);
+    expect(reference.components.securitySchemes).toMatchObject({
+      key: { type: 'apiKey', in: 'header', name: 'X-API-KEY' },
+    });
+    for (const [name, { security, responses, requestBody }] of operations) {
+      const isKeyed = name.includes(' /v2/');
+      expect([name, security]).toEqual([name, isKeyed ? [{ key: [] }] : []]);
+      const due = isKeyed
+        ? ['400', '401', '414', '429', '500', '503', ...(requestBody ? ['413', '415'] : [])]
+        : ['400'];
+      expect([name, Object.keys(responses)]).toEqual([name, expect.arrayContaining(due)]);
+    }
+  });
+
+  it('gives each error of the interface the flat body', () => {
+    const declared = [...underV2.map(([, { responses }]) => responses), reference.components.responses];
+    for (const responses of declared)
+      for (const [status, response] of Object.entries(responses) as [string, Declared & { $ref?: string }][]) {
+        if (response.$ref !== undefined || status < '400') continue;
+        const schema = response.content?.['application/json']?.schema;
+        expect([status, schema]).toEqual([status, { $ref: '#/components/schemas/ErrorBody' }]);
+      }
+  });
+
+  it('says that each process counts the requests of a key for itself', () => {
+    const { headers } = reference.components as unknown as { headers: Record<string, { description: string }> };
+    expect(headers['RateLimit-Limit']!.description).toContain('in each process of the API');
+    expect(headers['RateLimit-Remaining']!.description).toContain('in the process that answers');
+  });
+
+  it('explains each code of an error, once', () => {
+    const { description } = (reference as unknown as { info: { description: string } }).info;
+    for (const [status, code] of Object.entries(ERROR_CODES))
+      expect(description.split('\n').filter((line) => line.startsWith(`| ${status} | \`${code}\` | `))).toHaveLength(1);
+  });
+
+  it('gives each success of the interface a named schema', () => {
+    for (const [name, { responses }] of underV2) {
+      const [success] = Object.entries(responses).filter(([status]) => status < '300');
+      const schemas = Object.values(success?.[1].content ?? {}).map(({ schema }) => schema);
+      // One of one kind, so that a generated client has one type for it.
+      expect([name, schemas]).toEqual([
+        name,
+        [name.endsWith('.csv') ? { type: 'string' } : { $ref: expect.any(String) }],
+      ]);
+      expect([name, success?.[1].description]).toEqual([name, expect.stringMatching(/\w/)]);
+    }
+    expect(reference.components.schemas['Metrics']?.required).toEqual(['metrics', 'blockedByType', 'blockedByDay']);
+  });
+
+  it('says of each field what it is, and of each number whether it is a count', () => {
+    const faults: string[] = [];
+    const walk = (at: string, schema: Record<string, unknown>): void => {
+      if (schema['type'] === 'number' && schema['format'] === undefined) faults.push(`${at} is a number of no format`);
+      if (schema['type'] === 'integer' && schema['minimum'] === undefined && schema['format'] === undefined)
+        faults.push(`${at} has neither minimum nor format`);
+      if (schema['type'] === 'array' && schema['items'] === undefined) faults.push(`${at} has no items`);
+      for (const [name, property] of Object.entries((schema['properties'] ?? {}) as Record<string, typeof schema>)) {
+        const { description = property['$ref'] ?? property['examples'] ?? property['const'] } = property;
+        if (description === undefined) faults.push(`${at}.${name} is not explained`);
+        walk(`${at}.${name}`, property);
+      }
+      if (schema['items']) walk(`${at}[]`, schema['items'] as typeof schema);
+    };
+    for (const [name, schema] of Object.entries(reference.components.schemas)) {
+      expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
+      expect(name).not.toMatch(/Dto$|Controller/);
+      walk(name, schema as Record<string, unknown>);
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it('names each parameter once, with a word of what it is', () => {
+    for (const [name, { parameters = [] }] of operations) {
+      const names = parameters.map((parameter) => parameter.name.toLowerCase());
+      expect([name, names]).toEqual([name, [...new Set(names)]]);
+      for (const { name: parameter, description } of parameters)
+        expect([name, parameter, description]).toEqual([name, parameter, expect.stringMatching(/./)]);
+    }
+  });
+
+  it('is served, and can be read by people without another server', async () => {
+    const get = (url: string) => app.inject({ url });
+    expect((await get('/openapi.json')).json()).toMatchObject({
+      openapi: reference.openapi,
+      servers: [{ url: '/' }],
+    });
+    const page = (await get('/docs')).payload;
+    const files = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file!);
+    expect(files.length).toBeGreaterThan(2);
+    for (const file of files.filter((each) => !each.startsWith('data:'))) {
+      expect(file).not.toMatch(/^(https?:)?\/\//);
+      expect([file, (await get(`/${file}`)).statusCode]).toEqual([file, 200]);
+    }
+  });
+});
