@@ -4,21 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 
 const root = join(import.meta.dirname, '..');
 
-/** Tiers and subjects of their own: what they try is not one file. */
-const SUBJECTS = [
-  'bench',
-  'browser',
-  'build',
-  'clients',
-  'event-log/on-eventstoredb',
-  'faults',
-  'features',
-  'monitoring',
-  'program',
-  'reference',
-  'security',
-  'upgrade',
-];
+/** Folders whose specs try the service or the repository as a whole. */
+const SUBJECTS = ['features', 'system'];
 
 /** Specs that prove more than one file, and what they hold. */
 const HOLDS: Readonly<Record<string, string>> = {
@@ -36,7 +23,6 @@ const HOLDS: Readonly<Record<string, string>> = {
   'assets/link-forms.spec.ts': 'every form of a link that a platform gives out names the same profile',
   'assets/web-forms.spec.ts': 'every spelling of an address that opens a host is read as that host',
   'ci/integrity.spec.ts': 'the lock file check of .ci',
-  'ci/tally.spec.ts': 'how .ci counts tests',
   'event-log/behind-pgbouncer.spec.ts': 'the contract of the log behind a real PgBouncer',
   'events/longest-list.spec.ts': 'the longest lists that an event may carry',
   'events/vocabulary.spec.ts': 'the types of the vocabulary, by the compiler',
@@ -44,11 +30,7 @@ const HOLDS: Readonly<Record<string, string>> = {
   'http/docs-unread.spec.ts': 'clients that ask for the reference and leave',
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',
   'http/turns.spec.ts': 'requests of many organizations on one event loop',
-  'postgres/embedded/ordinary-role.spec.ts': 'the service works as an ordinary role',
-  'postgres/embedded/rights.spec.ts': 'permissions of DATA_DIR',
-  'postgres/embedded/users-and-folders.spec.ts': 'users and folders in which the server starts',
   'projections/metrics-statements.spec.ts': 'plans and effects of the statements of a batch',
-  'read-models/growth/growth.spec.ts': 'no statement grows by its square',
   'read-models/raw-statements.spec.ts': 'every raw statement fits the migrated schema',
 };
 

@@ -1,0 +1,37 @@
+/** What every suite shares. */
+const shared = {
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  resolver: '<rootDir>/test/support/resolver.cjs',
+  transform: {
+    '\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          target: 'es2023',
+          keepClassNames: true,
+        },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+  globalSetup: '<rootDir>/test/support/global-setup.ts',
+  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  testTimeout: process.env['TEST_EVENTSTORE_URL'] ? 600_000 : 120_000,
+};
+
+const suite = (displayName, ...testMatch) => ({ ...shared, displayName, testMatch });
+
+/** CONTRIBUTING.md says what each suite proves, and when it runs. */
+export default {
+  projects: [
+    suite('test', '<rootDir>/test/**/*.spec.ts', '!<rootDir>/test/system/**'),
+    suite('system', '<rootDir>/test/system/**/*.spec.ts'),
+    suite('reliability', '<rootDir>/reliability/every-change/*.spec.ts'),
+    suite('release', '<rootDir>/reliability/**/*.spec.ts', '!<rootDir>/reliability/every-change/**'),
+  ],
+  workerIdleMemoryLimit: '1GB',
+};
