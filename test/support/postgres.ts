@@ -13,6 +13,15 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
+/** A spec's own statements may take as long as a busy machine needs; the limits of the service's pools stay as they are. */
+const NO_LIMITS = {
+  connectionTimeoutMillis: 0,
+  query_timeout: 0,
+  statement_timeout: 0,
+  lock_timeout: 0,
+  idle_in_transaction_session_timeout: 0,
+};
+
 const TEMPLATE = 'test_template';
 
 const urlOn = (server: string, name: string): string => {
@@ -24,7 +33,7 @@ const urlOn = (server: string, name: string): string => {
 /** Makes the database that others are copied from, which is several times as fast as migrating each. */
 export const createTemplate = async (server: string): Promise<void> => {
   await queryOnce(server, `create database ${TEMPLATE}`);
-  const pool = createPool(urlOn(server, TEMPLATE), () => {});
+  const pool = createPool(urlOn(server, TEMPLATE), () => {}, NO_LIMITS);
   await migrateReadModels(pool);
   await pool.end();
 };
@@ -41,9 +50,9 @@ export const createDatabase = async ({ migrated = true, pooled = true } = {}): P
   const name = `test_${randomBytes(8).toString('hex')}`;
   await queryOnce(server, `create database ${name}${migrated && isServerOurs ? ` template ${TEMPLATE}` : ''}`);
   const url = urlOn(server, name);
-  const pool = createPool(url, () => {});
+  const pool = createPool(url, () => {}, NO_LIMITS);
   const { DATABASE_DIRECT_URL } = directTo(url);
-  const direct = DATABASE_DIRECT_URL === undefined ? pool : createPool(DATABASE_DIRECT_URL, () => {});
+  const direct = DATABASE_DIRECT_URL === undefined ? pool : createPool(DATABASE_DIRECT_URL, () => {}, NO_LIMITS);
   if (migrated && !isServerOurs) await migrateReadModels(pool);
   return {
     url,
