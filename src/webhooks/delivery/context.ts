@@ -9,8 +9,8 @@ import type { ProgressWriter } from './progress-writer.js';
 import type { Egress } from './requests/send.js';
 import type { Slots } from './slots.js';
 
-/** Time as deliveries know it. Replaced in tests. */
-export interface Clock {
+/** The time by the database's clock, and pauses between deliveries. Replaced in tests. */
+export interface DeliveryClock {
   /** ms */
   now(): number;
   /** Resolves after this time, or as soon as `signal` aborts. */
@@ -36,7 +36,7 @@ export interface DeliveryContext {
   readonly slots: Slots;
   readonly writer: ProgressWriter;
   readonly deliveryLog: DeliveryLog;
-  readonly clock: Clock;
+  readonly clock: DeliveryClock;
   /** Aborts when nothing more is to be begun. */
   readonly stop: AbortSignal;
   /** Aborts when what is in flight is to be given up. */

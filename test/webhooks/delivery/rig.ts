@@ -21,7 +21,7 @@ import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js
 import { FeedWatch } from '../../../src/records/feed/feed-watch.js';
 import { Reach } from '../../../src/webhooks/address.js';
 import { Destinations } from '../../../src/webhooks/delivery/requests/address.js';
-import type { Clock } from '../../../src/webhooks/delivery/context.js';
+import type { DeliveryClock } from '../../../src/webhooks/delivery/context.js';
 import { Deliveries } from '../../../src/webhooks/delivery/deliveries.js';
 import { DeliveryLog } from '../../../src/webhooks/delivery/delivery-log.js';
 import { ProgressWriter } from '../../../src/webhooks/delivery/progress-writer.js';
@@ -38,7 +38,7 @@ export const AT = '2026-03-01T12:00:00.000Z';
 const LOOPBACK = ['127.0.0.0/8'];
 
 /** A clock that stands still but for the pauses it is asked for: those end at once. */
-export class FastClock implements Clock {
+export class FastClock implements DeliveryClock {
   private ms = Date.parse(AT);
   /** The pauses so far, ms. */
   readonly pauses: number[] = [];
@@ -60,7 +60,7 @@ export class FastClock implements Clock {
   }
 }
 
-export const realClock: Clock = { now: () => Date.now(), pause };
+export const realClock: DeliveryClock = { now: () => Date.now(), pause };
 
 interface Turn {
   readonly stop: () => Promise<void>;
@@ -176,7 +176,7 @@ export class Rig {
     clock = realClock,
     destinations = new Destinations(new Reach(LOOPBACK)),
     proxy,
-  }: { clock?: Clock; destinations?: Destinations; proxy?: string } = {}): Promise<Turn> {
+  }: { clock?: DeliveryClock; destinations?: Destinations; proxy?: string } = {}): Promise<Turn> {
     const { log, keys } = this;
     const { url } = this.database;
     const pools: Pool[] = [createPool(url, () => {}, { max: 4 }), createRecordsPool(url), createWatchPool(url)];
