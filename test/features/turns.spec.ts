@@ -122,8 +122,7 @@ describe('The turns of an organization', () => {
         await eventually('the other one has a connection', async () => (await held()) > running);
         expect(await held()).toBeLessThanOrEqual(running + 1);
         expect(withoutConnection()).toBe(0);
-        isOver = true;
-      });
+      }).finally(() => (isOver = true));
       await Promise.all(asking);
       for (const status of statuses) expect([200, 201, 404, 409, 429, 503]).toContain(status);
       expect([200, 201, 404]).toContain(await quiet(operation, (asked += 1)));

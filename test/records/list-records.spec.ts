@@ -19,6 +19,7 @@ import { type AskedSelection, readSelection } from '../../src/records/selection.
 import type { PageRequest } from '../../src/records/page/filter-sql.js';
 import { listPage } from '../../src/records/page/statements.js';
 import { isRerun, Logs } from '../support/log-of.js';
+import { eventuallyPasses } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
@@ -422,10 +423,10 @@ describe('before the tables have been filled for the first time', () => {
     await database.pool.query(
       `update read.checkpoints set as_of = 1, position = position / 2 where projection = 'records'`,
     );
-    await new Promise((resolve) => setTimeout(resolve, 600));
-    await expect(ask()).rejects.toThrow(/filled for the first time: (48|49|50|51) % of the log is read/);
+    await eventuallyPasses(() =>
+      expect(ask()).rejects.toThrow(/filled for the first time: (48|49|50|51) % of the log is read/),
+    );
     await database.pool.query(`update read.checkpoints set as_of = $1 where projection = 'records'`, [Date.now()]);
-    await new Promise((resolve) => setTimeout(resolve, 600));
-    await ask();
+    await eventuallyPasses(async () => void (await ask()));
   });
 });

@@ -40,7 +40,7 @@ describe('A delayed flush', () => {
       1,
       async () => {
         most = Math.max(most, (running += 1));
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await new Promise((resolve) => setImmediate(resolve));
         running -= 1;
       },
       fail,
