@@ -81,8 +81,11 @@ describe('Refused events', () => {
     expect(sample.issues[0]).toMatch(/^data\.threatId must be /);
     expect(JSON.parse(sample.data!)).toMatchObject({ organization: 'acme', threatId: '' });
 
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
-    const metrics = await series();
+    let metrics = '';
+    await eventually('the scraped metrics have all batches', async () => {
+      metrics = await series();
+      return metrics.includes('ingest_batch_events_count 3\n');
+    });
     for (const line of [
       'ingest_events_total{type="ThreatDeleted",outcome="accepted",reason=""} 1',
       'ingest_events_total{type="ThreatDeleted",outcome="duplicate",reason=""} 2',
