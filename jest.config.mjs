@@ -28,10 +28,10 @@ const suite = (displayName, ...testMatch) => ({ ...shared, displayName, testMatc
 /** CONTRIBUTING.md says what each suite proves, and when it runs. */
 export default {
   projects: [
-    suite('test', '<rootDir>/test/**/*.spec.ts', '!<rootDir>/test/system/**'),
+    suite('test', '<rootDir>/test/**/*.spec.ts', '!**/test/system/**'),
     suite('system', '<rootDir>/test/system/**/*.spec.ts'),
     suite('reliability', '<rootDir>/reliability/every-change/*.spec.ts'),
-    suite('release', '<rootDir>/reliability/**/*.spec.ts', '!<rootDir>/reliability/every-change/**'),
+    suite('release', '<rootDir>/reliability/**/*.spec.ts', '!**/reliability/every-change/**'),
   ],
   workerIdleMemoryLimit: '1GB',
 };
