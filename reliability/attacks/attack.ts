@@ -1,4 +1,5 @@
-import type { DoseName, Fault, Outcome } from '../faults/fault.js';
+import { asFault as ofScenario, type DoseName, type Fault, type Outcome } from '../faults/fault.js';
+import type { Scenario } from '../scenario.js';
 import type { Scene } from '../rig/scene.js';
 import type { Site } from './rig/site.js';
 
@@ -24,9 +25,13 @@ export interface Attack<Dose = any> {
 }
 
 /** So that the rig of the faults can run it and show its table. */
-export const asFault = (attack: Attack, site: Site): Fault => ({
-  ...attack,
-  what: `${attack.what} [ASVS ${Object.keys(attack.asvs).join(', ')}]`,
-  run: (scene, dose: unknown) => attack.run({ site, scene }, dose),
-  without: (scene) => attack.without({ site, scene }),
-});
+export const asFault = (attack: Attack | Scenario, site: Site): Fault => {
+  const what = `${attack.what} [ASVS ${Object.keys(attack.asvs ?? {}).join(', ')}]`;
+  if (!('doses' in attack)) return ofScenario({ ...attack, what }, site);
+  return {
+    ...attack,
+    what,
+    run: (scene, dose: unknown) => attack.run({ site, scene }, dose),
+    without: (scene) => attack.without({ site, scene }),
+  };
+};

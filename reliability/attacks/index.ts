@@ -1,3 +1,4 @@
+import type { Scenario } from '../scenario.js';
 import type { Attack } from './attack.js';
 import { cpuBombs } from './outside/cpu-bombs.js';
 import { descriptors } from './wire/descriptors.js';
@@ -22,7 +23,6 @@ import { neverReaders } from './wire/never-readers.js';
 import { noisyTenant } from './floods/noisy-tenant.js';
 import { outbound } from './outside/outbound.js';
 import { rateLimit } from './floods/rate-limit.js';
-import { recordsIsolation } from './answers/records-isolation.js';
 import { sizes } from './wire/sizes.js';
 import { slowReaders } from './memory/slow-readers.js';
 import { slowSenders } from './wire/slow-senders.js';
@@ -34,7 +34,7 @@ import { unpacking } from './memory/unpacking.js';
 import { webhookSecrets } from './outside/webhook-secrets.js';
 
 /** Every attack that the service must withstand, as the goals number them. */
-export const ATTACKS: readonly Attack[] = [
+export const ATTACKS: readonly (Attack | Scenario)[] = [
   tenantIsolation,
   keys,
   fuzzing,
@@ -65,7 +65,6 @@ export const ATTACKS: readonly Attack[] = [
   manyKeys,
   slowReaders,
   handedOutLinks,
-  recordsIsolation,
   hostileWebhooks,
   webhookSecrets,
 ];

@@ -1,4 +1,4 @@
-import { killedPostgres, silentPostgres } from './database-away.js';
+import { silentPostgres } from './database-away.js';
 import { stands } from './stands.js';
 
-for (const fault of [killedPostgres, silentPostgres]) await stands(fault);
+for (const fault of [silentPostgres]) await stands(fault);

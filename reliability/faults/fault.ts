@@ -1,14 +1,8 @@
+import { Site } from '../attacks/rig/site.js';
 import type { Scene } from '../rig/scene.js';
+import type { Outcome, Scenario } from '../scenario.js';
 
-/** What a run of a fault came to. */
-export interface Outcome {
-  /** What was done to the service, in figures. */
-  readonly dose: string;
-  /** What it did, in figures. */
-  readonly seen: string;
-  /** What should not have been: one sentence each. None: it stood. */
-  readonly findings: readonly string[];
-}
+export type { Outcome };
 
 export type DoseName = 'short' | 'full';
 
@@ -27,3 +21,11 @@ export interface Fault<Dose = any> {
   /** The same judgement with the guard taken out: it must find something, or it would find nothing ever. */
   without(scene: Scene): Promise<Outcome>;
 }
+
+/** So that the campaign can run it beside those that have doses of both names. */
+export const asFault = ({ full, everyChange, run, without, ...rest }: Scenario, site = new Site()): Fault => ({
+  ...rest,
+  doses: { short: everyChange, full },
+  run: (scene, dose) => run(scene, dose, site),
+  without: (scene) => without(scene, full),
+});

@@ -5,7 +5,7 @@ import { concurrentWriters } from './concurrent-writers.js';
 import { disorder, duplicates } from './deliveries.js';
 import { eventStoreAway } from './event-store-away.js';
 import { fullDisk } from './full-disk.js';
-import type { Fault } from './fault.js';
+import { asFault, type Fault } from './fault.js';
 import { groupsOnEventStore, groupsOnPostgres } from './groups-killed.js';
 import { killedService, killedServiceAndDatabase, leftDatabase } from './killed.js';
 import { liveRebuild } from './live-rebuild.js';
@@ -29,22 +29,22 @@ import { killedDeliveries } from './webhooks-killed.js';
 
 /** Every fault that the service is put through here, as the goals number them. */
 export const FAULTS: readonly Fault[] = [
-  killedService,
+  asFault(killedService),
   killedServiceAndDatabase,
   leftDatabase,
-  killedPostgres,
+  asFault(killedPostgres),
   silentPostgres,
   duplicates,
   disorder,
-  concurrentWriters,
-  poisonEvents,
+  asFault(concurrentWriters),
+  asFault(poisonEvents),
   liveRebuild,
   severalProjectors,
   fullDisk,
   zonesAndClocks,
   longRun,
   fasterProducer,
-  killedMigration,
+  asFault(killedMigration),
   restored,
   loudNeighbour,
   heavyNeighbour,

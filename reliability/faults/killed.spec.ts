@@ -1,4 +1,4 @@
-import { killedService, killedServiceAndDatabase, leftDatabase } from './killed.js';
+import { killedServiceAndDatabase, leftDatabase } from './killed.js';
 import { stands } from './stands.js';
 
-for (const fault of [killedService, killedServiceAndDatabase, leftDatabase]) await stands(fault);
+for (const fault of [killedServiceAndDatabase, leftDatabase]) await stands(fault);

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Fault } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { checkAll, checkLog, wholeLog } from '../rig/check.js';
 import { startFakeEndpoint } from '../rig/fake-endpoint.js';
 import { issueKeys, keysKnown } from '../rig/keys.js';
@@ -16,8 +17,8 @@ interface Dose {
   readonly rounds: number;
   /** Acknowledged at the least, at the end. */
   readonly events: number;
-  /** How long a start may take, ms. */
-  readonly readyMs: number;
+  /** How long a start may take, ms; unlimited unless given. */
+  readonly readyMs?: number;
   /** Events a request. */
   readonly batch: number;
 }
@@ -35,7 +36,7 @@ interface Ground {
 /** Kills the service again and again while events come in, and then counts what is left. */
 const killAgainAndAgain = async (
   scene: Scene,
-  { rounds, events, readyMs, batch }: Dose,
+  { rounds, events, readyMs = Infinity, batch }: Dose,
   { env, databaseUrl, alsoKill, look }: Ground,
   isFakeEndpoint = false,
 ): Promise<Outcome> => {
@@ -122,17 +123,15 @@ const READY_MS = 5_000;
 /** The tests run on machines that do other things as well. */
 const BUSY_READY_MS = 60_000;
 
-export const killedService: Fault<Dose> = {
+export const killedService: Scenario<Dose> = {
   name: 'F1',
   what: 'kill -9 of the service while events arrive',
-  doses: {
-    short: { rounds: 2, events: 500, readyMs: BUSY_READY_MS, batch: 20 },
-    full: { rounds: 50, events: 200_000, readyMs: READY_MS, batch: 200 },
-  },
+  full: { rounds: 50, events: 200_000, readyMs: READY_MS, batch: 200 },
+  everyChange: { rounds: 1, events: 500, batch: 20 },
   run: async (scene, dose) => killAgainAndAgain(scene, dose, await onDatabase(scene)),
   guard: 'the endpoint answers after the append',
-  without: async (scene) =>
-    killAgainAndAgain(scene, { ...killedService.doses.short, rounds: 1 }, await onDatabase(scene), true),
+  without: async (scene, dose) =>
+    killAgainAndAgain(scene, { ...dose, rounds: 1, events: 500 }, await onDatabase(scene), true),
 };
 
 export const killedServiceAndDatabase: Fault<Dose> = {

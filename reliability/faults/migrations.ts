@@ -5,7 +5,7 @@ import * as projections from '../../src/read-models/migrations/0001-projections.
 import * as metrics from '../../src/read-models/migrations/0002-metrics.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { gateBefore } from '../../test/support/gate.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { Process } from '../rig/processes.js';
 import type { Scene } from '../rig/scene.js';
 
@@ -98,10 +98,11 @@ const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
   return { dose: '1 kill', seen: '-', findings };
 };
 
-export const killedMigration: Fault<Dose> = {
+export const killedMigration: Scenario<Dose> = {
   name: 'F19',
   what: 'a migration killed in the middle',
-  doses: { short: { rounds: 1 }, full: { rounds: 10 } },
+  full: { rounds: 10 },
+  everyChange: { rounds: 2 },
   run: killMigrations,
   guard: 'the migrations are one transaction',
   without: withoutTransaction,

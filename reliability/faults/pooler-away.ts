@@ -1,6 +1,12 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, type PgBouncer, startPgBouncer } from '../../test/support/pgbouncer.js';
+import {
+  BY_TRANSACTION,
+  PGBOUNCER,
+  PGBOUNCER_PACKAGE,
+  type PgBouncer,
+  startPgBouncer,
+} from '../../test/support/pgbouncer.js';
 import type { TestDatabase } from '../../test/support/postgres.js';
 import { queryOnce } from '../../test/support/query-once.js';
 import type { Fault, Outcome } from './fault.js';

@@ -1,9 +1,9 @@
-import type { Outcome } from '../../faults/fault.js';
-import { ask } from '../../rig/ask.js';
-import { cloudEvent, type Sent, sent, sentReport, sentStatus, sentThreat, SOURCE } from '../../../test/support/upstream.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, ask, type Question } from '../../rig/ask.js';
+import { cloudEvent, type Sent, sent, sentReport, SOURCE } from '../../../test/support/upstream.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { Random } from '../../../test/support/random.js';
-import type { Attack } from '../attack.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { Canaries } from '../rig/canaries.js';
 import { inLanes } from '../rig/lanes.js';
 import { sendAll } from '../rig/send-all.js';
@@ -15,131 +15,285 @@ interface Dose {
 }
 
 const AT = '2026-03-01T00:00:00Z';
+const ENTRIES = 20;
+/** Of each entry. */
+const CHANGES = 5;
 const canary = (organization: string): string => new Canaries('canary').of(organization);
+/** A word of an organization that does not exist. */
+const NOBODYS = canary('tenant-999');
 
-/** What each organization has: a brand, also in a status of an asset of all, a threat of a type of its own, a group with an asset in it. */
-const belongings = (organization: string): Sent[] => {
+const entry = (changeId: string, ...reviews: readonly (readonly [organization: string, brand: string])[]) => ({
+  changeId,
+  asset: { type: 'URL', content: 'shared.example' },
+  status: 'BLOCKED',
+  brandReviews: reviews.map(([organization, brand]) => ({ organization, brand })),
+  createdAt: AT,
+});
+
+/** Two organizations whose verdicts are compared: the entries of the first also concern others, those of the second do not. */
+const [CROWDED, ALONE] = [2, 3];
+const idOf = (index: number, n: number): string => `e${index}-${String(n).padStart(3, '0')}`;
+
+/** Brands of others, before and after the organization's own in every order. */
+const crowd = (random: Random): [string, string][] =>
+  TENANTS.filter((_, index) => index > ALONE && random.chance(0.5)).map((other) => [
+    other,
+    random.pick([canary(other), `a-${canary(other)}`, `z-${canary(other)}`]),
+  ]);
+
+/** What each organization has: a record of each kind, a brand, an asset in a group, and entries of the status history. */
+const belongings = (random: Random, organization: string, index: number): Sent[] => {
   const name = canary(organization);
   const asset = { type: name.toUpperCase(), content: `${name}.example` };
+  const times = { createdAt: AT, updatedAt: AT };
+  const owned = { organization, asset, status: name.toUpperCase(), ...times };
+  const entries = Array.from({ length: ENTRIES }, (_, n) => {
+    const reviews: [string, string][] = [[organization, name], ...(index === CROWDED ? crowd(random) : [])];
+    const id = idOf(index, n);
+    return sent('AssetStatusChanged', entry(id, ...random.shuffled(reviews)), `s1-s-${id}`);
+  });
   return [
     sent('FeatureFlagChanged', { organization, flag: 'brands-metrics', enabled: true, updatedAt: AT }, `s1-f-${name}`),
     sent('BrandRegistered', { organization, brand: name, name, updatedAt: AT }, `s1-b-${name}`),
-    sentThreat(name, { organization, asset }, `s1-t-${name}`),
-    sentStatus(
-      name,
-      { asset: { type: 'URL', content: 'shared.example' }, brandReviews: [{ organization, brand: name }] },
-      `s1-s-${name}`,
-    ),
+    sent('ReportFiled', { organization, reportId: name, brands: [name], ...times }, `s1-r-${name}`),
+    sent('ThreatStatusChanged', { ...owned, threatId: name }, `s1-t-${name}`),
+    sent('TakedownFiled', { ...owned, takedownId: name, brand: name }, `s1-k-${name}`),
     sent('AssetGrouped', { organization, groupId: 1, asset, updatedAt: AT }, `s1-g-${name}`),
+    ...entries,
   ];
 };
 
-/** What an organization's own key may ask of an event about its threat. */
+/** Asks for the status of an event about a threat, which an organization's own key may ask. */
 const statusOf = (organization: string): object => {
   const threatId = canary(organization);
   const event = { source: SOURCE, id: `s1-t-${threatId}`, type: 'ThreatStatusChanged' };
   return { events: [{ ...event, record: { organization, threatId } }] };
 };
 
-/** One that is rejected, with a word of its sender in the sample. */
-const rejectedOf = (organization: string): object =>
-  cloudEvent(
-    sentReport(canary(organization), { organization, createdAt: canary(organization) }, `s1-r-${canary(organization)}`),
-  );
+/** An event that is rejected, with a word of its sender in the sample. */
+const rejectedOf = (organization: string): object => {
+  const name = canary(organization);
+  return cloudEvent(sentReport(name, { organization, createdAt: name }, `s1-j-${name}`));
+};
 
-const requestOf = (random: Random, other: string): readonly [string, string, object?] => {
-  const theirs = canary(other);
-  return random.pick([
-    ['GET', '/v2/organization/metrics'],
-    ['GET', `/v2/organization/metrics?organization=${other}&organizationSlug=${other}`],
-    ['GET', `/v2/organization/metrics?brandSlug=${theirs}`],
-    ['GET', `/v2/organization/metrics?startDate=${theirs}`],
-    ['GET', `/v2/organization?organization=${other}`],
-    ['GET', `/v2/organization/brands?organization=${other}`],
-    ['GET', '/v2/organization/asset-groups'],
-    ['GET', `/v2/organization/asset-groups?organization=${other}`],
-    ['GET', `/v2/organization/asset-groups/1?organization=${other}`],
-    ['GET', `/v2/organization/asset-groups/1/assets?organization=${other}`],
-    ['GET', '/v2/organization/asset-groups/2/assets'],
-    ['POST', '/v2/organization/asset-groups/1/assets', { contents: [`host-of.${other}.example`], organization: other }],
-    ['POST', '/v2/organization/asset-groups/2/assets/remove', { contents: [`host-of.${other}.example`] }],
-    ['PATCH', '/v2/organization/asset-groups/2', { name: theirs.slice(0, 4), organization: other }],
-    ['DELETE', '/v2/organization/asset-groups/2'],
-    ['GET', `/v2/organization/webhooks?organization=${other}`],
-    ['GET', `/v2/events/rejected?organization=${other}`],
-    ['GET', `/v2/events/parked?organization=${other}`],
-    ['GET', `/v2/events/usage?organization=${other}`],
-    ['POST', '/v2/events/status', statusOf(other)],
-    ['POST', '/v2/asset/history', { content: 'shared.example', organization: other }],
-    ['POST', '/v2/asset/check', { content: `host-of.${other}.example`, organization: other }],
-  ] as const);
+interface Asked {
+  readonly method?: string;
+  readonly path: string;
+  readonly json?: object;
+}
+
+const LISTS = ['reports', 'threats', 'takedowns', 'verdicts'] as const;
+const OF_BRANDS = LISTS.filter((each) => each !== 'threats');
+const OF_ASSETS = LISTS.filter((each) => each !== 'reports');
+
+/**
+ * The requests for what belongs to another organization, route by route.
+ * @param name the word that they ask for: the other organization's, or one of nobody
+ */
+const namedRequests = (name: string, entryId: string): Asked[] =>
+  [
+    'metrics?brandSlug=NAME',
+    'metrics/timeline?brandSlug=NAME',
+    'metrics/timeline.csv?brandSlug=NAME',
+    'metrics/comparison?brandSlug=NAME',
+    'takedowns/statistics?brandSlug=NAME',
+    'verdicts/ENTRY',
+    ...LISTS.map((list) => `${list}/NAME`),
+    ...OF_BRANDS.flatMap((list) => [`${list}?brandSlug=NAME`, `${list}.csv?brandSlug=NAME`]),
+    ...OF_ASSETS.flatMap((list) => [`${list}?status=KIND`, `${list}?assetType=KIND`, `${list}?content=NAME.example`]),
+  ].map((path) => ({
+    path: `/v2/organization/${path.replace('NAME', name).replace('KIND', name.toUpperCase()).replace('ENTRY', entryId)}`,
+  }));
+
+/** The other requests: they name another organization where the organization of the key must decide. */
+const otherRequests = (other: string, lastEventId: string): Asked[] => {
+  const asset = { contents: [`host-of.${other}.example`], organization: other };
+  return [
+    ...[
+      '',
+      '/brands',
+      '/metrics',
+      '/metrics/timeline',
+      '/metrics/comparison',
+      '/takedowns/statistics',
+      '/asset-groups',
+      '/asset-groups/1',
+      '/asset-groups/1/assets',
+      '/asset-groups/2/assets',
+      '/webhooks',
+      '/feed',
+      ...LISTS.flatMap((list) => [`/${list}`, `/${list}.csv`]),
+    ].map((path) => ({ path: `/v2/organization${path}?organization=${other}&organizationSlug=${other}` })),
+    { path: `/v2/organization/feed?lastEventId=${lastEventId}` },
+    { path: `/v2/organization/metrics?startDate=${canary(other)}` },
+    { method: 'POST', path: '/v2/organization/asset-groups/1/assets', json: asset },
+    { method: 'POST', path: '/v2/organization/asset-groups/2/assets/remove', json: asset },
+    {
+      method: 'PATCH',
+      path: '/v2/organization/asset-groups/2',
+      json: { name: canary(other).slice(0, 4), organization: other },
+    },
+    { method: 'DELETE', path: '/v2/organization/asset-groups/2' },
+    ...['rejected', 'parked', 'usage'].map((path) => ({ path: `/v2/events/${path}?organization=${other}` })),
+    { method: 'POST', path: '/v2/events/status', json: statusOf(other) },
+    { method: 'POST', path: '/v2/asset/history', json: { content: 'shared.example', organization: other } },
+    { method: 'POST', path: '/v2/asset/check', json: { content: `host-of.${other}.example`, organization: other } },
+    { method: 'POST', path: '/v2/asset/check/bulk', json: asset },
+  ];
 };
 
 const headersFor = (random: Random, other: string): Record<string, string> =>
   random.chance(0.3) ? { 'x-organization': other, 'x-organization-slug': other, 'idempotency-key': `k-${other}` } : {};
 
+/** No two cursors are alike. */
+const withoutCursor = (text: string): string => text.replace(/"nextCursor":"[^"]*"/, '');
+
+/** What a client can tell answers apart by, except when they came. */
+const seenIn = ({ status, headers, body }: Answer): string => {
+  const { date: _, 'x-request-id': __, 'x-as-of': ___, 'consistency-token': ____, ...others } = headers;
+  return withoutCursor(JSON.stringify([status, others, body]));
+};
+
+/** Both texts from where they differ. */
+const difference = (one: string, other: string): string => {
+  let from = 0;
+  while (one[from] === other[from]) from += 1;
+  return `${one.slice(from, from + 150)} … ${other.slice(from, from + 150)}`;
+};
+
+const send = (target: Target, events: readonly Sent[]): Promise<unknown> =>
+  sendAll(target, target.ingest, events.map(cloudEvent));
+
+const VERDICTS = ['verdicts', 'verdicts?limit=7', 'verdicts.csv', 'feed?types=verdict', 'feed?types=verdict&limit=3'];
+
 const look = async (target: Target, { pairs }: Dose): Promise<Outcome> => {
-  const { url, keys, senders, ingest } = target;
-  for (const organization of TENANTS)
-    await ask(`${url}/v2/organization/asset-groups`, {
-      key: keys[organization],
-      json: { name: canary(organization) },
-    });
-  await sendAll(target, ingest, TENANTS.flatMap(belongings).map(cloudEvent));
-  for (const organization of TENANTS) await sendAll(target, senders[organization], [rejectedOf(organization)]);
-  await eventually('what the organizations have is counted', async () => {
-    const { body } = await ask(`${url}/v2/organization/metrics`, { key: keys[TENANTS.at(-1)!] });
-    return body.metrics?.newThreats > 0;
-  });
+  const { url, keys, senders } = target;
   const random = new Random(1);
   const findings: string[] = [];
+  /** Repeats what a busy service puts off. */
+  const settled = async (path: string, question: Question): Promise<Answer> => {
+    for (;;) {
+      const answer = await ask(url + path, question);
+      if (answer.status !== 429 && answer.status !== 503) return answer;
+      await sleep(50);
+    }
+  };
+  const get = (organization: string, path: string): Promise<Answer> =>
+    settled(`/v2/organization/${path}`, { key: keys[organization] });
+  for (const [index, organization] of TENANTS.entries()) {
+    await settled('/v2/organization/asset-groups', { key: keys[organization], json: { name: canary(organization) } });
+    await send(target, belongings(random, organization, index));
+    await sendAll(target, senders[organization], [rejectedOf(organization)]);
+  }
+  const listed = (organization: string, path: string) =>
+    eventually('what was sent is listed', async () => (await get(organization, path)).status === 200);
+  await listed(TENANTS.at(-1)!, `verdicts/${idOf(TENANTS.length - 1, ENTRIES - 1)}`);
+  await eventually(
+    'what the organizations have is counted',
+    async () => (await get(TENANTS.at(-1)!, 'metrics')).body.metrics?.reports > 0,
+  );
+
+  const lastEventIds = new Map<string, string>();
+  for (const organization of TENANTS) {
+    const { body } = await get(organization, 'feed');
+    lastEventIds.set(organization, Array.isArray(body) ? body.at(-1).id : '');
+  }
   const canaries = new Canaries('canary');
   await inLanes(8, pairs, async () => {
-    const [me, other] = [random.pick(TENANTS), random.pick(TENANTS)];
-    const [method, path, given] = requestOf(random, other);
-    const { headers, body } = await ask(url + path, {
-      method,
-      key: (path.startsWith('/v2/events') ? senders : keys)[me],
-      headers: headersFor(random, other),
-      json: given,
-    });
-    const all = `${JSON.stringify(headers)} ${JSON.stringify(body)}`;
-    findings.push(...canaries.check(me, all, `${method} ${path}`));
+    const [me, index] = [random.pick(TENANTS), random.int(TENANTS.length)];
+    const other = TENANTS[index]!;
+    const headers = headersFor(random, other);
+    const send = ({ path, ...asked }: Asked): Promise<Answer> =>
+      settled(path, { ...asked, headers, key: (path.startsWith('/v2/events') ? senders : keys)[me] });
+    const named = namedRequests(canary(other), idOf(index, 0));
+    const which = random.int(named.length);
+    const isNamed = random.chance(0.5);
+    const asked = isNamed ? named[which]! : random.pick(otherRequests(other, lastEventIds.get(other)!));
+    const answer = await send(asked);
+    const all = `${JSON.stringify(answer.headers)} ${JSON.stringify(answer.body)}`;
+    findings.push(...canaries.check(me, all, `${asked.method ?? 'GET'} ${asked.path}`));
+    // Entries of the crowded organization concern others as well.
+    if (!isNamed || me === other || (index === CROWDED && asked.path.includes(idOf(index, 0)))) return;
+    const unknown = await send(namedRequests(NOBODYS, idOf(index, 999))[which]!);
+    if (seenIn(answer) !== seenIn(unknown))
+      findings.push(
+        `${asked.path} is answered differently from what nobody has: ${difference(seenIn(answer), seenIn(unknown))}`,
+      );
   });
-  const brand = `${url}/v2/organization/metrics?brandSlug=`;
-  const group = `${url}/v2/organization/asset-groups/`;
   const key = keys[TENANTS[1]!];
-  for (const [theirs, nobodys, method] of [
-    [brand + canary(TENANTS[2]!), `${brand}nobodys`, 'GET'],
-    [`${group}2`, `${group}999`, 'DELETE'],
-    [`${group}2`, `${group}999`, 'GET'],
-    [`${group}2/assets`, `${group}999/assets`, 'GET'],
+  for (const [path, method] of [
+    ['', 'DELETE'],
+    ['', 'GET'],
+    ['/assets', 'GET'],
   ] as const) {
-    const [foreign, unknown] = [await ask(theirs, { method, key }), await ask(nobodys, { method, key })];
+    const groups = '/v2/organization/asset-groups';
+    const [foreign, unknown] = [
+      await settled(`${groups}/2${path}`, { method, key }),
+      await settled(`${groups}/999${path}`, { method, key }),
+    ];
     if (foreign.status !== 404 || JSON.stringify(foreign.body) !== JSON.stringify(unknown.body))
-      findings.push(`${method} ${theirs.slice(url.length)} is answered otherwise than for what does not exist`);
+      findings.push(`${method} ${groups}/2${path} is answered differently from a group that does not exist`);
   }
-  const status = async (organization: string): Promise<string> => {
-    const question = { key: senders[TENANTS[1]!], json: statusOf(organization) };
-    const answer = await ask(`${url}/v2/events/status`, question);
-    return JSON.stringify(answer.body);
-  };
+  const status = async (organization: string): Promise<string> =>
+    JSON.stringify(
+      (await settled('/v2/events/status', { key: senders[TENANTS[1]!], json: statusOf(organization) })).body,
+    );
   if ((await status(TENANTS[2]!)) !== (await status('tenant-nobody')))
     findings.push('The status of another’s event is not that of one that does not exist');
+
+  // The same entries, reviewed for one organization only and for many.
+  const view = async (index: number): Promise<Answer[]> => {
+    const all = [];
+    for (const path of [...VERDICTS, `verdicts/${idOf(index, 3)}`]) all.push(await get(TENANTS[index]!, path));
+    return all;
+  };
+  const alike = (index: number, answers: readonly Answer[]): string =>
+    answers
+      .map(({ body, headers }) => `${headers['content-length']} ${withoutCursor(JSON.stringify(body))}`)
+      .join('\n')
+      .replaceAll(canary(TENANTS[index]!), 'own')
+      .replaceAll(`e${index}-`, 'e')
+      .replaceAll(/"time":"[^"]*"/g, '')
+      .replaceAll(/[\w-]{8}\.[\w-]{22}/g, 'an id of the feed');
+  const [crowded, alone] = [alike(CROWDED, await view(CROWDED)), alike(ALONE, await view(ALONE))];
+  if (crowded !== alone)
+    findings.push(`Verdicts that also concern others look different: ${difference(crowded, alone)}`);
+
+  // When others gain or lose an entry, nothing moves for this organization: no byte, no tag, no position in the feed.
+  const before = (await view(ALONE)).map(seenIn);
+  const [me, name] = [TENANTS[ALONE]!, canary(TENANTS[ALONE]!)];
+  for (let change = 0; change < CHANGES; change += 1)
+    await send(
+      target,
+      Array.from({ length: ENTRIES }, (_, n) =>
+        sent(
+          'AssetStatusChanged',
+          entry(idOf(ALONE, n), ...random.shuffled<[string, string]>([[me, name], ...crowd(random)])),
+        ),
+      ),
+    );
+  await send(target, [sentReport('last', { organization: me }, 's1-last')]);
+  await listed(me, 'reports/last');
+  const after = (await view(ALONE)).map(seenIn);
+  for (const [index, path] of [...VERDICTS, 'verdicts/ID'].entries())
+    if (before[index] !== after[index])
+      findings.push(`${path} shows that others’ brands changed: ${difference(before[index]!, after[index]!)}`);
+
   findings.push(...canaries.checkAfterwards(target));
   return {
-    dose: `${TENANTS.length} organizations, ${pairs} pairs of key and request`,
-    seen: `0 of others in bodies, headers and logs, own words seen ${canaries.own} times`,
+    dose: `${TENANTS.length} organizations, ${pairs} pairs of key and request, ${CHANGES * ENTRIES} changes of others’ brands`,
+    seen: `0 of others in bodies, headers and logs, own words seen ${canaries.own} times; what is another’s is what nobody has`,
     findings,
   };
 };
 
-export const tenantIsolation: Attack<Dose> = {
+export const tenantIsolation: Scenario<Dose> = {
   name: 'S1',
   what: 'one organization asks for what is another’s',
   asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
-  doses: { short: { pairs: 800 }, full: { pairs: 12_000 } },
-  run: async ({ site }, dose) => look(await site.service(), dose),
-  guard: 'the organization is that of the key, never of the request',
-  without: async ({ scene }) => look(await openNaive(scene), { pairs: 200 }),
+  full: { pairs: 24_000 },
+  everyChange: { pairs: 300 },
+  run: async (_, dose, site) => look(await site.service(), dose),
+  guard: 'the organization is that of the key, never of the request; verdicts are read with its own brands only',
+  without: async (scene, dose) => look(await openNaive(scene), { pairs: Math.min(dose.pairs, 200) }),
 };

@@ -106,7 +106,11 @@ class Others {
 const descriptorsOf = ({ pid }: Process): number =>
   process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : 0;
 
-const attack = async (scene: Scene, dose: Dose, preload = 'reliability/attacks/rig/preload/weigh'): Promise<Outcome> => {
+const attack = async (
+  scene: Scene,
+  dose: Dose,
+  preload = 'reliability/attacks/rig/preload/weigh',
+): Promise<Outcome> => {
   const { attackers, quietMs, attackMs, patienceMs, factor, floorMs } = dose;
   const rig = await Rig.start();
   scene.later(() => rig.end());

@@ -1,0 +1,4 @@
+import { keys } from '../attacks/answers/keys.js';
+import { survives } from './survives.js';
+
+survives(keys);

@@ -1,0 +1,4 @@
+import { killedMigration } from '../faults/migrations.js';
+import { survives } from './survives.js';
+
+survives(killedMigration);
