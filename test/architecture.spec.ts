@@ -258,7 +258,7 @@ describe('The rules of the architecture', () => {
       ['src/cli/keys.ts', "import { IssueApiKey } from '../api-keys/issue-api-key.js';"],
       ['src/cli/projections.ts', "import { PROJECTIONS } from '../../projections/registry.js';"],
       ['src/event-log/eventstoredb/client.ts', "import { EventStoreDBClient } from '@eventstore/db-client';"],
-      ['src/worker.ts', "import { openDatabase } from './system/postgres/embedded/embedded-postgres.js';"],
+      ['src/worker.ts', "import { openDatabase } from './postgres/embedded/embedded-postgres.js';"],
       ['src/metrics/a.ts', 'await pool.query(`select n from read.days`);'],
     ];
     expect(allowed.flatMap(([path, source]) => faultsOf(path, source))).toEqual([]);
