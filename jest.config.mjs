@@ -20,7 +20,6 @@ const shared = {
   },
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  testTimeout: process.env['TEST_EVENTSTORE_URL'] ? 600_000 : 120_000,
 };
 
 const suite = (displayName, ...testMatch) => ({ ...shared, displayName, testMatch });
@@ -33,5 +32,7 @@ export default {
     suite('reliability', '<rootDir>/reliability/every-change/*.spec.ts'),
     suite('release', '<rootDir>/reliability/**/*.spec.ts', '!**/reliability/every-change/**'),
   ],
+  // A spec that kills the real server holds it alone for minutes, and the others wait in their hooks.
+  testTimeout: process.env['TEST_EVENTSTORE_URL'] ? 600_000 : 120_000,
   workerIdleMemoryLimit: '1GB',
 };

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { readProjectionCheckpoints } from '../../src/read-models/checkpoints/projection-checkpoints.js';
+import { READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints/statements.js';
 
 export interface ProjectionStatus {
   readonly projection: string;
@@ -20,7 +20,7 @@ export interface ProjectionStatus {
 /** The progress of each projection. */
 export const projectionStatus = async (pool: Pool, log: EventLog): Promise<ProjectionStatus[]> => {
   const head = await log.head();
-  const rows = await readProjectionCheckpoints(pool, {});
+  const rows = await READ_PROJECTION_CHECKPOINTS.run(pool, {});
   return rows.map(({ projection, position, as_of, age, parked, unknown }) => ({
     projection,
     position: String(position),

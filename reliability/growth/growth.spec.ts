@@ -5,7 +5,7 @@ import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
 import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../../test/support/postgres.js';
 import { BY_INDEX } from '../../src/read-models/pools.js';
-import { compiledStatements, rawStatements, unexpectedNulls } from '../../test/read-models/every-statement.js';
+import { rawStatements, unexpectedNulls } from '../../test/read-models/every-statement.js';
 import { type Batch, hash, MOST, tables, VALUES } from './values.js';
 
 /** Rows of each table and elements of each array: ten times as many may cost about ten times as much. */
@@ -91,10 +91,11 @@ interface Explained {
 }
 
 const RAW = await rawStatements();
-const ALL: readonly Explained[] = [
-  ...RAW.map(({ path, statement: { name, text } }) => ({ name, text, isOfProjector: path.startsWith('projections/') })),
-  ...[...(await compiledStatements())].map(([name, text]) => ({ name, text, isOfProjector: false })),
-];
+const ALL: readonly Explained[] = RAW.map(({ path, statement: { name, text } }) => ({
+  name,
+  text,
+  isOfProjector: path.startsWith('projections/'),
+}));
 
 /** What the planner knows: the tables as they are, or that they are empty, as until the first autovacuum. */
 const STATISTICS = ['empty', 'current'] as const;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { EventLog } from '../event-log/event-log.js';
 import { WatchPool } from '../read-models/pools.js';
-import { readProjectionCheckpoints } from '../read-models/checkpoints/projection-checkpoints.js';
+import { READ_PROJECTION_CHECKPOINTS } from '../read-models/checkpoints/statements.js';
 
 /** How far one projection has come. */
 export interface ProjectionLag {
@@ -27,7 +27,7 @@ export class ProjectionLags {
   async read(): Promise<ProjectionLag[]> {
     // The head first: a projection that moves in between must not seem ahead of it.
     const head = Number(await this.log.forFollowers.head());
-    const rows = await readProjectionCheckpoints(this.pool, {});
+    const rows = await READ_PROJECTION_CHECKPOINTS.run(this.pool, {});
     return rows.map(({ projection, position, age, parked }) => ({
       projection,
       position,

@@ -1,13 +1,12 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { sql } from 'kysely';
 import { Pool } from 'pg';
 import { Config } from '../runtime/config.js';
 import { dayOf } from '../events/instant.js';
 import { DatabaseClock } from '../postgres/clock.js';
-import { compiled } from '../read-models/compiled-statement.js';
 import { RequestTurns } from '../read-models/request-turns.js';
 import { readQuotaLeft } from '../quotas/usage.js';
 import type { DailyQuotaDto, IngestLimits, OrganizationAnswer } from './organization.dto.js';
+import { READ_FLAGS } from './statements.js';
 
 export interface OrganizationState extends Pick<OrganizationAnswer, 'flags'> {
   readonly ingest: IngestLimits | undefined;
@@ -22,16 +21,6 @@ export class GetOrganization extends Query<OrganizationState> {
 
 /** More than any organization has enabled. */
 const MAX_FLAGS = 1_000;
-
-const findFlags = compiled('organization-flags', (db, { organization }: { organization: string }) =>
-  db
-    .selectFrom('feature_flags')
-    .select('flag')
-    .where('organization', '=', organization)
-    .where('enabled', 'is', true)
-    .orderBy('flag')
-    .limit(sql.lit(MAX_FLAGS)),
-);
 
 const dtoOf = (quota: { readonly limit: number; readonly left: number } | undefined): DailyQuotaDto | undefined =>
   quota && { perDay: quota.limit, remaining: quota.left };
@@ -51,7 +40,7 @@ export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
    */
   execute({ organization }: GetOrganization): Promise<OrganizationState> {
     return this.turns.runInTurn(organization, 'organization', async () => {
-      const rows = await findFlags(this.pool, { organization });
+      const rows = await READ_FLAGS.run(this.pool, { organization, limit: MAX_FLAGS });
       const quota = await readQuotaLeft(this.pool, this.config, organization, dayOf(this.clock.now()));
       return {
         flags: rows.map(({ flag }) => flag),

@@ -69,12 +69,11 @@ interface Connection {
   query(config: QueryConfig): Promise<QueryResult>;
 }
 
-const texts = new Map<string, string>();
 /** Every named statement of this process. */
-export const namedStatements: ReadonlyMap<string, string> = texts;
+const texts = new Map<string, string>();
 
 /** @throws if another statement has the name: a connection would prepare only one of them */
-export const nameStatement = (name: string, text: string): void => {
+const nameStatement = (name: string, text: string): void => {
   const other = texts.get(name);
   if (other !== undefined && other !== text) throw new Error(`Two statements are named "${name}"`);
   texts.set(name, text);

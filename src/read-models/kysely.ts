@@ -27,7 +27,7 @@ const closingFailed = (pool: Pool): Pick<Pool, 'connect' | 'end'> => {
   return { connect, end: () => pool.end() } as Pick<Pool, 'connect' | 'end'>;
 };
 
-/** The read models, by the names in `tables.ts`. Frequent queries are compiled once instead (`compiled-statement.ts`). */
+/** The read models, by the names in `tables.ts`, for operators' lists; requests use `statement` (`src/postgres/statement.ts`). */
 export const createReadModels = (pool: Pool): Kysely<Tables> =>
   new Kysely<Tables>({ dialect: new PostgresDialect({ pool: closingFailed(pool) }) }).withSchema('read');
 

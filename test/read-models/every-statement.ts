@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { namedStatements, Statement } from '../../src/postgres/statement.js';
+import { Statement } from '../../src/postgres/statement.js';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -30,14 +30,6 @@ export const rawStatements = async (): Promise<RawStatement[]> => {
     if (/(?:\/statements|-sql)\.ts$/.test(path))
       for (const statement of statementsIn({ ...(await load(path)) })) found.push({ path, statement });
   return found;
-};
-
-/** Names and texts of the statements that Kysely has built once, wherever they are. */
-export const compiledStatements = async (): Promise<Map<string, string>> => {
-  const raw = new Set((await rawStatements()).map(({ statement }) => statement.name));
-  for (const path of sourcesIn('src'))
-    if (/\bcompiled\(/.test(readFileSync(join(root, path), 'utf8'))) await load(path);
-  return new Map([...namedStatements].filter(([name]) => !raw.has(name)));
 };
 
 type Declarations = Statement['parameters'];

@@ -6,7 +6,7 @@ import ts from 'typescript';
 import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
 import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { compiledStatements, rawStatements, sourcesIn, typesOf, unexpectedNulls } from './every-statement.js';
+import { rawStatements, sourcesIn, typesOf, unexpectedNulls } from './every-statement.js';
 import { VALUES } from '../../reliability/growth/values.js';
 
 const RAW = await rawStatements();
@@ -48,11 +48,6 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
   },
   // Each setting of a connection.
   'src/postgres/pooler/pooled-client.ts': { by: 'test/postgres/pooler/pooled-client.spec.ts', sql: ['select …'] },
-  // Part of a statement that Kysely builds, which is prepared here.
-  'src/read-models/checkpoints/projection-checkpoints.ts': {
-    by: 'test/read-models/raw-statements.spec.ts',
-    sql: ['greatest(0, … - c.as_of)'],
-  },
   // Each table of a projection.
   'projections/engine/parking.ts': {
     by: 'test/projections/engine/projector.spec.ts',
@@ -170,14 +165,14 @@ describe('A statement that is written as SQL', () => {
     expect(unexpectedNulls(statement, rows)).toEqual([]);
   });
 
-  it('has, as those of Kysely have, values with which growth/growth.spec.ts tries it', async () => {
-    const names = [...RAW.map(({ statement }) => statement.name), ...(await compiledStatements()).keys()];
+  it('has values with which reliability/growth/growth.spec.ts runs it', () => {
+    const names = RAW.map(({ statement }) => statement.name);
     expect(names.sort()).toEqual(Object.keys(VALUES).sort());
   });
 
   it('is the only source of rows besides Kysely', () => {
     const typed = [...sourcesIn('src'), ...sourcesIn('projections')].filter((path) => /\.query</.test(read(path)));
-    expect(typed).toEqual(['src/read-models/compiled-statement.ts']);
+    expect(typed).toEqual([]);
   });
 
   it('is in a file that is named for it, or is run by a spec', () => {

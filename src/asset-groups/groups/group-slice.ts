@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { EventLog } from '../../event-log/event-log.js';
 import { TimeSlices, type Work } from '../../flow/time-slices.js';
-import { compiled } from '../../read-models/compiled-statement.js';
-import { READ_GROUPS } from './statements.js';
+import { READ_COUNTS, READ_GROUPS } from './statements.js';
 import { readTail } from './stream-tail.js';
 
 /** Groups in order of id, at one moment. */
@@ -33,14 +32,6 @@ interface Group {
 const TIME_LIMIT_MS = 2_500;
 /** Groups between two checks of the time. */
 const AT_A_TIME = 50;
-
-const findCounts = compiled('asset-groups-counts', (db, asked: { organization: string; ids: number[] }) =>
-  db
-    .selectFrom('asset_group_counts')
-    .select(['group_id as id', 'n'])
-    .where('organization', '=', asked.organization)
-    .where((eb) => eb('group_id', '=', eb.fn.any(eb.val(asked.ids)))),
-);
 
 /** Reads an organization's groups slice by slice: the read model's rows, overruled by the stream's tail after them. */
 @Injectable()
@@ -72,7 +63,7 @@ export class GroupSlices {
   ): Promise<Group[]> {
     const groups = new Map(model.map((group) => [group.id, group]));
     const unknown = changes.flatMap(([id, name]) => (name === undefined || groups.has(id) ? [] : [id]));
-    const counts = unknown.length === 0 ? [] : await findCounts(this.pool, { organization, ids: unknown });
+    const counts = unknown.length === 0 ? [] : await READ_COUNTS.run(this.pool, { organization, ids: unknown });
     const assets = new Map(counts.map(({ id, n }) => [id, n]));
     for (const [id, name] of changes)
       if (name === undefined) groups.delete(id);

@@ -78,3 +78,14 @@ export const READ_GROUPS = statement(
     ) g on true
     order by g.id`,
 );
+
+/** How many assets each of these groups has; no row for a group without assets. */
+export const READ_COUNTS = statement(
+  'asset-groups-counts',
+  { organization: 'text', ids: 'bigint[]' },
+  { id: 'bigint', n: 'bigint' },
+  `
+    select group_id as id, n
+    from read.asset_group_counts
+    where organization = $1 and group_id = any($2::bigint[])`,
+);

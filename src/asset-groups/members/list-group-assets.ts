@@ -1,5 +1,4 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { sql } from 'kysely';
 import { Pool } from 'pg';
 import type { Asset } from '../../assets/asset.js';
 import { EventLog } from '../../event-log/event-log.js';
@@ -9,11 +8,12 @@ import { timeOf } from '../../events/record.js';
 import { groupedAssetStream } from '../../events/streams.js';
 import { formatInstant } from '../../events/instant.js';
 import { TimeSlices, type Work } from '../../flow/time-slices.js';
-import { compiled } from '../../read-models/compiled-statement.js';
+import type { RowOf } from '../../postgres/statement.js';
 import { RequestTurns } from '../../read-models/request-turns.js';
 import { GroupFinder } from '../groups/get-asset-group.js';
 import type { GroupAssetDto, GroupAssetPageDto } from './group-assets.dto.js';
 import { cursorAfter, readCursor } from './member-cursor.js';
+import { READ_MEMBERS } from './statements.js';
 
 export class ListGroupAssets extends Query<GroupAssetPageDto> {
   constructor(
@@ -29,54 +29,12 @@ export class ListGroupAssets extends Query<GroupAssetPageDto> {
 
 /** A page ends at its limit or here. Bytes of JSON; one asset takes at most a tenth of it. */
 const MAX_PAGE = 256 * 1_024;
-/** What a row takes whose asset is only in the log, as far as anybody knows before it is read. Bytes. */
-const UNSAID = 1_024;
 
-// Ordered by the asset's hash, the only property of a member that no event changes, so that pages fit together whatever
-// is written in between. A content that fits no longer is not sent: PostgreSQL knows its length without reading it.
-const findMembers = compiled(
-  'asset-groups-members',
-  (db, asked: { organization: string; groupId: number; after: string; limit: number }) =>
-    db
-      .selectFrom((eb) =>
-        eb
-          .selectFrom((inner) =>
-            inner
-              .selectFrom('grouped_assets')
-              .select(['asset', 'type', 'content', 'version', 'event_id'])
-              .where('organization', '=', asked.organization)
-              .where('group_id', '=', asked.groupId)
-              .where('asset', '>', asked.after)
-              .orderBy('asset')
-              .limit(asked.limit)
-              .as('next'),
-          )
-          .select((next) => {
-            const own = next.fn.coalesce(next.fn<number>('octet_length', ['content']), sql.lit(UNSAID));
-            return [
-              'asset as hash',
-              'type',
-              'content',
-              'version',
-              'event_id as eventId',
-              own.as('own'),
-              next.fn
-                .sum<number>(own)
-                .over((over) => over.orderBy('asset'))
-                .as('bytes'),
-            ];
-          })
-          .as('sized'),
-      )
-      .select(['hash', 'type', 'content', 'version', 'eventId', 'bytes'])
-      .where((eb) => eb(eb('bytes', '-', eb.ref('own')), '<', sql.lit(MAX_PAGE)))
-      .orderBy('hash'),
-);
 const TIME_LIMIT_MS = 2_500;
 /** Concurrent stream reads, for rows that do not name the asset. */
 const MAX_STREAMS = 8;
 
-type Row = Awaited<ReturnType<typeof findMembers>>[number];
+type Row = RowOf<typeof READ_MEMBERS>;
 
 @QueryHandler(ListGroupAssets)
 export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
@@ -108,7 +66,8 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
   ): Promise<GroupAssetPageDto> {
     await this.groups.get(organization, groupId);
     // One extra row says whether there is another page.
-    const rows = await findMembers(this.pool, { organization, groupId, after, limit: limit + 1 }, TIME_LIMIT_MS);
+    const values = { organization, groupId, after, limit: limit + 1, maxBytes: MAX_PAGE };
+    const rows = await READ_MEMBERS.run(this.pool, values, TIME_LIMIT_MS);
     const unsaid = await this.readUnsaid(organization, rows);
     const assets = await this.slices.run(organization, fill(rows, unsaid, limit));
     const hasMore = assets.length < rows.length || (rows.at(-1)?.bytes ?? 0) >= MAX_PAGE;

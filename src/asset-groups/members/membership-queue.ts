@@ -8,7 +8,6 @@ import type { Origin } from '../../http/access/origin.js';
 import { timeOf } from '../../events/record.js';
 import { databaseTime } from '../../postgres/clock.js';
 import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
-import { compiled } from '../../read-models/compiled-statement.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
 import { GroupFinder } from '../groups/get-asset-group.js';
 import { groupNotFound } from '../groups/group-id.js';
@@ -19,6 +18,7 @@ import {
   type MembershipRequest,
   type Placement,
 } from './membership.js';
+import { READ_PLACEMENTS } from './statements.js';
 import { OrganizationQueues } from '../../flow/organization-queues.js';
 
 interface Waiting {
@@ -41,22 +41,6 @@ const MAX_WAIT = 4_000;
 const MAX_AT_ONCE = 250;
 const RETRY_AFTER_SECONDS = 1;
 const TIME_LIMIT_MS = 2_500;
-
-const findPlacements = compiled(
-  'asset-groups-placements',
-  (db, { organization, hashes }: { organization: string; hashes: string[] }) =>
-    db
-      .selectFrom('grouped_assets as a')
-      .leftJoin('asset_groups as g', (join) =>
-        join
-          .onRef('g.organization', '=', 'a.organization')
-          .onRef('g.group_id', '=', 'a.group_id')
-          .on('g.name', 'is not', null),
-      )
-      .select(['a.asset as hash', 'g.group_id as groupId', 'a.version'])
-      .where('a.organization', '=', organization)
-      .where((eb) => eb('a.asset', '=', eb.fn.any(eb.val(hashes)))),
-);
 
 const tooMany = (): Error =>
   new TooManyRequests(
@@ -173,7 +157,7 @@ export class MembershipQueue {
   private async readPlacements(organization: string, batch: readonly Waiting[]): Promise<Map<string, Placement>> {
     const contents = batch.flatMap(({ request }) => request.contents);
     const hashes = new Set(contents.flatMap((content) => (content.error ? [] : [content.hash])));
-    const rows = await findPlacements(this.pool, { organization, hashes: [...hashes] }, TIME_LIMIT_MS);
+    const rows = await READ_PLACEMENTS.run(this.pool, { organization, hashes: [...hashes] }, TIME_LIMIT_MS);
     return new Map(
       rows.map(({ hash, groupId, version }) => [hash, { groupId: groupId ?? undefined, updatedAt: timeOf(version) }]),
     );

@@ -1,31 +1,7 @@
-import { sql } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { Forbidden, NotFound } from '../../errors.js';
 import { SLUG } from '../../events/declaring/fields.js';
-import { compiled } from '../../read-models/compiled-statement.js';
-
-const findBrand = compiled('find-brand', (db, { organization, brand }: { organization: string; brand: string }) =>
-  db.selectNoFrom((eb) => [
-    eb
-      .exists(
-        eb
-          .selectFrom('feature_flags')
-          .where('organization', '=', organization)
-          .where('flag', '=', sql.lit('brands-metrics'))
-          .where('enabled', 'is', true),
-      )
-      .as('enabled'),
-    eb
-      .exists(
-        eb
-          .selectFrom('brands')
-          .where('organization', '=', organization)
-          .where('brand', '=', brand)
-          .where('registered', 'is', true),
-      )
-      .as('registered'),
-  ]),
-);
+import { FIND_BRAND } from './statements.js';
 
 /**
  * Checks that an organization may ask about one of its brands.
@@ -34,7 +10,7 @@ const findBrand = compiled('find-brand', (db, { organization, brand }: { organiz
 export const checkBrand = async (pool: Pool | PoolClient, organization: string, brand: string): Promise<void> => {
   // Only a slug can name a brand; anything else is not sent, since PostgreSQL might not accept it as text.
   const asked = { organization, brand: SLUG.test(brand) ? brand : '' };
-  const { enabled, registered } = (await findBrand(pool, asked))[0]!;
+  const { enabled, registered } = (await FIND_BRAND.run(pool, asked))[0]!;
   if (!enabled) throw new Forbidden('Brand metrics are not enabled for this organization');
   if (!registered) throw new NotFound('Brand not found');
 };

@@ -1,0 +1,49 @@
+import { nullable, statement } from '../../postgres/statement.js';
+
+/** The size of a row whose asset is only in the log, as it is estimated before the log is read. Bytes. */
+const UNKNOWN_SIZE = 1_024;
+
+/**
+ * A page of a group's members. They are ordered by the asset's hash, the only property of a member that no event changes,
+ * so that pages fit together whatever is written in between. Rows beyond `maxBytes` of content are not sent: PostgreSQL
+ * knows the length of a content without reading it. `bytes`: the content of this row and the rows before it.
+ */
+export const READ_MEMBERS = statement(
+  'asset-groups-members',
+  { organization: 'text', groupId: 'bigint', after: 'text', limit: 'bigint', maxBytes: 'bigint' },
+  {
+    hash: 'text',
+    type: nullable('text'),
+    content: nullable('text'),
+    version: 'bigint',
+    eventId: 'uuid',
+    bytes: 'bigint',
+  },
+  `
+    select hash, type, content, version, "eventId", bytes
+    from (
+      select asset as hash, type, content, version, event_id as "eventId", own, sum(own) over (order by asset) as bytes
+      from (
+        select asset, type, content, version, event_id, coalesce(octet_length(content), ${UNKNOWN_SIZE}) as own
+        from read.grouped_assets
+        where organization = $1 and group_id = $2 and asset > $3
+        order by asset
+        limit $4
+      ) next
+    ) sized
+    where bytes - own < $5
+    order by hash`,
+);
+
+/** The group and version of each of these assets that was ever in a group. `groupId` is null if it is in none now. */
+export const READ_PLACEMENTS = statement(
+  'asset-groups-placements',
+  { organization: 'text', hashes: 'text[]' },
+  { hash: 'text', groupId: nullable('bigint'), version: 'bigint' },
+  `
+    select a.asset as hash, g.group_id as "groupId", a.version
+    from read.grouped_assets a
+    left join read.asset_groups g
+      on g.organization = a.organization and g.group_id = a.group_id and g.name is not null
+    where a.organization = $1 and a.asset = any($2::text[])`,
+);

@@ -1,0 +1,17 @@
+import { CLOCK } from '../../postgres/statements.js';
+import { statement } from '../../postgres/statement.js';
+
+/**
+ * The position of each projection, and how many events it could not apply. `age`: the rows include everything that was
+ * acknowledged longer ago than this, by the database's clock. ms
+ */
+export const READ_PROJECTION_CHECKPOINTS = statement(
+  'projection-checkpoints',
+  {},
+  { projection: 'text', position: 'bigint', as_of: 'bigint', age: 'bigint', unknown: 'bigint', parked: 'bigint' },
+  `
+    select projection, position, as_of, greatest(0, ${CLOCK} - as_of) as age, unknown,
+      (select count(*) from read.parked_events p where p.projection = c.projection) as parked
+    from read.checkpoints c
+    order by projection`,
+);
