@@ -6,8 +6,9 @@ import { type Config, readConfig } from './runtime/config.js';
 import { exitWith } from './runtime/exit.js';
 import { openDatabase } from './postgres/embedded/embedded-postgres.js';
 import { AddressInUse, listenAt } from './runtime/listen.js';
-import { createOpsListener } from './http/ops/ops-listener.js';
 import { gracefulShutdown } from './http/graceful-shutdown.js';
+import { Prometheus } from './http/ops/prometheus.js';
+import { OperatorServer } from './ops/operator-server.js';
 import { Readiness } from './ops/readiness.js';
 import { createLogger, tellThrough } from './runtime/logger.js';
 import { prepareTables } from './read-models/prepare-tables.js';
@@ -33,7 +34,14 @@ const serve = async (config: Config, { sources, logger, release, asked }: Start)
   if (config.eventStoreUrl === undefined && !/[?&]host=/.test(config.databaseUrl!))
     await tellOfStandbys(app.get(Pool), log);
   const { opsPort } = config;
-  const ops = opsPort === undefined ? undefined : createOpsListener(app);
+  const ops =
+    opsPort === undefined
+      ? undefined
+      : new OperatorServer({
+          stuckLanes: async () => [],
+          readiness: () => app.get(Readiness).report(),
+          metrics: () => app.get(Prometheus).scrape(),
+        });
   const close = async (): Promise<void> => {
     await app.close();
     // Last, so that it says to the end that the process is stopping.
@@ -41,7 +49,7 @@ const serve = async (config: Config, { sources, logger, release, asked }: Start)
     await Promise.all([release(), closeTracing()]);
   };
   gracefulShutdown(asked, app.getHttpServer(), app.get(Readiness), close, log);
-  const opsUrl = ops && (await listenAt<string>(ops, { host: config.opsHost, port: opsPort! }, 'OPS_PORT'));
+  const opsUrl = ops && (await ops.listen(config.opsHost, opsPort!, 'OPS_PORT'));
   if (opsUrl !== undefined) log(`Metrics and details of health for operators on ${opsUrl}`);
   await listenAt(app, { host: config.host, port: config.port });
   const url = await app.getUrl();
