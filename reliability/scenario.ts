@@ -26,14 +26,14 @@ export interface Scenario<Dose = any> {
    */
   readonly everyChange?: Dose;
   /** Returns the reason why the scenario cannot run on this machine, if there is one. */
-  unfit?(): Promise<string | undefined>;
+  readonly unfit?: () => Promise<string | undefined>;
   /** @param site the running services that the scenarios of a run share */
-  run(scene: Scene, dose: Dose, site: Site): Promise<Outcome>;
+  readonly run: (scene: Scene, dose: Dose, site: Site) => Promise<Outcome>;
   /** The guard that `without` removes. */
   readonly guard: string;
   /**
    * The counter-test: the same judgement with the same limits where the guard is missing. It must find something;
    * otherwise `run` proves nothing. It may do fewer rounds than `dose` says.
    */
-  without(scene: Scene, dose: Dose): Promise<Outcome>;
+  readonly without: (scene: Scene, dose: Dose) => Promise<Outcome>;
 }

@@ -66,9 +66,20 @@ const withoutConnection = (): number =>
 
 /** Of these, an organization runs one at a time; of all others, two. */
 const ONE_AT_A_TIME = [
-  ...['createAssetGroup', 'renameAssetGroup', 'deleteAssetGroup', 'assignAssets', 'unassignAssets'],
-  ...['createWebhook', 'changeWebhook', 'deleteWebhook', 'rotateWebhookSecret', 'replayWebhook'],
-  ...['getReportTable', 'getThreatTable', 'getTakedownTable', 'getVerdictTable'],
+  'createAssetGroup',
+  'renameAssetGroup',
+  'deleteAssetGroup',
+  'assignAssets',
+  'unassignAssets',
+  'createWebhook',
+  'changeWebhook',
+  'deleteWebhook',
+  'rotateWebhookSecret',
+  'replayWebhook',
+  'getReportTable',
+  'getThreatTable',
+  'getTakedownTable',
+  'getVerdictTable',
 ];
 
 const newOrganization = async () => {
