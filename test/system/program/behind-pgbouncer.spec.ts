@@ -8,7 +8,13 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Answer, call, type CallOptions } from '../../support/call.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { operatorCall } from '../../support/operator-call.js';
-import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, type PgBouncer, startPgBouncer } from '../../support/pgbouncer.js';
+import {
+  BY_TRANSACTION,
+  PGBOUNCER,
+  PGBOUNCER_PACKAGE,
+  type PgBouncer,
+  startPgBouncer,
+} from '../../support/pgbouncer.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 import { describeWith } from '../../support/tools.js';

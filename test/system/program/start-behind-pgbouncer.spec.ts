@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { prepareTables } from '../../../src/read-models/prepare-tables.js';
 import { operatorCall } from '../../support/operator-call.js';
-import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, type PgBouncer, startPgBouncer } from '../../support/pgbouncer.js';
+import {
+  BY_TRANSACTION,
+  PGBOUNCER,
+  PGBOUNCER_PACKAGE,
+  type PgBouncer,
+  startPgBouncer,
+} from '../../support/pgbouncer.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { startProgram } from '../../support/program.js';
 import { describeWith } from '../../support/tools.js';
