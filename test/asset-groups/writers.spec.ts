@@ -26,15 +26,17 @@ import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Fate, MemoryLog } from './memory-log.js';
 
 let database: TestDatabase;
+let quota: DailyQuota;
 beforeAll(async () => {
   database = await createDatabase();
+  quota = new DailyQuota(database.pool, readConfig({}), new Registry());
 });
 afterAll(async () => {
+  await quota.beforeApplicationShutdown();
   await database.drop();
 });
 
-const newWriter = (log: MemoryLog): GroupCommands =>
-  new GroupCommands(log, database.pool, new DailyQuota(database.pool, readConfig({}), new Registry()));
+const newWriter = (log: MemoryLog): GroupCommands => new GroupCommands(log, database.pool, quota);
 
 const WRITERS = 3;
 type Draft =

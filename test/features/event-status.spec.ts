@@ -85,7 +85,7 @@ describe('The status of events', () => {
           said.filter((each) => each.organization === organization && each.measure === measure && !each.brand).length,
         ]).toEqual([organization, measure, metrics[measure]]);
     }
-  }, 60_000);
+  });
 
   it('tells unknown, stored, counted, superseded and parked apart', async () => {
     const [first, second] = [threat('s-1'), threat('s-1', { status: 'WATCHLISTED', updatedAt: LATER })];

@@ -30,7 +30,7 @@ beforeAll(async () => {
       [organization],
     );
   }
-}, 60_000);
+});
 afterAll(() => app?.close());
 
 const handler = (): { maxRows: number; patience: number } => app.app.get(ExportRecordsHandler);

@@ -5,6 +5,7 @@
 export class DelayedFlush {
   private timer: NodeJS.Timeout | undefined;
   private flushing: Promise<void> = Promise.resolve();
+  private hasStopped = false;
 
   /**
    * @param flush rejects if it could not write; it has put back what it could not write
@@ -17,6 +18,7 @@ export class DelayedFlush {
   ) {}
 
   schedule(): void {
+    if (this.hasStopped) return;
     this.timer ??= setTimeout(() => void this.now(), this.delayMs).unref();
   }
 
@@ -33,8 +35,9 @@ export class DelayedFlush {
     return this.flushing;
   }
 
-  async stop(): Promise<void> {
-    await this.now();
-    clearTimeout(this.timer);
+  /** Flushes for the last time: afterwards nothing is retried, because what would be written to is closed too. */
+  stop(): Promise<void> {
+    this.hasStopped = true;
+    return this.now();
   }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { DelayedFlush } from '../../../src/flow/background/delayed-flush.js';
 import { eventually } from '../../support/eventually.js';
 
@@ -32,6 +32,22 @@ describe('A delayed flush', () => {
     await eventually('the third try', () => tries >= 3);
     await flush.stop();
     expect(errors).toEqual([1, 2].map(() => new Error('the database is unavailable')));
+  });
+
+  it('does not run again once it has stopped, because what it writes to is closed', async () => {
+    jest.useFakeTimers();
+    try {
+      const flush = new DelayedFlush(
+        0,
+        () => Promise.reject(new Error('the pool has ended')),
+        () => {},
+      );
+      await flush.stop();
+      flush.schedule();
+      expect(jest.getTimerCount()).toBe(0);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('runs one at a time', async () => {

@@ -51,19 +51,31 @@ beforeAll(async () => {
   log = await createPostgresLog(createPool(database.url, () => {}));
 });
 afterAll(async () => {
+  for (const one of stopped) await one.beforeApplicationShutdown();
   await log.close();
   await database.drop();
 });
 
-const handlerOf = (on: EventLog, pool = database.pool, quota = new DailyQuota(pool, readConfig({}), new Registry())) =>
+/** What writes in the background until it is stopped. */
+const stopped: { beforeApplicationShutdown(): Promise<void> }[] = [];
+const untilTheEnd = <T extends { beforeApplicationShutdown(): Promise<void> }>(one: T): T => {
+  stopped.push(one);
+  return one;
+};
+
+const handlerOf = (
+  on: EventLog,
+  pool = database.pool,
+  quota = untilTheEnd(new DailyQuota(pool, readConfig({}), new Registry())),
+) =>
   new RecordEventsHandler(
     on,
     new IngestBackpressure(new Checkpoints(pool as WatchPool)),
     quota,
     new TimeSlices(),
     new IngestMetrics(new Registry()),
-    new RejectionLog(pool as WatchPool),
-    new UsageLog(pool as WatchPool),
+    untilTheEnd(new RejectionLog(pool as WatchPool)),
+    untilTheEnd(new UsageLog(pool as WatchPool)),
   );
 
 const record = async (

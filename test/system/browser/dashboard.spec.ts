@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { describeWithChromium } from '../../support/browser.js';
 import { figures, refreshes, tokens } from './figures.js';
 import { keyAndFailures } from './key.js';
@@ -6,9 +6,6 @@ import { layout } from './layout.js';
 import { closePages, startDashboard, stopDashboard } from './opened-dashboard.js';
 import { question } from './question.js';
 import { which } from './which.js';
-
-// A page needs seconds on a busy machine.
-jest.setTimeout(60_000);
 
 describeWithChromium('The dashboard', () => {
   beforeAll(startDashboard);

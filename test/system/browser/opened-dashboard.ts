@@ -112,7 +112,7 @@ export const startDashboard = async (): Promise<void> => {
   const open = async (address = '', options: BrowserContextOptions = {}): Promise<Opened> => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(100_000);
     const opened: Opened = { page, errors: [], asked: [], statuses: [] };
     page.on('console', (message) => message.type() === 'error' && opened.errors.push(message.text()));
     page.on('pageerror', (error) => opened.errors.push(error.message));

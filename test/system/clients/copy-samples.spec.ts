@@ -142,7 +142,7 @@ describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
       await projecting.reached();
       start();
       await eventually('the copy is complete', isComplete);
-    }, 60_000);
+    });
 
     it('starts again where the log is another one', async () => {
       await kill();
@@ -152,7 +152,7 @@ describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
       start();
       await eventually('the copy is that of the log there is', async () => sample.read(folder).last === last);
       expect(await isComplete()).toBe(true);
-    }, 60_000);
+    });
   },
 );
 

@@ -12,7 +12,7 @@ const here = (file) => join(import.meta.dirname, file);
 const [document] = process.argv.slice(2);
 const BATCH = 'application/cloudevents-batch+json';
 
-const generator = here('../../../node_modules/openapi-typescript/bin/cli.js');
+const generator = here('../../../../node_modules/openapi-typescript/bin/cli.js');
 execFileSync(process.execPath, [generator, document, '-o', here('paths.ts')], { stdio: 'pipe' });
 const { content } = JSON.parse(readFileSync(document, 'utf8')).paths['/v2/events'].post.requestBody;
 const [{ value }] = Object.values(content[BATCH].examples);

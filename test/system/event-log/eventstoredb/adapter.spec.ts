@@ -178,7 +178,7 @@ describe('The log in EventStoreDB', () => {
       for (let n = 0; n < 50; n++) await log.append('threat-a:1', 'any', [someEvent()]);
       expect(performance.now() - from).toBeLessThan(5_000);
       await lost;
-    }, 15_000);
+    });
 
     it('says so in time even if the connection is left meanwhile, and the next one is silent too', async () => {
       double.silence();
@@ -189,7 +189,7 @@ describe('The log in EventStoreDB', () => {
       expect(performance.now() - from).toBeLessThan(2_600);
       expect(await first).toBeInstanceOf(Unavailable);
       double.speak();
-    }, 15_000);
+    });
 
     it('asks again by itself, and gets the answer', async () => {
       double.unansweredAppends = 1;
@@ -273,7 +273,7 @@ describe('The log in EventStoreDB', () => {
       await log.close();
       await other.stop();
     }
-  }, 15_000);
+  });
 
   it('keeps no connection that it does not use', async () => {
     for (let n = 0; n < 6; n++) {
@@ -285,7 +285,7 @@ describe('The log in EventStoreDB', () => {
     await log.append('threat-a:1', 'any', [someEvent()]);
     await delay(50);
     expect(double.connections).toBeLessThanOrEqual(2);
-  }, 30_000);
+  });
 
   describe('in a cluster', () => {
     let other: EventStoreDouble;
@@ -317,7 +317,7 @@ describe('The log in EventStoreDB', () => {
       abort.abort();
       await followed;
       double.speak();
-    }, 40_000);
+    });
 
     it('claims nothing from a follower to which replication is slow', async () => {
       other.replicatedTo = double.store.records.at(-1)!.position;
@@ -347,7 +347,7 @@ describe('The log in EventStoreDB', () => {
       abort.abort();
       await followed;
       await followers.close();
-    }, 40_000);
+    });
   });
 
   describe('when the same is sent by several at once', () => {
@@ -368,7 +368,7 @@ describe('The log in EventStoreDB', () => {
       await first;
       expect(double.droppedRepetitions).toBeGreaterThan(0);
       expect(double.store.stream('threat-a:1')).toHaveLength(1);
-    }, 15_000);
+    });
   });
 
   it('still reads and appends beside many followers and more reads than a connection carries', async () => {
@@ -396,7 +396,7 @@ describe('The log in EventStoreDB', () => {
     await eventually('it knows the time again', () => asOf.at(-1)! > killedAt, PATIENCE_MS);
     abort.abort();
     await followed;
-  }, 20_000);
+  });
 
   it('appends to a store whose clock is an hour ahead', async () => {
     double.clockAheadMs = 3_600_000;
@@ -432,7 +432,7 @@ describe('The log in EventStoreDB', () => {
       await stop();
       expect(batches.flatMap(({ events }) => events)).toHaveLength(2);
       expect(double.sentForeign - before).toBeLessThan(100);
-    }, 30_000);
+    });
 
     it('says how far it has come in what is theirs, so that the next start need not pass over it again', async () => {
       const { position } = await log.append('threat-a:1', 'any', [someEvent()]);
@@ -444,7 +444,7 @@ describe('The log in EventStoreDB', () => {
         await stop();
         expect(batches.flatMap(({ events }) => events)).toEqual([]);
       }
-    }, 30_000);
+    });
 
     it('is of the moment although they write all the time', async () => {
       const { batches, stop } = follow(await log.head());
@@ -460,7 +460,7 @@ describe('The log in EventStoreDB', () => {
         clearInterval(writing);
         await stop();
       }
-    }, 30_000);
+    });
   });
 
   it('does not accept an earlier head from a store that still holds the furthest event', async () => {
@@ -514,7 +514,7 @@ describe('A start against an EventStoreDB', () => {
       await stop();
       expect(seen).toEqual(['operations', 'threat-a:1', 'threat-a:2']);
       await log.close();
-    }, 30_000);
+    });
 
     for (const [what, user, mayReadAll, reason] of [
       ['a wrong password', { ...known, password: 'falsch' }, true, 'Unauthenticated'],
@@ -537,7 +537,7 @@ describe('A start against an EventStoreDB', () => {
     expect(refusal).toBeInstanceOf(ConfigError);
     expect(refusal.message).toMatch(/no trusted connection to the event store .* or set tls=false/);
     await double.stop();
-  }, 40_000);
+  });
 
   for (const [url, sentence] of [
     ['esdb://user:geheim@', /EVENTSTORE_URL cannot be used/],
@@ -566,7 +566,7 @@ describe('A start against an EventStoreDB', () => {
     expect(await log.id()).toMatch(/^[0-9a-f-]{36}$/);
     await log.close();
     await double.stop();
-  }, 30_000);
+  });
 
   it('continues even if the client keeps failing for good', async () => {
     const double = await EventStoreDouble.start();
@@ -575,5 +575,5 @@ describe('A start against an EventStoreDB', () => {
     await log.append('threat-a:1', 'no-stream', [someEvent()]);
     await log.close();
     await double.stop();
-  }, 40_000);
+  });
 });

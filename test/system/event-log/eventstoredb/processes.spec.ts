@@ -122,7 +122,7 @@ describe('The built service with its log in EventStoreDB', () => {
       await counted(service.url);
       expect(await answers()).toEqual(before);
       expect(await recount(sender.history, mayDouble)).toEqual([]);
-    }, 120_000);
+    });
   }
 
   it('survives kills and silences of the event store: nothing is lost, each event counts once', async () => {

@@ -191,7 +191,7 @@ describe('A delivery', () => {
     });
     expect(isLate).toBe(false);
     silent.close();
-  }, 30_000);
+  });
 
   it('says of a host nothing but that it is no public address', async () => {
     for (const lookUp of [async () => ['10.1.2.3'], async () => ['127.0.0.1', '10.9.9.9']]) {
