@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** As long as a service may take to start on a machine that is busy with other things, ms. */
-const PATIENCE_MS = 60_000;
+/** Longer than a service takes to start on a busy machine. ms */
+const PATIENCE_MS = 120_000;
 const PAUSE_MS = 10;
 
 /**
