@@ -71,7 +71,7 @@ describe('DATA_DIR', () => {
   });
 
   it('keeps its permissions if it contains other files, and says so; our own files there do not', async () => {
-    mkdirSync(data, { mode: 0o755 });
+    make();
     chmodSync(data, 0o755);
     writeFileSync(join(data, 'notes.txt'), '');
     const database = await open();
@@ -86,8 +86,8 @@ describe('DATA_DIR', () => {
     chmodSync(data, 0o755);
     await openDatabase({ databaseUrl: 'postgres://elsewhere/x', dataDir: data }, () => {});
     expect(modeOf('.')).toBe(0o700);
-    chmodSync(data, 0o755);
-    await (await open()).release();
+    rmSync(data, { recursive: true });
+    make();
     const mode = modeOf('.');
     await openDatabase({ databaseUrl: 'postgres://elsewhere/x', dataDir: data }, () => {});
     expect(modeOf('.')).toBe(mode);

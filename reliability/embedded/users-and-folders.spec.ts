@@ -1,0 +1,101 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { canEnter, type Owner } from '../../../../src/postgres/embedded/os-user.js';
+import { clusterOf, install, removeFolder, serverOf, temporaryFolder } from './installation.js';
+
+const isRoot = process.getuid?.() === 0;
+const asRoot = isRoot ? it : it.skip;
+
+const idOf = (option: string): number => (isRoot ? Number(execFileSync('id', [option, 'nobody'])) : 0);
+const nobody: Owner = { uid: idOf('-u'), gid: idOf('-g') };
+/** Another user can be tried only as root, and only where that one may run Node at all. */
+const asAnotherUser = isRoot && canEnter(nobody, dirname(process.execPath)) ? it : it.skip;
+
+/** What `npm ci --ignore-scripts` leaves out. */
+const removeLinks = (root: string): void => {
+  const links = JSON.parse(readFileSync(join(root, 'native', 'pg-symlinks.json'), 'utf8')) as { target: string }[];
+  for (const { target } of links) unlinkSync(join(root, target));
+};
+
+describe('an embedded PostgreSQL starts', () => {
+  let folder: string;
+  let data: string;
+
+  beforeEach(async () => {
+    folder = await temporaryFolder();
+    data = join(folder, 'data');
+  });
+
+  afterEach(async () => {
+    const cluster = existsSync(data) ? clusterOf(data) : undefined;
+    if (cluster && !cluster.startsWith(folder)) await removeFolder(dirname(cluster));
+    await removeFolder(folder);
+  });
+
+  const serverUid = (): number => statSync(join(clusterOf(data), 'postmaster.pid')).uid;
+
+  it('after an installation without scripts', async () => {
+    const installation = install(folder, { copied: true });
+    removeLinks(installation.package);
+    const user = await installation.use(data);
+    expect(await serverOf(data)).toBeDefined();
+    await user.leave();
+  });
+
+  it('in a folder whose name a shell would read as something else', async () => {
+    const named = join(folder, `a $HOME "b" \`c\` ü'`);
+    mkdirSync(named);
+    const user = await install(named, { copied: true }).use(join(named, 'data'));
+    expect(await serverOf(join(named, 'data'))).toBeDefined();
+    await user.leave();
+  });
+
+  asRoot('as root, under another user', async () => {
+    const user = await install(folder).use(data);
+    expect(serverUid()).not.toBe(0);
+    await user.leave();
+  });
+
+  asRoot('as root, in a folder that no other user can enter, and keeps its data elsewhere for good', async () => {
+    chmodSync(folder, 0o700);
+    const installation = install(folder, { copied: true });
+    const first = await installation.use(data);
+    const cluster = clusterOf(data);
+    expect(cluster.startsWith(folder)).toBe(false);
+    expect(statSync(cluster).mode & 0o777).toBe(0o700);
+    expect(statSync(dirname(cluster)).uid).toBe(0);
+    await first.leave();
+    const second = await installation.use(data);
+    expect(clusterOf(data)).toBe(cluster);
+    expect(await serverOf(data)).toBeDefined();
+    await second.leave();
+  });
+
+  asAnotherUser('as an ordinary user, under a home that others cannot enter', async () => {
+    const installation = install(folder, { copied: true });
+    chownSync(folder, nobody.uid, nobody.gid);
+    chmodSync(folder, 0o700);
+    const user = await installation.use(data, nobody);
+    expect(serverUid()).toBe(nobody.uid);
+    await user.leave();
+  });
+
+  asAnotherUser('as an ordinary user, from binaries that are not whole and cannot be changed', async () => {
+    const installation = install(folder, { copied: true });
+    removeLinks(installation.package);
+    mkdirSync(data);
+    chownSync(data, nobody.uid, nobody.gid);
+    const user = await installation.use(data, nobody);
+    expect(readdirSync(join(data, 'postgres')).join()).toMatch(/binaries-/);
+    await user.leave();
+  });
+
+  asAnotherUser('not in a folder that belongs to somebody else, and says so', async () => {
+    const installation = install(folder);
+    const owner = await installation.use(data);
+    await expect(installation.use(data, nobody)).rejects.toThrow('the folder belongs to');
+    await owner.leave();
+  });
+});
