@@ -3,11 +3,16 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } fr
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { openDatabase } from '../../../../src/postgres/embedded/embedded-postgres.js';
-import { migrateReadModels } from '../../../../src/read-models/migrate.js';
-import { queryOnce } from '../../../support/query-once.js';
-import { superuserOf } from '../../../support/superuser.js';
-import { clusterOf, removeFolder, serverOf, temporaryFolder } from './installation.js';
+import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
+import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { queryOnce } from '../../test/support/query-once.js';
+import { superuserOf } from '../../test/support/superuser.js';
+import {
+  clusterOf,
+  removeFolder,
+  serverOf,
+  temporaryFolder,
+} from '../../test/system/postgres/embedded/installation.js';
 
 let folder: string;
 let data: string;
