@@ -111,7 +111,7 @@ describe('A span', () => {
 });
 
 describe('A collector', () => {
-  afterEach(() => Object.assign(collector, { status: 200, isSilent: false }));
+  afterEach(() => void Object.assign(collector, { status: 200, isSilent: false }));
 
   it.each([
     ['is away', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, 200],
