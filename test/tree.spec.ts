@@ -22,6 +22,7 @@ const HOLDS: Readonly<Record<string, string>> = {
   'asset-groups/writers.spec.ts': 'many writers: what each was answered is true of one order (linearizable)',
   'assets/link-forms.spec.ts': 'every form of a link that a platform gives out names the same profile',
   'assets/web-forms.spec.ts': 'every spelling of an address that opens a host is read as that host',
+  'bench/measuring.spec.ts': 'how the bench measures: quartiles, pairs, table, data, the end of a run',
   'ci/integrity.spec.ts': 'the lock file check of .ci',
   'event-log/behind-pgbouncer.spec.ts': 'the contract of the log behind a real PgBouncer',
   'events/longest-list.spec.ts': 'the longest lists that an event may carry',

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { diag } from '@opentelemetry/api';
 import { startOpenTelemetry } from '../../src/tracing/opentelemetry.js';
 import { readConfig } from '../../src/runtime/config.js';
 import type { Beginning, Span, Tracing } from '../../src/tracing/tracing.js';
+import { eventually } from '../support/eventually.js';
 import { Collector } from './collector.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -26,11 +28,13 @@ afterAll(async () => {
 });
 beforeEach(() => void (collector.spans.length = 0));
 
-const opened = (settings: NodeJS.ProcessEnv = {}): Tracing => {
+const opened = (settings: NodeJS.ProcessEnv = {}, tell: (sentence: string) => void = () => {}): Tracing => {
   const now = process.env;
   process.env = { ...now, ...settings };
+  // A second logger of OpenTelemetry in one process would be warned of.
+  diag.disable();
   try {
-    return startOpenTelemetry('a-process', readConfig().sampling!, () => {});
+    return startOpenTelemetry('a-process', readConfig().sampling!, tell);
   } finally {
     process.env = now;
   }
@@ -103,5 +107,35 @@ describe('A span', () => {
     expect(span !== undefined).toBe(isRecorded);
     if (span !== undefined && parent !== undefined) expect(span.traceparent).toMatch(new RegExp(`^00-${TRACE}-`));
     await tracing.close();
+  });
+});
+
+describe('A collector', () => {
+  afterEach(() => void Object.assign(collector, { status: 200, isSilent: false }));
+
+  it.each([
+    ['is away', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, 200],
+    ['refuses the spans', {}, 400],
+  ])('that %s costs one line of the log, however many spans are lost', async (_, settings, status) => {
+    collector.status = status;
+    const told: string[] = [];
+    const often = { OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '100' };
+    const tracing = opened({ ...often, ...settings }, (sentence) => told.push(sentence));
+    tracing.begin(client('lost'))!.end();
+    await eventually('the operator is told', () => told.length > 0);
+    tracing.begin(client('lost too'))!.end();
+    await tracing.close();
+    expect(told).toEqual([expect.stringMatching(/^Spans do not reach the collector and are lost: /)]);
+  });
+
+  it('that never answers does not keep a process from ending', async () => {
+    collector.isSilent = true;
+    const before = collector.bodies.length;
+    // Longer than the limit of a test, so that only the limit of our own ends the wait.
+    const patient = { OTEL_EXPORTER_OTLP_TIMEOUT: '900000', OTEL_BSP_EXPORT_TIMEOUT: '900000' };
+    const tracing = opened(patient);
+    tracing.begin(client('last'))!.end();
+    await tracing.close();
+    expect(collector.bodies).toHaveLength(before + 1);
   });
 });

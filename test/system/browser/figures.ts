@@ -8,7 +8,6 @@ import {
   bars,
   dashboard,
   evaluate,
-  keep,
   labels,
   lastAsked,
   type Opened,
@@ -21,13 +20,13 @@ const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const KEYS = ['newThreats', 'reports', 'threatsWatchlisted', 'takedownsFiled', 'takedownsCompleted'] as const;
 const texts = (values: readonly number[]): string[] => values.map(String);
 
-/** A page with figures, for specs that leave it as it is. */
+/** The page with figures, for the specs before one that loads it again. */
 let shown: Opened;
 
 export const figures = () =>
   describe('in its figures', () => {
     beforeAll(async () => {
-      shown = keep(await dashboard.openFigures());
+      shown = await dashboard.openFigures();
       expect(await shown.page.locator('#problem').textContent()).toBe('');
     });
 
@@ -98,34 +97,6 @@ export const figures = () =>
         expect(await page.getByRole('img', { name }).getAttribute('aria-label')).toContain(words);
     });
 
-    it('tells a rise from a fall by arrow, sign and colour, and in words for those who see none of them', async () => {
-      const dates = `startDate=${dateDaysAgo(30)}&endDate=${dateDaysAgo(12)}`;
-      const { page: falls } = await dashboard.openFigures(`?range=own&${dates}`);
-      const seen = (page: Page) => page.locator('#totals .change [aria-hidden]');
-      expect(await seen(shown.page).allTextContents()).toEqual([
-        '▲ +6 (+300%)',
-        '▲ +1 (none before)',
-        '▲ +4 (none before)',
-        '▲ +2 (none before)',
-      ]);
-      expect(await seen(falls).allTextContents()).toEqual(['▼ −1 (−50%)', '▼ −1 (−100%)']);
-      const [rise, fall] = await Promise.all(
-        [shown.page, falls].map((page) =>
-          evaluate(page, `getComputedStyle(document.querySelector('#totals .change [aria-hidden]')).color`),
-        ),
-      );
-      expect(rise).not.toBe(fall);
-      const aloud = await Promise.all([shown.page, falls].map((page) => page.locator('#totals dl').ariaSnapshot()));
-      for (const [index, words] of [
-        [0, 'up by 6, 300% more'],
-        [0, 'no change'],
-        [0, 'up by 4, none before'],
-        [1, 'down by 1, 50% less'],
-      ] as const)
-        expect(aloud[index]).toContain(words);
-      expect(aloud.join()).not.toMatch(/[▲▼]/);
-    });
-
     it('shows names as they are, whatever they hold, and saves no formulas', async () => {
       const { page, errors } = shown;
       expect(await table(page, '#groups')).toEqual([
@@ -173,6 +144,30 @@ export const figures = () =>
       await page.locator('.status.blocked').waitFor();
       expect(await page.locator('.verdict p').textContent()).toContain('"https://evil.example/login" is blocked');
       expect((await table(page, '#check'))[0]!.slice(1)).toEqual(['BLOCKED', '–', 'evil.example']);
+    });
+
+    it('tells a rise from a fall by arrow, sign and colour, and in words for those who see none of them', async () => {
+      const look = async ({ page }: Opened) => {
+        const changes = page.locator('#totals .change [aria-hidden]');
+        return {
+          signs: await changes.allTextContents(),
+          colour: await evaluate(
+            page,
+            `getComputedStyle(document.querySelector('#totals .change [aria-hidden]')).color`,
+          ),
+          aloud: await page.locator('#totals dl').ariaSnapshot(),
+        };
+      };
+      const rise = await look(shown);
+      const dates = `startDate=${dateDaysAgo(30)}&endDate=${dateDaysAgo(12)}`;
+      const fall = await look(await dashboard.openFigures(`?range=own&${dates}`));
+      expect(rise.signs).toEqual(['▲ +6 (+300%)', '▲ +1 (none before)', '▲ +4 (none before)', '▲ +2 (none before)']);
+      expect(fall.signs).toEqual(['▼ −1 (−50%)', '▼ −1 (−100%)']);
+      expect(rise.colour).not.toBe(fall.colour);
+      for (const words of ['up by 6, 300% more', 'no change', 'up by 4, none before'])
+        expect(rise.aloud).toContain(words);
+      expect(fall.aloud).toContain('down by 1, 50% less');
+      expect(rise.aloud + fall.aloud).not.toMatch(/[▲▼]/);
     });
 
     it.each(['light', 'dark'] as const)('has no finding of axe-core in %s', async (colorScheme) => {

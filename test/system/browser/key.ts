@@ -45,7 +45,7 @@ export const keyAndFailures = () =>
 
     it('says that a key is revoked, hides what it showed, and asks no more', async () => {
       const revoked = await dashboard.app.issueKey({ organization: 'acme', scopes: ['read'] });
-      const { page, asked } = await dashboard.openFigures('', {}, revoked);
+      const { page, asked } = await dashboard.openWithKey(revoked);
       const { log } = dashboard.app;
       await revokeApiKey(log, (await listApiKeys(log)).at(-1)!.id);
       await dashboard.app.app.get(KeyRing).refresh();
@@ -79,11 +79,11 @@ export const keyAndFailures = () =>
       [429, { 'retry-after': '90' }, 'Too many requests. Retrying in 90 seconds.'],
       [503, { 'x-request-id': 'r1' }, 'has a problem (503: wait a little, request r1). Retrying in 30 seconds.'],
     ])('says what a %d means and when it tries again', async (status, headers, words) => {
-      const { page } = await dashboard.open();
+      const { page } = await dashboard.openFigures();
       await page.route('**/takedowns/statistics*', (route) =>
         route.fulfill({ status, headers, json: { code: 'X', message: 'wait a little' } }),
       );
-      await signIn(page, dashboard.key);
+      await page.reload();
       await problem(page).getByText(words).waitFor();
       // One panel's failure leaves the others standing.
       expect((await totals(page))['reports']).toBe('1');

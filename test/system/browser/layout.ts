@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { choose, dashboard, evaluate, keep, lastAsked, type Opened, settled, signIn } from './opened-dashboard.js';
+import { choose, dashboard, evaluate, lastAsked, type Opened, settled, signIn } from './opened-dashboard.js';
 
 interface Box {
   readonly left: number;
@@ -21,26 +21,11 @@ const heights = async (page: Page, selector: string): Promise<number[]> =>
 
 export const layout = () =>
   describe('in its layout', () => {
-    /** A page with figures, for specs that leave it as it is but for its size. */
+    /** The page with figures, for the specs before one that loads it again. */
     let shown: Opened;
 
     beforeAll(async () => {
-      shown = keep(await dashboard.openFigures());
-    });
-
-    it('fits every screen, and chooses the interval by its width', async () => {
-      const opened = await dashboard.openFigures('?range=90d', { viewport: { width: 360, height: 740 } });
-      const { page } = opened;
-      for (const width of [360, 1280, 2560, 3840]) {
-        await page.setViewportSize({ width, height: 900 });
-        if (width === 1280) {
-          expect(lastAsked(opened, '/timeline')).toContain('interval=week');
-          await page.reload();
-          await settled(page);
-          expect(lastAsked(opened, '/timeline')).toContain('interval=day');
-        }
-        expect(await evaluate(page, 'document.documentElement.scrollWidth')).toBe(width);
-      }
+      shown = await dashboard.openFigures();
     });
 
     it.each([360, 700, 1280, 2560])('leaves no card of the totals alone in a row at %d px', async (width) => {
@@ -99,8 +84,24 @@ export const layout = () =>
       expect(new Set(charts.map(({ left }) => left)).size).toBe(1);
     });
 
+    it('fits every screen, and chooses the interval by its width', async () => {
+      const opened = await dashboard.openFigures('?range=90d', { viewport: { width: 360, height: 740 } });
+      const { page } = opened;
+      for (const width of [360, 1280, 2560, 3840]) {
+        await page.setViewportSize({ width, height: 900 });
+        if (width === 1280) {
+          expect(lastAsked(opened, '/timeline')).toContain('interval=week');
+          await page.reload();
+          await settled(page);
+          expect(lastAsked(opened, '/timeline')).toContain('interval=day');
+        }
+        expect(await evaluate(page, 'document.documentElement.scrollWidth')).toBe(width);
+      }
+    });
+
     it('shows a problem with the key no wider than the form that asks for it', async () => {
-      const { page } = await dashboard.open();
+      const { page } = await dashboard.openFigures();
+      await page.getByRole('button', { name: 'Forget key' }).click();
       await signIn(page, 'tp_wrong');
       await page.locator('#problem').getByText('not a valid key').waitFor();
       const [[problem], [form]] = [await boxes(page, '#problem'), await boxes(page, '#sign-in')];

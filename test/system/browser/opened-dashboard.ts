@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { webhooksStream } from '../../../src/events/streams.js';
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page, ViewportSize } from 'playwright-core';
 import { expect } from '@jest/globals';
 import { startApp, type TestApp } from '../../support/app.js';
 import { launchChromium } from '../../support/chromium.js';
@@ -59,6 +59,11 @@ export const summary = (page: Page, id: string): Promise<string | null> =>
 export const lastAsked = ({ asked }: Opened, path: string): string =>
   asked.filter(({ pathname }) => pathname.endsWith(path)).at(-1)!.search;
 
+interface Look {
+  readonly viewport?: ViewportSize;
+  readonly colorScheme?: 'light' | 'dark';
+}
+
 export interface Dashboard {
   readonly app: TestApp;
   /** Read and write access to acme. */
@@ -66,12 +71,17 @@ export interface Dashboard {
   /** Stores what upstream reports, and waits until it is counted. */
   record(...events: readonly Sent[]): Promise<void>;
   get(path: string): Promise<any>;
-  open(address?: string, options?: BrowserContextOptions): Promise<Opened>;
-  /** With its first figures. */
-  openFigures(address?: string, options?: BrowserContextOptions, apiKey?: string): Promise<Opened>;
+  /** In a context of its own, without a key. */
+  open(address?: string): Promise<Opened>;
+  /** The same with the first figures of a key. */
+  openWithKey(apiKey: string, address?: string): Promise<Opened>;
+  /** The shared page, loaded again with its first figures. */
+  openFigures(address?: string, look?: Look): Promise<Opened>;
   contexts(): BrowserContext[];
   stop(): Promise<void>;
 }
+
+const VIEWPORT: ViewportSize = { width: 1280, height: 900 };
 
 const GROUPS = [
   ['', { name: HOSTILE }],
@@ -84,18 +94,12 @@ export let dashboard: Dashboard;
 
 export const stopDashboard = async (): Promise<void> => dashboard?.stop();
 
-const kept = new Set<Page>();
+/** The page that all specs share: a new context costs a second of the processor to load the page and sign in. */
+let shared: Opened | undefined;
 
-/** So that it stays open when the test has ended. */
-export const keep = (opened: Opened): Opened => {
-  kept.add(opened.page);
-  return opened;
-};
-
-/** Closes the pages of a test: each asks again every half minute. */
+/** Closes the pages that a test opened for itself: each asks again every half minute. */
 export const closePages = async (): Promise<void> => {
-  for (const context of dashboard?.contexts() ?? [])
-    if (!context.pages().some((page) => kept.has(page))) await context.close();
+  for (const context of dashboard?.contexts() ?? []) if (context !== shared?.page.context()) await context.close();
 };
 
 /** The whole API with its projections and what happened to acme, and a browser to open its dashboard in. */
@@ -109,17 +113,23 @@ export const startDashboard = async (): Promise<void> => {
     const after = await report(app, ingest, recorded);
     expect((await app.call('/v2/organization/metrics', { key, after })).status).toBe(200);
   };
-  const open = async (address = '', options: BrowserContextOptions = {}): Promise<Opened> => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-    const page = await context.newPage();
+  const blank = async (): Promise<Opened> => {
+    const page = await (await browser.newContext({ viewport: VIEWPORT })).newPage();
     page.setDefaultTimeout(100_000);
     const opened: Opened = { page, errors: [], asked: [], statuses: [] };
     page.on('console', (message) => message.type() === 'error' && opened.errors.push(message.text()));
     page.on('pageerror', (error) => opened.errors.push(error.message));
     page.on('request', (request) => opened.asked.push(new URL(request.url())));
     page.on('response', (response) => opened.statuses.push(response.status()));
+    return opened;
+  };
+  const load = async ({ page }: Opened, address: string): Promise<void> => {
     await page.clock.install();
     await page.goto(`${app.url}/dashboard${address}`);
+  };
+  const open = async (address = ''): Promise<Opened> => {
+    const opened = await blank();
+    await load(opened, address);
     return opened;
   };
   await record(...EVENTS);
@@ -153,11 +163,22 @@ export const startDashboard = async (): Promise<void> => {
       expect([path, response.status]).toEqual([path, 200]);
       return response.json();
     },
-    openFigures: async (address = '', options = {}, apiKey = key) => {
-      const opened = await open(address, options);
+    openWithKey: async (apiKey, address) => {
+      const opened = await open(address);
       await signIn(opened.page, apiKey);
       await settled(opened.page);
       return opened;
+    },
+    openFigures: async (address = '', { viewport = VIEWPORT, colorScheme = 'light' } = {}) => {
+      const { page, ...seen } = (shared ??= await blank());
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      for (const each of Object.values(seen)) each.length = 0;
+      await load(shared, address);
+      if ((await evaluate(page, 'sessionStorage.length')) === 0) await signIn(page, key);
+      await settled(page);
+      return shared;
     },
     contexts: () => browser.contexts(),
     stop: async () => {

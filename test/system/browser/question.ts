@@ -104,7 +104,7 @@ export const question = () =>
     });
 
     it('keeps the brand of an address through the sign-in, and leaves one that the organization lacks', async () => {
-      const { page } = await dashboard.openFigures('?range=all&brandSlug=wallet');
+      const { page } = await dashboard.openWithKey(dashboard.key, '?range=all&brandSlug=wallet');
       expect((await totals(page))['newThreats']).toBe('1');
       const { page: other } = await dashboard.openFigures('?range=all&brandSlug=unknown');
       await other.locator('#totals').getByText('Everything counted so far.', { exact: true }).waitFor();
@@ -116,7 +116,7 @@ export const question = () =>
       const past = { organization: 'past', reportId: 'r', brands: [] };
       await dashboard.record(sent('ReportFiled', { ...past, createdAt: daysAgo(400), updatedAt: daysAgo(400) }));
       const key = await dashboard.app.issueKey({ organization: 'past', scopes: ['read'] });
-      const opened = await dashboard.openFigures('', {}, key);
+      const opened = await dashboard.openWithKey(key);
       const { page } = opened;
       const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
       const named = (days: number): string => date.format(new Date(daysAgo(days)));
@@ -162,7 +162,7 @@ export const question = () =>
 
     it('shows zeros for an organization of which nothing is counted, and says so', async () => {
       const empty = await dashboard.app.issueKey({ organization: 'empty', scopes: ['read'] });
-      const opened = await dashboard.openFigures('', {}, empty);
+      const opened = await dashboard.openWithKey(empty);
       const { page, errors } = opened;
       for (const range of ['the last 30 days', 'all time']) {
         if (range === 'all time') await choose(opened, 'All time');

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
+import { operatorCall } from '../../support/operator-call.js';
 import { findPrograms, startCluster } from '../../support/postgres-programs.js';
 import { type Program, startProgram } from '../../support/program.js';
 import { queryOnce } from '../../support/query-once.js';
@@ -38,9 +39,14 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     });
     return stdout;
   };
-  const KEYS = 'tp keys list --json';
-  const keysIn = (stdout: string): number =>
-    (JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as { revokedAt: unknown }[]).length;
+  /** An operator's call in this process. */
+  const operate = async (...words: string[]): Promise<string> => {
+    const { code, out, err } = await operatorCall(env, ...words);
+    expect({ code, err }).toMatchObject({ code: 0 });
+    return out;
+  };
+  const keys = async (): Promise<number> => (JSON.parse(await operate('keys', 'list', '--json')) as unknown[]).length;
+  const isBrandCounted = async (): Promise<boolean> => (await operate('brands', 'list')).includes('wallet');
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'threat-protection-operations-'));
@@ -67,11 +73,9 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     };
     service = startProgram('src/cli.js', ['start'], { env });
     await service.listening();
-    await run(
-      'tp keys issue --scope ingest',
-      'tp brands add --organization acme --brand wallet',
-      'tp flags enable --organization acme --flag brands-metrics',
-    );
+    await operate('keys', 'issue', '--scope', 'ingest');
+    await operate('brands', 'add', '--organization', 'acme', '--brand', 'wallet');
+    await operate('flags', 'enable', '--organization', 'acme', '--flag', 'brands-metrics');
   });
   afterAll(async () => {
     await service?.stop();
@@ -80,26 +84,26 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
   });
 
   it('backs up while the service runs, and restores exactly that', async () => {
-    await eventually('the brand is counted', async () => (await run('tp brands list')).includes('wallet'));
+    await eventually('the brand is counted', isBrandCounted);
     expect(await run(backup!)).toContain('TABLE DATA log events');
-    await run('tp keys issue --scope ingest');
+    await operate('keys', 'issue', '--scope', 'ingest');
     expect(await run(restore!, 'tp brands list')).toMatch(/^0 differences$[^]*wallet/m);
-    expect(keysIn(await run(KEYS))).toBe(2);
+    expect(await keys()).toBe(2);
     const restored = {
       PGDATABASE: 'threats_restored',
       DATABASE_URL: env['DATABASE_URL']!.replace(/threats$/, 'threats_restored'),
     };
     Object.assign(env, restored);
-    expect(keysIn(await run(KEYS))).toBe(1);
+    expect(await keys()).toBe(1);
   });
 
   it('counts again what was dropped, of the restored database, from its log', async () => {
     await service.stop();
     await run(recount!);
-    expect(await run('tp brands list')).not.toContain('wallet');
+    expect(await isBrandCounted()).toBe(false);
     service = startProgram('src/cli.js', ['start'], { env });
     await service.listening();
-    await eventually('the brand is counted', async () => (await run('tp brands list')).includes('wallet'));
+    await eventually('the brand is counted', isBrandCounted);
   });
 
   it('prepares the tables before an upgrade, and recounts after a rollback', async () => {

@@ -1,14 +1,24 @@
-import { userInfo } from 'node:os';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
-import { eventuallyPasses } from '../../support/eventually.js';
+import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { type Call, operatorCall } from '../../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
+import { firstTenMinutes } from './first-ten-minutes.js';
+import { type Health, operatorsPort } from './operators-port.js';
 
 let database: TestDatabase;
+let folder: string;
 let service: Program;
 let url: string;
+let opsUrl: string;
+let projectorUrl: string;
 
 const callWith = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<Call> =>
   operatorCall({ DATABASE_URL: database.url, ...env }, ...words);
@@ -45,12 +55,22 @@ const healthSays = (wanted: string): Promise<void> =>
 
 beforeAll(async () => {
   database = await createDatabase();
-  service = startProgram('src/cli.js', ['start'], { env: { DATABASE_URL: database.url, PORT: '0' } });
+  folder = mkdtempSync(join(tmpdir(), 'threat-protection-operator-'));
+  service = startProgram('src/cli.js', ['start'], {
+    env: { DATABASE_URL: database.url, DATA_DIR: folder, PORT: '0', OPS_PORT: '0', PROJECTOR_OPS_PORT: '0' },
+  });
   url = await service.listening();
+  const said = (what: string): string =>
+    new RegExp(`${what} for operators on (http:[^"\\s]+)`).exec(service.said())?.[1] ?? '';
+  await eventually('both processes say where operators ask', () => {
+    [opsUrl, projectorUrl] = [said('Metrics and details of health'), said('Health and metrics')];
+    return opsUrl !== '' && projectorUrl !== '';
+  });
 });
 afterAll(async () => {
   await service?.stop();
   await database?.drop();
+  rmSync(folder, { recursive: true, force: true });
 });
 
 describe('The operator’s command, while the service runs', () => {
@@ -236,9 +256,30 @@ describe('The operator’s command', () => {
   });
 });
 
+operatorsPort(() => ({ url, opsUrl, projectorUrl }));
+firstTenMinutes(() => ({ DATABASE_URL: database.url, DATA_DIR: folder, URL: url }));
+
 describe('The operator’s command, while the service does not run', () => {
-  it('works after the service was stopped gracefully by SIGTERM', async () => {
-    expect(await service.stop()).toBe(0);
+  it('works after SIGTERM, and the operators’ port reports until the end that the service is stopping', async () => {
+    const held = connect(Number(new URL(url).port), '127.0.0.1', () =>
+      held.write('POST /v2/events HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n'),
+    );
+    held.on('error', () => {});
+    await once(held, 'connect');
+    // The service accepts connections in their order, so by the time of this answer it has that one.
+    const [later] = (await once(get(`${url}/health/live`, { agent: false }), 'response')) as [IncomingMessage];
+    later.resume();
+    const ended = service.stop();
+    await eventually('the API accepts no more connections', () =>
+      fetch(`${url}/health/live`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    const response = await fetch(`${opsUrl}/health/ready`);
+    expect([response.status, ((await response.json()) as Health).status]).toEqual([503, 'stopping']);
+    held.destroy();
+    expect(await ended).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
     expect((await call('migrate')).code).toBe(0);
     const before = await ask<unknown[]>('keys', 'list');

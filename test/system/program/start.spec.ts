@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../../src/runtime/config.js';
@@ -24,12 +25,38 @@ const childrenOf = (pid: number): number[] =>
 const commandOf = (pid: number): string =>
   execFileSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' });
 
+const read = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+};
+
+/** The command lines of all processes of this machine now, which every user may read; none where there is no /proc. */
+const commandLines = (): string[] =>
+  (existsSync('/proc/self/cmdline') ? readdirSync('/proc') : [])
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => read(`/proc/${pid}/cmdline`).replaceAll('\0', ' '))
+    .filter((line) => line !== '');
+
+/** Looks for command lines again and again, because some processes are short. */
+const watchCommandLines = (): { readonly seen: ReadonlySet<string>; stop(): void } => {
+  const seen = new Set<string>();
+  const timer = setInterval(() => commandLines().forEach((line) => seen.add(line)), 10);
+  return { seen, stop: () => clearInterval(timer) };
+};
+
+const KEY = 'tp_shownInNoCommandLine';
+
 const lives = (pid: number): boolean => processIdentity(pid) !== undefined;
 
 describe('npm start', () => {
   let dataDir: string;
   let folder: string;
   let supervisor: Program;
+  /** Of every process while the first start and an operator's call ran. */
+  let lines: ReadonlySet<string> = new Set();
 
   beforeAll(async () => {
     folder = await temporaryFolder();
@@ -56,8 +83,13 @@ describe('npm start', () => {
   it(
     'runs everything, starts again what dies at the address it had, and stops all of it on a signal',
     async () => {
-      start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0' });
+      const watched = watchCommandLines();
+      start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0', TP_KEY: KEY });
       await eventually('the API is ready', answers);
+      const call = { DATA_DIR: dataDir, DATABASE_URL: '', TP_KEY: KEY };
+      expect(await startProgram('src/cli.js', ['projections', 'status'], { env: call }).ended()).toBe(0);
+      watched.stop();
+      lines = watched.seen;
       const forOperators = [...supervisor.said().matchAll(/for operators on (http:\/\/[\d.:]+)/g)].map(
         ([, url]) => url!,
       );
@@ -78,15 +110,25 @@ describe('npm start', () => {
       expect(second).toBe(first);
       const after = childrenOf(supervisor.process.pid!);
       expect(after).toHaveLength(4);
-      const begin = Date.now();
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);
-      expect(Date.now() - begin).toBeLessThan(10_000);
       // A process whose memory is freed counts as stopped, and takes the kernel a moment more.
       await eventually('none of its processes is left', () => !after.some(lives));
     },
     PATIENCE_MS,
   );
+
+  const itOnLinux = process.platform === 'linux' ? it : it.skip;
+  itOnLinux('shows no password and no key in a command line, from the first start to an operator’s call', () => {
+    const all = [...lines];
+    for (const part of ['initdb', dataDir, 'dist/src/main.js', 'dist/projections/main.js', 'projections status'])
+      expect(all).toContainEqual(expect.stringContaining(part));
+    const files = readdirSync(dataDir, { recursive: true, encoding: 'utf8' });
+    const passwordFile = files.find((name) => /(?:^|\/)[^/]*password[^/]*$/.test(name));
+    const password = read(join(dataDir, passwordFile!)).trim();
+    expect(password.length).toBeGreaterThan(16);
+    for (const secret of [password, KEY]) expect(all.filter((line) => line.includes(secret))).toEqual([]);
+  });
 
   it(
     'leaves no process that works without it when it is killed, and the next one takes over; a second signal ends it at once',
@@ -111,16 +153,14 @@ describe('npm start', () => {
     PATIENCE_MS,
   );
 
-  it.each([
-    ['HOST', '192.0.2.1', 'HOST is "192.0.2.1"; it must be an address of this machine'],
-    ['TRUST_PROXY', 'loopback', 'TRUST_PROXY holds "loopback"'],
-    ['EVENTSTORE_URL', 'esdb://127.0.0.1:1?none=1', 'EVENTSTORE_URL has the unknown option "none"'],
-  ])(
-    'does not try again with %s=%s, which will not get better, and names it',
-    async (name, value, sentence) => {
-      start(0, { [name]: value });
+  it(
+    'does not restart with a setting that cannot work, and names it',
+    async () => {
+      start(0, { HOST: '192.0.2.1' });
       expect(await supervisor.ended()).toBe(EXIT_CONFIG);
-      expect(supervisor.said().replaceAll('\\"', '"')).toContain(sentence);
+      expect(supervisor.said().replaceAll('\\"', '"')).toContain(
+        'HOST is "192.0.2.1"; it must be an address of this machine',
+      );
       expect(supervisor.said()).not.toContain('restarts in');
       expect(await serverOf(dataDir)).toBeUndefined();
     },

@@ -24,10 +24,10 @@ describe('An API with its own database that is asked to stop while it starts', (
   afterEach(() => void api.process.kill('SIGKILL'));
   afterAll(() => removeFolder(folder));
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('stops it too at %s, and ends well', async (signal) => {
+  it('stops it too at SIGTERM, and ends well', async () => {
     start();
     await eventually('the server runs', async () => (await server()) !== undefined);
-    expect(await api.stop(signal)).toBe(0);
+    expect(await api.stop('SIGTERM')).toBe(0);
     expect(await server()).toBeUndefined();
   });
 

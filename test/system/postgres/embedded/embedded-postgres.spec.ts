@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import {
   appendFileSync,
+  chmodSync,
   closeSync,
   openSync,
   readFileSync,
@@ -164,12 +165,22 @@ describe('an embedded PostgreSQL', () => {
   });
 
   it('lets nobody near who is not its user, and nobody in without the password', async () => {
+    for (const path of ['.', 'postgres']) chmodSync(join(dataDir, path), 0o777);
     const database = await open(dataDir);
+    // The server's group may pass where we are root and the server is not.
+    for (const path of ['.', 'postgres']) expect(statSync(join(dataDir, path)).mode & 0o767).toBe(0o700);
     const url = new URL(database.url);
     expect(statSync(url.searchParams.get('host')!).mode & 0o777).toBe(0o700);
     expect(statSync(join(dataDir, 'postgres', 'password')).mode & 0o777).toBe(0o600);
     url.password = 'guessed';
     await expect(queryOnce(url.href, 'select 1')).rejects.toThrow('password authentication failed');
+    await database.release();
+  });
+
+  it('runs as an ordinary user, and is used as a role that is not a superuser', async () => {
+    const database = await open(dataDir);
+    expect(statSync(join(clusterOf(dataDir), 'postmaster.pid')).uid).not.toBe(0);
+    await expect(queryOnce(database.url, `copy (select 1) to program 'true'`)).rejects.toThrow('permission denied');
     await database.release();
   });
 

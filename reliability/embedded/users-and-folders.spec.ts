@@ -2,8 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { canEnter, type Owner } from '../../../../src/postgres/embedded/os-user.js';
-import { clusterOf, install, removeFolder, serverOf, temporaryFolder } from './installation.js';
+import { canEnter, type Owner } from '../../src/postgres/embedded/os-user.js';
+import {
+  clusterOf,
+  install,
+  removeFolder,
+  serverOf,
+  temporaryFolder,
+} from '../../test/system/postgres/embedded/installation.js';
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? it : it.skip;

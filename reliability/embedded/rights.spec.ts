@@ -3,11 +3,16 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } fr
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { openDatabase } from '../../../../src/postgres/embedded/embedded-postgres.js';
-import { migrateReadModels } from '../../../../src/read-models/migrate.js';
-import { queryOnce } from '../../../support/query-once.js';
-import { superuserOf } from '../../../support/superuser.js';
-import { clusterOf, removeFolder, serverOf, temporaryFolder } from './installation.js';
+import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
+import { migrateReadModels } from '../../src/read-models/migrate.js';
+import { queryOnce } from '../../test/support/query-once.js';
+import { superuserOf } from '../../test/support/superuser.js';
+import {
+  clusterOf,
+  removeFolder,
+  serverOf,
+  temporaryFolder,
+} from '../../test/system/postgres/embedded/installation.js';
 
 let folder: string;
 let data: string;
@@ -71,7 +76,7 @@ describe('DATA_DIR', () => {
   });
 
   it('keeps its permissions if it contains other files, and says so; our own files there do not', async () => {
-    mkdirSync(data, { mode: 0o755 });
+    make();
     chmodSync(data, 0o755);
     writeFileSync(join(data, 'notes.txt'), '');
     const database = await open();
@@ -86,8 +91,8 @@ describe('DATA_DIR', () => {
     chmodSync(data, 0o755);
     await openDatabase({ databaseUrl: 'postgres://elsewhere/x', dataDir: data }, () => {});
     expect(modeOf('.')).toBe(0o700);
-    chmodSync(data, 0o755);
-    await (await open()).release();
+    rmSync(data, { recursive: true });
+    make();
     const mode = modeOf('.');
     await openDatabase({ databaseUrl: 'postgres://elsewhere/x', dataDir: data }, () => {});
     expect(modeOf('.')).toBe(mode);

@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+
+/** The blocks of shell on the page; the first starts the service, the second says where it is. */
+const [, , keys, brand, events, metrics] = [
+  ...readFileSync('docs/first-ten-minutes.md', 'utf8').matchAll(/```sh\n(.*?)```/gs),
+].map(([, block]) => block!);
+
+/** @param settings of the running service, and its address as `URL` */
+export const firstTenMinutes = (settings: () => NodeJS.ProcessEnv) =>
+  describe('The first ten minutes', () => {
+    let folder: string;
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), 'threat-protection-first-'));
+    });
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+    /** Runs a block as a shell would in a folder of its own. */
+    const run = async (block: string): Promise<string> => {
+      const tp = `tp() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`;
+      const env = { ...process.env, ...settings() };
+      const { stdout } = await promisify(execFile)('bash', ['-euc', `${tp}\n${block}`], { cwd: folder, env });
+      return stdout;
+    };
+
+    it('lead from a key to the first counted event, as their page says', async () => {
+      await run(keys!);
+      await run(brand!);
+      await eventually('the new keys work', async () => (await run(events!)).includes('"accepted":2,"duplicates":0'));
+      expect(await run(events!)).toContain('"accepted":0,"duplicates":2');
+      await eventually('the events are counted', async () => {
+        const answers = await run(metrics!);
+        return answers.match(/"newThreats":1,/g)?.length === 2 && answers.includes('"status":"BLOCKED"');
+      });
+    });
+  });
