@@ -119,7 +119,6 @@ const onEmbedded = async (scene: Scene, { killsServer }: { killsServer: boolean 
 };
 
 const READY_MS = 5_000;
-/** The tests run on machines that do other things as well. */
 
 export const killedService: Scenario<Dose> = {
   name: 'F1',

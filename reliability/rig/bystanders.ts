@@ -14,7 +14,7 @@ const MB = 1024 * 1024;
 const SLACK_DESCRIPTORS = 40;
 const SLACK_MEMORY = 24 * MB;
 
-export interface Limits {
+interface Limits {
   /** How long they are watched before the attack, to know what quiet is. */
   readonly quietMs: number;
   /** How much slower than quiet the others may become, at the 99th percentile. */
