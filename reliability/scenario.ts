@@ -1,5 +1,5 @@
 import type { Scene } from './rig/scene.js';
-import type { Site } from './attacks/rig/site.js';
+import type { Site } from './rig/site.js';
 
 /** The result of a run of a scenario. */
 export interface Outcome {
@@ -31,9 +31,11 @@ export interface Scenario<Dose = any> {
   readonly run: (scene: Scene, dose: Dose, site: Site) => Promise<Outcome>;
   /** The guard that `without` removes. */
   readonly guard: string;
+  /** What the counter-test changes in the full dose, where that would take too long. Limits stay as they are. */
+  readonly counterTest?: Partial<Dose>;
   /**
    * The counter-test: the same judgement with the same limits where the guard is missing. It must find something;
-   * otherwise `run` proves nothing. It may do fewer rounds than `dose` says.
+   * otherwise `run` proves nothing.
    */
   readonly without: (scene: Scene, dose: Dose) => Promise<Outcome>;
 }

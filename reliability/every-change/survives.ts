@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { Site } from '../attacks/rig/site.js';
+import { Site } from '../rig/site.js';
 import { Scene } from '../rig/scene.js';
 import type { Outcome, Scenario } from '../scenario.js';
 

@@ -1,5 +1,5 @@
 import { Random } from '../../test/support/random.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { checkMetrics, checkVerify, counted } from '../rig/check.js';
 import { open } from '../rig/opened.js';
 import { fullLoad, History, inBatches, Sender, upstream } from '../rig/load.js';
@@ -85,10 +85,10 @@ const localDays = async (scene: Scene): Promise<Outcome> => {
   };
 };
 
-export const zonesAndClocks: Fault<Dose> = {
+export const zonesAndClocks: Scenario<Dose> = {
   name: 'F16',
   what: 'other time zones, and clocks that jump by an hour',
-  doses: { short: { clocks: [CLOCKS[1]!], events: 500 }, full: { clocks: CLOCKS, events: 10_000 } },
+  full: { clocks: CLOCKS, events: 10_000 },
   run: everywhere,
   guard: 'days are counted from milliseconds, in UTC',
   without: localDays,

@@ -174,5 +174,6 @@ export const concurrentWriters: Scenario<{ readonly events: number }> = {
   everyChange: { events: 4_000 },
   run: (scene, { events }) => writeAtOnce(scene, events, theLog),
   guard: 'positions in commit order',
-  without: (scene) => writeAtOnce(scene, 4_000, identityColumn),
+  counterTest: { events: 4_000 },
+  without: (scene, { events }) => writeAtOnce(scene, events, identityColumn),
 };

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gateBefore } from '../../test/support/gate.js';
-import type { Fault } from './fault.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { percentile } from '../rig/ask.js';
 import { checkAll, checkVerify, counted } from '../rig/check.js';
@@ -131,13 +130,10 @@ export const killedPostgres: Scenario<Dose> = {
   without: async (scene, dose) => without(scene, dose, await killable(scene)),
 };
 
-export const silentPostgres: Fault<Dose> = {
+export const silentPostgres: Scenario<Dose> = {
   name: 'F5',
   what: 'PostgreSQL stops answering',
-  doses: {
-    short: { rounds: 1, awayMs: 5_500, answerMs: 5_500, liveMs: 1_500, goodMs: 3_000, calmMs: 1_500 },
-    full: { rounds: 3, awayMs: 30_000, answerMs: 5_000, liveMs: 50, goodMs: 3_000, calmMs: Infinity },
-  },
+  full: { rounds: 3, awayMs: 30_000, answerMs: 5_000, liveMs: 50, goodMs: 3_000, calmMs: Infinity },
   run: async (scene, dose) => {
     const losable = await silenceable(scene);
     const { service, keys, env } = await open(scene, losable.env);
@@ -161,8 +157,6 @@ export const silentPostgres: Fault<Dose> = {
     };
   },
   guard: 'time limits of our own around the database',
-  without: async (scene) => {
-    const dose = { ...silentPostgres.doses.short, goodMs: 100 };
-    return without(scene, dose, await silenceable(scene), { LISTENS: 'yes' });
-  },
+  counterTest: { rounds: 1 },
+  without: async (scene, dose) => without(scene, dose, await silenceable(scene), { LISTENS: 'yes' }),
 };

@@ -5,7 +5,7 @@ import { ArrayLog } from '../../test/support/array-log.js';
 import type { Random } from '../../test/support/random.js';
 import { projectToHead } from '../../test/support/projecting.js';
 import { recordedInOrder, type Sent } from '../../test/support/upstream.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { checkMetrics, checkVerify, counted, sentOf, wholeLog } from '../rig/check.js';
 import { fullLoad, History, inBatches, Sender } from '../rig/load.js';
 import { open } from '../rig/opened.js';
@@ -110,19 +110,19 @@ const disordered: Deliver = (random, events) => {
   return [...inBatches([...early, ...random.shuffled(rest, 1_000), ...random.shuffled([...late])], BATCH)];
 };
 
-export const duplicates: Fault<Dose> = {
+export const duplicates: Scenario<Dose> = {
   name: 'F7',
   what: 'events are delivered again, one by one and as whole batches',
-  doses: { short: { events: 800 }, full: { events: 100_000 } },
+  full: { events: 100_000 },
   run: (scene, dose) => deliver(scene, dose, repeatedly),
   guard: 'the log knows an event by its id, and a record keeps its newest version',
   without: (scene) => deliverUnguarded(scene, repeatedly),
 };
 
-export const disorder: Fault<Dose> = {
+export const disorder: Scenario<Dose> = {
   name: 'F8',
   what: 'events arrive shuffled and very late, deletions before their records',
-  doses: { short: { events: 800 }, full: { events: 100_000 } },
+  full: { events: 100_000 },
   run: (scene, dose) => deliver(scene, dose, disordered),
   guard: 'within a record the version decides, not the order of arrival',
   without: (scene) => deliverUnguarded(scene, disordered),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ORGANIZATIONS } from '../../test/projections/histories.js';
 import { eventually } from '../../test/support/eventually.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { untrueClaims, WATCHED } from '../rig/acknowledgements.js';
 import { ask } from '../rig/ask.js';
 import { checkLog, checkMetrics, checkVerify, counted, sentOf, wholeLog } from '../rig/check.js';
@@ -142,15 +142,13 @@ const UNGUARDED = asModule(`
   register(${JSON.stringify(asModule(HOOK))});
 `);
 
-export const eventStoreAway: Fault<Dose> = {
+export const eventStoreAway: Scenario<Dose> = {
   name: 'F32',
   what: 'a real EventStoreDB server killed, stopped, restarted and frozen under load',
-  doses: {
-    short: { rounds: 1, deeds: ['killed', 'stopped', 'frozen for 1.5 s'] },
-    full: { rounds: 10, deeds: Object.keys(DEEDS) as Deed[] },
-  },
+  full: { rounds: 10, deeds: Object.keys(DEEDS) as Deed[] },
   unfit: noEventStore,
   run: (scene, dose) => disturb(scene, dose),
   guard: 'the end of a stream is an end of data only if the server says so',
-  without: (scene) => disturb(scene, { rounds: 2, deeds: ['stopped', 'killed', 'frozen for 1.5 s'] }, UNGUARDED),
+  counterTest: { rounds: 2, deeds: ['stopped', 'killed', 'frozen for 1.5 s'] },
+  without: (scene, dose) => disturb(scene, dose, UNGUARDED),
 };

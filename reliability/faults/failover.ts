@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findPrograms, POSTGRES_PROGRAMS } from '../../test/support/postgres-programs.js';
 import { eventId, type Sent } from '../../test/support/upstream.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { checkAll, wholeLog } from '../rig/check.js';
 import { brandsAndFlags, History, inBatches, Sender, upstream } from '../rig/load.js';
 import { needs } from '../rig/needs.js';
@@ -125,28 +125,24 @@ const failOver = async (
 
 const unfit = needs(findPrograms() !== undefined, POSTGRES_PROGRAMS);
 
-export const failover: Fault<FailoverDose> = {
+export const failover: Scenario<FailoverDose> = {
   name: 'F25',
   what: 'the primary of three synchronous PostgreSQL servers is killed, frozen, or switched over in order',
-  doses: {
-    short: { rounds: 1, ways: ['killed'], frozenMs: 0, goodMs: 5_000 },
-    full: { rounds: 5, ways: WAYS, frozenMs: 30_000, goodMs: 5_000 },
-  },
+  full: { rounds: 5, ways: WAYS, frozenMs: 30_000, goodMs: 5_000 },
   unfit,
   run: (scene, dose) => failOver(scene, dose),
   guard: 'all servers in DATABASE_URL, and the one that takes writes chosen among them',
-  without: (scene) => failOver(scene, failover.doses.short, false),
+  counterTest: { rounds: 1, ways: ['killed'] },
+  without: (scene, dose) => failOver(scene, dose, false),
 };
 
-export const asynchronousFailover: Fault<FailoverDose> = {
+export const asynchronousFailover: Scenario<FailoverDose> = {
   name: 'F25a',
   what: 'the same with asynchronous standbys, also while these are behind',
-  doses: {
-    short: { rounds: 1, ways: ['behind'], frozenMs: 0, goodMs: 5_000 },
-    full: { rounds: 5, ways: ['behind', ...WAYS], frozenMs: 30_000, goodMs: 5_000 },
-  },
+  full: { rounds: 5, ways: ['behind', ...WAYS], frozenMs: 30_000, goodMs: 5_000 },
   unfit,
   run: (scene, dose) => failOver(scene, dose),
   guard: 'all servers in DATABASE_URL, and the one that takes writes chosen among them',
-  without: (scene) => failOver(scene, asynchronousFailover.doses.short, false),
+  counterTest: { rounds: 1, ways: ['behind'] },
+  without: (scene, dose) => failOver(scene, dose, false),
 };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sent } from '../../test/support/upstream.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { ask } from '../rig/ask.js';
 import { checkAll, counted, wholeLog } from '../rig/check.js';
 import { collectGarbage } from '../rig/collect-garbage.js';
@@ -82,12 +82,11 @@ const hoard = async (scene: Scene, { heap }: Dose): Promise<Outcome> => {
   };
 };
 
-export const fasterProducer: Fault<Dose> = {
+export const fasterProducer: Scenario<Dose> = {
   name: 'F18',
   what: 'a producer ten times faster than the projector',
-  // Over a few seconds a heap's peak is as much chance as use.
-  doses: { short: { seconds: 1, heap: 3 }, full: { seconds: 60, heap: 1.5 } },
+  full: { seconds: 60, heap: 1.5 },
   run: outrun,
   guard: 'one page is written while the next one is read, and no further one is fetched',
-  without: (scene) => hoard(scene, { seconds: 1, heap: 1.2 }),
+  without: hoard,
 };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../test/support/eventually.js';
 import type { Sent } from '../../test/support/upstream.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { ask } from '../rig/ask.js';
 import { checkAll, checkLog, wholeLog } from '../rig/check.js';
 import { startFakeEndpoint } from '../rig/fake-endpoint.js';
@@ -115,10 +115,10 @@ const fillDisk = async (scene: Scene, { rounds, fullMs }: Dose, isFakeEndpoint =
   };
 };
 
-export const fullDisk: Fault<Dose> = {
+export const fullDisk: Scenario<Dose> = {
   name: 'F15',
   what: 'the disk is full',
-  doses: { short: { rounds: 1, fullMs: 1_000 }, full: { rounds: 3, fullMs: 8_000 } },
+  full: { rounds: 3, fullMs: 8_000 },
   unfit: async () => {
     if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can make a small volume';
     try {
@@ -131,5 +131,6 @@ export const fullDisk: Fault<Dose> = {
   },
   run: (scene, dose) => fillDisk(scene, dose),
   guard: 'the endpoint answers after the append',
-  without: (scene) => fillDisk(scene, { rounds: 1, fullMs: 1_000 }, true),
+  counterTest: { rounds: 1, fullMs: 1_000 },
+  without: (scene, dose) => fillDisk(scene, dose, true),
 };

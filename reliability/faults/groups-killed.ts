@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cloudEvent, sent } from '../../test/support/upstream.js';
 import type { Random } from '../../test/support/random.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { type Answer, ask } from '../rig/ask.js';
 import { checkVerify, counted } from '../rig/check.js';
 import { type LogKind, openGround } from '../rig/ground.js';
@@ -242,17 +242,15 @@ const ANSWERED_TOO_EARLY = `data:text/javascript,${encodeURIComponent(`
   };
 `)}`;
 
-const killedWhileCreating = (kind: LogKind): Fault<Dose> => {
-  const fault: Fault<Dose> = {
-    name: `groups on ${kind}`,
-    what: `kill -9 of the service while groups are created and filled, the log in ${kind}`,
-    doses: { short: { rounds: 1 }, full: { rounds: 50 } },
-    run: (scene, dose) => killInTheMiddle(scene, kind, dose),
-    guard: 'a create is answered after its append',
-    without: (scene) => killInTheMiddle(scene, kind, fault.doses.short, ANSWERED_TOO_EARLY),
-  };
-  return fault;
-};
+const killedWhileCreating = (kind: LogKind): Scenario<Dose> => ({
+  name: `groups on ${kind}`,
+  what: `kill -9 of the service while groups are created and filled, the log in ${kind}`,
+  full: { rounds: 50 },
+  run: (scene, dose) => killInTheMiddle(scene, kind, dose),
+  guard: 'a create is answered after its append',
+  counterTest: { rounds: 1 },
+  without: (scene, dose) => killInTheMiddle(scene, kind, dose, ANSWERED_TOO_EARLY),
+});
 
 export const groupsOnPostgres = killedWhileCreating('PostgreSQL');
 export const groupsOnEventStore = killedWhileCreating('EventStoreDB');

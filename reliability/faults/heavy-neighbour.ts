@@ -1,6 +1,6 @@
 import type { Random } from '../../test/support/random.js';
 import { sent, type Sent } from '../../test/support/upstream.js';
-import type { Fault } from './fault.js';
+import type { Scenario } from '../scenario.js';
 import { type Dose, neighbour } from './loud-neighbour.js';
 
 const MAX_BRANDS = 50;
@@ -26,13 +26,12 @@ function* heaviest(random: Random): Generator<Sent> {
   }
 }
 
-export const heavyNeighbour: Fault<Dose> = {
+export const heavyNeighbour: Scenario<Dose> = {
   name: 'F24',
   what: 'one organization sends its heaviest events at full rate',
-  // The short one shares its machine with other tests.
-  doses: { short: { events: 0, seconds: 2, latencyMs: 5_000 }, full: { events: 0, seconds: 600, latencyMs: 500 } },
+  full: { events: 0, seconds: 600, latencyMs: 500 },
   run: (scene, dose) => neighbour(scene, dose, { events: heaviest }),
   guard: 'an endpoint that admits no more facts than are counted in a moment',
-  without: (scene) =>
-    neighbour(scene, { events: 0, seconds: 3, latencyMs: 500 }, { events: heaviest, pastEndpoint: 1_000 }),
+  counterTest: { seconds: 3 },
+  without: (scene, dose) => neighbour(scene, dose, { events: heaviest, pastEndpoint: 1_000 }),
 };

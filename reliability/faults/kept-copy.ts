@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { ORGANIZATIONS } from '../../test/projections/histories.js';
 import { replayed } from '../../test/projections/naive-records.js';
 import { Random } from '../../test/support/random.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { checkVerify, counted, wholeLog } from '../rig/check.js';
 import { CopyKeeper, type Kind, KINDS } from '../rig/copy-keeper.js';
 import { type LogKind, openGround } from '../rig/ground.js';
@@ -127,32 +127,31 @@ const saying = (name: string, what: string, instead: string): string =>
     };
   `)}`;
 
-const UNGUARDED: Dose = { events: 1_500, rounds: 0, catchUpMs: 2_000 };
+const COUNTER_TEST = { events: 1_500, rounds: 0 };
 
-export const copyOnPostgres: Fault<Dose> = {
+export const copyOnPostgres: Scenario<Dose> = {
   name: 'F34',
   what: 'copies kept by the feed while readers and projector are killed and the records rebuilt, the log in PostgreSQL',
-  doses: {
-    short: { events: 1_200, rounds: 2, catchUpMs: 30_000 },
-    full: { events: 150_000, rounds: 40, catchUpMs: 30_000 },
-  },
+  full: { events: 150_000, rounds: 40, catchUpMs: 30_000 },
   run: (scene, dose) => keepCopies(scene, 'PostgreSQL', dose),
   guard: 'the feed is in the order of the log’s positions',
-  without: (scene) =>
-    keepCopies(scene, 'PostgreSQL', UNGUARDED, saying('feed-next', 'order by position limit', 'order by id limit')),
+  counterTest: COUNTER_TEST,
+  without: (scene, dose) =>
+    keepCopies(scene, 'PostgreSQL', dose, saying('feed-next', 'order by position limit', 'order by id limit')),
 };
 
-export const copyOnEventStore: Fault<Dose> = {
+export const copyOnEventStore: Scenario<Dose> = {
   name: 'F35',
   what: 'the same, the log in EventStoreDB',
-  doses: copyOnPostgres.doses,
+  full: copyOnPostgres.full,
   run: (scene, dose) => keepCopies(scene, 'EventStoreDB', dose),
   guard: 'a record that changes moves to where the change stands',
-  without: (scene) =>
+  counterTest: COUNTER_TEST,
+  without: (scene, dose) =>
     keepCopies(
       scene,
       'EventStoreDB',
-      UNGUARDED,
+      dose,
       saying('records-store', 'event_id = excluded.event_id, position = excluded.position,', ''),
     ),
 };

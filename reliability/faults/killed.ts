@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
-import type { Fault } from './fault.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { checkAll, checkLog, wholeLog } from '../rig/check.js';
 import { startFakeEndpoint } from '../rig/fake-endpoint.js';
@@ -120,8 +119,6 @@ const onEmbedded = async (scene: Scene, { killsServer }: { killsServer: boolean 
 };
 
 const READY_MS = 5_000;
-/** The tests run on machines that do other things as well. */
-const BUSY_READY_MS = 60_000;
 
 export const killedService: Scenario<Dose> = {
   name: 'F1',
@@ -130,26 +127,18 @@ export const killedService: Scenario<Dose> = {
   everyChange: { rounds: 1, events: 500, batch: 20 },
   run: async (scene, dose) => killAgainAndAgain(scene, dose, await onDatabase(scene)),
   guard: 'the endpoint answers after the append',
-  without: async (scene, dose) =>
-    killAgainAndAgain(scene, { ...dose, rounds: 1, events: 500 }, await onDatabase(scene), true),
+  counterTest: { rounds: 1, events: 500 },
+  without: async (scene, dose) => killAgainAndAgain(scene, dose, await onDatabase(scene), true),
 };
 
-export const killedServiceAndDatabase: Fault<Dose> = {
+export const killedServiceAndDatabase: Scenario<Dose> = {
   name: 'F2',
   what: 'kill -9 of the service and its embedded database',
-  doses: {
-    short: { rounds: 1, events: 200, readyMs: BUSY_READY_MS, batch: 20 },
-    full: { rounds: 25, events: 50_000, readyMs: READY_MS, batch: 200 },
-  },
+  full: { rounds: 25, events: 50_000, readyMs: READY_MS, batch: 200 },
   run: async (scene, dose) => killAgainAndAgain(scene, dose, await onEmbedded(scene, { killsServer: true })),
   guard: 'the endpoint answers after the append',
-  without: async (scene) =>
-    killAgainAndAgain(
-      scene,
-      killedServiceAndDatabase.doses.short,
-      await onEmbedded(scene, { killsServer: true }),
-      true,
-    ),
+  counterTest: { rounds: 1, events: 200, batch: 20 },
+  without: async (scene, dose) => killAgainAndAgain(scene, dose, await onEmbedded(scene, { killsServer: true }), true),
 };
 
 /** How many servers run on a cluster. Their children call themselves otherwise. */
@@ -177,13 +166,10 @@ const adoption = async (dataDir: string): Promise<() => Promise<readonly string[
   };
 };
 
-export const leftDatabase: Fault<Dose> = {
+export const leftDatabase: Scenario<Dose> = {
   name: 'F3',
   what: 'kill -9 of the service, its embedded database left running',
-  doses: {
-    short: { rounds: 1, events: 200, readyMs: BUSY_READY_MS, batch: 20 },
-    full: { rounds: 15, events: 30_000, readyMs: READY_MS, batch: 200 },
-  },
+  full: { rounds: 15, events: 30_000, readyMs: READY_MS, batch: 200 },
   run: async (scene, dose) => killAgainAndAgain(scene, dose, await onEmbedded(scene, { killsServer: false })),
   guard: 'the server that still runs is adopted',
   without: async (scene) => {

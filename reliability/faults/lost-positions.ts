@@ -5,7 +5,7 @@ import { eventually } from '../../test/support/eventually.js';
 import { findPrograms, POSTGRES_PROGRAMS } from '../../test/support/postgres-programs.js';
 import { cloudEvent, sentReport, sentStatus } from '../../test/support/upstream.js';
 import { answering, Receiver } from '../../test/webhooks/delivery/receiver.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { ask } from '../rig/ask.js';
 import { checkVerify, counted, sentOf, wholeLog } from '../rig/check.js';
 import { FeedCopy } from '../rig/feed-copy.js';
@@ -19,16 +19,15 @@ import { webhookSettings } from '../rig/webhook.js';
 
 interface Dose {
   readonly rounds: number;
-  /** How soon every process must agree with the log after the promotion. ms */
-  readonly agreesMs: number;
 }
 
 const ORGANIZATION = 'acme';
 /** Reports before the loss, lost, and after it: more than were lost, so that all their positions are taken. */
 const REPORTS = { before: 20, lost: 10, after: 40 };
+/** How soon every process must agree with the log after the promotion. */
 const PATIENCE_MS = 30_000;
 
-const loseAndReplace = async (scene: Scene, { rounds, agreesMs }: Dose, preload?: string): Promise<Outcome> => {
+const loseAndReplace = async (scene: Scene, { rounds }: Dose, preload?: string): Promise<Outcome> => {
   const standbys = await Standbys.start(scene, findPrograms()!, { isSynchronous: false });
   const env = { DATABASE_URL: standbys.url, ...(await webhookSettings(await scene.folder())) };
   const { service, log, keys } = await open(scene, env, { preload });
@@ -176,12 +175,12 @@ const loseAndReplace = async (scene: Scene, { rounds, agreesMs }: Dose, preload?
       );
     };
     let wrong = await disagreements().catch(() => ['no answer']);
-    while (wrong.length > 0 && Date.now() - promotedAt < agreesMs) {
+    while (wrong.length > 0 && Date.now() - promotedAt < PATIENCE_MS) {
       await sleep(100);
       wrong = await disagreements().catch((error: Error) => [error.message]);
     }
     took.push(Date.now() - promotedAt);
-    findings.push(...wrong.map((finding) => `Round ${round}, ${agreesMs} ms after the promotion: ${finding}`));
+    findings.push(...wrong.map((finding) => `Round ${round}, ${PATIENCE_MS} ms after the promotion: ${finding}`));
     findings.push(...died(processes));
     const had = lostReceiver.received.length;
     await sleep(500);
@@ -217,12 +216,13 @@ const loseAndReplace = async (scene: Scene, { rounds, agreesMs }: Dose, preload?
   };
 };
 
-export const lostPositions: Fault<Dose> = {
+export const lostPositions: Scenario<Dose> = {
   name: 'F31',
   what: 'an asynchronous failover loses the last positions of the log, and other events take them',
-  doses: { short: { rounds: 1, agreesMs: PATIENCE_MS }, full: { rounds: 10, agreesMs: PATIENCE_MS } },
+  full: { rounds: 10 },
   unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),
   run: (scene, dose) => loseAndReplace(scene, dose),
   guard: 'each process looks whether the last event that it knows is still in the log',
-  without: (scene) => loseAndReplace(scene, { rounds: 1, agreesMs: 10_000 }, preloadOf('keeps-keys')),
+  counterTest: { rounds: 1 },
+  without: (scene, dose) => loseAndReplace(scene, dose, preloadOf('keeps-keys')),
 };

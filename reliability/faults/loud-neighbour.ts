@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Random } from '../../test/support/random.js';
 import { type Sent, sentReport, sentThreat, stored } from '../../test/support/upstream.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { ask, percentile } from '../rig/ask.js';
 import { checkStored, checkVerify, counted } from '../rig/check.js';
 import { History, inBatches, Sender } from '../rig/load.js';
@@ -128,17 +128,17 @@ const append = async (
   }
 };
 
-export const loudNeighbour: Fault<Dose> = {
+export const loudNeighbour: Scenario<Dose> = {
   name: 'F21',
   what: 'one organization sends at full rate',
-  // The short one shares its machine with other tests.
-  doses: { short: { events: 5_000, latencyMs: 5_000 }, full: { events: 10_000_000, latencyMs: 500 } },
+  full: { events: 10_000_000, latencyMs: 500 },
   run: (scene, dose) => neighbour(scene, dose),
   guard: 'an endpoint that admits no more than is counted in a moment',
-  without: (scene) =>
+  counterTest: { events: 0, seconds: 3 },
+  without: (scene, dose) =>
     neighbour(
       scene,
-      { events: 0, seconds: 3, latencyMs: 500 },
+      dose,
       // Slowed, so that a few thousand are enough.
       { pastEndpoint: 5_000, isProjectorSlow: true },
     ),

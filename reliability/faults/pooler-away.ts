@@ -9,7 +9,7 @@ import {
 } from '../../test/support/pgbouncer.js';
 import type { TestDatabase } from '../../test/support/postgres.js';
 import { queryOnce } from '../../test/support/query-once.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { checkAll } from '../rig/check.js';
 import { keysKnown } from '../rig/keys.js';
 import { fullLoad, History, inBatches, Sender } from '../rig/load.js';
@@ -143,15 +143,12 @@ const loseThePooler = async (
   };
 };
 
-export const poolerAway: Fault<PoolerDose> = {
+export const poolerAway: Scenario<PoolerDose> = {
   name: 'F27',
   what: 'PgBouncer before PostgreSQL is killed, stopped in order, paused, reloaded, its server connections are ended',
-  doses: {
-    short: { rounds: 1, ways: ['killed', 'cut off'], awayMs: 500, answerMs: 8_000, goodMs: 5_000, calmMs: 1_500 },
-    full: { rounds: 5, ways: WAYS, awayMs: 6_000, answerMs: 5_000, goodMs: 5_000, calmMs: 3_000 },
-  },
+  full: { rounds: 5, ways: WAYS, awayMs: 6_000, answerMs: 5_000, goodMs: 5_000, calmMs: 3_000 },
   unfit: needs(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE),
   run: (scene, dose) => loseThePooler(scene, dose),
   guard: 'a listener for broken connections, and 503 when one breaks',
-  without: (scene) => loseThePooler(scene, { ...poolerAway.doses.short, goodMs: 500 }, true),
+  without: (scene, dose) => loseThePooler(scene, dose, true),
 };

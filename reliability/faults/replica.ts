@@ -1,5 +1,5 @@
 import { findPrograms, POSTGRES_PROGRAMS } from '../../test/support/postgres-programs.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { percentile } from '../rig/ask.js';
 import { needs } from '../rig/needs.js';
 import { died } from '../rig/outage.js';
@@ -96,16 +96,13 @@ const troubled = async (
   };
 };
 
-export const troubledReplica: Fault<ReplicaDose> = {
+export const troubledReplica: Scenario<ReplicaDose> = {
   name: 'F26',
   what: 'the standby that answers reads is silent, lags, cancels, or is gone',
-  doses: {
-    short: { rounds: 1, ways: ['paused', 'cancelling', 'gone'], lastsMs: 1_500, reports: 2_000, measuredMs: 0 },
-    full: { rounds: 5, ways: WAYS, lastsMs: 10_000, reports: 20_000, measuredMs: 10_000 },
-  },
+  full: { rounds: 5, ways: WAYS, lastsMs: 10_000, reports: 20_000, measuredMs: 10_000 },
   unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),
   run: (scene, dose) => troubled(scene, dose),
   guard: 'READ_MAX_LAG',
-  without: (scene) =>
-    troubled(scene, { rounds: 1, ways: ['lagging'], lastsMs: 8_000, reports: 1_000, measuredMs: 0 }, 86_400),
+  counterTest: { rounds: 1, ways: ['lagging'], lastsMs: 8_000, reports: 1_000, measuredMs: 0 },
+  without: (scene, dose) => troubled(scene, dose, 86_400),
 };

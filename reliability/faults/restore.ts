@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { findPrograms, POSTGRES_PROGRAMS, startCluster } from '../../test/support/postgres-programs.js';
 import { queryOnce } from '../../test/support/query-once.js';
 import type { Sent } from '../../test/support/upstream.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { checkAll, checkLog, counted, wholeLog } from '../rig/check.js';
 import { fullLoad, History, inBatches, Sender, upstream } from '../rig/load.js';
 import { needs } from '../rig/needs.js';
@@ -118,12 +118,13 @@ const dumpWhileItRuns = async (scene: Scene, { events, isFresh }: Dose, isInPart
   };
 };
 
-export const restored: Fault<Dose> = {
+export const restored: Scenario<Dose> = {
   name: 'F20',
   what: 'a dump is restored into a fresh cluster',
-  doses: { short: { events: 1_000, isFresh: false }, full: { events: 50_000, isFresh: true } },
+  full: { events: 50_000, isFresh: true },
   unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),
   run: (scene, dose) => dumpWhileItRuns(scene, dose),
   guard: 'log and read models are dumped at one moment',
-  without: (scene) => dumpWhileItRuns(scene, restored.doses.short, true),
+  counterTest: { events: 1_000, isFresh: false },
+  without: (scene, dose) => dumpWhileItRuns(scene, dose, true),
 };

@@ -5,7 +5,7 @@ import { eventually } from '../../test/support/eventually.js';
 import { Random } from '../../test/support/random.js';
 import { sentThreat } from '../../test/support/upstream.js';
 import { makeNextVersion } from '../upgrade/next-version.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { percentile } from '../rig/ask.js';
 import { Balancer } from '../rig/balancer.js';
 import { Caller, Calls } from '../rig/caller.js';
@@ -135,14 +135,12 @@ const roll = async (
   };
 };
 
-export const rollingRestarts: Fault<Dose> = {
+export const rollingRestarts: Scenario<Dose> = {
   name: 'F28',
   what: 'this version and the next one side by side, all processes replaced in turn under load, there and back',
-  doses: {
-    short: { rounds: 2, mostPutOff: 20, replicas: 1, connections: 16 },
-    full: { rounds: 20, mostPutOff: 0, replicas: 2, connections: 50 },
-  },
+  full: { rounds: 20, mostPutOff: 0, replicas: 2, connections: 50 },
   run: (scene, dose) => roll(scene, dose),
   guard: 'the graceful shutdown',
-  without: (scene) => roll(scene, { ...rollingRestarts.doses.short, rounds: 1 }, preloadOf('no-orderly-stop')),
+  counterTest: { rounds: 1 },
+  without: (scene, dose) => roll(scene, dose, preloadOf('no-orderly-stop')),
 };

@@ -13,7 +13,7 @@ import { createPool } from '../../src/postgres/pool.js';
 import { naiveCount, newestStates } from '../../test/projections/naive-count.js';
 import { Random } from '../../test/support/random.js';
 import { stored } from '../../test/support/upstream.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { randomQuery } from '../rig/check.js';
 import { fullLoad, inBatches } from '../rig/load.js';
 import type { Scene } from '../rig/scene.js';
@@ -150,11 +150,12 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   };
 };
 
-export const severalProjectors: Fault<{ readonly events: number }> = {
+export const severalProjectors: Scenario<{ readonly events: number }> = {
   name: 'F12',
   what: 'three projectors run concurrently, and 10 % of their transactions are killed',
-  doses: { short: { events: 1_000 }, full: { events: 100_000 } },
+  full: { events: 100_000 },
   run: (scene, { events }) => projectAtOnce(scene, events, true),
   guard: 'checkpoints that move by compare-and-set in the transaction of the rows',
-  without: (scene) => projectAtOnce(scene, severalProjectors.doses.short.events, false),
+  counterTest: { events: 1_000 },
+  without: (scene, { events }) => projectAtOnce(scene, events, false),
 };

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { checkVerify, counted } from '../rig/check.js';
 import { FakeClock, findFaketime, sweepAfter } from '../rig/fake-clock.js';
 import { needs } from '../rig/needs.js';
@@ -139,16 +139,13 @@ const skewClocks = async (
   };
 };
 
-export const skewedClocks: Fault<Dose> = {
+export const skewedClocks: Scenario<Dose> = {
   name: 'F30',
   what: 'the wall clock of one process is ahead or behind, and is set back while the process runs',
-  doses: {
-    short: { processes: ALL, offsets: [3_600], days: [], lastsMs: 3_000 },
-    full: { processes: ALL, offsets: [5, -5, 60, -60, 3_600, -3_600], days: [MANY_DAYS], lastsMs: 12_000 },
-  },
+  full: { processes: ALL, offsets: [5, -5, 60, -60, 3_600, -3_600], days: [MANY_DAYS], lastsMs: 12_000 },
   unfit: needs(findFaketime() !== undefined, "libfaketime (Debian's package `faketime`)"),
   run: (scene, dose) => skewClocks(scene, dose),
   guard: "`X-As-Of` by the database's clock",
-  without: (scene) =>
-    skewClocks(scene, { processes: ['projector'], offsets: [3_600], days: [], lastsMs: 4_000 }, preloadOf('own-time')),
+  counterTest: { processes: ['projector'], offsets: [3_600], days: [], lastsMs: 4_000 },
+  without: (scene, dose) => skewClocks(scene, dose, preloadOf('own-time')),
 };

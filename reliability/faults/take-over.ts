@@ -4,7 +4,7 @@ import { ORGANIZATIONS } from '../../test/projections/histories.js';
 import type { TestDatabase } from '../../test/support/postgres.js';
 import { sentThreat, stored } from '../../test/support/upstream.js';
 import type { Receiver } from '../../test/webhooks/delivery/receiver.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { checkVerify } from '../rig/check.js';
 import { open } from '../rig/opened.js';
 import { inBatches, upstream } from '../rig/load.js';
@@ -131,14 +131,12 @@ const takeHolders = async (scene: Scene, dose: Dose, isLeaseEndless = false): Pr
   };
 };
 
-export const takenOver: Fault<Dose> = {
+export const takenOver: Scenario<Dose> = {
   name: 'lanes',
   what: 'the process that works in a lane is killed or frozen, under load',
-  doses: {
-    short: { rounds: 1, ways: ['killed'], takeOverMs: 20_000 },
-    full: { rounds: 5, ways: WAYS, takeOverMs: 5_000 },
-  },
+  full: { rounds: 5, ways: WAYS, takeOverMs: 5_000 },
   run: (scene, dose) => takeHolders(scene, dose),
   guard: 'a lease that expires',
-  without: (scene) => takeHolders(scene, { rounds: 1, ways: ['killed'], takeOverMs: 5_000 }, true),
+  counterTest: { rounds: 1, ways: ['killed'] },
+  without: (scene, dose) => takeHolders(scene, dose, true),
 };

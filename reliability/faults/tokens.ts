@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findPrograms, POSTGRES_PROGRAMS } from '../../test/support/postgres-programs.js';
 import type { Random } from '../../test/support/random.js';
 import { cloudEvent, EXAMPLES, type Sent, sent } from '../../test/support/upstream.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { type Answer, ask, percentile, type Question } from '../rig/ask.js';
 import { needs } from '../rig/needs.js';
 import { died } from '../rig/outage.js';
@@ -271,10 +271,10 @@ const withoutEach = async (scene: Scene): Promise<Outcome> => {
   return ofRule.findings.length === 0 ? ofRule : { ...ofRule, findings: [...ofWait.findings, ...ofRule.findings] };
 };
 
-export const tokensKept: Fault<TokensDose> = {
+export const tokensKept: Scenario<TokensDose> = {
   name: 'F33',
   what: 'clients read what they have written, while the projector or the replica stands still',
-  doses: { short: { writes: 500 }, full: { writes: 10_000 } },
+  full: { writes: 10_000 },
   unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),
   run: (scene, dose) => keep(scene, dose),
   guard: 'the wait for a token, and no replica that has not reached it',

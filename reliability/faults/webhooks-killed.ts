@@ -3,7 +3,7 @@ import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { answering, Receiver } from '../../test/webhooks/delivery/receiver.js';
 import { Rig } from '../../test/webhooks/delivery/rig.js';
-import type { Fault, Outcome } from './fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { OwnPostgres } from '../rig/own-postgres.js';
 import { Process } from '../rig/processes.js';
 import type { Scene } from '../rig/scene.js';
@@ -161,14 +161,12 @@ const disturb = async (scene: Scene, dose: Dose, keepsCursors = true): Promise<O
   };
 };
 
-export const killedDeliveries: Fault<Dose> = {
+export const killedDeliveries: Scenario<Dose> = {
   name: 'F29',
   what: 'the delivery process killed and stopped, and its database killed, under load, while another process stands by',
-  doses: {
-    short: { kills: 1, databases: 1, stops: 2, takeOverMs: 20_000 },
-    full: { kills: 50, databases: 5, stops: 10, takeOverMs: 5_000 },
-  },
+  full: { kills: 50, databases: 5, stops: 10, takeOverMs: 5_000 },
   run: (scene, dose) => disturb(scene, dose),
   guard: 'cursors that are on disk before the next request',
-  without: (scene) => disturb(scene, { kills: 1, databases: 0, stops: 0, takeOverMs: 20_000 }, false),
+  counterTest: { kills: 1, databases: 0, stops: 0 },
+  without: (scene, dose) => disturb(scene, dose, false),
 };

@@ -2,8 +2,9 @@ import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import setUp from '../../test/support/global-setup.js';
 import tearDown from '../../test/support/global-teardown.js';
-import type { DoseName, Fault, Outcome } from '../faults/fault.js';
+import type { Outcome, Scenario } from '../scenario.js';
 import { Scene } from './scene.js';
+import { Site } from './site.js';
 
 const begin = Date.now();
 const say = (line: string): void => {
@@ -23,17 +24,17 @@ const teller = (name: string): ((progress: string) => void) => {
 };
 
 const attempt = async (
-  fault: Fault,
+  name: string,
   { how, seed }: { how: string; seed: number },
   work: (scene: Scene) => Promise<Outcome>,
 ): Promise<Outcome> => {
-  const scene = new Scene(seed, teller(`${fault.name}${how}`));
+  const scene = new Scene(seed, teller(`${name}${how}`));
   try {
     const outcome = await work(scene);
-    if (outcome.findings.length > 0 && how === '') say(`${fault.name}: the history is kept in ${await scene.save()}`);
+    if (outcome.findings.length > 0 && how === '') say(`${name}: the history is kept in ${await scene.save()}`);
     return outcome;
   } catch (error) {
-    say(`${fault.name}: the history is kept in ${await scene.save()}`);
+    say(`${name}: the history is kept in ${await scene.save()}`);
     return { dose: '-', seen: '-', findings: [`The run itself failed: ${(error as Error).stack}`] };
   } finally {
     await scene.end();
@@ -54,21 +55,18 @@ const counterOf = ({ findings: [first] }: Outcome, guard: string): { text: strin
   return { text: `without "${guard}": ${first}`, found: true };
 };
 
+const OVERRIDES = ['rounds', 'events', 'seconds'] as const;
+
 /**
- * Runs those that the command line names, each with its counter-test: `[F1 F4 …] [--dose short|full] [--seed N]
- * [--rounds N] [--events N] [--seconds N] [--no-counter]`, the numbers instead of the dose's own. Prints how far it is
- * on standard error and a table on standard output, and ends the process: with 1 where something was found.
- * @param finish what is still to be judged once all have run, on the database they ran on
+ * Runs the scenarios that the command line names, or all of them, each with its counter-test:
+ * `[F1 S18 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-counter]`. The last three numbers replace those of
+ * the full dose. Prints the progress on standard error and a table on standard output. Ends the process, with exit code 1
+ * if a run has findings or a counter-test has none.
  */
-export const campaign = async (
-  faults: readonly Fault[],
-  command: string,
-  finish: () => Promise<readonly string[]> = async () => [],
-): Promise<never> => {
+export const campaign = async (scenarios: readonly Scenario[]): Promise<never> => {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
     options: {
-      dose: { type: 'string', default: 'full' },
       seed: { type: 'string', default: '1' },
       'no-counter': { type: 'boolean', default: false },
       rounds: { type: 'string' },
@@ -76,44 +74,48 @@ export const campaign = async (
       seconds: { type: 'string' },
     },
   });
-  const dose = values.dose as DoseName;
   const seed = Number(values.seed);
-  const chosen = faults.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-  if ((dose !== 'short' && dose !== 'full') || !Number.isInteger(seed) || chosen.length === 0) {
+  const unknown = positionals.filter((name) => !scenarios.some((scenario) => scenario.name === name));
+  if (!Number.isInteger(seed) || unknown.length > 0) {
     console.error(
-      `Usage: ${command} -- [${faults[0]!.name} …] [--dose short|full] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-counter]`,
+      `${unknown.length > 0 ? `Unknown scenarios: ${unknown.join(', ')}. ` : ''}Usage: npm run reliability -- ` +
+        '[F1 S18 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-counter]',
     );
     process.exit(2);
   }
+  const chosen = scenarios.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
 
-  /** The dose, with what the command line says otherwise. */
-  const doseOf = ({ doses }: Fault): object => {
-    const changed: Record<string, unknown> = { ...doses[dose] };
-    for (const name of ['rounds', 'events', 'seconds'] as const)
-      if (values[name] !== undefined && name in changed) changed[name] = Number(values[name]);
-    return changed;
+  /** Returns the full dose with the numbers of the command line. */
+  const doseOf = ({ full }: Scenario): object => {
+    const dose: Record<string, unknown> = { ...full };
+    for (const name of OVERRIDES) if (values[name] !== undefined && name in dose) dose[name] = Number(values[name]);
+    return dose;
   };
 
   const rows: string[][] = [['name', 'dose', 'result', 'counter-test']];
   let failed = 0;
+  const site = new Site();
   await setUp();
   try {
-    for (const fault of chosen) {
-      const { name, what } = fault;
+    for (const scenario of chosen) {
+      const { name, asvs, full, counterTest, guard } = scenario;
+      const what = scenario.what + (asvs ? ` [ASVS ${Object.keys(asvs).join(', ')}]` : '');
       say(`${name}: ${what}`);
-      const unfit = await fault.unfit?.();
+      const unfit = await scenario.unfit?.();
       if (unfit !== undefined) {
         rows.push([`${name} ${what}`, '-', `skipped: ${unfit}`, '-']);
         continue;
       }
-      const outcome = await attempt(fault, { how: '', seed }, (scene) => fault.run(scene, doseOf(fault)));
+      const outcome = await attempt(name, { how: '', seed }, (scene) => scenario.run(scene, doseOf(scenario), site));
       for (const finding of outcome.findings.slice(0, 20)) console.error(`\n${name}: ${finding}`);
       const result = resultOf(outcome);
       let counter = { text: '-', found: true };
       if (!values['no-counter'])
         counter = counterOf(
-          await attempt(fault, { how: ' without its guard', seed }, (scene) => fault.without(scene)),
-          fault.guard,
+          await attempt(name, { how: ' without its guard', seed }, (scene) =>
+            scenario.without(scene, { ...full, ...counterTest }),
+          ),
+          guard,
         );
       if (outcome.findings.length > 0) failed += 1;
       if (!counter.found) failed += 1;
@@ -121,11 +123,12 @@ export const campaign = async (
       say(`${name}: ${cut(result)}`);
       say(`${name}: ${cut(counter.text)}`);
     }
-    for (const finding of await finish()) {
+    for (const finding of await site.close()) {
       failed += 1;
       console.error(`\nAfter all of them: ${finding}`);
     }
   } finally {
+    await site.close();
     await tearDown();
   }
   process.stderr.write('\n');

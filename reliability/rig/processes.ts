@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { directTo } from '../../test/support/direct.js';
 import type { Scene } from './scene.js';
 
-/** The built service. The specs and `npm run test:faults` both run in the project's folder. */
+/** The built service. The specs and `npm run reliability` both run in the project's folder. */
 const built = (path: string, installed = join(process.cwd(), 'dist')): string => join(installed, `${path}.js`);
 
 /** A built file of the project, as what another process or thread is to load. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createDatabase, type TestDatabase } from '../../test/support/postgres.js';
 import { Random } from '../../test/support/random.js';
 
-/** One run of a fault: its chance, its folders, and everything that has to be taken away again. */
+/** One run of a scenario: its chance, its folders, and everything that has to be taken away again. */
 export class Scene {
   readonly random: Random;
   private readonly endings: (() => Promise<unknown>)[] = [];

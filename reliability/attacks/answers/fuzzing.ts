@@ -1,12 +1,12 @@
 import type { Outcome, Scenario } from '../../scenario.js';
 import { type Answer, ask } from '../../rig/ask.js';
 import { Random } from '../../../test/support/random.js';
-import { INJECTIONS } from '../rig/injections.js';
-import { inLanes } from '../rig/lanes.js';
+import { INJECTIONS } from '../../rig/injections.js';
+import { inLanes } from '../../rig/lanes.js';
 import { sendRaw } from '../../../test/support/raw.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import { Statuses } from '../rig/statuses.js';
-import type { Target } from '../rig/target.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import { Statuses } from '../../rig/statuses.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly requests: number;
@@ -206,6 +206,6 @@ export const fuzzing: Scenario<Dose> = {
     return throwAt(target, key, dose, scene.tell);
   },
   guard: 'whatever comes is checked before it is used',
-  without: async (scene, dose) =>
-    throwAt(await openNaive(scene), TENANTS[0]!, { ...dose, requests: 1_000, broken: 100 }, () => {}),
+  counterTest: { requests: 1_000, broken: 100 },
+  without: async (scene, dose) => throwAt(await openNaive(scene), TENANTS[0]!, dose, () => {}),
 };

@@ -1,9 +1,8 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
-import type { Attack } from '../attack.js';
-import { inLanes } from '../rig/lanes.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { inLanes } from '../../rig/lanes.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly rounds: number;
@@ -56,12 +55,12 @@ const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
   };
 };
 
-export const idempotency: Attack<Dose> = {
+export const idempotency: Scenario<Dose> = {
   name: 'S13',
   what: 'the same create many times at once',
   asvs: { '15.4.2': 'Safe Concurrency', '2.3.4': 'Business Logic Security' },
-  doses: { short: { rounds: 1 }, full: { rounds: 40 } },
-  run: async ({ site }, dose) => attack(await site.service(), dose),
+  full: { rounds: 40 },
+  run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'the name is decided by the expected revision of the log',
-  without: async ({ scene }) => attack(await openNaive(scene), { rounds: 1 }),
+  without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

@@ -6,9 +6,9 @@ import { eventually } from '../../../test/support/eventually.js';
 import { queryOnce } from '../../../test/support/query-once.js';
 import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
 import type { Scene } from '../../rig/scene.js';
-import { inLanes } from '../rig/lanes.js';
-import { sendAll } from '../rig/send-all.js';
-import { openService, type Opened, TENANTS } from '../rig/site.js';
+import { inLanes } from '../../rig/lanes.js';
+import { sendAll } from '../../rig/send-all.js';
+import { openService, type Opened, TENANTS } from '../../rig/site.js';
 
 interface Dose {
   readonly keys: number;

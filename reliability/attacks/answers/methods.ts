@@ -1,10 +1,9 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
-import type { Attack } from '../attack.js';
-import { inLanes } from '../rig/lanes.js';
+import { inLanes } from '../../rig/lanes.js';
 import { sendRaw } from '../../../test/support/raw.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly rounds: number;
@@ -90,7 +89,7 @@ const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
   };
 };
 
-export const methods: Attack<Dose> = {
+export const methods: Scenario<Dose> = {
   name: 'S8',
   what: 'methods and routes that do not exist, and what an answer reveals about the server',
   asvs: {
@@ -99,8 +98,8 @@ export const methods: Attack<Dose> = {
     '13.4.6': 'Unintended Information Leakage',
     '13.4.7': 'Unintended Information Leakage',
   },
-  doses: { short: { rounds: 1 }, full: { rounds: 10 } },
-  run: async ({ site }, dose) => attack(await site.service(), dose),
+  full: { rounds: 10 },
+  run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'a route table of our own, which names what each address takes',
-  without: async ({ scene }) => attack(await openNaive(scene), { rounds: 1 }),
+  without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

@@ -1,12 +1,11 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import { counted } from '../../rig/check.js';
 import { queryOnce } from '../../../test/support/query-once.js';
 import { cloudEvent, sent, sentReport, sentThreat } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { inLanes } from '../rig/lanes.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { inLanes } from '../../rig/lanes.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly payloads: number;
@@ -111,12 +110,12 @@ const attack = async (target: Target, { payloads: many }: Dose): Promise<Outcome
   };
 };
 
-export const sqlInjection: Attack<Dose> = {
+export const sqlInjection: Scenario<Dose> = {
   name: 'S12',
   what: 'SQL in every field',
   asvs: { '1.2.4': 'Injection Prevention', '13.2.2': 'Backend Communication Configuration' },
-  doses: { short: { payloads: 25 }, full: { payloads: 1_350 } },
-  run: async ({ site }, dose) => {
+  full: { payloads: 1_350 },
+  run: async (_, dose, site) => {
     const target = await site.service();
     const before = await shapeOf(target.env['DATABASE_URL']!);
     const outcome = await attack(target, dose);
@@ -125,5 +124,5 @@ export const sqlInjection: Attack<Dose> = {
     return { ...outcome, findings: [...outcome.findings, ...(isWhole ? [] : ['The tables are others than before'])] };
   },
   guard: 'parameters, never texts put together',
-  without: async ({ scene }) => attack(await openNaive(scene), { payloads: 20 }),
+  without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

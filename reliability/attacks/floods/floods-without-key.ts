@@ -1,33 +1,31 @@
 import { Agent } from 'node:http';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import type { Scene } from '../../rig/scene.js';
 import { Random } from '../../../test/support/random.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
-import { inLanes } from '../rig/lanes.js';
-import { DEFAULT_LIMITS, openNaive, openService } from '../rig/site.js';
-import { Statuses } from '../rig/statuses.js';
-import type { Target } from '../rig/target.js';
+import { unnoticed } from '../../rig/bystanders.js';
+import { inLanes } from '../../rig/lanes.js';
+import { DEFAULT_LIMITS, openNaive, openService } from '../../rig/site.js';
+import { Statuses } from '../../rig/statuses.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly requests: number;
   /** Each with a forged key and from another address, as a proxy would say. */
   readonly addresses: number;
   readonly scrapes: number;
-  readonly limits: Limits;
 }
 
 /** A minute and address, unless set otherwise. */
 const LIMIT = 600;
 
 const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
-  const { requests, addresses, scrapes, limits } = dose;
+  const { requests, addresses, scrapes } = dose;
   const findings: string[] = [];
   const random = new Random(scene.seed);
   const statuses = new Statuses();
   const agent = new Agent({ keepAlive: true, maxSockets: 32 });
-  const noticed = await unnoticed(scene, target, limits, async () => {
+  const noticed = await unnoticed(scene, target, async () => {
     await inLanes(32, requests, async (n) => {
       const key = n % 2 === 0 ? undefined : `tp_${'0'.repeat(36)}`;
       const { status, headers } = await ask(`${target.url}/v2/organization/metrics`, { key, agent });
@@ -57,17 +55,14 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   };
 };
 
-export const floodsWithoutKey: Attack<Dose> = {
+export const floodsWithoutKey: Scenario<Dose> = {
   name: 'S23',
   what: 'requests without a good key, from one address and from many, and scrapes',
   asvs: { '2.4.1': 'Anti-automation', '6.3.1': 'General Authentication Security', '15.4.4': 'Safe Concurrency' },
-  doses: {
-    short: { requests: 1_500, addresses: 500, scrapes: 100, limits: LENIENT },
-    full: { requests: 100_000, addresses: 100_000, scrapes: 5_000, limits: STRICT },
-  },
-  run: async ({ scene }, dose) =>
+  full: { requests: 100_000, addresses: 100_000, scrapes: 5_000 },
+  run: async (scene, dose) =>
     attack(scene, await openService(scene, { env: { ...DEFAULT_LIMITS, TRUST_PROXY: '127.0.0.1' } }), dose),
   guard: 'requests without a good key are limited by address',
-  without: async ({ scene }) =>
-    attack(scene, await openNaive(scene), { ...floodsWithoutKey.doses.short, limits: IMPATIENT, scrapes: 0 }),
+  counterTest: { requests: 1_500, addresses: 500, scrapes: 0 },
+  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
 };

@@ -1,22 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'node:http';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import type { Scene } from '../../rig/scene.js';
 import { cloudEvent, sentThreat } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
-import { sendAll } from '../rig/send-all.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import { Statuses } from '../rig/statuses.js';
-import type { Target } from '../rig/target.js';
+import { unnoticed } from '../../rig/bystanders.js';
+import { sendAll } from '../../rig/send-all.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import { Statuses } from '../../rig/statuses.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly types: number;
   readonly days: number;
   readonly connections: number;
   readonly seconds: number;
-  readonly limits: Limits;
 }
 
 const ORGANIZATION = TENANTS[14]!;
@@ -32,7 +30,7 @@ const threat = (run: number, n: number, type: string, at: number): object => {
 };
 
 const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
-  const { types, days, connections, seconds, limits } = dose;
+  const { types, days, connections, seconds } = dose;
   const run = Date.now();
   const findings: string[] = [];
   const now = Date.now();
@@ -52,7 +50,7 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   await sendAll(target, target.ingest, known, BATCH);
   const statuses = new Statuses();
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const noticed = await unnoticed(scene, target, limits, async () => {
+  const noticed = await unnoticed(scene, target, async () => {
     const until = Date.now() + seconds * 1_000;
     let n = 0;
     const lane = async (): Promise<void> => {
@@ -78,22 +76,13 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   };
 };
 
-export const noisyTenant: Attack<Dose> = {
+export const noisyTenant: Scenario<Dose> = {
   name: 'S21',
   what: 'one organization’s queries are expensive and many',
   asvs: { '8.4.1': 'Other Authorization Considerations', '15.4.4': 'Safe Concurrency', '2.2.1': 'Input Validation' },
-  doses: {
-    short: { types: 500, days: 500, connections: 20, seconds: 1, limits: LENIENT },
-    full: { types: 100_000, days: 20_000, connections: 200, seconds: 30, limits: STRICT },
-  },
-  run: async ({ site, scene }, dose) => attack(scene, await site.service(), dose),
+  full: { types: 100_000, days: 20_000, connections: 200, seconds: 30 },
+  run: async (scene, dose, site) => attack(scene, await site.service(), dose),
   guard: 'at most two queries an organization at a time',
-  without: async ({ scene }) =>
-    attack(scene, await openNaive(scene), {
-      types: 2_000,
-      days: 0,
-      connections: 80,
-      seconds: 1,
-      limits: IMPATIENT,
-    }),
+  counterTest: { types: 2_000, days: 0, connections: 80, seconds: 1 },
+  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
 };

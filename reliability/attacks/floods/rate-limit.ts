@@ -1,28 +1,32 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import type { Scene } from '../../rig/scene.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
-import { inLanes } from '../rig/lanes.js';
-import { openNaive, openService, TENANTS } from '../rig/site.js';
-import { Statuses } from '../rig/statuses.js';
-import type { Target } from '../rig/target.js';
+import { STRICT, unnoticed } from '../../rig/bystanders.js';
+import { inLanes } from '../../rig/lanes.js';
+import { openNaive, openService, TENANTS } from '../../rig/site.js';
+import { Statuses } from '../../rig/statuses.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   /** A minute; the others ask up to 2,400 times in one. */
   readonly limit: number;
   /** How many times its limit it asks. */
   readonly times: number;
-  readonly limits: Limits;
 }
 
-const attack = async (scene: Scene, target: Target, { limit, times, limits }: Dose): Promise<Outcome> => {
+const attack = async (scene: Scene, target: Target, { limit, times }: Dose): Promise<Outcome> => {
   const statuses = new Statuses();
-  const { seen, findings } = await unnoticed(scene, target, limits, () =>
-    inLanes(8, limit * times, async () => {
-      const { status, headers } = await ask(`${target.url}/v2/organization/metrics`, { key: target.keys[TENANTS[0]!] });
-      statuses.note(status, headers);
-    }),
+  const { seen, findings } = await unnoticed(
+    scene,
+    target,
+    () =>
+      inLanes(8, limit * times, async () => {
+        const { status, headers } = await ask(`${target.url}/v2/organization/metrics`, {
+          key: target.keys[TENANTS[0]!],
+        });
+        statuses.note(status, headers);
+      }),
+    { ...STRICT, factor: 1.5 },
   );
   const good = statuses.of(200);
   // A minute may end while it asks.
@@ -38,16 +42,14 @@ const attack = async (scene: Scene, target: Target, { limit, times, limits }: Do
   };
 };
 
-export const rateLimit: Attack<Dose> = {
+export const rateLimit: Scenario<Dose> = {
   name: 'S10',
   what: 'one key asks ten times as often as it may',
   asvs: { '2.4.1': 'Anti-automation', '6.1.1': 'Authentication Documentation', '15.4.4': 'Safe Concurrency' },
-  doses: {
-    short: { limit: 1_000, times: 2.1, limits: LENIENT },
-    full: { limit: 3_000, times: 10, limits: { ...STRICT, factor: 1.5 } },
-  },
-  run: async ({ scene }, dose) =>
+  full: { limit: 3_000, times: 10 },
+  run: async (scene, dose) =>
     attack(scene, await openService(scene, { env: { RATE_LIMIT_PER_MINUTE: String(dose.limit) } }), dose),
   guard: 'a limit for each key',
-  without: async ({ scene }) => attack(scene, await openNaive(scene), { limit: 1_000, times: 2.5, limits: IMPATIENT }),
+  counterTest: { limit: 1_000, times: 2.5 },
+  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
 };

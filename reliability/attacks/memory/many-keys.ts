@@ -1,18 +1,16 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import type { Scene } from '../../rig/scene.js';
-import type { Attack } from '../attack.js';
-import { LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
+import { unnoticed } from '../../rig/bystanders.js';
 import { sendUnread } from '../../../test/support/raw.js';
-import { type Opened, openService, QUIET, TENANTS } from '../rig/site.js';
+import { type Opened, openService, QUIET, TENANTS } from '../../rig/site.js';
 
 interface Dose {
   /** How often they fill what they can. Each time is held for as long as the service lets it. */
   readonly rounds: number;
-  readonly limits: Limits;
 }
 
 const MB = 1024 * 1024;
@@ -34,15 +32,10 @@ const unfinished = (key: string): Buffer =>
     Buffer.from('\r\n'),
   ]);
 
-const attack = async (
-  scene: Scene,
-  target: Opened,
-  keys: readonly string[],
-  { rounds, limits }: Dose,
-): Promise<Outcome> => {
+const attack = async (scene: Scene, target: Opened, keys: readonly string[], { rounds }: Dose): Promise<Outcome> => {
   let asked = 0;
   const refused: number[] = [];
-  const { seen, findings } = await unnoticed(scene, target, limits, async () => {
+  const { seen, findings } = await unnoticed(scene, target, async () => {
     for (let round = 0; round < rounds; round += 1) {
       const sockets: Socket[] = [];
       for (const key of keys)
@@ -74,25 +67,23 @@ const attack = async (
   };
 };
 
-export const manyKeys: Attack<Dose> = {
+export const manyKeys: Scenario<Dose> = {
   name: 'S28',
   what: 'an organization that uses the budget of a key for each of many keys',
   asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
-  doses: {
-    short: { rounds: 1, limits: LENIENT },
-    full: { rounds: 10, limits: STRICT },
-  },
-  run: async ({ site, scene }, dose) => {
+  full: { rounds: 10 },
+  run: async (scene, dose, site) => {
     const target = await site.service('weighed');
     const keys: string[] = [];
     for (let n = 0; n < KEYS; n += 1) keys.push((await target.issue(['read', 'ingest'], TENANTS[10]!)).key);
     return attack(scene, target, keys, dose);
   },
   guard: 'bodies count for the organization, whichever of its keys they come with',
+  counterTest: { rounds: 1 },
   // What each key could hold if bodies counted for it alone: as if each were another organization's.
-  without: async ({ scene }) => {
+  without: async (scene, dose) => {
     const target = await openService(scene);
     const keys = TENANTS.slice(0, KEYS).map((organization) => target.senders[organization]!);
-    return attack(scene, target, keys, { rounds: 1, limits: LENIENT });
+    return attack(scene, target, keys, dose);
   },
 };

@@ -1,14 +1,13 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import type { Scene } from '../../rig/scene.js';
 import { cloudEvent, sent } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
+import { unnoticed } from '../../rig/bystanders.js';
 import { sendUnread } from '../../../test/support/raw.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly organizations: number;
@@ -19,7 +18,6 @@ interface Dose {
   readonly stayMs: number;
   /** Whether they stay long enough to be cut: nothing is held for them in the end. */
   readonly untilCut: boolean;
-  readonly limits: Limits;
 }
 
 const MB = 1024 * 1024;
@@ -43,10 +41,10 @@ const bulkCheck = (key: string): string => {
 };
 
 const attack = async (scene: Scene, target: Target, request: (key: string) => string, dose: Dose): Promise<Outcome> => {
-  const { organizations, connections, requests, stayMs, untilCut, limits } = dose;
+  const { organizations, connections, requests, stayMs, untilCut } = dose;
   const findings: string[] = [];
   let [held, left] = [0, 0];
-  const noticed = await unnoticed(scene, target, limits, async () => {
+  const noticed = await unnoticed(scene, target, async () => {
     const before = await target.weigh();
     const sockets: Socket[] = [];
     for (let n = 0; n < organizations * connections; n += 1) {
@@ -75,25 +73,22 @@ const attack = async (scene: Scene, target: Target, request: (key: string) => st
   };
 };
 
-export const slowReaders: Attack<Dose> = {
+export const slowReaders: Scenario<Dose> = {
   name: 'S29',
   what: 'large answers, read slowly',
   asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
-  doses: {
-    short: { organizations: 2, connections: 6, requests: 20, stayMs: 4_000, untilCut: false, limits: LENIENT },
-    full: {
-      organizations: 10,
-      connections: 20,
-      // As many as a connection may have waiting, and the one being answered.
-      requests: 17,
-      stayMs: 60_000,
-      untilCut: true,
-      limits: STRICT,
-    },
+  full: {
+    organizations: 10,
+    connections: 20,
+    // As many as a connection may have waiting, and the one being answered.
+    requests: 17,
+    stayMs: 60_000,
+    untilCut: true,
   },
-  run: async ({ site, scene }, dose) => attack(scene, await site.service('weighed'), bulkCheck, dose),
+  run: async (scene, dose, site) => attack(scene, await site.service('weighed'), bulkCheck, dose),
   guard: 'answers count for their organization until they have been read',
-  without: async ({ scene }) => {
+  counterTest: { organizations: 1, connections: 6, requests: 60, stayMs: 4_000, untilCut: false },
+  without: async (scene, dose) => {
     const target = await openNaive(scene);
     const organization = TENANTS[0]!;
     const events = Array.from({ length: 500 }, (_, n) =>
@@ -102,7 +97,6 @@ export const slowReaders: Attack<Dose> = {
     await ask(`${target.url}/v2/events`, { key: organization, events });
     const metrics = (key: string): string =>
       `GET /v2/organization/metrics HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n\r\n`;
-    const limits = { ...IMPATIENT, floorMs: 10_000, liveMs: 10_000 };
-    return attack(scene, target, metrics, { ...slowReaders.doses.short, organizations: 1, requests: 60, limits });
+    return attack(scene, target, metrics, dose);
   },
 };

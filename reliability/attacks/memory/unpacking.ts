@@ -1,18 +1,16 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import type { Scene } from '../../rig/scene.js';
 import { emptyBlocks } from '../../../test/support/empty-blocks.js';
 import { sendUntilAnswered } from '../../../test/support/raw.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
-import { inLanes } from '../rig/lanes.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import { Statuses } from '../rig/statuses.js';
-import type { Target } from '../rig/target.js';
+import { unnoticed } from '../../rig/bystanders.js';
+import { inLanes } from '../../rig/lanes.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import { Statuses } from '../../rig/statuses.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly bodies: number;
   readonly atOnce: number;
-  readonly limits: Limits;
 }
 
 const MB = 1024 * 1024;
@@ -33,10 +31,10 @@ function* request(key: string): Generator<string | Buffer> {
   yield '0\r\n\r\n';
 }
 
-const attack = async (scene: Scene, target: Target, { bodies, atOnce, limits }: Dose): Promise<Outcome> => {
+const attack = async (scene: Scene, target: Target, { bodies, atOnce }: Dose): Promise<Outcome> => {
   const key = target.keys[TENANTS[11]!]!;
   const statuses = new Statuses();
-  const { seen, findings } = await unnoticed(scene, target, limits, () =>
+  const { seen, findings } = await unnoticed(scene, target, () =>
     inLanes(atOnce, bodies, async (n) => {
       statuses.note(await sendUntilAnswered(target.url, request(key), PATIENCE_MS));
       scene.tell(`${n} of ${bodies} bodies`);
@@ -50,15 +48,13 @@ const attack = async (scene: Scene, target: Target, { bodies, atOnce, limits }: 
   };
 };
 
-export const unpacking: Attack<Dose> = {
+export const unpacking: Scenario<Dose> = {
   name: 'S27',
   what: 'compressed bodies that take long to decompress and hold nothing',
   asvs: { '5.2.3': 'File Upload and Content', '15.2.2': 'Security Architecture and Dependencies' },
-  doses: {
-    short: { bodies: 16, atOnce: 8, limits: LENIENT },
-    full: { bodies: 2_000, atOnce: 16, limits: STRICT },
-  },
-  run: async ({ site, scene }, dose) => attack(scene, await site.service('weighed'), dose),
+  full: { bodies: 2_000, atOnce: 16 },
+  run: async (scene, dose, site) => attack(scene, await site.service('weighed'), dose),
   guard: 'a body larger packed than unpacked is refused while it arrives',
-  without: async ({ scene }) => attack(scene, await openNaive(scene), { bodies: 6, atOnce: 3, limits: IMPATIENT }),
+  counterTest: { bodies: 6, atOnce: 3 },
+  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
 };

@@ -1,17 +1,15 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import type { Scene } from '../../rig/scene.js';
 import { slowDown } from '../../rig/watched.js';
 import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
-import { CONNECTIONS, sendAtFullRate } from '../rig/full-rate.js';
-import { sendAll } from '../rig/send-all.js';
-import { type Opened, openService, TENANTS } from '../rig/site.js';
+import { unnoticed } from '../../rig/bystanders.js';
+import { CONNECTIONS, sendAtFullRate } from '../../rig/full-rate.js';
+import { sendAll } from '../../rig/send-all.js';
+import { type Opened, openService, TENANTS } from '../../rig/site.js';
 
 interface Dose {
   /** Of the heaviest events that are legal, at full rate. */
   readonly seconds: number;
-  readonly limits: Limits;
 }
 
 const ORGANIZATION = TENANTS[8]!;
@@ -26,11 +24,11 @@ const reports = (run: string, batch: number, brands: number, size = BATCH): obje
     return cloudEvent(sentReport(reportId, { organization: ORGANIZATION, brands: names }, reportId));
   });
 
-const attack = async (scene: Scene, target: Opened, { seconds, limits }: Dose): Promise<Outcome> => {
+const attack = async (scene: Scene, target: Opened, { seconds }: Dose): Promise<Outcome> => {
   const run = `fan-${Date.now()}`;
   let sent: Awaited<ReturnType<typeof sendAtFullRate>> | undefined;
   let tooMany = 0;
-  const { seen, findings } = await unnoticed(scene, target, limits, async () => {
+  const { seen, findings } = await unnoticed(scene, target, async () => {
     // A million facts in two bodies.
     const heavy = [...reports(`${run}-x`, 0, 1_000), ...reports(`${run}-x`, 1, 1_000)];
     const wrong = [...heavy, ...reports(`${run}-y`, 0, MAX_BRANDS + 1, 1)];
@@ -51,22 +49,19 @@ const attack = async (scene: Scene, target: Opened, { seconds, limits }: Dose): 
   };
 };
 
-export const fanOut: Attack<Dose> = {
+export const fanOut: Scenario<Dose> = {
   name: 'S16',
   what: 'one organization’s events that each become many facts',
   asvs: { '8.4.1': 'Other Authorization Considerations', '2.3.2': 'Business Logic Security' },
-  doses: {
-    short: { seconds: 2, limits: LENIENT },
-    full: { seconds: 60, limits: STRICT },
-  },
-  run: async ({ site, scene }, dose) => attack(scene, await site.service(), dose),
+  full: { seconds: 60 },
+  run: async (scene, dose, site) => attack(scene, await site.service(), dose),
   guard: 'facts, not events, bound what is admitted and what is counted at once',
+  counterTest: { seconds: 6 },
   // A projector that is stopped nine tenths of the time is as good as one that has more to count than it can.
-  without: async ({ scene }) => {
+  without: async (scene, dose) => {
     const target = await openService(scene);
     const speedUp = slowDown(target.service.projectors[0]!);
-    const limits = { ...IMPATIENT, countedMs: STRICT.countedMs };
-    const outcome = await attack(scene, target, { seconds: 6, limits });
+    const outcome = await attack(scene, target, dose);
     await speedUp();
     return outcome;
   },

@@ -1,17 +1,15 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import type { Scene } from '../../rig/scene.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
-import { inLanes } from '../rig/lanes.js';
-import { openNaive, openService, TENANTS } from '../rig/site.js';
-import { Statuses } from '../rig/statuses.js';
-import type { Target } from '../rig/target.js';
+import { unnoticed } from '../../rig/bystanders.js';
+import { inLanes } from '../../rig/lanes.js';
+import { openNaive, openService, TENANTS } from '../../rig/site.js';
+import { Statuses } from '../../rig/statuses.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly rounds: number;
   readonly atOnce: number;
-  readonly limits: Limits;
   /** How many of the kinds. */
   readonly kinds?: number;
 }
@@ -63,10 +61,10 @@ const bombs = (): Bomb[] => {
 };
 
 const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
-  const { rounds, atOnce, limits, kinds } = dose;
+  const { rounds, atOnce, kinds } = dose;
   const all = bombs().slice(0, kinds);
   const statuses = new Statuses();
-  const { seen, findings } = await unnoticed(scene, target, limits, () =>
+  const { seen, findings } = await unnoticed(scene, target, () =>
     inLanes(atOnce, all.length * rounds, async (n) => {
       const { path, type, body } = all[n % all.length]!;
       const key = path === BULK ? target.keys[TENANTS[12]!] : target.senders[TENANTS[12]!];
@@ -86,7 +84,7 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   };
 };
 
-export const jsonBombs: Attack<Dose> = {
+export const jsonBombs: Scenario<Dose> = {
   name: 'S19',
   what: 'bodies below the size limit that are expensive to read',
   asvs: {
@@ -94,12 +92,9 @@ export const jsonBombs: Attack<Dose> = {
     '15.2.2': 'Security Architecture and Dependencies',
     '15.4.4': 'Safe Concurrency',
   },
-  doses: {
-    short: { rounds: 1, atOnce: 4, limits: LENIENT },
-    full: { rounds: 10, atOnce: 16, limits: STRICT },
-  },
-  run: async ({ scene }, dose) => attack(scene, await openService(scene, { env: SMALL }), dose),
+  full: { rounds: 10, atOnce: 16 },
+  run: async (scene, dose) => attack(scene, await openService(scene, { env: SMALL }), dose),
   guard: 'a body is read as what it must be, and refused at the first thing else',
-  without: async ({ scene }) =>
-    attack(scene, await openNaive(scene, SMALL), { ...jsonBombs.doses.short, limits: IMPATIENT, kinds: 4 }),
+  counterTest: { rounds: 1, atOnce: 4, kinds: 4 },
+  without: async (scene, dose) => attack(scene, await openNaive(scene, SMALL), dose),
 };

@@ -2,17 +2,16 @@ import { Agent, get } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { toJson } from '../../../src/events/event.js';
 import { assetGroupsStream } from '../../../src/events/streams.js';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import { counted } from '../../rig/check.js';
 import type { Scene } from '../../rig/scene.js';
 import { cloudEvent, sent } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
-import { sendAll } from '../rig/send-all.js';
-import { openNaive, type Opened, TENANTS } from '../rig/site.js';
-import { Statuses } from '../rig/statuses.js';
-import type { Target } from '../rig/target.js';
+import { unnoticed } from '../../rig/bystanders.js';
+import { sendAll } from '../../rig/send-all.js';
+import { openNaive, type Opened, TENANTS } from '../../rig/site.js';
+import { Statuses } from '../../rig/statuses.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   /** Members of one group, each of 4,000 characters of four bytes. */
@@ -21,7 +20,6 @@ interface Dose {
   readonly groups: number;
   readonly connections: number;
   readonly seconds: number;
-  readonly limits: Limits;
 }
 
 const ORGANIZATION = TENANTS[16]!;
@@ -88,13 +86,13 @@ const attack = async (
   scene: Scene,
   target: Target,
   { page, list }: { readonly page?: string; readonly list: string },
-  { contents, groups, connections, seconds, limits }: Dose,
+  { contents, groups, connections, seconds }: Dose,
 ): Promise<Outcome> => {
   const paths = page === undefined ? [list] : [page, list];
   const findings: string[] = [];
   const statuses = new Statuses();
   let largestPage = 0;
-  const noticed = await unnoticed(scene, target, limits, async () => {
+  const noticed = await unnoticed(scene, target, async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: connections });
     const until = Date.now() + seconds * 1_000;
     const lane = async (n: number): Promise<void> => {
@@ -116,15 +114,12 @@ const attack = async (
   };
 };
 
-export const largeAnswers: Attack<Dose> = {
+export const largeAnswers: Scenario<Dose> = {
   name: 'S26',
   what: 'one organization’s answers are as large as answers get',
   asvs: { '8.4.1': 'Other Authorization Considerations', '15.4.4': 'Safe Concurrency', '2.4.1': 'Anti-automation' },
-  doses: {
-    short: { contents: 200, groups: 2_000, connections: 12, seconds: 1.5, limits: LENIENT },
-    full: { contents: 1_000, groups: 36_000, connections: 24, seconds: 30, limits: STRICT },
-  },
-  run: async ({ site, scene }, dose) => {
+  full: { contents: 1_000, groups: 36_000, connections: 24, seconds: 30 },
+  run: async (scene, dose, site) => {
     const target = await site.service();
     // Other attacks may have made some.
     const before = await listGroups(target);
@@ -143,11 +138,11 @@ export const largeAnswers: Attack<Dose> = {
     };
   },
   guard: 'answers and turns of an organization are bounded, in bytes',
-  without: async ({ scene }) => {
+  counterTest: { connections: 12, seconds: 1.5 },
+  without: async (scene, dose) => {
     const target = await openNaive(scene);
-    await fillGroup(target, 1, 1_000);
+    await fillGroup(target, 1, dose.contents);
     // It answers with everything it has.
-    const dose = { ...largeAnswers.doses.short, contents: 1_000, limits: IMPATIENT };
     return attack(scene, target, { list: '/v2/organization/metrics' }, dose);
   },
 };

@@ -1,19 +1,17 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { counted } from '../../rig/check.js';
 import type { Scene } from '../../rig/scene.js';
 import { queryOnce } from '../../../test/support/query-once.js';
 import { cloudEvent, sent } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
-import { CONNECTIONS, sendAtFullRate } from '../rig/full-rate.js';
-import { sendAll } from '../rig/send-all.js';
-import { type Opened, openService, TENANTS } from '../rig/site.js';
+import { unnoticed } from '../../rig/bystanders.js';
+import { CONNECTIONS, sendAtFullRate } from '../../rig/full-rate.js';
+import { sendAll } from '../../rig/send-all.js';
+import { type Opened, openService, TENANTS } from '../../rig/site.js';
 
 interface Dose {
   /** Known members, which are moved between groups at full rate. */
   readonly members: number;
   readonly seconds: number;
-  readonly limits: Limits;
 }
 
 const ORGANIZATION = TENANTS[11]!;
@@ -29,14 +27,14 @@ const moves = (run: string, round: number, first: number, size: number): object[
     return cloudEvent(sent('AssetGrouped', data, `${run}-${round}-${first + n}`));
   });
 
-const attack = async (scene: Scene, target: Opened, { members, seconds, limits }: Dose): Promise<Outcome> => {
+const attack = async (scene: Scene, target: Opened, { members, seconds }: Dose): Promise<Outcome> => {
   const run = `moves-${Date.now()}`;
   await sendAll(target, target.senders[ORGANIZATION], moves(run, 0, 0, members), BATCH);
   await counted(target.url, 60_000);
   /** Batches of a connection until each of its members has been moved once. */
   const ofRound = Math.ceil(members / BATCH / CONNECTIONS);
   let moved: Awaited<ReturnType<typeof sendAtFullRate>> | undefined;
-  const { seen, findings } = await unnoticed(scene, target, limits, async () => {
+  const { seen, findings } = await unnoticed(scene, target, async () => {
     moved = await sendAtFullRate(scene, target, { organization: ORGANIZATION, seconds }, (connection, n) => {
       const first = (connection + (n % ofRound) * CONNECTIONS) * BATCH;
       return moves(run, 1 + Math.floor(n / ofRound), first, Math.max(0, Math.min(BATCH, members - first)));
@@ -63,20 +61,17 @@ const compareEachWithEach = (url: string): Promise<unknown> =>
        for each statement execute function read.compare()`,
   );
 
-export const movedMembers: Attack<Dose> = {
+export const movedMembers: Scenario<Dose> = {
   name: 'S25',
   what: 'one organization moves the members of its groups again and again',
   asvs: { '8.4.1': 'Other Authorization Considerations', '15.2.2': 'Security Architecture and Dependencies' },
-  doses: {
-    short: { members: 2_000, seconds: 2, limits: LENIENT },
-    full: { members: 3_000, seconds: 60, limits: STRICT },
-  },
-  run: async ({ site, scene }, dose) => attack(scene, await site.service(), dose),
+  full: { members: 3_000, seconds: 60 },
+  run: async (scene, dose, site) => attack(scene, await site.service(), dose),
   guard: 'a statement reads each row by its key once, so that its cost grows with the batch',
-  without: async ({ scene }) => {
+  counterTest: { members: 2_000, seconds: 3 },
+  without: async (scene, dose) => {
     const target = await openService(scene);
     await compareEachWithEach(target.env['DATABASE_URL']!);
-    const limits = { ...IMPATIENT, countedMs: STRICT.countedMs };
-    return attack(scene, target, { members: 2_000, seconds: 3, limits });
+    return attack(scene, target, dose);
   },
 };

@@ -1,12 +1,11 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { cloudEvent, type Sent, sentStatus, sentThreat } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { sendAll } from '../rig/send-all.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
-import { verdictsOf } from '../rig/verdicts.js';
+import { sendAll } from '../../rig/send-all.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
+import { verdictsOf } from '../../rig/verdicts.js';
 
 interface Dose {
   readonly events: number;
@@ -65,12 +64,13 @@ const attack = async (target: Target, { events, patienceMs }: Dose): Promise<Out
   };
 };
 
-export const swallowedIds: Attack<Dose> = {
+export const swallowedIds: Scenario<Dose> = {
   name: 'S18',
   what: 'an organization uses the ids of others’ events first',
   asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
-  doses: { short: { events: 100, patienceMs: 10_000 }, full: { events: 10_000, patienceMs: 60_000 } },
-  run: async ({ site }, dose) => attack(await site.service(), dose),
+  full: { events: 10_000, patienceMs: 60_000 },
+  run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'an event’s id is made of the record it is about, too',
-  without: async ({ scene }) => attack(await openNaive(scene), { events: 20, patienceMs: 500 }),
+  counterTest: { events: 20, patienceMs: 500 },
+  without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

@@ -1,8 +1,7 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask, percentile } from '../../rig/ask.js';
-import type { Attack } from '../attack.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly items: number;
@@ -79,15 +78,13 @@ const attack = async ({ url, keys }: Target, { items, rounds, contentMs, range }
   };
 };
 
-export const cpuBombs: Attack<Dose> = {
+export const cpuBombs: Scenario<Dose> = {
   name: 'S11',
   what: 'short texts that take long to read, and the longest range',
   asvs: { '1.3.12': 'Sanitization', '15.1.3': 'Secure Coding and Architecture Documentation' },
-  doses: {
-    short: { items: 50, rounds: 2, contentMs: 50, range: 5 },
-    full: { items: 500, rounds: 5, contentMs: 1, range: 1.5 },
-  },
-  run: async ({ site }, dose) => attack(await site.service(), dose),
+  full: { items: 500, rounds: 5, contentMs: 1, range: 1.5 },
+  run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'nothing in the reading of content grows faster than its length',
-  without: async ({ scene }) => attack(await openNaive(scene), { ...cpuBombs.doses.short, items: 1, rounds: 1 }),
+  counterTest: { items: 1, rounds: 1 },
+  without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

@@ -1,13 +1,12 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { Random } from '../../../test/support/random.js';
 import { cloudEvent, sentStatus } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { inLanes } from '../rig/lanes.js';
-import { sendAll } from '../rig/send-all.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
-import { verdictsOf } from '../rig/verdicts.js';
+import { inLanes } from '../../rig/lanes.js';
+import { sendAll } from '../../rig/send-all.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
+import { verdictsOf } from '../../rig/verdicts.js';
 
 interface Dose {
   readonly forms: number;
@@ -162,12 +161,13 @@ const attack = async (
   };
 };
 
-export const evasion: Attack<Dose> = {
+export const evasion: Scenario<Dose> = {
   name: 'S20',
   what: 'a blocked site in every form that a browser opens',
   asvs: { '1.1.1': 'Encoding and Sanitization Architecture', '1.5.3': 'Safe Deserialization' },
-  doses: { short: { forms: 3_000 }, full: { forms: 1_000_000 } },
-  run: async ({ site, scene }, dose) => attack(await site.service(), dose, scene.seed, scene.tell),
+  full: { forms: 1_000_000 },
+  run: async (scene, dose, site) => attack(await site.service(), dose, scene.seed, scene.tell),
   guard: 'content is read as a browser reads it',
-  without: async ({ scene }) => attack(await openNaive(scene), { forms: 200 }, scene.seed),
+  counterTest: { forms: 200 },
+  without: async (scene, dose) => attack(await openNaive(scene), dose, scene.seed),
 };

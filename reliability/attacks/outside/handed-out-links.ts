@@ -1,12 +1,11 @@
 import { linkForms } from '../../../test/assets/link-forms.js';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { cloudEvent, sentStatus } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { sendAll } from '../rig/send-all.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
-import { verdictsOf } from '../rig/verdicts.js';
+import { sendAll } from '../../rig/send-all.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
+import { verdictsOf } from '../../rig/verdicts.js';
 
 interface Dose {
   /** Blocked names that each form is tried with. */
@@ -69,12 +68,13 @@ const attack = async (target: Target, { names, patienceMs }: Dose): Promise<Outc
   };
 };
 
-export const handedOutLinks: Attack<Dose> = {
+export const handedOutLinks: Scenario<Dose> = {
   name: 'S30',
   what: 'a blocked profile in every form that its platform hands out',
   asvs: { '1.1.1': 'Encoding and Sanitization Architecture', '1.5.3': 'Safe Deserialization' },
-  doses: { short: { names: 1, patienceMs: 10_000 }, full: { names: 500, patienceMs: 60_000 } },
-  run: async ({ site }, dose) => attack(await site.service(), dose),
+  full: { names: 500, patienceMs: 60_000 },
+  run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'links are read by the table of sites',
-  without: async ({ scene }) => attack(await openNaive(scene), { names: 1, patienceMs: 500 }),
+  counterTest: { names: 1, patienceMs: 500 },
+  without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

@@ -2,12 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { answers, type Behaviour, ListServer, sends } from '../../../test/asset-check/lists/list-server.js';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import type { Scene } from '../../rig/scene.js';
 import { eventually } from '../../../test/support/eventually.js';
-import type { Attack } from '../attack.js';
-import { openService, TENANTS } from '../rig/site.js';
-import { verdictsOf } from '../rig/verdicts.js';
+import { openService, TENANTS } from '../../rig/site.js';
+import { verdictsOf } from '../../rig/verdicts.js';
 
 interface Dose {
   /** How often each list is refreshed with what is hostile. */
@@ -174,7 +173,7 @@ const naiveVerdicts: Verdicts = async (contents) => {
   return contents.map((host) => lists.map((list) => (isListed(list, host) ? 'BLOCKED' : 'UNKNOWN')));
 };
 
-export const hostileLists: Attack<Dose> = {
+export const hostileLists: Scenario<Dose> = {
   name: 'S14',
   what: 'lists that were good turn hostile',
   asvs: {
@@ -182,8 +181,8 @@ export const hostileLists: Attack<Dose> = {
     '2.2.1': 'Input Validation',
     '16.5.2': 'Error Handling',
   },
-  doses: { short: { refreshes: 1 }, full: { refreshes: 3 } },
-  run: ({ scene }, dose) => attack(scene, dose),
+  full: { refreshes: 3 },
+  run: (scene, dose) => attack(scene, dose),
   guard: 'a list is judged before it replaces the last good one, item by item',
   without: async () => ({ dose: 'once', seen: '-', findings: await judge(naiveVerdicts) }),
 };

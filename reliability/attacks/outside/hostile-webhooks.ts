@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { percentile } from '../../rig/ask.js';
 import { builtUrl, Process } from '../../rig/processes.js';
 import type { Scene } from '../../rig/scene.js';
@@ -10,8 +10,7 @@ import { MB, watchPeak } from '../../rig/watched.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { answering, Receiver, subjectsIn } from '../../../test/webhooks/delivery/receiver.js';
 import { Rig } from '../../../test/webhooks/delivery/rig.js';
-import type { Attack } from '../attack.js';
-import { weigh } from '../rig/target.js';
+import { weigh } from '../../rig/target.js';
 
 interface Dose {
   /** Organizations of attackers, each with as many endpoints as it may have. */
@@ -106,11 +105,7 @@ class Others {
 const descriptorsOf = ({ pid }: Process): number =>
   process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : 0;
 
-const attack = async (
-  scene: Scene,
-  dose: Dose,
-  preload = 'reliability/attacks/rig/preload/weigh',
-): Promise<Outcome> => {
+const attack = async (scene: Scene, dose: Dose, preload = 'reliability/rig/preload/weigh'): Promise<Outcome> => {
   const { attackers, quietMs, attackMs, patienceMs, factor, floorMs } = dose;
   const rig = await Rig.start();
   scene.later(() => rig.end());
@@ -130,7 +125,7 @@ const attack = async (
   const quiet = await others.tell(quietMs, patienceMs);
   const before = await weigh(deliveries, weights);
 
-  const hostile = new Worker(new URL(builtUrl('reliability/attacks/rig/hostile-receivers')), {
+  const hostile = new Worker(new URL(builtUrl('reliability/rig/hostile-receivers')), {
     workerData: { elsewhere: `${others.url}/elsewhere` },
   });
   scene.later(() => hostile.terminate());
@@ -186,7 +181,7 @@ const attack = async (
   };
 };
 
-export const hostileWebhooks: Attack<Dose> = {
+export const hostileWebhooks: Scenario<Dose> = {
   name: 'S34',
   what: 'receivers of webhooks hang, drip, flood, reset, redirect, fail',
   asvs: {
@@ -194,16 +189,8 @@ export const hostileWebhooks: Attack<Dose> = {
     '13.1.3': 'Configuration Documentation',
     '13.2.5': 'Backend Communication Configuration',
   },
-  doses: {
-    short: { attackers: 7, quietMs: 1_000, attackMs: 2_000, patienceMs: 20_000, factor: 1.2, floorMs: 10_000 },
-    full: { attackers: 20, quietMs: 30_000, attackMs: 60_000, patienceMs: 20_000, factor: 1.2, floorMs: 0 },
-  },
-  run: ({ scene }, dose) => attack(scene, dose),
+  full: { attackers: 20, quietMs: 30_000, attackMs: 60_000, patienceMs: 20_000, factor: 1.2, floorMs: 0 },
+  run: (scene, dose) => attack(scene, dose),
   guard: 'half of the requests in flight are kept for endpoints that answer soon',
-  without: ({ scene }) =>
-    attack(
-      scene,
-      { attackers: 20, quietMs: 500, attackMs: 1_000, patienceMs: 4_000, factor: 1.2, floorMs: 1_500 },
-      'reliability/attacks/rig/preload/any-slot',
-    ),
+  without: (scene, dose) => attack(scene, dose, 'reliability/rig/preload/any-slot'),
 };

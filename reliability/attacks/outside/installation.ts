@@ -4,11 +4,10 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { isWellFormed } from '../../../src/api-keys/key-format.js';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import type { Scene } from '../../rig/scene.js';
 import { eventually } from '../../../test/support/eventually.js';
-import type { Attack } from '../attack.js';
 
 interface Dose {
   /** Whether it is installed from nothing, without the scripts of others, and started. */
@@ -133,7 +132,7 @@ const judgeAudit = async (report: object): Promise<string[]> => {
   return JSON.parse(stdout) as string[];
 };
 
-export const installation: Attack<Dose> = {
+export const installation: Scenario<Dose> = {
   name: 'S15',
   what: 'what comes with an installation: scripts, licences, known vulnerabilities, secrets in the repository',
   asvs: {
@@ -141,10 +140,10 @@ export const installation: Attack<Dose> = {
     '15.2.4': 'Security Architecture and Dependencies',
     '13.3.1': 'Secret Management',
   },
-  doses: { short: { installs: false }, full: { installs: true } },
-  run: ({ scene }, dose) => attack(scene, dose),
+  full: { installs: true },
+  run: (scene, dose) => attack(scene, dose),
   guard: 'lists of ours of what may run and under which licences, and a search for secrets',
-  without: async ({ scene }) => {
+  without: async (scene) => {
     const folder = await scene.folder();
     const lock = join(folder, 'package-lock.json');
     await writeFile(lock, JSON.stringify(plantedLock));

@@ -4,14 +4,13 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answers, ListServer } from '../../../test/asset-check/lists/list-server.js';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import { builtUrl } from '../../rig/processes.js';
 import type { Scene } from '../../rig/scene.js';
 import { cloudEvent, sentStatus } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { openNaive, openService, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { openNaive, openService, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly rounds: number;
@@ -121,7 +120,7 @@ const judge = (target: Target, visits: number, allowed: readonly number[]): stri
   ];
 };
 
-const preload = builtUrl('reliability/attacks/rig/preload/connections');
+const preload = builtUrl('reliability/rig/preload/connections');
 
 const attack = async (scene: Scene, dose: Dose): Promise<Outcome> => {
   const { port, visits } = await canary(scene);
@@ -150,7 +149,7 @@ const attack = async (scene: Scene, dose: Dose): Promise<Outcome> => {
   };
 };
 
-export const outbound: Attack<Dose> = {
+export const outbound: Scenario<Dose> = {
   name: 'S9',
   what: 'addresses that are checked, reported and redirected to, so that the service visits a host behind it',
   asvs: {
@@ -158,14 +157,14 @@ export const outbound: Attack<Dose> = {
     '13.2.5': 'Backend Communication Configuration',
     '15.3.2': 'Defensive Coding',
   },
-  doses: { short: { rounds: 1 }, full: { rounds: 10 } },
-  run: ({ scene }, dose) => attack(scene, dose),
+  full: { rounds: 10 },
+  run: (scene, dose) => attack(scene, dose),
   guard: 'what a caller sends is never connected to',
-  without: async ({ scene }) => {
+  without: async (scene, dose) => {
     const { port, visits } = await canary(scene);
     const target = await openNaive(scene);
-    await submit(target, port, { rounds: 1 });
+    await submit(target, port, dose);
     await sleep(300);
-    return { dose: 'once', seen: '-', findings: judge(target, visits(), []) };
+    return { dose: `${dose.rounds} times`, seen: '-', findings: judge(target, visits(), []) };
   },
 };

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import { call } from '../../rig/processes.js';
 import type { Scene } from '../../rig/scene.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { cloudEvent, sent } from '../../../test/support/upstream.js';
-import type { Attack } from '../attack.js';
-import { sendAll } from '../rig/send-all.js';
-import { type Opened, openService, TENANTS } from '../rig/site.js';
+import { sendAll } from '../../rig/send-all.js';
+import { type Opened, openService, TENANTS } from '../../rig/site.js';
 
 interface Dose {
   readonly texts: number;
@@ -130,12 +129,12 @@ const attack = async (scene: Scene, target: Opened, { texts: many, calls }: Dose
   };
 };
 
-export const terminalEscapes: Attack<Dose> = {
+export const terminalEscapes: Scenario<Dose> = {
   name: 'S24',
   what: 'stored texts that would steer the operator’s terminal',
   asvs: { '1.1.2': 'Encoding and Sanitization Architecture', '16.4.1': 'Log Protection' },
-  doses: { short: { texts: 14, calls: 4 }, full: { texts: 200, calls: CALLS.length } },
-  run: async ({ scene }, dose) => attack(scene, await openService(scene), dose),
+  full: { texts: 200, calls: CALLS.length },
+  run: async (scene, dose) => attack(scene, await openService(scene), dose),
   guard: 'a stored text is shown escaped',
   // What a command that prints what it reads would have printed.
   without: async () => ({

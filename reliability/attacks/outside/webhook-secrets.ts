@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook as Verifier } from 'standardwebhooks';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
 import { Process } from '../../rig/processes.js';
 import type { Scene } from '../../rig/scene.js';
@@ -12,10 +12,9 @@ import { eventually } from '../../../test/support/eventually.js';
 import { queryOnce } from '../../../test/support/query-once.js';
 import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
 import { Receiver } from '../../../test/webhooks/delivery/receiver.js';
-import type { Attack } from '../attack.js';
 import { dump } from '../answers/keys.js';
-import { sendAll } from '../rig/send-all.js';
-import { openService, TENANTS } from '../rig/site.js';
+import { sendAll } from '../../rig/send-all.js';
+import { openService, TENANTS } from '../../rig/site.js';
 
 interface Dose {
   /** Of the one endpoint, each of which has signed. */
@@ -132,12 +131,12 @@ const attack = async (scene: Scene, { secrets: count }: Dose, plants = false): P
   };
 };
 
-export const webhookSecrets: Attack<Dose> = {
+export const webhookSecrets: Scenario<Dose> = {
   name: 'S35',
   what: 'secrets of webhooks are looked for in the database, its files, logs and process lists',
   asvs: { '13.3.1': 'Secret Management', '14.2.1': 'General Data Protection', '16.2.5': 'General Logging' },
-  doses: { short: { secrets: 2 }, full: { secrets: 20 } },
-  run: ({ scene }, dose) => attack(scene, dose),
+  full: { secrets: 20 },
+  run: (scene, dose) => attack(scene, dose),
   guard: 'secrets are derived from a key in a file, and kept nowhere',
-  without: ({ scene }) => attack(scene, { secrets: 1 }, true),
+  without: (scene, dose) => attack(scene, dose, true),
 };

@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import type { Scene } from '../../rig/scene.js';
-import type { Attack } from '../attack.js';
-import { LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
+import { unnoticed } from '../../rig/bystanders.js';
 import { sendUnread } from '../../../test/support/raw.js';
-import { DEFAULT_LIMITS, openNaive } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { DEFAULT_LIMITS, openNaive } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly connections: number;
-  readonly limits: Limits;
 }
 
 const PIPELINED = 1_000;
@@ -22,8 +20,8 @@ const FILES = [
   '/openapi.json',
 ];
 
-const attack = async (scene: Scene, target: Target, { connections, limits }: Dose): Promise<Outcome> => {
-  const { seen, findings } = await unnoticed(scene, target, limits, async () => {
+const attack = async (scene: Scene, target: Target, { connections }: Dose): Promise<Outcome> => {
+  const { seen, findings } = await unnoticed(scene, target, async () => {
     for (let n = 0; n < connections; n += 1) {
       const file = FILES[n % FILES.length]!;
       const socket = sendUnread(target.url, `GET ${file} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(PIPELINED));
@@ -40,17 +38,14 @@ const attack = async (scene: Scene, target: Target, { connections, limits }: Dos
   };
 };
 
-export const descriptors: Attack<Dose> = {
+export const descriptors: Scenario<Dose> = {
   name: 'S17',
   what: 'files that are asked for without a key and never read',
   asvs: { '1.4.3': 'Memory, String, and Unmanaged Code', '13.1.3': 'Configuration Documentation' },
-  doses: {
-    short: { connections: 5, limits: LENIENT },
-    full: { connections: 100, limits: STRICT },
-  },
-  run: async ({ site, scene }, dose) => attack(scene, await site.service('limited', DEFAULT_LIMITS), dose),
+  full: { connections: 100 },
+  run: async (scene, dose, site) => attack(scene, await site.service('limited', DEFAULT_LIMITS), dose),
   guard: 'the few files are answered from memory',
-  without: async ({ scene }) => {
+  without: async (scene) => {
     const target = await openNaive(scene);
     const before = await target.weigh();
     const socket = sendUnread(target.url, 'GET /docs HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(PIPELINED));

@@ -1,9 +1,8 @@
-import type { Outcome } from '../../faults/fault.js';
-import type { Attack } from '../attack.js';
-import { inLanes } from '../rig/lanes.js';
+import type { Outcome, Scenario } from '../../scenario.js';
+import { inLanes } from '../../rig/lanes.js';
 import { sendRaw } from '../../../test/support/raw.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly rounds: number;
@@ -74,12 +73,12 @@ const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
   };
 };
 
-export const framing: Attack<Dose> = {
+export const framing: Scenario<Dose> = {
   name: 'S7',
   what: 'requests whose end two readers could place differently',
   asvs: { '4.2.1': 'HTTP Message Structure Validation' },
-  doses: { short: { rounds: 1 }, full: { rounds: 50 } },
-  run: async ({ site }, dose) => attack(await site.service(), dose),
+  full: { rounds: 50 },
+  run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'a strict parser, and no word about framing that is not understood',
-  without: async ({ scene }) => attack(await openNaive(scene), { rounds: 1 }),
+  without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { ask } from '../../rig/ask.js';
-import type { Attack } from '../attack.js';
-import { inLanes } from '../rig/lanes.js';
+import { inLanes } from '../../rig/lanes.js';
 import { sendRaw } from '../../../test/support/raw.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly rounds: number;
@@ -60,12 +59,12 @@ const attack = async (target: Target, { rounds }: Dose): Promise<Outcome> => {
   };
 };
 
-export const logInjection: Attack<Dose> = {
+export const logInjection: Scenario<Dose> = {
   name: 'S6',
   what: 'line breaks and control characters in ids, names and paths; forged X-Forwarded-For and Host',
   asvs: { '4.1.3': 'Generic Web Service Security', '16.4.1': 'Log Protection', '15.3.4': 'Defensive Coding' },
-  doses: { short: { rounds: 5 }, full: { rounds: 200 } },
-  run: async ({ site }, dose) => attack(await site.service(), dose),
+  full: { rounds: 200 },
+  run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'a log line is one JSON object, and a header from outside is believed of named proxies only',
-  without: async ({ scene }) => attack(await openNaive(scene), { rounds: 1 }),
+  without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

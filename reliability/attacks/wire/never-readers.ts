@@ -1,12 +1,11 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import type { Scene } from '../../rig/scene.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
+import { unnoticed } from '../../rig/bystanders.js';
 import { sendUnread } from '../../../test/support/raw.js';
-import { DEFAULT_LIMITS, openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { DEFAULT_LIMITS, openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly connections: number;
@@ -14,7 +13,6 @@ interface Dose {
   readonly stayMs: number;
   /** Whether they stay long enough to be cut. */
   readonly untilCut: boolean;
-  readonly limits: Limits;
 }
 
 /** As large as answers get, as often as no buffer between here and there holds. */
@@ -26,11 +24,11 @@ const REQUESTS = [
 const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
 const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
-  const { connections, stayMs, untilCut, limits } = dose;
+  const { connections, stayMs, untilCut } = dose;
   const key = target.keys[TENANTS[15]!];
   const findings: string[] = [];
   let each = 0;
-  const noticed = await unnoticed(scene, target, limits, async () => {
+  const noticed = await unnoticed(scene, target, async () => {
     const before = await target.weigh();
     const sockets: Socket[] = [];
     for (let n = 0; n < connections; n += 1) {
@@ -58,17 +56,13 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   };
 };
 
-export const neverReaders: Attack<Dose> = {
+export const neverReaders: Scenario<Dose> = {
   name: 'S22',
   what: 'clients that send requests and never read',
   asvs: { '13.1.3': 'Configuration Documentation', '15.2.2': 'Security Architecture and Dependencies' },
-  doses: {
-    // Half a minute of waiting is for `npm run test:security`.
-    short: { connections: 30, stayMs: 2_000, untilCut: false, limits: LENIENT },
-    full: { connections: 250, stayMs: 40_000, untilCut: true, limits: STRICT },
-  },
-  run: async ({ site, scene }, dose) => attack(scene, await site.service('limited', DEFAULT_LIMITS), dose),
+  full: { connections: 250, stayMs: 40_000, untilCut: true },
+  run: async (scene, dose, site) => attack(scene, await site.service('limited', DEFAULT_LIMITS), dose),
   guard: 'a connection without progress is cut',
-  without: async ({ scene }) =>
-    attack(scene, await openNaive(scene), { ...neverReaders.doses.short, limits: IMPATIENT, untilCut: true }),
+  counterTest: { connections: 30 },
+  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
 };

@@ -1,11 +1,10 @@
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import { MB, watchPeak } from '../../rig/watched.js';
 import { readFileSync } from 'node:fs';
-import type { Attack } from '../attack.js';
 import { sendUntilAnswered } from '../../../test/support/raw.js';
-import { inLanes } from '../rig/lanes.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { inLanes } from '../../rig/lanes.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   /** How often all of them at once. */
@@ -115,15 +114,13 @@ const attack = async (target: Target, { rounds, atOnce, mostMore, patienceMs }: 
   };
 };
 
-export const sizes: Attack<Dose> = {
+export const sizes: Scenario<Dose> = {
   name: 'S4',
   what: 'bodies, headers and addresses far too large',
   asvs: { '5.2.1': 'File Upload and Content', '2.2.1': 'Input Validation', '15.3.6': 'Defensive Coding' },
-  doses: {
-    short: { rounds: 1, atOnce: 30, mostMore: 150 * MB, patienceMs: 15_000 },
-    full: { rounds: 10, atOnce: 100, mostMore: 50 * MB, patienceMs: 15_000 },
-  },
-  run: async ({ site }, dose) => attack(await site.service(), dose),
+  full: { rounds: 10, atOnce: 100, mostMore: 50 * MB, patienceMs: 15_000 },
+  run: async (_, dose, site) => attack(await site.service(), dose),
   guard: 'what is too large is refused before it is read',
-  without: async ({ scene }) => attack(await openNaive(scene), { ...sizes.doses.short, patienceMs: 1_000 }),
+  counterTest: { rounds: 1, atOnce: 30, patienceMs: 1_000 },
+  without: async (scene, dose) => attack(await openNaive(scene), dose),
 };

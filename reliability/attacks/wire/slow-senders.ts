@@ -1,24 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outcome } from '../../faults/fault.js';
+import type { Outcome, Scenario } from '../../scenario.js';
 import type { Scene } from '../../rig/scene.js';
-import type { Attack } from '../attack.js';
-import { IMPATIENT, LENIENT, type Limits, STRICT, unnoticed } from '../rig/bystanders.js';
+import { unnoticed } from '../../rig/bystanders.js';
 import { drip } from '../../../test/support/raw.js';
-import { openNaive, TENANTS } from '../rig/site.js';
-import type { Target } from '../rig/target.js';
+import { openNaive, TENANTS } from '../../rig/site.js';
+import type { Target } from '../../rig/target.js';
 
 interface Dose {
   readonly headers: number;
   readonly bodies: number;
   /** The limits are 5 s for headers and 10 s for a whole request; a busy machine looks later. */
   readonly cutWithinMs: number;
-  readonly limits: Limits;
 }
 
 const BYTE_EVERY_MS = 1_000;
 
 const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome> => {
-  const { headers, bodies, cutWithinMs, limits } = dose;
+  const { headers, bodies, cutWithinMs } = dose;
   const key = target.keys[TENANTS[0]!];
   const post =
     `POST /v2/organization/asset-groups HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n` +
@@ -27,7 +25,7 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   let uncut = 0;
   let other = 0;
   const answers: string[] = [];
-  const { seen, findings } = await unnoticed(scene, target, limits, async () => {
+  const { seen, findings } = await unnoticed(scene, target, async () => {
     const slow = [
       ...Array.from({ length: headers }, (_, i) =>
         drip(target.url, {
@@ -60,16 +58,13 @@ const attack = async (scene: Scene, target: Target, dose: Dose): Promise<Outcome
   };
 };
 
-export const slowSenders: Attack<Dose> = {
+export const slowSenders: Scenario<Dose> = {
   name: 'S5',
   what: 'a byte now and then, forever, on a thousand connections',
   asvs: { '15.2.2': 'Security Architecture and Dependencies', '13.1.3': 'Configuration Documentation' },
-  doses: {
-    short: { headers: 100, bodies: 30, cutWithinMs: 30_000, limits: LENIENT },
-    full: { headers: 1_000, bodies: 200, cutWithinMs: 15_000, limits: STRICT },
-  },
-  run: async ({ site, scene }, dose) => attack(scene, await site.service(), dose),
+  full: { headers: 1_000, bodies: 200, cutWithinMs: 15_000 },
+  run: async (scene, dose, site) => attack(scene, await site.service(), dose),
   guard: 'time limits for headers and whole requests',
-  without: async ({ scene }) =>
-    attack(scene, await openNaive(scene), { limits: IMPATIENT, headers: 20, bodies: 5, cutWithinMs: 3_000 }),
+  counterTest: { headers: 20, bodies: 5 },
+  without: async (scene, dose) => attack(scene, await openNaive(scene), dose),
 };

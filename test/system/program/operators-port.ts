@@ -54,7 +54,6 @@ export const operatorsPort = (urls: () => Urls) =>
         const response = await fetch(opsUrl + path, { method: 'POST', body: '{}' });
         expect([path, response.status]).toEqual([path, 404]);
         expect(await response.json()).toMatchObject({ code: 'NOT_FOUND' });
-        expect(response.headers.get('x-request-id')).toMatch(/./);
       }
     });
 

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
-import { ask } from '../../rig/ask.js';
-import type { Scene } from '../../rig/scene.js';
+import { ask } from './ask.js';
+import type { Scene } from './scene.js';
 import type { Target } from './target.js';
 import { Statuses } from './statuses.js';
 

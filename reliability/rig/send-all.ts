@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask } from '../../rig/ask.js';
+import { ask } from './ask.js';
 import type { Target } from './target.js';
 
 const AGAIN_AFTER_MS = 100;

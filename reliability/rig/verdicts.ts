@@ -1,4 +1,4 @@
-import { ask } from '../../rig/ask.js';
+import { ask } from './ask.js';
 import type { Target } from './target.js';
 
 const BULK = 1_000;

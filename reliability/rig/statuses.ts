@@ -1,4 +1,4 @@
-import type { Answer } from '../../rig/ask.js';
+import type { Answer } from './ask.js';
 
 /** How often requests were answered with each status; 0: cut off. */
 export class Statuses {

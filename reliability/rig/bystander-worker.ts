@@ -2,9 +2,9 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { ask } from '../../rig/ask.js';
-import { Prober, type Probed } from '../../rig/probe.js';
-import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
+import { ask } from './ask.js';
+import { Prober, type Probed } from './probe.js';
+import { cloudEvent, sentReport } from '../../test/support/upstream.js';
 
 interface Given {
   readonly url: string;

@@ -1,6 +1,6 @@
 /** Takes out what keeps half of the slots of the deliveries from endpoints that may not answer soon. */
 import './weigh.js';
-import { Slots } from '../../../../src/webhooks/delivery/slots.js';
+import { Slots } from '../../../src/webhooks/delivery/slots.js';
 
 const run = Object.getOwnPropertyDescriptor(Slots.prototype, 'run')!.value as Slots['run'];
 

@@ -4,7 +4,7 @@
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { collectGarbage } from '../../../rig/collect-garbage.js';
+import { collectGarbage } from '../collect-garbage.js';
 
 let times = 0;
 

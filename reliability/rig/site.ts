@@ -1,15 +1,15 @@
-import { issueApiKey } from '../../../src/api-keys/issue-api-key.js';
-import type { EventLog } from '../../../src/event-log/event-log.js';
-import type { Scope } from '../../../src/events/types/api-keys.js';
-import { ask } from '../../rig/ask.js';
-import { checkVerify, counted } from '../../rig/check.js';
-import { keysKnown } from '../../rig/keys.js';
-import { open } from '../../rig/opened.js';
-import { died } from '../../rig/outage.js';
-import { builtUrl, type Environment, Process } from '../../rig/processes.js';
-import { Scene } from '../../rig/scene.js';
-import type { Service } from '../../rig/service.js';
-import { eventually } from '../../../test/support/eventually.js';
+import { issueApiKey } from '../../src/api-keys/issue-api-key.js';
+import type { EventLog } from '../../src/event-log/event-log.js';
+import type { Scope } from '../../src/events/types/api-keys.js';
+import { ask } from './ask.js';
+import { checkVerify, counted } from './check.js';
+import { keysKnown } from './keys.js';
+import { open } from './opened.js';
+import { died } from './outage.js';
+import { builtUrl, type Environment, Process } from './processes.js';
+import { Scene } from './scene.js';
+import type { Service } from './service.js';
+import { eventually } from '../../test/support/eventually.js';
 import { type Target, weigh } from './target.js';
 
 /** Those who attack and those who are attacked. */
@@ -37,7 +37,7 @@ export interface Opened extends Target {
   issue(scopes: readonly Scope[], organization: string): Promise<{ id: string; key: string }>;
 }
 
-const WEIGH = builtUrl('reliability/attacks/rig/preload/weigh');
+const WEIGH = builtUrl('reliability/rig/preload/weigh');
 
 /** The built service on a database of its own. @param env on top of what every process of the rig has */
 export const openService = async (
@@ -79,7 +79,7 @@ export const openNaive = async (scene: Scene, env: Environment = {}): Promise<Ta
   const [database, weights] = [await scene.database({ migrated: false }), await scene.folder()];
   const api = Process.start(
     scene,
-    'reliability/attacks/rig/naive-service',
+    'reliability/rig/naive-service',
     { WEIGHTS: weights, DATABASE_URL: database.url, ...env },
     { preload: WEIGH },
   );

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Process } from '../../rig/processes.js';
+import { Process } from './processes.js';
 
 /** What a process holds once what nobody holds any more has been collected. */
 export interface Weight {

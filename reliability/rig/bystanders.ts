@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { constants, getPriority, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { percentile } from '../../rig/ask.js';
-import type { Probed } from '../../rig/probe.js';
-import { builtUrl } from '../../rig/processes.js';
-import type { Scene } from '../../rig/scene.js';
+import { percentile } from './ask.js';
+import type { Probed } from './probe.js';
+import { builtUrl } from './processes.js';
+import type { Scene } from './scene.js';
 import { QUIET } from './site.js';
 import type { Target, Weight } from './target.js';
 
@@ -14,8 +14,8 @@ const MB = 1024 * 1024;
 const SLACK_DESCRIPTORS = 40;
 const SLACK_MEMORY = 24 * MB;
 
-export interface Limits {
-  /** How long they are watched before, to know what quiet is; 0: `floorMs` decides. */
+interface Limits {
+  /** How long they are watched before the attack, to know what quiet is. */
   readonly quietMs: number;
   /** How much slower than quiet the others may become, at the 99th percentile. */
   readonly factor: number;
@@ -27,13 +27,9 @@ export interface Limits {
   readonly countedMs: number;
   /** ms until it holds again what it held before */
   readonly recoveryMs: number;
-  /** Share of the requests that may be told to try again (503). */
-  readonly unavailable: number;
-  /** Whether the attack has the lowest priority. Beside other tests it would hardly come to run. */
-  readonly elsewhere: boolean;
 }
 
-/** As the goals say it, for a machine that does nothing else. */
+/** For a machine that does nothing else. Runs and counter-tests are judged alike. */
 export const STRICT: Limits = {
   quietMs: 10_000,
   factor: 2,
@@ -41,28 +37,12 @@ export const STRICT: Limits = {
   liveMs: 250,
   countedMs: 500,
   recoveryMs: 30_000,
-  unavailable: 0,
-  elsewhere: true,
 };
-/** For a machine on which other tests run. */
-export const LENIENT: Limits = {
-  quietMs: 0,
-  factor: 2,
-  floorMs: 10_000,
-  liveMs: 10_000,
-  countedMs: 15_000,
-  recoveryMs: 30_000,
-  // A new connection to a database without a processor may take longer than a request waits for one.
-  unavailable: 0.01,
-  elsewhere: false,
-};
-/** For what is going to fail. */
-export const IMPATIENT: Limits = { ...LENIENT, floorMs: 500, liveMs: 500, recoveryMs: 1_000, unavailable: 0 };
 
 /** Organizations that ask for their metrics, groups and verdicts and send events, from a thread and address of theirs. */
 const watch = (target: Target): (() => Promise<readonly Probed[]>) => {
   const { url, ingest, keys } = target;
-  const worker = new Worker(new URL(builtUrl('reliability/attacks/rig/bystander-worker')), {
+  const worker = new Worker(new URL(builtUrl('reliability/rig/bystander-worker')), {
     workerData: { url, ingest, keys: QUIET.map((organization) => keys[organization]), organizations: QUIET },
   });
   return async () => {
@@ -88,14 +68,12 @@ const p99 = (probed: readonly Probed[]): number =>
 const uncounted = (probed: readonly Probed[]): number => percentile(times(probed, 'counted'), 0.99);
 const slowestLife = (probed: readonly Probed[]): number => Math.max(0, ...times(probed, 'live'));
 const isRefused = ({ status }: Probed): boolean => status < 200 || status > 299;
-const isUnavailable = ({ status }: Probed): boolean => status === 503;
 
 /** What of it somebody else has noticed. */
 const noticed = (quiet: readonly Probed[], during: readonly Probed[], limits: Limits): string[] => {
   const findings: string[] = [];
   const refused = during.filter(isRefused);
-  const mayBe = limits.unavailable * during.length;
-  if (refused.length > mayBe || !refused.every(isUnavailable)) {
+  if (refused.length > 0) {
     const { what, status, error } = refused[0]!;
     findings.push(`${refused.length} requests of others failed, the first: ${what} with ${error ?? status}`);
   }
@@ -149,14 +127,14 @@ export interface Noticed {
 export const unnoticed = async (
   scene: Scene,
   target: Target,
-  limits: Limits,
   attack: () => Promise<unknown>,
+  limits = STRICT,
 ): Promise<Noticed> => {
-  const quiet = limits.quietMs > 0 ? await watchFor(target, limits.quietMs) : [];
+  const quiet = await watchFor(target, limits.quietMs);
   const before = await target.weigh();
   const stop = watch(target);
   try {
-    await (limits.elsewhere ? asIfFromElsewhere(attack) : attack());
+    await asIfFromElsewhere(attack);
   } finally {
     scene.tell('looking at what is left of it');
   }
