@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import { type Clock, monotonic } from '../flow/clock.js';
 
 const SHARED_FOR_MS = 1_000;
 
@@ -10,6 +11,7 @@ const SHARED_FOR_MS = 1_000;
 export const createScrape = (
   registry: Registry,
   readings: readonly (() => Promise<void>)[],
+  clock: Pick<Clock, 'now'> = monotonic,
 ): (() => Promise<string>) => {
   const up = new Gauge({
     name: 'read_models_up',
@@ -23,9 +25,9 @@ export const createScrape = (
   };
   let shared: { readonly text: Promise<string>; until: number } | undefined;
   return () => {
-    if (shared === undefined || performance.now() >= shared.until) {
+    if (shared === undefined || clock.now() >= shared.until) {
       const fresh = { text: collect(), until: Infinity };
-      const keep = (): number => (fresh.until = performance.now() + SHARED_FOR_MS);
+      const keep = (): number => (fresh.until = clock.now() + SHARED_FOR_MS);
       fresh.text.then(keep, keep);
       shared = fresh;
     }

@@ -6,6 +6,7 @@ import { assetGroupsStream } from '../../src/events/streams.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { type Answer } from '../support/call.js';
+import { NO_LIMITS } from '../support/postgres.js';
 import { projectToHead, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 
@@ -294,7 +295,7 @@ describe('GET /v2/organization/asset-groups', () => {
     await project();
     let isDone = false;
     const projecting = startProjecting(app.log, app.pool, [assetGroups]);
-    const direct = createPool(app.config.databaseDirectUrl ?? app.config.databaseUrl!, () => {});
+    const direct = createPool(app.config.databaseDirectUrl ?? app.config.databaseUrl!, () => {}, NO_LIMITS);
     const rebuilding = (async () => {
       for (let n = 0; n < 3; n += 1) await rebuild({ pool: direct, log: app.log }, assetGroups);
     })().finally(() => (isDone = true));

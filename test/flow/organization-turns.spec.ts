@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { TooManyRequests, Unavailable, Unprocessable } from '../../src/errors.js';
 import { OrganizationTurns } from '../../src/flow/organization-turns.js';
-import { eventually } from '../support/eventually.js';
 
 /** Queries that end when they are told to. */
 class Desk {
@@ -21,9 +20,11 @@ class Desk {
 }
 
 const desks: Desk[] = [];
-// A question that still waits would lose its patience, and reject, in the middle of another spec.
+// Only the patience and the rest are timers: the time stands still until a spec advances it.
+beforeEach(() => void jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] }));
 afterEach(async () => {
   for (const desk of desks.splice(0)) for (const name of desk.begun) await desk.end(name);
+  jest.useRealTimers();
 });
 
 const open = (
@@ -88,12 +89,21 @@ describe('The turns of an organization', () => {
   });
 
   it('give up if their turn does not come in time, and leave their place', async () => {
-    const { desk, turns } = open({ running: 1, waiting: 1, patience: 10, rest: 0 });
+    const { desk, turns } = open({ running: 1, waiting: 1, patience: 1_000, rest: 0 });
     void turns.runInTurn('one', 'a', desk.query('a'));
-    await expect(turns.runInTurn('one', 'b', desk.query('b'))).rejects.toThrow(Unavailable);
-    void turns.runInTurn('one', 'c', desk.query('c'));
+    const refused: unknown[] = [];
+    void turns.runInTurn('one', 'b', desk.query('b')).catch((error: unknown) => refused.push(error));
+    await jest.advanceTimersByTimeAsync(990);
+    expect(refused).toEqual([]);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(refused).toEqual([expect.any(Unavailable)]);
+    const last = turns.runInTurn('one', 'c', desk.query('c'));
     await desk.end('a');
     expect(desk.begun).toEqual(['a', 'c']);
+    // A job that has begun may take as long as it needs.
+    await jest.advanceTimersByTimeAsync(1_000);
+    await desk.end('c');
+    expect(await last).toBe('answer c');
   });
 
   it('make room for the next if one fails', async () => {
@@ -105,11 +115,13 @@ describe('The turns of an organization', () => {
   });
 
   it('keep the turn for a while if the answer would be too large', async () => {
-    const { desk, turns } = open({ running: 1, waiting: 3, patience: 60_000, rest: 50 });
+    const { desk, turns } = open({ running: 1, waiting: 3, patience: 60_000, rest: 500 });
     const tooLarge = turns.runInTurn('one', 'a', () => Promise.reject(new Unprocessable('too large')));
     void turns.runInTurn('one', 'b', desk.query('b'));
     await expect(tooLarge).rejects.toThrow('too large');
+    await jest.advanceTimersByTimeAsync(490);
     expect(desk.begun).toEqual([]);
-    await eventually('the next begins', () => desk.begun.length === 1);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(desk.begun).toEqual(['b']);
   });
 });

@@ -4,7 +4,7 @@ import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { WorkerOps } from '../../src/ops/worker-ops.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { AddressInUse } from '../../src/runtime/listen.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { createDatabase, NO_LIMITS, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
 let log: EventLog;
@@ -20,7 +20,7 @@ const ask = async (path: string, method = 'GET'): Promise<[number, string]> => {
 
 beforeAll(async () => {
   database = await createDatabase();
-  log = await createPostgresLog(createPool(database.url, () => {}));
+  log = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
   worker = new WorkerOps((sentence) => told.push(sentence), asked.signal);
   await worker.listen('127.0.0.1', 0, 'PROJECTOR_OPS_PORT');
   url = told[0]!.split(' ').at(-1)!;

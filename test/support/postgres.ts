@@ -14,7 +14,7 @@ export interface TestDatabase {
 }
 
 /** A spec's own statements may take as long as a busy machine needs; the limits of the service's pools stay as they are. */
-const NO_LIMITS = {
+export const NO_LIMITS = {
   connectionTimeoutMillis: 0,
   query_timeout: 0,
   statement_timeout: 0,

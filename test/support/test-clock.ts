@@ -11,13 +11,14 @@ export class TestClock implements Clock {
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const one = { until: this.time + ms, wake: resolve };
+      if (signal?.aborted === true) return resolve();
       const wake = (): void => {
         this.sleeping.delete(one);
+        signal?.removeEventListener('abort', wake);
         resolve();
       };
-      if (signal?.aborted === true) return resolve();
-      signal?.addEventListener('abort', wake, { once: true });
+      const one = { until: this.time + ms, wake };
+      signal?.addEventListener('abort', wake);
       this.sleeping.add(one);
     });
   }
@@ -27,10 +28,7 @@ export class TestClock implements Clock {
     for (const end = this.time + ms; this.time < end;) {
       this.time = Math.min(end, this.time + stepMs);
       for (const one of Array.from(this.sleeping))
-        if (one.until <= this.time) {
-          this.sleeping.delete(one);
-          one.wake();
-        }
+        if (one.until <= this.time) one.wake();
       for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     }
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Pool } from 'pg';
-import { pause } from '../../flow/retry.js';
+import { type Clock, monotonic } from '../../flow/clock.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import { RELEASE_LEASE, TAKE_LEASE } from './statements.js';
@@ -52,6 +52,7 @@ export class Lease {
     private readonly lanes = new HeldLanes([lane]),
     /** Called when it is available again. */
     private readonly onRecovery: (sentence: string) => void = () => {},
+    private readonly clock: Clock = monotonic,
   ) {}
 
   /**
@@ -70,7 +71,7 @@ export class Lease {
         await this.release().catch(() => {});
         return undefined;
       }
-      await pause(RENEWED_EVERY_MS / 2, signal);
+      await this.clock.sleep(RENEWED_EVERY_MS / 2, signal);
     }
     return undefined;
   }
@@ -78,7 +79,7 @@ export class Lease {
   /** Renews the lease until another process has it or should have it (calls `lost`), or `signal` aborts. */
   async hold(lost: () => void, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await pause(RENEWED_EVERY_MS, signal);
+      await this.clock.sleep(RENEWED_EVERY_MS, signal);
       if (signal.aborted) return;
       // A failed renewal says nothing about who holds the lease; a process that can write the rows may continue.
       const taken = await this.tryToTake();

@@ -1,7 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Optional } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { type FailureReport, reportFailures } from '../../flow/background/failure-report.js';
-import { pause } from '../../flow/retry.js';
+import { type Clock, monotonic } from '../../flow/clock.js';
 import { WaitingRequests } from '../../flow/waiting-requests.js';
 import { Readiness } from '../../ops/readiness.js';
 import { Checkpoints } from '../../read-models/checkpoints/checkpoints.js';
@@ -59,6 +59,7 @@ export class FeedWatch {
     private readonly checkpoints: Checkpoints,
     private readonly requests: WaitingRequests,
     registry: Registry = new Registry(),
+    @Optional() private readonly clock: Clock = monotonic,
   ) {
     this.report = reportFailures('look for news of the feed', registry);
   }
@@ -77,7 +78,8 @@ export class FeedWatch {
       waiting = { wanted, after: wanted.after, reached: wanted.reached, asOf: wanted.asOf, end: resolve };
     });
     const inVain = (): void => waiting.end(false);
-    const timer = setTimeout(inVain, ms);
+    const timer = new AbortController();
+    void this.clock.sleep(ms, timer.signal).then(inVain);
     signal.addEventListener('abort', inVain);
     if (signal.aborted) inVain();
     this.waiting.add(waiting);
@@ -85,7 +87,7 @@ export class FeedWatch {
     try {
       return { hasNews: await ended, asOf: waiting.asOf, position: waiting.after };
     } finally {
-      clearTimeout(timer);
+      timer.abort();
       signal.removeEventListener('abort', inVain);
       this.waiting.delete(waiting);
     }
@@ -100,13 +102,14 @@ export class FeedWatch {
   private async look(): Promise<void> {
     this.isLooking = true;
     while (this.waiting.size > 0) {
-      const began = performance.now();
+      const began = this.clock.now();
       if (this.readiness.stopping) for (const { end } of this.waiting) end(false);
       const isDone = await this.lookOnce().catch((error: unknown) => {
         this.report.failed(error);
         return false;
       });
-      await pause(isDone ? Math.max(LOOK_EVERY_MS, REST * (performance.now() - began)) : AFTER_FAILURE_MS);
+      const rest = Math.max(LOOK_EVERY_MS, REST * (this.clock.now() - began));
+      await this.clock.sleep(isDone ? rest : AFTER_FAILURE_MS);
     }
     this.isLooking = false;
   }

@@ -28,7 +28,7 @@ import { DailyQuota } from '../../../src/quotas/daily-quota.js';
 import { finish, TimeSlices } from '../../../src/flow/time-slices.js';
 import { readIngestUsage } from '../../../src/quotas/usage.js';
 import { createPool } from '../../../src/postgres/pool.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { createDatabase, NO_LIMITS, type TestDatabase } from '../../support/postgres.js';
 import { EXAMPLES } from '../../support/upstream.js';
 
 const LATEST = Date.parse('2026-03-05T00:00:00.000Z');
@@ -48,7 +48,7 @@ let position: bigint;
 
 beforeAll(async () => {
   database = await createDatabase();
-  log = await createPostgresLog(createPool(database.url, () => {}));
+  log = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
 });
 afterAll(async () => {
   for (const one of stopped) await one.beforeApplicationShutdown();
@@ -415,7 +415,7 @@ describe('Whatever is sent', () => {
 });
 
 it('A request fails if the log does, so that nobody takes it for stored', async () => {
-  const closed = await createPostgresLog(createPool(database.url, () => {}));
+  const closed = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
   await closed.close();
   const request = new RecordEvents([threat('lost')], LATEST, undefined);
   await expect(handlerOf(closed).execute(request)).rejects.toThrow();
@@ -427,7 +427,7 @@ const whileCounting = async (
   work: (log: EventLog, pool: TestDatabase['pool']) => Promise<void>,
 ): Promise<void> => {
   const own = await createDatabase();
-  const ownLog = await createPostgresLog(createPool(own.url, () => {}));
+  const ownLog = await createPostgresLog(createPool(own.url, () => {}, NO_LIMITS));
   const stop = new AbortController();
   const counting = (async () => {
     for (let n = 1; !stop.signal.aborted; n += 1) {

@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HeldLanes, Lease } from '../../../src/read-models/leases/lease.js';
 import { TAKE_LEASE } from '../../../src/read-models/leases/statements.js';
+import { READ_CLOCK } from '../../../src/postgres/statements.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { TestClock } from '../../support/test-clock.js';
 import { whileLocked } from '../../support/while-locked.js';
 
 let database: TestDatabase;
@@ -19,37 +20,88 @@ afterEach(async () => {
   expect(troubles).toEqual([]);
 });
 
-const leaseOf = (lane: string, lanes?: HeldLanes): Lease =>
-  new Lease(database.pool, lane, (sentence) => troubles.push(sentence), lanes);
+/** Far enough in the future that no machine is slow enough to reach it. ms */
+const FAR_MS = 3_600_000;
 
-/** @returns how long it took, ms */
-const acquire = async (lease: Lease): Promise<number> => {
-  const begin = Date.now();
-  await lease.acquire(AbortSignal.timeout(15_000));
-  return Date.now() - begin;
+const leaseOf = (lane: string, clock: TestClock, lanes?: HeldLanes): Lease =>
+  new Lease(database.pool, lane, (sentence) => troubles.push(sentence), lanes, undefined, clock);
+
+const databaseTime = async (): Promise<number> => (await READ_CLOCK.run(database.pool, {}))[0]!.now;
+const rowOf = async (lane: string): Promise<{ owner: string; epoch: number; expiresAt: number }> => {
+  const { rows } = await database.pool.query(
+    'select owner, epoch, expires_at as "expiresAt" from read.projector_leases where lane = $1',
+    [lane],
+  );
+  return rows[0];
 };
+/** A lease expires by the database's clock, so it is the row that a spec changes. */
+const expireAt = (lane: string, ms: number): Promise<unknown> =>
+  database.pool.query('update read.projector_leases set expires_at = $2 where lane = $1', [lane, ms]);
+
+/** A process that asks for a lease, with a clock of its own. */
+class Applicant {
+  readonly clock = new TestClock();
+  readonly lease: Lease;
+  /** How often it has asked. */
+  asked = 0;
+  epoch: number | undefined;
+  private readonly stop = new AbortController();
+  private acquiring: Promise<void> | undefined;
+
+  constructor(readonly lane: string) {
+    this.lease = leaseOf(lane, this.clock);
+  }
+
+  begin(): void {
+    this.acquiring = this.lease
+      .acquire(this.stop.signal, () => (this.asked += 1))
+      .then((epoch) => void (this.epoch = epoch));
+  }
+
+  async acquire(): Promise<void> {
+    this.begin();
+    await this.acquiring;
+  }
+
+  async end(): Promise<void> {
+    this.stop.abort();
+    await this.acquiring;
+  }
+}
 
 describe('the lease of a lane', () => {
-  const lease = (): Lease => leaseOf('counts');
-
-  it('is taken over within five seconds of its holder’s death, and at once if it was released', async () => {
-    const [first, second, third] = [lease(), lease(), lease()];
-    await acquire(first);
+  it('lasts three seconds, is taken over once it has expired, and at once if it was released', async () => {
+    const [first, second, third] = [new Applicant('counts'), new Applicant('counts'), new Applicant('counts')];
+    const before = await databaseTime();
+    await first.acquire();
+    const { expiresAt } = await rowOf('counts');
+    expect(expiresAt).toBeGreaterThanOrEqual(before + 3_000);
+    expect(expiresAt).toBeLessThanOrEqual((await databaseTime()) + 3_000);
     // Killed: nobody renews it.
-    const waited = await acquire(second);
-    expect(waited).toBeGreaterThan(1_000);
-    expect(waited).toBeLessThan(5_000);
-    await second.release();
-    expect(await acquire(third)).toBeLessThan(1_000);
-    const { rows } = await database.pool.query('select lane, epoch from read.projector_leases');
-    expect(rows).toEqual([{ lane: 'counts', epoch: 3 }]);
+    await expireAt('counts', before + FAR_MS);
+    second.begin();
+    await eventually('it has asked', () => second.asked === 1);
+    await second.clock.advance(490);
+    expect(second.asked).toBe(1);
+    await second.clock.advance(10);
+    await eventually('it asks twice a second', () => second.asked === 2);
+    expect(second.epoch).toBeUndefined();
+    await expireAt('counts', before - 1);
+    await eventually('it takes over', async () => {
+      await second.clock.advance(500);
+      return second.epoch === 2;
+    });
+    await expireAt('counts', before + FAR_MS);
+    await second.lease.release();
+    await third.acquire();
+    expect([third.asked, third.epoch]).toEqual([1, 3]);
   });
 
   it('is free again if the process is asked to stop while it takes it', async () => {
     const stop = new AbortController();
     const epochs: (number | undefined)[] = [];
     await whileLocked(database.direct, ['read.projector_leases'], async () => {
-      void lease()
+      void leaseOf('counts', new TestClock())
         .acquire(stop.signal)
         .then((epoch) => epochs.push(epoch));
       await eventually('it asks for the lease', async () => {
@@ -66,23 +118,32 @@ describe('the lease of a lane', () => {
     expect(rows).toEqual([{ owner: '', epoch: 1 }]);
   });
 
-  it('stays with the process that renews it, and tells a holder that lost it', async () => {
-    const [holder, other] = [lease(), lease()];
-    const stop = new AbortController();
-    await acquire(holder);
+  it('stays with the process that renews it each second, and tells a holder that lost it', async () => {
+    const [holder, other] = [new Applicant('counts'), new Applicant('counts')];
+    await holder.acquire();
     let lost = 0;
-    const held = holder.hold(() => (lost += 1), stop.signal);
-    const begin = Date.now();
-    await other.acquire(AbortSignal.timeout(4_500));
-    expect(Date.now() - begin).toBeGreaterThan(4_000);
-    expect(lost).toBe(0);
+    const held = holder.lease.hold(() => (lost += 1), new AbortController().signal);
+    await expireAt('counts', 1);
+    await holder.clock.advance(990);
+    expect((await rowOf('counts')).expiresAt).toBe(1);
+    await holder.clock.advance(10);
+    await eventually('it is renewed', async () => (await rowOf('counts')).expiresAt > 1);
+    await expireAt('counts', (await databaseTime()) + FAR_MS);
+    other.begin();
+    await eventually('another has asked for it', async () => {
+      await other.clock.advance(500);
+      return other.asked >= 3;
+    });
+    await other.end();
+    expect([other.epoch, lost, (await rowOf('counts')).epoch]).toEqual([undefined, 0, 1]);
     // It was too slow to renew it once, and another has it.
-    await database.pool.query(
-      `update read.projector_leases set owner = 'other', expires_at = 2 * expires_at where lane = 'counts'`,
-    );
+    await database.pool.query(`update read.projector_leases set owner = 'other' where lane = 'counts'`);
+    await eventually('the holder knows', async () => {
+      await holder.clock.advance(1_000);
+      return lost > 0;
+    });
     await held;
     expect(lost).toBe(1);
-    stop.abort();
   });
 });
 
@@ -91,13 +152,16 @@ describe('the leases of several lanes', () => {
 
   /** A projector's leases, as `projections/project.ts` has them. */
   class Projector {
+    readonly clock = new TestClock();
     readonly held = new Set<string>();
+    /** How often each lane was asked for, by lane. */
+    readonly asked = new Map<string, number>();
     private readonly stop = new AbortController();
     private readonly running: Promise<unknown>;
 
     constructor() {
       const lanes = new HeldLanes(NAMES);
-      this.running = Promise.all(NAMES.map((name) => this.work(name, leaseOf(name, lanes))));
+      this.running = Promise.all(NAMES.map((name) => this.work(name, leaseOf(name, this.clock, lanes))));
     }
 
     async end({ isKilled = false } = {}): Promise<void> {
@@ -111,7 +175,7 @@ describe('the leases of several lanes', () => {
     private async work(name: string, lease: Lease): Promise<void> {
       const { signal } = this.stop;
       while (!signal.aborted) {
-        await lease.acquire(signal);
+        await lease.acquire(signal, () => this.asked.set(name, (this.asked.get(name) ?? 0) + 1));
         if (signal.aborted) break;
         this.held.add(name);
         const turn = new AbortController();
@@ -124,24 +188,34 @@ describe('the leases of several lanes', () => {
 
   const lanesOf = (...projectors: readonly Projector[]): string[] =>
     projectors.map(({ held }) => [...held].sort().join(' '));
-  const within = async (ms: number, ...due: readonly [projectors: readonly Projector[], lanes: readonly string[]]) => {
-    const [projectors, lanes] = due;
-    for (const end = Date.now() + ms; Date.now() < end; await sleep(20))
-      if (String(lanesOf(...projectors)) === String(lanes)) return;
-    expect(lanesOf(...projectors)).toEqual(lanes);
-  };
+  /** Lets the time of these projectors pass until they hold these lanes. */
+  const reach = (projectors: readonly Projector[], lanes: readonly string[]): Promise<void> =>
+    eventually(`they hold ${lanes.join(', ')}`, async () => {
+      for (const { clock } of projectors) await clock.advance(500);
+      return String(lanesOf(...projectors)) === String(lanes);
+    });
 
   it('are shared: a projector alone has all, a second one gets the last, and its lanes when it dies', async () => {
+    // A lease outlasts a machine that stands still; it ends when it is released or the spec says so.
+    await database.pool.query(`
+      create function outlast() returns trigger language plpgsql as
+        $$ begin new.expires_at := new.expires_at + ${FAR_MS}; return new; end $$;
+      create trigger outlast before insert on read.projector_leases for each row execute function outlast()`);
     const first = new Projector();
-    await within(20_000, [first], ['counts records']);
+    await reach([first], ['counts records']);
     const second = new Projector();
-    await within(20_000, [first, second], ['counts', 'records']);
+    await reach([first, second], ['counts', 'records']);
     const third = new Projector();
-    await sleep(3_000);
+    await eventually('a third one has asked for each of them', async () => {
+      for (const { clock } of [first, second, third]) await clock.advance(500);
+      return NAMES.every((name) => third.asked.get(name)! >= 5);
+    });
     expect(lanesOf(first, second, third)).toEqual(['counts', 'records', '']);
     await third.end();
     await first.end({ isKilled: true });
-    await within(20_000, [second], ['counts records']);
+    expect(lanesOf(second)).toEqual(['records']);
+    await expireAt('counts', 1);
+    await reach([second], ['counts records']);
     await second.end();
   });
 

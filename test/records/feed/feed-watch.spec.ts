@@ -5,6 +5,7 @@ import type { Checkpoints } from '../../../src/read-models/checkpoints/checkpoin
 import { Readiness } from '../../../src/ops/readiness.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import { FeedWatch, type Outcome } from '../../../src/records/feed/feed-watch.js';
+import { TestClock } from '../../support/test-clock.js';
 
 /** Where the read models are, and how often they were looked at. */
 let looks = 0;
@@ -14,6 +15,7 @@ let upTo = 10;
 let news: readonly string[] = [];
 let fails = false;
 let watch: FeedWatch;
+let clock: TestClock;
 let readiness: Readiness;
 
 const query = async ({ values }: { values: unknown[] }) => {
@@ -27,18 +29,24 @@ const query = async ({ values }: { values: unknown[] }) => {
 beforeEach(() => {
   [looks, polls, upTo, news, fails] = [0, 0, 10, [], false];
   readiness = new Readiness();
+  clock = new TestClock();
   const pool = { query } as unknown as WatchPool;
   const current = async () => {
     if (fails) throw new Error('the database is unavailable');
     polls += 1;
     return new Map([['records', { projection: 'records', position: upTo, asOf: 1_000 + polls }]]);
   };
-  watch = new FeedWatch(pool, readiness, { current } as unknown as Checkpoints, new WaitingRequests());
+  const checkpoints = { current } as unknown as Checkpoints;
+  watch = new FeedWatch(pool, readiness, checkpoints, new WaitingRequests(), undefined, clock);
 });
 
 const wait = (organization: string, ms: number, signal = new AbortController().signal): Promise<Outcome> =>
   watch.wait({ organization, kinds: [1, 2, 3, 4], after: 10, reached: 10, asOf: 0 }, ms, signal);
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+/** Advances the time by this much, and then expects the outcome. */
+const after = async (ms: number, outcome: Promise<Outcome>): Promise<Outcome> => {
+  await clock.advance(ms);
+  return outcome;
+};
 
 describe('those who wait for the feed', () => {
   it('are 64 of an organization and 2,000 in all; one look serves them all, and each that leaves makes room', async () => {
@@ -52,11 +60,14 @@ describe('those who wait for the feed', () => {
     const all = Array.from({ length: 2_000 }, (_, n) => stay(`o-${n % 40}`));
     expect(watch.size).toBe(2_000);
     await expect(wait('another', 1)).rejects.toThrow(Unavailable);
-    await sleep(300);
+    await clock.advance(300);
     // Nothing was counted: nothing is looked for.
     expect(looks).toBe(0);
+    expect(polls).toBeGreaterThan(1);
+    expect(polls).toBeLessThanOrEqual(16);
     news = ['o-7'];
     upTo = 11;
+    await clock.advance(20);
     expect(await Promise.all(all.filter((_, n) => n % 40 === 7))).toEqual(
       Array.from({ length: 50 }, () => ({ hasNews: true, asOf: expect.any(Number), position: 10 })),
     );
@@ -70,37 +81,41 @@ describe('those who wait for the feed', () => {
   });
 
   it('end in vain after their time, knowing up to when there was nothing, and at once when the process stops', async () => {
-    const outcome = await wait('acme', 150);
+    const waiting = wait('acme', 150);
+    await clock.advance(140);
+    expect(watch.size).toBe(1);
+    const outcome = await after(10, waiting);
     expect(outcome).toEqual({ hasNews: false, asOf: expect.any(Number), position: 10 });
     expect(outcome.asOf).toBeGreaterThan(1_000);
     const long = wait('acme', 20_000);
-    await sleep(50);
+    await clock.advance(50);
     readiness.stopping = true;
-    expect((await long).hasNews).toBe(false);
+    expect((await after(20, long)).hasNews).toBe(false);
   });
 
   it('say no later instant while the database is away', async () => {
     fails = true;
-    expect(await wait('acme', 400)).toEqual({ hasNews: false, asOf: 0, position: 10 });
+    expect(await after(400, wait('acme', 400))).toEqual({ hasNews: false, asOf: 0, position: 10 });
   });
 
   it('are woken when the read models go back, and not while they are behind what was read', async () => {
     const behind = { organization: 'acme', kinds: [1], after: 10, reached: 4, asOf: 0 };
     upTo = 5;
-    expect((await watch.wait(behind, 100, new AbortController().signal)).hasNews).toBe(false);
+    expect((await after(100, watch.wait(behind, 100, new AbortController().signal))).hasNews).toBe(false);
     // At the first look, and at a later one.
-    expect((await wait('acme', 20_000)).hasNews).toBe(true);
+    expect((await after(20, wait('acme', 20_000))).hasNews).toBe(true);
     upTo = 20;
     const later = wait('acme', 20_000);
-    await sleep(100);
+    await clock.advance(100);
     upTo = 15;
-    expect((await later).hasNews).toBe(true);
+    expect((await after(20, later)).hasNews).toBe(true);
   });
 
   it('leave no look behind when nobody waits', async () => {
-    await wait('acme', 60);
+    await after(60, wait('acme', 60));
+    await clock.advance(20);
     const before = polls;
-    await sleep(200);
-    expect(polls - before).toBeLessThanOrEqual(1);
+    await clock.advance(1_000);
+    expect(polls).toBe(before);
   });
 });

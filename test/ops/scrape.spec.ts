@@ -1,0 +1,38 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { createScrape } from '../../src/ops/scrape.js';
+import { TestClock } from '../support/test-clock.js';
+
+let clock: TestClock;
+let reads: number;
+/** Ends the reading that is under way. */
+let end: () => void;
+let scrape: () => Promise<string>;
+
+beforeEach(() => {
+  [clock, reads] = [new TestClock(), 0];
+  const read = (): Promise<void> => {
+    reads += 1;
+    return new Promise((resolve) => (end = resolve));
+  };
+  scrape = createScrape(new Registry(), [read], clock);
+});
+
+describe('A scrape', () => {
+  it('shares one reading among all that scrape within a second of its end', async () => {
+    const scrapes = Array.from({ length: 50 }, () => scrape());
+    // However long the reading takes, nobody starts another one meanwhile.
+    await clock.advance(5_000);
+    scrapes.push(scrape());
+    end();
+    expect(new Set(await Promise.all(scrapes)).size).toBe(1);
+    await clock.advance(990);
+    await scrape();
+    expect(reads).toBe(1);
+    await clock.advance(10);
+    const next = scrape();
+    expect(reads).toBe(2);
+    end();
+    expect(await next).toContain('read_models_up 1');
+  });
+});
