@@ -14,7 +14,7 @@ import { assetGroupsStream } from '../../../src/events/streams.js';
 import { TimeSlices } from '../../../src/flow/time-slices.js';
 import { RequestTurns } from '../../../src/read-models/request-turns.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
-import { MemoryLog } from '../memory-log.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
 interface Group {
   readonly id: number;
@@ -59,8 +59,8 @@ const projected = (count: number, name: string): Group[] =>
 const logOf = async (
   organization: string,
   ...events: readonly (readonly [type: string, groupId: number, name?: string])[]
-): Promise<MemoryLog> => {
-  const log = new MemoryLog();
+): Promise<InMemoryEventLog> => {
+  const log = new InMemoryEventLog();
   const at = '2026-03-01T00:00:00Z';
   const append = (type: string, data: object): Promise<unknown> =>
     log.append(assetGroupsStream(organization), 'any', [{ id: randomUUID(), type, data, metadata: {} }]);
@@ -70,7 +70,7 @@ const logOf = async (
   return log;
 };
 
-const newList = (log: MemoryLog) => {
+const newList = (log: InMemoryEventLog) => {
   const slices = new GroupSlices(database.pool, log, new TimeSlices());
   const handler = new ListAssetGroupsHandler(new RequestTurns(), slices);
   return { slices, list: (organization: string) => handler.execute(new ListAssetGroups(organization)) };
@@ -135,7 +135,7 @@ describe('A list whose rows were all deleted since', () => {
 
   it('is empty before the first group', async () => {
     const organization = newOrganization();
-    expect(await newList(new MemoryLog()).list(organization)).toBe('{"groups":[]}');
+    expect(await newList(new InMemoryEventLog()).list(organization)).toBe('{"groups":[]}');
   });
 });
 

@@ -5,7 +5,7 @@ import { assetStatuses } from '../../../projections/asset-statuses/projection.js
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
 import type { RecordedEvent } from '../../../src/event-log/event-log.js';
-import { ArrayLog } from '../../support/array-log.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent } from '../../support/upstream.js';
@@ -13,7 +13,7 @@ import { recordedInOrder, sent } from '../../support/upstream.js';
 describe('a verification beside a live projector', () => {
   let database: TestDatabase;
   let events: RecordedEvent[];
-  let log: ArrayLog;
+  let log: InMemoryEventLog;
   let sentSoFar: number;
 
   const append = (count: number): void => {
@@ -55,7 +55,7 @@ describe('a verification beside a live projector', () => {
     database = await createDatabase();
     events = [];
     sentSoFar = 0;
-    log = new ArrayLog(events);
+    log = new InMemoryEventLog(events);
     append(50);
     await project();
   });
