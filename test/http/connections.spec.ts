@@ -160,6 +160,7 @@ describe('A client that reads too slowly', () => {
     clearInterval(asking);
     for (const { socket } of silent) socket.resume();
     await eventually('both know', () => silent.every(({ seen }) => seen.isClosed));
+    for (const { seen } of silent) expect(seen.read).toBeLessThan(LARGE.length);
   });
 
   it('is cut off if it reads a little now and then', async () => {

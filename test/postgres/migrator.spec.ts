@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Kysely, Migrator, PostgresDialect, sql } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { ConfigError } from '../../src/runtime/config.js';
-import { migrate, type NumberedMigration } from '../../src/postgres/migrator.js';
+import { migrate, missingMigrations, type NumberedMigration } from '../../src/postgres/migrator.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { LOCK_UNTIL_COMMIT } from '../../src/postgres/statements.js';
 import { eventually } from '../support/eventually.js';
@@ -154,6 +154,7 @@ describe('Tables of a newer version', () => {
       await connection.query(`set role ${name}`);
       const borrowed = { connect: () => Promise.resolve({ query: connection.query.bind(connection), release() {} }) };
       await migrate(borrowed as unknown as Pool, 'read', EXPANDED);
+      expect(await missingMigrations(pool, 'read', EXPANDED)).toEqual([]);
     } finally {
       await connection.query('reset role');
       connection.release();

@@ -462,6 +462,7 @@ describe('A test', () => {
       return row!.last === 2;
     });
     await eventually('that is forgotten too', async () => (await kept()).length === 0);
+    expect(receiver.received).toHaveLength(2);
   });
 });
 

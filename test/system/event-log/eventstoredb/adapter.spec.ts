@@ -400,7 +400,8 @@ describe('The log in EventStoreDB', () => {
 
   it('appends to a store whose clock is an hour ahead', async () => {
     double.clockAheadMs = 3_600_000;
-    await log.append('threat-a:1', 'no-stream', [someEvent()]);
+    const appended = await log.append('threat-a:1', 'no-stream', [someEvent()]);
+    expect(appended).toMatchObject({ revision: 0n, duplicate: false });
   });
 
   describe('in a store where others write much more', () => {
@@ -573,6 +574,7 @@ describe('A start against an EventStoreDB', () => {
     double.failingFeatureCalls = 1;
     const log = await createEventStoreDbLog(double.url, thisClock);
     await log.append('threat-a:1', 'no-stream', [someEvent()]);
+    expect(double.store.stream('threat-a:1')).toHaveLength(1);
     await log.close();
     await double.stop();
   }, 40_000);
