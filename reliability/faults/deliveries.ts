@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { brandsAndFlags as brandsAndFlagsProjection } from '../../projections/brands-and-flags/projection.js';
 import { metrics } from '../../projections/metrics/projection.js';
-import { ArrayLog } from '../../test/support/array-log.js';
+import { InMemoryEventLog } from '../../test/support/in-memory-event-log.js';
 import type { Random } from '../../test/support/random.js';
 import { projectToHead } from '../../test/support/projecting.js';
 import { recordedInOrder, type Sent } from '../../test/support/upstream.js';
@@ -32,7 +32,7 @@ const fingerprints = async (pool: Pool): Promise<Record<string, string>> => {
 /** The rows where everything came once and in order. */
 const cleanRun = async (scene: Scene, events: readonly Sent[]): Promise<Record<string, string>> => {
   const { pool } = await scene.database();
-  await projectToHead(new ArrayLog(recordedInOrder(events)), pool, [metrics, brandsAndFlagsProjection]);
+  await projectToHead(new InMemoryEventLog(recordedInOrder(events)), pool, [metrics, brandsAndFlagsProjection]);
   return fingerprints(pool);
 };
 
@@ -88,7 +88,10 @@ const deliverUnguarded = async (scene: Scene, how: Deliver): Promise<Outcome> =>
     pool,
     () => (statement, send) => send(statement.name === 'metrics-enter-records' ? forgetVersions(statement) : statement),
   );
-  await projectToHead(new ArrayLog(recordedInOrder(arrived), () => 10), unguarded, [metrics, brandsAndFlagsProjection]);
+  await projectToHead(new InMemoryEventLog(recordedInOrder(arrived), { batchSize: () => 10 }), unguarded, [
+    metrics,
+    brandsAndFlagsProjection,
+  ]);
   return { dose: `${arrived.length} deliveries`, seen: '-', findings: compare(clean, await fingerprints(pool)) };
 };
 

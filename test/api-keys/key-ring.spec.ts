@@ -2,32 +2,28 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { createKey } from '../../src/api-keys/key-format.js';
 import { digestOf, KeyRing } from '../../src/api-keys/key-ring.js';
 import { Unavailable } from '../../src/errors.js';
-import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
+import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { API_KEYS_STREAM } from '../../src/events/streams.js';
 import { Readiness } from '../../src/ops/readiness.js';
-import { ArrayLog } from '../support/array-log.js';
+import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 
 /** A log of keys that can be cut off from whoever reads it. */
-class KeyLog extends ArrayLog {
+class KeyLog extends InMemoryEventLog {
   away = false;
   /** Answers as if there were no events at or after this revision. */
   seemsToEndAt = Infinity;
   private ids = 0;
 
-  constructor(private readonly stored: RecordedEvent[] = []) {
-    super(stored);
-  }
-
   /** As a failover to a standby that was behind does. */
   loseLast(): void {
-    this.stored.pop();
+    this.events.pop();
   }
 
   add(type: string, data: object): void {
-    const revision = BigInt(this.stored.length);
+    const revision = BigInt(this.events.length);
     const id = String((this.ids += 1));
     const place = { revision, position: revision, stream: API_KEYS_STREAM };
-    this.stored.push({ ...place, id, type, data, metadata: {}, recordedAt: 0 });
+    this.events.push({ ...place, id, type, data, metadata: {}, recordedAt: 0 });
   }
 
   issue(keyId: string, key: string, fields: object = {}): void {
@@ -39,7 +35,7 @@ class KeyLog extends ArrayLog {
     this.add('ApiKeyRevoked', { keyId, revokedAt: '2026-01-02T00:00:00.000Z' });
   }
 
-  override async readStream(...asked: Parameters<ArrayLog['readStream']>): Promise<RecordedEvent[]> {
+  override async readStream(...asked: Parameters<InMemoryEventLog['readStream']>): Promise<RecordedEvent[]> {
     if (this.away) throw new Unavailable('The log is away');
     return (await super.readStream(...asked)).filter(({ revision }) => revision < this.seemsToEndAt);
   }
@@ -48,8 +44,8 @@ class KeyLog extends ArrayLog {
 const open = (): { stream: KeyLog; ring: KeyRing; readiness: Readiness } => {
   const stream = new KeyLog();
   const readiness = new Readiness();
-  // Followers have connections of their own: it has no others.
-  const log = { forFollowers: stream } as unknown as EventLog;
+  // The ring reads through the connections of followers: the log itself has no keys.
+  const log = Object.assign(new InMemoryEventLog(), { forFollowers: stream });
   return { stream, readiness, ring: new KeyRing(log, readiness, { add: () => {} } as never) };
 };
 

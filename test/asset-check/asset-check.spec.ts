@@ -10,7 +10,7 @@ import { ListSource } from '../../src/asset-check/lists/list-source.js';
 import type { Source } from '../../src/asset-check/sources/sources.js';
 import type { Format } from '../../src/asset-check/lists/parse-list.js';
 import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
-import { ArrayLog } from '../support/array-log.js';
+import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 describe('a check', () => {
@@ -43,7 +43,7 @@ describe('a check', () => {
     Logger.overrideLogger(false);
     folder = await mkdtemp(join(tmpdir(), 'check-'));
     database = await createDatabase();
-    const statuses = new OwnStatuses(database.pool, new ArrayLog([]), suffixes, 1e9, () => undefined);
+    const statuses = new OwnStatuses(database.pool, new InMemoryEventLog(), suffixes, 1e9, () => undefined);
     await database.pool.query(`
       insert into read.asset_statuses (asset_hash, asset, status, created_at, position) values
         ('1', 'URL:ours.example', 'BLOCKED', ${Date.parse('2026-03-01T23:59:59Z')}, 1),

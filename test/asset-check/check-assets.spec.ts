@@ -7,7 +7,7 @@ import { LookupSource } from '../../src/asset-check/lookups/lookup-source.js';
 import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
 import type { SourceRefresh } from '../../src/asset-check/sources/source-refresh.js';
 import type { Source } from '../../src/asset-check/sources/sources.js';
-import { ArrayLog } from '../support/array-log.js';
+import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { ListServer, sends } from './lists/list-server.js';
 
@@ -21,7 +21,13 @@ describe('a bulk check', () => {
     database = await createDatabase();
     server = new ListServer();
     url = await server.start();
-    const statuses = new OwnStatuses(database.pool, new ArrayLog([]), new HostingSuffixes(), 1e9, () => undefined);
+    const statuses = new OwnStatuses(
+      database.pool,
+      new InMemoryEventLog(),
+      new HostingSuffixes(),
+      1e9,
+      () => undefined,
+    );
     await statuses.refresh();
     own = { id: 'own', mode: 'ENABLED', of: { kind: 'own', statuses } };
   });

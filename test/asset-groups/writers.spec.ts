@@ -23,7 +23,7 @@ import { Unavailable } from '../../src/errors.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { idempotentRequestOf } from '../../src/events/types/asset-groups.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { type Fate, MemoryLog } from './memory-log.js';
+import { type Fate, InMemoryEventLog } from '../support/in-memory-event-log.js';
 
 let database: TestDatabase;
 let quota: DailyQuota;
@@ -36,7 +36,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const newWriter = (log: MemoryLog): GroupCommands => new GroupCommands(log, database.pool, quota);
+const newWriter = (log: InMemoryEventLog): GroupCommands => new GroupCommands(log, database.pool, quota);
 
 const WRITERS = 3;
 type Draft =
@@ -143,10 +143,10 @@ describe('several writers', () => {
           const next = (limit: number): number => random.next().value! % limit;
           const organization = `org-${randomUUID().slice(0, 13)}`;
           const fates: Fate[] = ['unanswered', 'lost'];
-          const log = new MemoryLog(
-            () => (next(8) === 0 ? fates[next(2)]! : 'answered'),
-            () => next(4),
-          );
+          const log = new InMemoryEventLog([], {
+            fate: () => (next(8) === 0 ? fates[next(2)]! : 'answered'),
+            turns: () => next(4),
+          });
           const queues = Array.from({ length: WRITERS }, () => newWriter(log));
           const all: Seen[] = [];
           const pending: Promise<void>[] = [];
@@ -190,7 +190,7 @@ describe('several writers', () => {
 
   it('are answered at once while the log is unavailable, and continue when it is back', async () => {
     let fate: Fate = 'lost';
-    const log = new MemoryLog(() => fate);
+    const log = new InMemoryEventLog([], { fate: () => fate });
     const queue = newWriter(log);
     const organization = `org-${randomUUID().slice(0, 13)}`;
     const create = (named: string): Promise<unknown> =>

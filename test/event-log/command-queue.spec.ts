@@ -1,26 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import { Invalid, TooManyRequests, Unavailable } from '../../src/errors.js';
 import { CommandQueue, type Decided, type Loaded } from '../../src/event-log/command-queue.js';
-import { type EventLog, WrongExpectedRevision } from '../../src/event-log/event-log.js';
+import { WrongExpectedRevision } from '../../src/event-log/event-log.js';
+import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 
 /** A queue whose appends end one after the other with these failures, and then succeed. */
 const queueWith = (...failures: Error[]) => {
   const quota = { left: 3 };
-  const log = {
-    append: async () => {
-      const failure = failures.length === 1 && failures[0] instanceof Unavailable ? failures[0] : failures.shift();
-      if (failure !== undefined) throw failure;
-      return { revision: 0n, position: 1n, duplicate: false };
-    },
-  };
+  const log = new InMemoryEventLog([], {
+    fate: () => (failures[0] instanceof Unavailable ? failures[0] : (failures.shift() ?? 'answered')),
+  });
   const queue = new CommandQueue<{ organization: string; events: number }, Loaded, Decided>(
-    log as unknown as EventLog,
+    log,
     {
       name: 'things',
       maxCommands: 10,
       maxWaiting: 100,
       stream: (organization) => organization,
-      load: async () => ({ revision: -1n, now: 0 }),
+      load: async () => ({ revision: BigInt(log.events.length) - 1n, now: 0 }),
       decide: (_, { events }) => ({
         events: Array.from({ length: events }, () => ({ type: 'AssetGroupDeleted', data: {} }) as never),
       }),

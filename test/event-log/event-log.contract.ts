@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   type Batch,
@@ -96,6 +95,14 @@ const follow = (log: EventLog, after: bigint, organization: string, whenHanded?:
       await finished;
     },
   };
+};
+
+/** Appends an event, and waits until a follower that begins now has it, and an idle batch after it. */
+const followedByAnother = async (log: EventLog, stream: string): Promise<void> => {
+  const { seen, batches, stop } = follow(log, await log.head(), stream);
+  await log.append(stream, 'any', [someEvent()]);
+  await eventually('another follower has the event', () => seen.length > 0 && batches.at(-1)!.events.length === 0);
+  await stop();
 };
 
 /** What every adapter of the log promises, whatever is behind it. */
@@ -227,9 +234,10 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         const other = await opened.another();
         const events = [someEvent(), someEvent()];
         const first = await log.append(stream('elsewhere'), 'no-stream', events);
+        const again = () => other.append(stream('elsewhere'), 'no-stream', events);
         // An adapter that tells duplicates by the log's end may have looked at it a moment ago.
-        await delay(50);
-        expect(await other.append(stream('elsewhere'), 'no-stream', events)).toEqual({ ...first, duplicate: true });
+        await eventually('it is told as a duplicate', async () => (await again()).duplicate);
+        expect(await again()).toEqual({ ...first, duplicate: true });
         expect(await log.readStream(stream('elsewhere'), 0n, 10)).toHaveLength(2);
       });
 
@@ -520,11 +528,13 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
             }
           }),
         );
+        const last = someEvent();
+        await log.append(`threat-${mine}:last`, 'any', [last]);
+        answered.set(last.id, Date.now());
         const stored = (await readOn(log, after, 500)).filter((event) => event.stream.includes(mine));
         expect(ids(stored).sort()).toEqual([...answered.keys()].sort());
         for (const { seen } of followers)
-          await eventually('everything is handed over', () => seen.length >= stored.length);
-        await delay(20);
+          await eventually('the last event is handed over', () => seen.some(({ id }) => id === last.id));
         for (const { seen, batches, stop } of followers) {
           await stop();
           expect(seen).toEqual(stored);
@@ -586,7 +596,7 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
           await log.head(),
           async ({ events }) => {
             most = Math.max(most, ++running);
-            await delay(10);
+            await log.head();
             seen.push(...ids(events.filter((event) => event.stream.includes(mine))));
             running--;
           },
@@ -606,8 +616,7 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         await eventually('it has begun', () => batches.length > 0);
         await stop();
         const count = batches.length;
-        await log.append(stream('quiet'), 'any', [someEvent()]);
-        await delay(50);
+        await followedByAnother(log, stream('quiet'));
         expect(batches).toHaveLength(count);
       });
 
@@ -630,8 +639,7 @@ export const describeEventLog = ({ name, open }: LogUnderTest): void => {
         );
         await expect(following).rejects.toBe(failure);
         const calledThen = called;
-        await log.append(stream('unwanted'), 'any', [someEvent()]);
-        await delay(50);
+        await followedByAnother(log, stream('unwanted'));
         expect(called).toBe(calledThen);
         expect(called).toBe(1);
       });

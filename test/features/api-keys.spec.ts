@@ -71,6 +71,8 @@ describe('Keys of a service of two instances', () => {
     await revokeApiKey(one.log, id);
     await becomes(one, key, 401);
     await becomes(other, key, 401);
+    // No instance accepts the key again.
+    expect([await status(one, key), await status(other, key)]).toEqual([401, 401]);
   });
 
   it('are stored as a digest only', async () => {

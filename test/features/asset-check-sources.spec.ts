@@ -115,6 +115,7 @@ describe('the asset check among sources that fail', () => {
   it('picks up a changed list without a restart', async () => {
     named['good']!.behave = sends('listed.example\nnew.example\n');
     await eventually('it is listed', async () => (await check('new.example')).status === 'BLOCKED');
+    expect(await check('new.example')).toMatchObject({ status: 'BLOCKED', source: 'good' });
   });
 
   it('never connects to the content that is checked', async () => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AssetCheckAnswer, BulkAssetCheckAnswer } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { type Answer, call } from '../support/call.js';
+import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { report as send, type Sent, sent } from '../support/upstream.js';
 
@@ -211,7 +212,10 @@ describe('POST /v2/asset/check', () => {
     expect((await check('before.example', app, before)).status).toBe('BLOCKED');
     await app.pool.query('alter table read.asset_statuses rename to asset_statuses_away');
     try {
-      await new Promise((resolve) => setTimeout(resolve, 600));
+      await eventually('several polls have failed', async () => {
+        const { parts } = (await app.call('/health/ready')).body;
+        return parts['asset-statuses'].detail.ageMs > 600;
+      });
       expect((await check('before.example')).status).toBe('BLOCKED');
     } finally {
       await app.pool.query('alter table read.asset_statuses_away rename to asset_statuses');

@@ -33,7 +33,7 @@ describe('the pause before another attempt', () => {
     const stop = new AbortController();
     const waiting = pause(60_000, stop.signal);
     stop.abort();
-    await waiting;
-    await pause(60_000, AbortSignal.abort());
+    await expect(waiting).resolves.toBeUndefined();
+    await expect(pause(60_000, AbortSignal.abort())).resolves.toBeUndefined();
   });
 });

@@ -160,6 +160,7 @@ describe('A client that reads too slowly', () => {
     clearInterval(asking);
     for (const { socket } of silent) socket.resume();
     await eventually('both know', () => silent.every(({ seen }) => seen.isClosed));
+    for (const { seen } of silent) expect(seen.read).toBeLessThan(LARGE.length);
   });
 
   it('is cut off if it reads a little now and then', async () => {
@@ -180,10 +181,17 @@ describe('A client that reads too slowly', () => {
 
   it('gets less time as soon as memory is short', async () => {
     let isShort = false;
-    const { url, cut } = await serve(0, () => ({ windowMs: isShort ? 300 : 600_000, bytesPerSecond: 1_000 }));
+    let sweeps = 0;
+    const rate = (): ReadingRate => {
+      sweeps += 1;
+      return { windowMs: isShort ? 300 : 600_000, bytesPerSecond: 1_000 };
+    };
+    const { url, cut } = await serve(0, rate);
     const silent = connection(url);
     silent.socket.pause();
-    await sleep(WINDOW_MS);
+    await eventually('its answer waits', () => silent.socket.readableLength > 0);
+    const before = sweeps;
+    await eventually('several sweeps have passed it', () => sweeps >= before + 4);
     expect(cut.count).toBe(0);
     isShort = true;
     await eventually('it is cut', () => cut.count === 1);

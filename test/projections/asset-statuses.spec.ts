@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../projections/asset-statuses/projection.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
-import { ArrayLog } from '../support/array-log.js';
+import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
@@ -65,7 +65,7 @@ describe('the projection of asset statuses', () => {
 
   afterEach(() => database.drop());
 
-  const project = async (log: ArrayLog): Promise<void> =>
+  const project = async (log: InMemoryEventLog): Promise<void> =>
     expect(await projectToHead(log, database.pool, [assetStatuses])).toEqual([]);
 
   const statuses = async (): Promise<Record<string, string>> => {
@@ -84,7 +84,9 @@ describe('the projection of asset statuses', () => {
       const random = new Random(seed);
       const events = history(random, 300);
       const arrived = delivered(random, events);
-      const log = new ArrayLog(recordedInOrder(arrived), () => 1 + random.int(random.pick([2, 20, 200])));
+      const log = new InMemoryEventLog(recordedInOrder(arrived), {
+        batchSize: () => 1 + random.int(random.pick([2, 20, 200])),
+      });
       await project(log);
       expect(await statuses()).toEqual(naiveStatuses(events));
       // A recount in batches of another size: every cell, the positions included.
@@ -104,7 +106,7 @@ describe('the projection of asset statuses', () => {
         deletedAt: '2026-01-03T00:00:00Z',
       }),
     ];
-    await project(new ArrayLog(recordedInOrder(events)));
+    await project(new InMemoryEventLog(recordedInOrder(events)));
     const { rows } = await database.pool.query('select asset, status, created_at, position from read.asset_statuses');
     expect(rows).toEqual([
       { asset: 'URL:evil.example', status: 'BLOCKED', created_at: Date.parse('2026-01-01T00:00:00Z'), position: 2 },
@@ -116,7 +118,7 @@ describe('the projection of asset statuses', () => {
       entry('a', 'first.example', 'BLOCKED', '2026-01-01T00:00:00Z'),
       entry('a', 'second.example', 'BLOCKED', '2026-01-02T00:00:00Z'),
     ];
-    await project(new ArrayLog(recordedInOrder(events), () => 1));
+    await project(new InMemoryEventLog(recordedInOrder(events), { batchSize: () => 1 }));
     expect(await statuses()).toEqual({ 'URL:first.example': 'UNKNOWN', 'URL:second.example': 'BLOCKED' });
     const { rows } = await database.pool.query('select position from read.asset_statuses');
     expect(rows).toEqual([{ position: 1 }, { position: 1 }]);
@@ -125,7 +127,7 @@ describe('the projection of asset statuses', () => {
   it('keeps an asset whose key is longer than an index takes', async () => {
     const content = 'ü'.repeat(4_096);
     const events = [entry('a', content, 'BLOCKED', '2026-01-01T00:00:00Z')];
-    await project(new ArrayLog(recordedInOrder(events)));
+    await project(new InMemoryEventLog(recordedInOrder(events)));
     expect(await statuses()).toEqual({ [`URL:${content}`]: 'BLOCKED' });
   });
 });

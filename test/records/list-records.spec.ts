@@ -286,7 +286,7 @@ describe('a page', () => {
         if (answer.nextCursor === undefined) break;
         cursor = answer.nextCursor;
         written = Math.min(events.length, written + 15);
-        await database.pool.query(`update read.checkpoints set log_id = 'array-log'`);
+        await database.pool.query(`update read.checkpoints set log_id = 'in-memory-log'`);
         await project(await logs.holding(events.slice(0, written)));
       }
       expect(new Set(ids).size).toBe(ids.length);

@@ -1,6 +1,6 @@
 import { thisClock } from './this-clock.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
-import { ArrayLog } from './array-log.js';
+import { InMemoryEventLog } from './in-memory-event-log.js';
 import { eventStores } from './event-store.js';
 
 /** Whether a spec is run again with its log in an event store: what depends on the log needs few of many random cases. */
@@ -32,7 +32,7 @@ export class Logs {
   private readonly ends: (() => Promise<void>)[] = [];
 
   async holding(events: readonly RecordedEvent[], cut: () => number = () => 1_000): Promise<EventLog> {
-    if (!isRerun) return new ArrayLog(events, cut);
+    if (!isRerun) return new InMemoryEventLog([...events], { batchSize: cut });
     const store = await eventStores.at(-1)!.open();
     this.ends.push(() => store.release());
     const { createEventStoreDbLog } = await import('../../src/event-log/eventstoredb/log.js');

@@ -131,8 +131,7 @@ describe('a list that is fetched', () => {
       'breaks off',
       (_, response) => {
         response.writeHead(200, { 'content-length': '50000', 'content-type': 'text/plain' });
-        response.write(entries(100));
-        setTimeout(() => response.destroy(), 20);
+        response.write(entries(100), () => response.destroy());
       },
       /aborted/,
     ],

@@ -5,7 +5,7 @@ import { HostingSuffixes, shippedSuffixes } from '../../../src/asset-check/lists
 import { OwnStatuses } from '../../../src/asset-check/own/own-statuses.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
-import { ArrayLog } from '../../support/array-log.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent, type Sent } from '../../support/upstream.js';
@@ -18,7 +18,7 @@ describe('our own statuses in memory', () => {
   let database: TestDatabase;
   let own: OwnStatuses;
   let news: string[];
-  let log: ArrayLog;
+  let log: InMemoryEventLog;
 
   const ownStatuses = (maxBytes = 1e9): OwnStatuses => {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), 'blogs.example']);
@@ -29,7 +29,7 @@ describe('our own statuses in memory', () => {
   beforeEach(async () => {
     database = await createDatabase();
     news = [];
-    log = new ArrayLog([]);
+    log = new InMemoryEventLog();
     own = ownStatuses();
   });
 
@@ -39,8 +39,8 @@ describe('our own statuses in memory', () => {
     sent('AssetStatusChanged', { changeId, asset: { type, content }, status, brandReviews: [], createdAt });
 
   /** Projects what is new in the log, and reads it. */
-  const learn = async (events: readonly Sent[]): Promise<ArrayLog> => {
-    log = new ArrayLog(recordedInOrder(events));
+  const learn = async (events: readonly Sent[]): Promise<InMemoryEventLog> => {
+    log = new InMemoryEventLog(recordedInOrder(events));
     await projectToHead(log, database.pool, [assetStatuses]);
     await own.refresh();
     return log;
@@ -247,7 +247,7 @@ describe('our own statuses in memory', () => {
       truncate read.asset_statuses, read.asset_status_entries;
       delete from read.checkpoints where projection = 'asset-statuses'`);
     const recorded = recordedInOrder(events);
-    log = new ArrayLog(recorded.map((event) => ({ ...event, recordedAt: event.recordedAt + recordedLater })));
+    log = new InMemoryEventLog(recorded.map((event) => ({ ...event, recordedAt: event.recordedAt + recordedLater })));
     await projectToHead(log, database.pool, [assetStatuses]);
   };
 

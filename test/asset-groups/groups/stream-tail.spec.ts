@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { readTail, type StreamTail } from '../../../src/asset-groups/groups/stream-tail.js';
 import { assetGroupsStream } from '../../../src/events/streams.js';
-import { MemoryLog } from '../memory-log.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
 const STREAM = assetGroupsStream('acme');
 
@@ -14,7 +14,7 @@ const createdData = (groupId: number, organization = 'acme') => ({
 });
 
 /** Numbers of groups in a log, from one on. */
-const create = async (log: MemoryLog, from: number, to: number): Promise<void> => {
+const create = async (log: InMemoryEventLog, from: number, to: number): Promise<void> => {
   for (let n = from; n <= to; n += 1) {
     const event = { id: randomUUID(), type: 'AssetGroupCreated', data: createdData(n), metadata: {} };
     await log.append(STREAM, 'any', [event]);
@@ -26,21 +26,21 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
 
 describe('the tail of a stream', () => {
   it('is everything after the model, over several pages', async () => {
-    const log = new MemoryLog();
+    const log = new InMemoryEventLog();
     await create(log, 1, 2_500);
     expect(ids(await readTail(log, 'acme', -1n))).toEqual(range(1, 2_500));
     expect(ids(await readTail(log, 'acme', 2_399n))).toEqual(range(2_401, 2_500));
   });
 
   it('is not read if the model is too far behind', async () => {
-    const log = new MemoryLog();
+    const log = new InMemoryEventLog();
     await create(log, 1, 2_500);
     await expect(readTail(log, 'acme', -1n, 2_000)).rejects.toThrow('too far behind');
     expect((await readTail(log, 'acme', 499n, 2_001)).revision).toBe(2_499n);
   });
 
   it('says up to where it was read, even if nothing follows', async () => {
-    const log = new MemoryLog();
+    const log = new InMemoryEventLog();
     await create(log, 1, 3);
     expect((await readTail(log, 'acme', 0n)).revision).toBe(2n);
     expect((await readTail(log, 'acme', 2n)).revision).toBe(2n);
@@ -48,7 +48,7 @@ describe('the tail of a stream', () => {
   });
 
   it('passes over what the projector would park', async () => {
-    const log = new MemoryLog();
+    const log = new InMemoryEventLog();
     const wrong = [
       { type: 'AssetGroupCreated', data: { organization: 'acme', groupId: 'one' } },
       { type: 'AssetGroupCreated', data: createdData(7, 'other') },

@@ -77,6 +77,7 @@ describe('Answers that clients have not read', () => {
     await eventually('all three wait', () => budget.total === 3 * LARGE);
     socket.destroy();
     await eventually('all are released', () => budget.total === 0);
+    expect((await ask('/a/text')).status).toBe('200');
   });
 
   it('cost little as a stream, and nothing if all share the bytes', async () => {

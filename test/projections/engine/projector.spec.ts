@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { brandsAndFlags } from '../../../projections/brands-and-flags/projection.js';
 import { ForeignCheckpoint } from '../../../projections/engine/checkpoints.js';
@@ -320,10 +319,11 @@ describe('the checkpoint', () => {
     const running = pools.map((pool) => start([counting], pool));
     for (let n = 0; n < 40; n += 1) await append(threats(25, 25 * n));
     for (const one of running) await one.reached();
-    await sleep(100);
+    await append(threats(25, 1_000));
+    for (const one of running) await one.reached();
     for (const one of running) await one.stop();
     for (const pool of pools) await pool.end();
-    expect(await counted()).toBe(1_000);
+    expect(await counted()).toBe(1_025);
   });
 
   it('is held no longer than a lease lasts by a projector that stands still in the middle of its transaction', async () => {
@@ -442,7 +442,7 @@ describe('a recount', () => {
     const writer = (async () => {
       for (let n = 0; !reading.signal.aborted; n += 1) {
         await append(threats(5, 10_000 + 5 * n));
-        await sleep(5);
+        await running.reached();
       }
     })();
     for (let round = 0; round < 3; round += 1) await rebuild(source(), metrics);
@@ -566,7 +566,7 @@ describe('a recount', () => {
     const writer = (async () => {
       for (let n = 0; !stop.signal.aborted; n += 1) {
         await append(threats(5, 10_000 + 5 * n));
-        await sleep(5);
+        await running.reached();
       }
     })();
     for (let round = 0; round < 3; round += 1) expect(await verify(source(), [metrics])).toEqual([]);

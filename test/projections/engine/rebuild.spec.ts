@@ -6,7 +6,7 @@ import { verify } from '../../../projections/engine/verify.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
 import { Unavailable } from '../../../src/errors.js';
 import { migrateReadModels } from '../../../src/read-models/migrate.js';
-import { ArrayLog } from '../../support/array-log.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
@@ -18,7 +18,7 @@ const PROJECTIONS = [assetStatuses, assetGroups];
 
 describe('read models of an earlier version', () => {
   let database: TestDatabase;
-  let log: ArrayLog;
+  let log: InMemoryEventLog;
   let said: string[];
 
   const run = (stop = new AbortController().signal): Promise<void> => {
@@ -35,7 +35,7 @@ describe('read models of an earlier version', () => {
     database = await createDatabase();
     said = [];
     const asset = { type: 'LINKEDIN', content: LINK };
-    log = new ArrayLog(
+    log = new InMemoryEventLog(
       recordedInOrder([
         sent('AssetStatusChanged', { changeId: '1', asset, status: 'BLOCKED', brandReviews: [], createdAt: AT }),
         sent('AssetGrouped', { organization: 'acme', groupId: 1, asset, updatedAt: AT }),
@@ -115,7 +115,7 @@ describe('the tables of a projection', () => {
 
   it('are rebuilt and verified although the log is unavailable for a moment', async () => {
     const event = sent('BrandRegistered', { organization: 'acme', brand: 'wallet', updatedAt: AT });
-    const log = new ArrayLog(recordedInOrder([event]));
+    const log = new InMemoryEventLog(recordedInOrder([event]));
     await projectToHead(log, database.pool);
     const readAll = log.readAll.bind(log);
     let failures = 0;
@@ -134,7 +134,7 @@ describe('the tables of a projection', () => {
   });
 
   it('are the same after a rebuild, down to their storage and the names of their indexes', async () => {
-    const log = new ArrayLog([]);
+    const log = new InMemoryEventLog();
     const before = await shape();
     await projectToHead(log, database.pool);
     for (const projection of ALL) await rebuild({ pool: database.direct, log }, projection);

@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
 import { assetStatuses } from '../../../projections/asset-statuses/projection.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
 import type { RecordedEvent } from '../../../src/event-log/event-log.js';
-import { ArrayLog } from '../../support/array-log.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
+import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent } from '../../support/upstream.js';
@@ -13,7 +13,7 @@ import { recordedInOrder, sent } from '../../support/upstream.js';
 describe('a verification beside a live projector', () => {
   let database: TestDatabase;
   let events: RecordedEvent[];
-  let log: ArrayLog;
+  let log: InMemoryEventLog;
   let sentSoFar: number;
 
   const append = (count: number): void => {
@@ -35,6 +35,18 @@ describe('a verification beside a live projector', () => {
   const statuses = async (): Promise<number> =>
     (await database.pool.query('select from read.asset_statuses')).rowCount!;
 
+  /** Resolves once this has ended, or waits for a lock that somebody else holds. */
+  const endsOrWaits = async (pending: Promise<unknown>): Promise<void> => {
+    let hasEnded = false;
+    const end = (): void => void (hasEnded = true);
+    pending.then(end, end);
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await eventually(
+      'it has ended or waits for a lock',
+      async () => hasEnded || (await database.direct.query(waiting)).rowCount! > 0,
+    );
+  };
+
   /** The pool, and what happens before each comparison of a table. */
   const disturbed = (onComparison: () => Promise<unknown>): Pool => {
     const connect = async (): Promise<PoolClient> => {
@@ -55,7 +67,7 @@ describe('a verification beside a live projector', () => {
     database = await createDatabase();
     events = [];
     sentSoFar = 0;
-    log = new ArrayLog(events);
+    log = new InMemoryEventLog(events);
     append(50);
     await project();
   });
@@ -93,7 +105,7 @@ describe('a verification beside a live projector', () => {
     let rebuilding: Promise<void> | undefined;
     const onComparison = async (): Promise<void> => {
       rebuilding ??= rebuild({ pool: database.direct, log }, assetStatuses);
-      await Promise.race([rebuilding, sleep(300)]);
+      await endsOrWaits(rebuilding);
     };
     expect(await verify({ pool: disturbed(onComparison), log }, [assetStatuses])).toEqual([]);
     await rebuilding;
@@ -111,7 +123,7 @@ describe('a verification beside a live projector', () => {
         more -= 1;
         append(3);
         projecting.push(project());
-        await Promise.race([projecting.at(-1), sleep(200)]);
+        await endsOrWaits(projecting.at(-1)!);
       }
       return page;
     };

@@ -202,6 +202,7 @@ describe('The API with DATABASE_READ_URL', () => {
     await eventually('the primary answers', () => areAsOf(now));
     await setCheckpoint(replica.pool, now - 1, 5);
     await eventually('the replica answers', () => areAsOf(now - 1));
+    expect(await areAsOf(now)).toBe(false);
   });
 
   it('passes over a replica that is gone, without an error', async () => {

@@ -3,7 +3,6 @@ import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js
 import { describe, expect, it } from '@jest/globals';
 import type { Pool, QueryConfig } from 'pg';
 import { Gone } from '../../../src/errors.js';
-import type { EventLog } from '../../../src/event-log/event-log.js';
 import { TimeSlices } from '../../../src/flow/time-slices.js';
 import type { RecordsPool } from '../../../src/read-models/pools.js';
 import { Replicas } from '../../../src/read-models/replicas/replicas.js';
@@ -12,11 +11,14 @@ import type { FeedWatch } from '../../../src/records/feed/feed-watch.js';
 import { ReadFeed, ReadFeedHandler } from '../../../src/records/feed/read-feed.js';
 import type { FirstFill } from '../../../src/records/first-fill.js';
 import { RecordQueries } from '../../../src/records/record-queries.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 
 const EVENT = '0123abcd-0000-4000-8000-000000000000';
-const LOG = { id: async () => 'log', eventAt: async () => ({ id: EVENT }) } as unknown as EventLog;
+const LOG = new InMemoryEventLog([
+  { position: 5n, stream: 'any', revision: 0n, id: EVENT, type: 'Any', data: {}, metadata: {}, recordedAt: 0 },
+]);
 const ID = (parked: number): string =>
-  new FeedIds('log').write([{ position: 5, event: EVENT.slice(0, 8), parked }])[0]!;
+  new FeedIds('in-memory-log').write([{ position: 5, event: EVENT.slice(0, 8), parked }])[0]!;
 
 /** A server that has nothing new, and these events parked before the position asked for. */
 const server = (name: string, parkedBefore: number, asked: string[]): RecordsPool => {

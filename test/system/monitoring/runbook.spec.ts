@@ -64,6 +64,7 @@ describeWith(hasPsql, 'psql (apt-get install postgresql-client)')('The runbook',
       ...['systemctl', 'journalctl'].map((name) => `${name}() { [[ "$*" == *threat-protection-* ]]; }`),
       block!,
     ];
-    await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands.join('\n')], { env });
+    const ended = promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands.join('\n')], { env });
+    await expect(ended).resolves.toBeDefined();
   });
 });

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { rebuild } from '../../../projections/engine/rebuild.js';
@@ -36,6 +35,11 @@ const settled = (webhook: Webhook, position: bigint | number): Promise<void> =>
     );
     return row?.position === Number(position);
   });
+/** Waits until the deliveries have looked for endpoints several times more. */
+const lookedAgain = async ({ looks }: Awaited<ReturnType<Rig['deliver']>>): Promise<void> => {
+  const before = looks();
+  await eventually('more looks', () => looks() >= before + 4);
+};
 const stateOf = async ({ webhookId }: Webhook): Promise<unknown> =>
   (await rig.rows('select state, disabled_reason from read.webhook_endpoints where id = $1', [webhookId]))[0];
 
@@ -204,8 +208,9 @@ describe('An endpoint', () => {
       );
     await rig.block(named(1, 5));
     await got(6);
-    await sleep(600);
-    expect(receiver.subjects).toEqual(named(6));
+    await rig.block(named(1, 6));
+    await settled(webhook, await rig.log.head());
+    expect(receiver.subjects).toEqual(named(7));
   });
 
   it('is sent nothing again after the read models were dropped, however long their rebuild takes', async () => {
@@ -233,16 +238,17 @@ describe('An endpoint', () => {
 
     await rig.dropReadModels();
     expect(await kept()).toEqual(cursors);
-    await rig.deliver();
-    await sleep(600);
+    const turn = await rig.deliver();
+    await lookedAgain(turn);
     rig.project();
     await rig.projecting.reached();
-    await sleep(600);
+    await lookedAgain(turn);
     expect(receiver.received).toHaveLength(sent);
     expect(await kept()).toEqual(cursors);
     await rig.block(named(1, 5));
     await got(sent + 2);
-    await sleep(600);
+    const last = await rig.log.head();
+    for (const one of [webhook, moved]) await settled(one, last);
     expect(receiver.received.slice(sent).map(({ path, body }) => [path, ...subjectsIn(body)])).toEqual(
       expect.arrayContaining([
         ['/', 't5'],
@@ -264,7 +270,7 @@ describe('An endpoint', () => {
     )) as [{ position: number }];
     expect(position).toBe(1);
     const turn = await rig.deliver();
-    await sleep(600);
+    await lookedAgain(turn);
     expect(receiver.received).toEqual([]);
     await turn.stop();
   });
@@ -281,8 +287,7 @@ describe('An endpoint', () => {
     // A parked event that was passed, and that the rebuild has yet to park again.
     await rig.rows('update service.webhook_progress set parked = 7, parked_from = 0');
     await rig.rows(`update read.checkpoints set position = 1 where projection = 'records'`);
-    await rig.deliver();
-    await sleep(1_500);
+    await lookedAgain(await rig.deliver());
     expect(receiver.received).toHaveLength(3);
     expect(await rig.rows('select position, parked from service.webhook_progress')).toEqual([
       { position: Number(end), parked: 7 },
@@ -462,13 +467,14 @@ describe('A test', () => {
       return row!.last === 2;
     });
     await eventually('that is forgotten too', async () => (await kept()).length === 0);
+    expect(receiver.received).toHaveLength(2);
   });
 });
 
 describe('A process that has lost its lease', () => {
   it('writes nothing more, and stops', async () => {
     const webhook = await rig.endpoint(url);
-    await rig.deliver();
+    const turn = await rig.deliver();
     await rig.block(named(1));
     await got(1);
     await settled(webhook, await rig.log.head());
@@ -483,7 +489,7 @@ describe('A process that has lost its lease', () => {
     };
     await rig.block(named(3, 1));
     await got(2);
-    await sleep(700);
+    await turn.ended;
     expect(receiver.received).toHaveLength(2);
     expect(await rig.rows('select * from service.webhook_progress')).toEqual(before);
     await rig.rows('delete from read.projector_leases');

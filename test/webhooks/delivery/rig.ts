@@ -64,6 +64,10 @@ export const realClock: DeliveryClock = { now: () => Date.now(), pause };
 
 interface Turn {
   readonly stop: () => Promise<void>;
+  /** Resolves once the deliveries have ended. */
+  readonly ended: Promise<void>;
+  /** How often the deliveries have looked for endpoints so far. */
+  readonly looks: () => number;
   readonly warnings: readonly string[];
 }
 
@@ -184,6 +188,7 @@ export class Rig {
     const lease = new Lease(pool, WEBHOOKS_LANE, () => {});
     const [stop, giveUp] = [new AbortController(), new AbortController()];
     const warnings: string[] = [];
+    let looks = 0;
     const logId = await log.id();
     const writer = new ProgressWriter(pool, (await lease.acquire(stop.signal))!);
     const egress = new Egress(destinations, proxy);
@@ -206,7 +211,7 @@ export class Rig {
       giveUp: giveUp.signal,
       lose: () => stop.abort(),
       warn: (sentence) => warnings.push(sentence),
-      onTurn: () => {},
+      onTurn: () => void (looks += 1),
     }).run();
     const held = lease.hold(() => stop.abort(), stop.signal);
     let isEnded = false;
@@ -220,6 +225,6 @@ export class Rig {
       for (const each of pools) await each.end();
     };
     this.endings.push(end);
-    return { stop: end, warnings };
+    return { stop: end, ended: running, looks: () => looks, warnings };
   }
 }

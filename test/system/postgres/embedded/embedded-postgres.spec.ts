@@ -105,6 +105,7 @@ describe('an embedded PostgreSQL', () => {
 
   it('stops when its last user ends by an uncaught error', async () => {
     const user = await installation.use(dataDir);
+    expect(await serverOf(dataDir)).toBeDefined();
     await user.fail();
     await eventually('the server is stopped', async () => (await serverOf(dataDir)) === undefined);
   });

@@ -1,0 +1,21 @@
+import { randomUUID } from 'node:crypto';
+import type { RecordedEvent } from '../../src/event-log/event-log.js';
+import { InMemoryEventLog } from '../support/in-memory-event-log.js';
+import { describeEventLog, openedLog } from './event-log.contract.js';
+
+describeEventLog({
+  name: 'in memory',
+  open: async () => {
+    const store: RecordedEvent[] = [];
+    const open = async (): Promise<InMemoryEventLog> => {
+      const log = new InMemoryEventLog(store);
+      // Specs give a log in memory whole histories, so it does not write its first event itself.
+      if (store.length === 0)
+        await log.append('operations', 'no-stream', [
+          { id: randomUUID(), type: 'LogOpened', data: { logId: await log.id() }, metadata: {} },
+        ]);
+      return log;
+    };
+    return openedLog(open, async () => {});
+  },
+});

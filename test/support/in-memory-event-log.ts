@@ -1,0 +1,152 @@
+import { setImmediate } from 'node:timers/promises';
+import { Unavailable } from '../../src/errors.js';
+import {
+  type Appended,
+  type AppendedEvent,
+  type Batch,
+  BEGINNING,
+  EventLog,
+  type EventPlace,
+  type ExpectedRevision,
+  type FoundEvent,
+  type NewEvent,
+  type RecordedEvent,
+  WrongExpectedRevision,
+} from '../../src/event-log/event-log.js';
+import { type Clock, monotonic } from '../../src/flow/clock.js';
+
+/**
+ * The outcome of an append: it is answered, it is stored but the answer is lost, it never arrives, or the store
+ * rejects it with an error.
+ */
+export type Fate = 'answered' | 'unanswered' | 'lost' | Error;
+
+export interface InMemoryOptions {
+  /** Decides the outcome of an append of these events. */
+  readonly fate?: (events: readonly NewEvent[]) => Fate;
+  /** Turns of the event loop before a call is carried out, and again before it is answered. */
+  readonly turns?: () => number;
+  /** The size of a subscription's next batch. */
+  readonly batchSize?: () => number;
+  readonly clock?: Clock;
+}
+
+const IDLE_MS = 20;
+
+/** The event log in memory. It passes the contract of the adapters; its options make single calls fail or take long. */
+export class InMemoryEventLog extends EventLog {
+  readonly positionUnit = 'events';
+
+  /** @param events the store, in order of position; logs with the same list are instances over the same store */
+  constructor(
+    readonly events: RecordedEvent[] = [],
+    private readonly options: InMemoryOptions = {},
+  ) {
+    super();
+  }
+
+  append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<Appended> {
+    return this.write(events, () => {
+      const duplicate = events.every((event) => this.stored(event) !== undefined);
+      const actual = this.revisionOf(stream) ?? 'no-stream';
+      if (!duplicate && expected !== 'any' && expected !== actual)
+        throw new WrongExpectedRevision(stream, expected, actual);
+      for (const event of events) this.store(stream, event);
+      const { revision, position } = this.stored(events.at(-1)!)!;
+      return { revision, position, duplicate };
+    });
+  }
+
+  appendAll(entries: readonly { readonly stream: string; readonly event: NewEvent }[]): Promise<AppendedEvent[]> {
+    return this.write(
+      entries.map(({ event }) => event),
+      () => entries.map(({ stream, event }) => this.store(stream, event)),
+    );
+  }
+
+  readStream(stream: string, from: bigint, limit: number): Promise<RecordedEvent[]> {
+    return this.read(() =>
+      this.events.filter((event) => event.stream === stream && event.revision >= from).slice(0, limit),
+    );
+  }
+
+  find(places: readonly EventPlace[]): Promise<(FoundEvent | undefined)[]> {
+    return this.read(() =>
+      places.map(({ stream, id }) => this.events.find((event) => event.id === id && event.stream === stream)),
+    );
+  }
+
+  eventAt(position: bigint): Promise<RecordedEvent | undefined> {
+    return this.read(() => this.events.find((event) => event.position === position));
+  }
+
+  readAll(after: bigint, limit: number): Promise<RecordedEvent[]> {
+    return this.read(() => this.events.filter(({ position }) => position > after).slice(0, limit));
+  }
+
+  async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { batchSize = () => 1_000, clock = monotonic } = this.options;
+    for (let position = after; !signal.aborted;) {
+      const left = this.events.filter((event) => event.position > position);
+      const events = left.slice(0, Math.max(1, batchSize()));
+      position = events.at(-1)?.position ?? position;
+      await onBatch({ events, position, asOf: events.length === left.length ? Date.now() : undefined });
+      if (events.length === left.length) await clock.sleep(IDLE_MS, signal);
+    }
+  }
+
+  head(): Promise<bigint> {
+    return this.read(() => this.events.at(-1)?.position ?? BEGINNING);
+  }
+
+  id(): Promise<string> {
+    return Promise.resolve('in-memory-log');
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  private async read<T>(carryOut: () => T): Promise<T> {
+    await this.wait();
+    const answer = carryOut();
+    await this.wait();
+    return answer;
+  }
+
+  private async write<T>(events: readonly NewEvent[], carryOut: () => T): Promise<T> {
+    const fate = this.options.fate?.(events) ?? 'answered';
+    if (fate === 'lost') {
+      await this.wait();
+      throw new Unavailable('The append never arrived');
+    }
+    const answer = await this.read(() => {
+      if (fate instanceof Error) throw fate;
+      return carryOut();
+    });
+    if (fate === 'unanswered') throw new Unavailable('The answer was lost');
+    return answer;
+  }
+
+  private async wait(): Promise<void> {
+    for (let turn = this.options.turns?.() ?? 1; turn > 0; turn -= 1) await setImmediate();
+  }
+
+  private stored({ id }: { readonly id: string }): RecordedEvent | undefined {
+    return this.events.findLast((event) => event.id === id);
+  }
+
+  private revisionOf(stream: string): bigint | undefined {
+    return this.events.findLast((event) => event.stream === stream)?.revision;
+  }
+
+  private store(stream: string, event: NewEvent): AppendedEvent {
+    const stored = this.stored(event);
+    if (stored !== undefined) return { position: stored.position, duplicate: true };
+    const position = (this.events.at(-1)?.position ?? BEGINNING) + 1n;
+    const { id, type, data, metadata } = JSON.parse(JSON.stringify(event)) as NewEvent;
+    const revision = (this.revisionOf(stream) ?? -1n) + 1n;
+    this.events.push({ position, stream, revision, id, type, data, metadata, recordedAt: Date.now() });
+    return { position, duplicate: false };
+  }
+}
