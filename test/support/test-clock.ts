@@ -27,8 +27,7 @@ export class TestClock implements Clock {
   async advance(ms: number, stepMs = 10): Promise<void> {
     for (const end = this.time + ms; this.time < end;) {
       this.time = Math.min(end, this.time + stepMs);
-      for (const one of Array.from(this.sleeping))
-        if (one.until <= this.time) one.wake();
+      for (const one of Array.from(this.sleeping)) if (one.until <= this.time) one.wake();
       for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     }
   }
