@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
@@ -25,10 +24,12 @@ import { UsageLog } from '../../../src/ingestion/usage/usage-log.js';
 import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import { DailyQuota } from '../../../src/quotas/daily-quota.js';
+import { type Clock, monotonic } from '../../../src/flow/clock.js';
 import { finish, TimeSlices } from '../../../src/flow/time-slices.js';
 import { readIngestUsage } from '../../../src/quotas/usage.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { createDatabase, NO_LIMITS, type TestDatabase } from '../../support/postgres.js';
+import { TestClock } from '../../support/test-clock.js';
 import { EXAMPLES } from '../../support/upstream.js';
 
 const LATEST = Date.parse('2026-03-05T00:00:00.000Z');
@@ -67,10 +68,11 @@ const handlerOf = (
   on: EventLog,
   pool = database.pool,
   quota = untilTheEnd(new DailyQuota(pool, readConfig({}), new Registry())),
+  clock: Clock = monotonic,
 ) =>
   new RecordEventsHandler(
     on,
-    new IngestBackpressure(new Checkpoints(pool as WatchPool)),
+    new IngestBackpressure(new Checkpoints(pool as WatchPool), clock),
     quota,
     new TimeSlices(),
     new IngestMetrics(new Registry()),
@@ -421,26 +423,29 @@ it('A request fails if the log does, so that nobody takes it for stored', async 
   await expect(handlerOf(closed).execute(request)).rejects.toThrow();
 });
 
-/** Does work on a log of its own while a projector moves, which has counted up to the instant that `asOf` gives. */
+/**
+ * Does work on a log of its own while a projector moves every 20 ms of a test clock.
+ * @param positionAt where the projector is at its nth step
+ */
 const whileCounting = async (
-  asOf: () => number,
-  work: (log: EventLog, pool: TestDatabase['pool']) => Promise<void>,
+  positionAt: (n: number) => number,
+  work: (log: EventLog, pool: TestDatabase['pool'], clock: Clock) => Promise<void>,
 ): Promise<void> => {
   const own = await createDatabase();
   const ownLog = await createPostgresLog(createPool(own.url, () => {}, NO_LIMITS));
-  const stop = new AbortController();
+  const [stop, clock] = [new AbortController(), new TestClock()];
   const counting = (async () => {
     for (let n = 1; !stop.signal.aborted; n += 1) {
       await own.pool.query(
-        `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $1, $2)
-         on conflict (projection) do update set position = $1, as_of = $2`,
-        [n, asOf()],
+        `insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', $1, 0)
+         on conflict (projection) do update set position = $1`,
+        [positionAt(n)],
       );
-      await sleep(20);
+      await clock.advance(20);
     }
   })();
   try {
-    await work(ownLog, own.pool);
+    await work(ownLog, own.pool, clock);
   } finally {
     stop.abort();
     await counting;
@@ -458,13 +463,13 @@ const reports = (count: number) =>
   );
 
 it('A request that is refused half-way gets further when it comes again, and each event is stored once', async () => {
-  // Not past what is stored here, until it may.
+  // Before everything that is stored here, until it may.
   let mayCount = false;
   await whileCounting(
-    () => (mayCount ? Date.now() : 0),
-    async (halfLog, pool) => {
+    (n) => (mayCount ? n : n - 1_000_000),
+    async (halfLog, pool, clock) => {
       const used = new DailyQuota(pool, readConfig({}), new Registry());
-      const handler = handlerOf(halfLog, pool, used);
+      const handler = handlerOf(halfLog, pool, used, clock);
       const before = await halfLog.head();
       const stored = async (): Promise<number> => Number((await halfLog.head()) - before);
       const attempt = () => handler.execute(new RecordEvents(reports(300), LATEST, 'acme', 7));
@@ -487,14 +492,16 @@ it('A request that is refused half-way gets further when it comes again, and eac
 it('A log that takes its time to store is no reason for a 429', async () => {
   // Half a second behind, as a projector without a core of its own is.
   await whileCounting(
-    () => Date.now() - 500,
-    async (slowLog, pool) => {
+    (n) => n - 25,
+    async (slowLog, pool, clock) => {
       const appendAll = slowLog.appendAll.bind(slowLog);
       slowLog.appendAll = async (entries) => {
-        await sleep(1_200);
+        await clock.sleep(1_200);
         return appendAll(entries);
       };
-      const { result } = await handlerOf(slowLog, pool).execute(new RecordEvents(reports(100), LATEST, 'acme'));
+      const { result } = await handlerOf(slowLog, pool, undefined, clock).execute(
+        new RecordEvents(reports(100), LATEST, 'acme'),
+      );
       expect(result).toEqual({ accepted: 100, duplicates: 0, rejected: [] });
     },
   );
