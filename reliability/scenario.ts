@@ -34,7 +34,8 @@ export interface Scenario<Dose = any> {
   /** What the counter-test changes in the full dose, where that would take too long. Limits stay as they are. */
   readonly counterTest?: Partial<Dose>;
   /**
-   * The counter-test: the same judgement with the same limits where the guard is missing. It must find something;
+   * The counter-test: the same judgement where the guard is missing, with the same limits unless `counterTest`
+   * names others. It must find something;
    * otherwise `run` proves nothing.
    */
   readonly without: (scene: Scene, dose: Dose) => Promise<Outcome>;
