@@ -25,6 +25,7 @@ const HOLDS: Readonly<Record<string, string>> = {
   'bench/measuring.spec.ts': 'how the bench measures: quartiles, pairs, table, data, the end of a run',
   'ci/integrity.spec.ts': 'the lock file check of .ci',
   'event-log/behind-pgbouncer.spec.ts': 'the contract of the log behind a real PgBouncer',
+  'event-log/in-memory.spec.ts': 'the contract of the log, kept by the log in memory that specs use',
   'events/longest-list.spec.ts': 'the longest lists that an event may carry',
   'events/vocabulary.spec.ts': 'the types of the vocabulary, by the compiler',
   'http/bodies.spec.ts': 'bodies of all routes: sizes, packing, budgets',

@@ -1,3 +1,4 @@
+import { NO_LIMITS } from '../../test/support/postgres.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { BEGINNING, type EventLog, type NewEvent } from '../../src/event-log/event-log.js';
@@ -26,7 +27,7 @@ interface Store {
 }
 
 const poolFor = (scene: Scene, url: string, max: number): Pool => {
-  const pool = createPool(url, () => {}, { max });
+  const pool = createPool(url, () => {}, { ...NO_LIMITS, max });
   scene.later(() => pool.end());
   return pool;
 };

@@ -1,3 +1,4 @@
+import { NO_LIMITS } from '../../test/support/postgres.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely, Migrator, PostgresDialect } from 'kysely';
 import type { Pool } from 'pg';
@@ -76,7 +77,7 @@ const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
   scene.later(() => gate.close());
   const findings: string[] = [];
   for (const isCut of [true, false]) {
-    const pool = createPool(url, () => {}, { max: 1 });
+    const pool = createPool(url, () => {}, { ...NO_LIMITS, max: 1 });
     const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
     const migrator = new Migrator({
       db,

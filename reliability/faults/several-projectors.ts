@@ -1,3 +1,4 @@
+import { NO_LIMITS } from '../../test/support/postgres.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { PROJECTIONS } from '../../projections/registry.js';
@@ -84,7 +85,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   const database = await scene.database();
   await database.pool.query('create table read.tally (n bigint); insert into read.tally values (0)');
   const open = (max?: number): Pool => {
-    const pool = createPool(database.url, () => {}, { max });
+    const pool = createPool(database.url, () => {}, { ...NO_LIMITS, max });
     scene.later(() => pool.end());
     return pool;
   };

@@ -1,7 +1,7 @@
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, startPgBouncer } from '../support/pgbouncer.js';
-import { createDatabase } from '../support/postgres.js';
+import { createDatabase, NO_LIMITS } from '../support/postgres.js';
 import { describeWith } from '../support/tools.js';
 import { describeEventLog, openedLog } from './event-log.contract.js';
 
@@ -12,7 +12,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
       const database = await createDatabase({ migrated: false, pooled: false });
       const pooler = await startPgBouncer(database.url, BY_TRANSACTION);
       return openedLog(
-        () => createPostgresLog(createPool(pooler.url, () => {})),
+        () => createPostgresLog(createPool(pooler.url, () => {}, NO_LIMITS)),
         async () => {
           await pooler.stop();
           await database.drop();

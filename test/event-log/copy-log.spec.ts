@@ -8,7 +8,7 @@ import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { EventStoreDouble } from '../support/eventstore-double/server.js';
 import { operatorCall } from '../support/operator-call.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { createDatabase, type TestDatabase, NO_LIMITS } from '../support/postgres.js';
 
 const EVENTS = 130;
 const PAGE = 50;
@@ -37,7 +37,7 @@ describe('log copy', () => {
   let target: EventLog;
   beforeEach(async () => {
     database = await createDatabase({ migrated: false });
-    source = await createPostgresLog(createPool(database.url, () => {}));
+    source = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
     double = await EventStoreDouble.start();
     target = await createEventStoreDbLog(double.url);
     await source.appendAll(

@@ -1,6 +1,6 @@
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { createDatabase } from '../support/postgres.js';
+import { createDatabase, NO_LIMITS } from '../support/postgres.js';
 import { describeEventLog, openedLog } from './event-log.contract.js';
 
 describeEventLog({
@@ -8,7 +8,7 @@ describeEventLog({
   open: async () => {
     const database = await createDatabase({ migrated: false });
     return openedLog(
-      () => createPostgresLog(createPool(database.url, () => {})),
+      () => createPostgresLog(createPool(database.url, () => {}, NO_LIMITS)),
       () => database.drop(),
     );
   },

@@ -128,11 +128,17 @@ describe('Prometheus', () => {
   });
 
   it('gets the lag of each projection in positions and seconds', async () => {
-    const before = await samples('projection_position');
+    const metrics = 'projection="metrics"';
+    let before: Record<string, number> = {};
+    // The reading before may be a second old, and without projections.
+    await eventually(
+      'the projections are read',
+      async () => metrics in (before = await samples('projection_position')),
+    );
     await app.log.appendAll(Array.from({ length: 20 }, (_, i) => report(`r-${i}`)));
     await eventually(
       'the projection continues',
-      async () => (await samples('projection_position'))['projection="metrics"']! > before['projection="metrics"']!,
+      async () => (await samples('projection_position'))[metrics]! > before[metrics]!,
     );
     await eventually('all is counted', caughtUp);
     expect(await caughtUp()).toBe(true);

@@ -4,13 +4,13 @@ import type { Pool } from 'pg';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { APPEND, type AppendedEntry } from '../../../src/event-log/postgres/statements.js';
 import { createPool } from '../../../src/postgres/pool.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 
 let database: TestDatabase;
 let pool: Pool;
 beforeAll(async () => {
   database = await createDatabase({ migrated: false });
-  await (await createPostgresLog(createPool(database.url, () => {}))).close();
+  await (await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS))).close();
   pool = createPool(database.url, () => {}, { statement_timeout: 0, query_timeout: 0 });
 });
 afterAll(async () => {

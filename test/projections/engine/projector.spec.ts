@@ -16,7 +16,7 @@ import { Backoff } from '../../../src/flow/retry.js';
 import { type Span, traceBy } from '../../../src/tracing/tracing.js';
 import { type Tamper, tampered } from '../../../reliability/rig/tamper.js';
 import { eventually } from '../../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { eventId, sent, type Sent, sentThreat, stored } from '../../support/upstream.js';
@@ -28,7 +28,7 @@ let troubles: string[];
 
 beforeEach(async () => {
   database = await createDatabase();
-  log = await createPostgresLog(createPool(database.url, () => {}));
+  log = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
   troubles = [];
 });
 
@@ -315,7 +315,7 @@ describe('events whose id was made of source and id alone', () => {
 
 describe('the checkpoint', () => {
   it('lets every event be applied once, however many projectors work at the same time', async () => {
-    const pools = [0, 1, 2].map(() => createPool(database.url, () => {}));
+    const pools = [0, 1, 2].map(() => createPool(database.url, () => {}, NO_LIMITS));
     const running = pools.map((pool) => start([counting], pool));
     for (let n = 0; n < 40; n += 1) await append(threats(25, 25 * n));
     for (const one of running) await one.reached();

@@ -13,7 +13,7 @@ import { Backoff } from '../../../src/flow/retry.js';
 import { type Tamper, tampered } from '../../../reliability/rig/tamper.js';
 import { eventually } from '../../support/eventually.js';
 import { gateBefore } from '../../support/gate.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
 import { sent, type Sent, stored } from '../../support/upstream.js';
 
@@ -23,7 +23,7 @@ let troubles: string[];
 
 beforeEach(async () => {
   database = await createDatabase();
-  log = await createPostgresLog(createPool(database.url, () => {}));
+  log = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
   troubles = [];
 });
 

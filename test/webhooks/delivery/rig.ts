@@ -30,7 +30,7 @@ import { Slots } from '../../../src/webhooks/delivery/slots.js';
 import { WebhookCommands } from '../../../src/webhooks/endpoints/webhook-commands.js';
 import { MasterKeys } from '../../../src/webhooks/master-keys.js';
 import { secretText, signingKey } from '../../../src/webhooks/secret.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 import { type Projecting, startProjecting } from '../../support/projecting.js';
 import { sent, stored } from '../../support/upstream.js';
 
@@ -90,7 +90,7 @@ export class Rig {
   /** @param given with the read models' tables; absent: one of the run's */
   static async start(given?: TestDatabase): Promise<Rig> {
     const database = given ?? (await createDatabase());
-    const log = await createPostgresLog(createPool(database.url, () => {}, { max: 4 }));
+    const log = await createPostgresLog(createPool(database.url, () => {}, { ...NO_LIMITS, max: 4 }));
     return new Rig(database, log, startProjecting(log, database.pool));
   }
 
@@ -183,7 +183,11 @@ export class Rig {
   }: { clock?: DeliveryClock; destinations?: Destinations; proxy?: string } = {}): Promise<Turn> {
     const { log, keys } = this;
     const { url } = this.database;
-    const pools: Pool[] = [createPool(url, () => {}, { max: 4 }), createRecordsPool(url), createWatchPool(url)];
+    const pools: Pool[] = [
+      createPool(url, () => {}, { ...NO_LIMITS, max: 4 }),
+      createRecordsPool(url),
+      createWatchPool(url),
+    ];
     const [pool, records, watchPool] = pools as [Pool, Pool, Pool];
     const lease = new Lease(pool, WEBHOOKS_LANE, () => {});
     const [stop, giveUp] = [new AbortController(), new AbortController()];

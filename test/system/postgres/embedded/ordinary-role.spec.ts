@@ -1,3 +1,4 @@
+import { NO_LIMITS } from '../../../support/postgres.js';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -67,7 +68,7 @@ const countAThreat = async (databaseUrl: string, work: (app: TestApp, pool: Pool
   // As every process does it at its start, before anything asks.
   await prepareTables({ databaseUrl, migrates: true }, () => {});
   const app = await startApp({ databaseUrl });
-  const pool = createPool(databaseUrl, () => {});
+  const pool = createPool(databaseUrl, () => {}, NO_LIMITS);
   const projecting = startProjecting(app.log, pool);
   try {
     const asset = { type: 'URL', content: 'evil.example' };
