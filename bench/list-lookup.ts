@@ -46,7 +46,7 @@ export const listLookup: Goal = {
         against: 'PostgreSQL = any',
         measured: paired.ratio,
         unit: '×',
-        must: 40,
+        must: 70,
         aim: 300,
         note: `${(1e6 / paired.target.median).toFixed(2)} µs against ${(1e6 / paired.base.median).toFixed(0)} µs`,
       },
