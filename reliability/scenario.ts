@@ -31,12 +31,11 @@ export interface Scenario<Dose = any> {
   readonly run: (scene: Scene, dose: Dose, site: Site) => Promise<Outcome>;
   /** The guard that `without` removes. */
   readonly guard: string;
-  /** What the counter-test changes in the full dose, where that would take too long. Limits stay as they are. */
+  /** What the counter-test changes in the full dose, where that would take too long. */
   readonly counterTest?: Partial<Dose>;
   /**
-   * The counter-test: the same judgement where the guard is missing, with the same limits unless `counterTest`
-   * names others. It must find something;
-   * otherwise `run` proves nothing.
+   * The counter-test: the same judgement where the guard is missing, with the same limits unless `counterTest` names
+   * others. It must find something; otherwise `run` proves nothing.
    */
   readonly without: (scene: Scene, dose: Dose) => Promise<Outcome>;
 }

@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { listenAt, type PortSetting } from '../runtime/listen.js';
 import type { Report } from './readiness.js';
 
 /** What a process reports to its operator. */
 export interface OperatorReports {
-  /** Lanes that make no progress, because of which the process should be restarted. None: the process is live. */
+  /** The lanes whose lack of progress is a reason to restart the process. An empty list means that it is live. */
   stuckLanes(): Promise<readonly string[]>;
   readiness(): Promise<Report>;
   /** In the text format of Prometheus. */
@@ -51,28 +52,30 @@ export class OperatorServer {
   }
 
   private async answer({ method, url = '' }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = url.split('?', 1)[0]!;
     const send = (status: number, type: string, body: string): void => {
       if (status === 503) response.setHeader('retry-after', '1');
       response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
       response.end(method === 'HEAD' ? undefined : body);
     };
     const sendJson = (status: number, body: object): void => send(status, 'application/json', JSON.stringify(body));
-    if (!PATHS.includes(url))
+    if (!PATHS.includes(path))
       return sendJson(404, { code: 'NOT_FOUND', message: `This port serves ${PATHS.join(', ')}` });
     if (method !== 'GET' && method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD');
       return sendJson(405, { code: 'METHOD_NOT_ALLOWED', message: 'Use GET' });
     }
     try {
-      if (url === '/metrics') return send(200, Registry.PROMETHEUS_CONTENT_TYPE, await this.reports.metrics());
-      if (url === '/health/ready') {
+      if (path === '/metrics') return send(200, Registry.PROMETHEUS_CONTENT_TYPE, await this.reports.metrics());
+      if (path === '/health/ready') {
         const report = await this.reports.readiness();
         return sendJson(report.status === 'ready' || report.status === 'degraded' ? 200 : 503, report);
       }
       const lanes = await this.reports.stuckLanes();
       sendJson(lanes.length === 0 ? 200 : 503, lanes.length === 0 ? { status: 'live' } : { status: 'stuck', lanes });
-    } catch {
-      sendJson(500, { code: 'INTERNAL_SERVER_ERROR', message: 'The report failed' });
+    } catch (error) {
+      new Logger('operators').error(`${path} failed: ${error instanceof Error ? error.stack : String(error)}`);
+      sendJson(500, { code: 'INTERNAL_SERVER_ERROR', message: 'The report failed; see the log of this process' });
     }
   }
 }

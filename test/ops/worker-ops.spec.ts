@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
@@ -68,6 +69,18 @@ describe('A worker', () => {
     expect((await ask('/'))[0]).toBe(404);
     expect((await ask('/metrics', 'POST'))[0]).toBe(405);
     expect(await ask('/metrics', 'HEAD')).toEqual([200, '']);
+    expect(await ask('/health/live?from=probe')).toEqual([200, '{"status":"live"}']);
+  });
+
+  it('answers 500 if a report fails, and logs why', async () => {
+    const failing = jest.spyOn(worker.lanes, 'stuck').mockImplementation(() => {
+      throw new Error('no lanes');
+    });
+    const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    expect((await ask('/health/live'))[0]).toBe(500);
+    expect(logged.mock.calls.join()).toContain('/health/live failed: Error: no lanes');
+    logged.mockRestore();
+    failing.mockRestore();
   });
 
   it('names the setting where the port is taken', async () => {

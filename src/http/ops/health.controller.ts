@@ -9,7 +9,7 @@ import { ProjectionLags } from '../../ops/projection-lag.js';
 import { Readiness, type Report } from '../../ops/readiness.js';
 
 /** Answers with a report, in a status that a load balancer understands without the body. */
-export const answerReport = (report: Report, reply: FastifyReply): Report => {
+const answerReport = (report: Report, reply: FastifyReply): Report => {
   if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
   // Set here too: the request may have arrived before the signal, and the report been made after it.
   if (report.status === 'stopping') void reply.header('connection', 'close');
