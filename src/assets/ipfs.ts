@@ -30,9 +30,7 @@ const NATIVE_SCHEME = /^(?:ipfs|ipns|dweb)$/;
 /** Reads a CID, or a link or path without a host that begins with one. */
 export const readIpfs = (text: string): string | undefined => readCid(NATIVE.exec(text)?.[1] ?? text);
 
-/** A gateway's host name beginning with a CID. */
-const GATEWAY_HOST = /^([a-z0-9]{46,63})\./;
-/** The same below `ipfs`, where the CID of content that it holds itself is shorter. */
+/** Below `ipfs`, where the CID of content that it holds itself is shorter. */
 const SUBDOMAIN_HOST = /(?:^|\.)([a-z0-9]{8,63})\.ipfs\./;
 const LEAST_CID = 8;
 /**
@@ -41,6 +39,13 @@ const LEAST_CID = 8;
  */
 const PUBLISHER_HOST =
   /[^.]\.ipns\.|\.(?:eth|gno|sol|bnb|crypto|wei)\.[a-z]{2,}$|\.(?:dweb\.link|w3s\.link|nftstorage\.link|cf-ipfs\.com|inbrowser\.(?:link|dev)|on-fleek\.app|fleek\.co|4everland\.app)$/;
+
+/** The CID with which a gateway's host name begins, or the one below `ipfs`. */
+const cidOfHost = (host: string): string | undefined => {
+  const below = host.includes('.ipfs.') ? SUBDOMAIN_HOST.exec(host)?.[1] : undefined;
+  return below === undefined ? readCid(host.slice(0, Math.max(0, host.indexOf('.')))) : readCid(below, LEAST_CID);
+};
+
 const GATEWAY_PATH = /^\/+ip[fn]s\/+([^/]+)/i;
 
 /**
@@ -51,11 +56,8 @@ const GATEWAY_PATH = /^\/+ip[fn]s\/+([^/]+)/i;
 export const gatewayCid = ({ host, isName, scheme, rest }: Location, path = pathOf(rest)): string | undefined => {
   // `ipfs://NAME/ipfs/CID` is a folder of what NAME stands for.
   if (NATIVE_SCHEME.test(scheme)) return undefined;
-  if (isName) {
-    const below = SUBDOMAIN_HOST.exec(host)?.[1];
-    const cid = below === undefined ? readCid(GATEWAY_HOST.exec(host)?.[1] ?? '') : readCid(below, LEAST_CID);
-    if (cid !== undefined || PUBLISHER_HOST.test(host)) return cid;
-  }
+  const inHost = isName ? cidOfHost(host) : undefined;
+  if (inHost !== undefined) return inHost;
   const inPath = GATEWAY_PATH.exec(path)?.[1];
-  return inPath === undefined ? undefined : readCid(readSegment(inPath));
+  return inPath === undefined || (isName && PUBLISHER_HOST.test(host)) ? undefined : readCid(readSegment(inPath));
 };

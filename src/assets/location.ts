@@ -27,7 +27,7 @@ const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
 /** Schemes with the URL parser's special host rules, whatever the number of slashes. */
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
 /** A host already in normalised form; anything else goes through the URL parser. */
-const PLAIN = /^(?:(https?):\/\/)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.[a-z][a-z0-9-]*)(?=\/|$)/;
+const PLAIN = /^(?:(https?):\/\/)?((?!-)(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62})(?=\/|$)/;
 /** A path in canonical form: no dot segments, nothing to escape. The few trailing slashes are cheap to cut. */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9\-_~@]+)+\/?$/;
 const LABELS = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
@@ -69,7 +69,7 @@ export const parsePlainLocation = (text: string): Location | undefined => {
   const found = PLAIN.exec(text);
   if (found === null) return undefined;
   const host = found[2]!;
-  if (!isDnsName(host)) return undefined;
+  if (host.length > MAX_NAME_LENGTH) return undefined;
   return { host, isName: true, scheme: found[1] ?? '', rest: text.slice(found[0].length) };
 };
 

@@ -62,6 +62,8 @@ const HANDLES = [
  */
 export const parseContent = (content: string): Content => {
   const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : parsePlainLocation(content);
+  // A host alone carries nothing.
+  if (plain?.rest === '') return locationContent(plain) ?? PARSE_ERROR;
   const sent = plain === undefined ? unwrap(content) : content;
   const { text, carriers, location = plain } = unfold(sent, plain);
   if (text === sent) return location === undefined ? readUnfolded(sent) : (locationContent(location) ?? PARSE_ERROR);
@@ -158,7 +160,7 @@ const locationReading = (location: Location): ParsedContent => {
   const { host, isName, rest } = location;
   const url = urlKey(host);
   const path = pathOf(rest);
-  const page = pageKey(host, path);
+  const page = path === '' ? url : pageKey(host, path);
   const owner = isName ? profileHost(host) : undefined;
   if (owner !== undefined) return ownHostReading(host, page, owner);
   const cid = gatewayCid(location, path);

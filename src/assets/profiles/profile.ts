@@ -24,12 +24,10 @@ const PUBLISHING: ReadonlySet<string> = new Set(SITES.filter((site) => site.publ
 /** Whether a page under a profile of this type can be a post. */
 export const publishes = (type: string): boolean => PUBLISHING.has(type);
 
+const COMPILED = SITES.map(compileSite);
 const BY_HOST = new Map<string, CompiledSite[]>();
-const BY_PARENT = new Map<string, CompiledSite>();
-for (const compiled of SITES.map(compileSite)) {
+for (const compiled of COMPILED)
   for (const host of compiled.site.hosts.split(' ')) BY_HOST.set(host, [...(BY_HOST.get(host) ?? []), compiled]);
-  for (const { parent } of compiled.personal) BY_PARENT.set(parent, compiled);
-}
 
 const NONE: readonly CompiledSite[] = [];
 
@@ -44,13 +42,17 @@ const sitesOf = (host: string): readonly CompiledSite[] => {
 /** Whether this host has profiles, so that its verdict says nothing about one of them. */
 export const hostsProfiles = (host: string): boolean => sitesOf(host).length > 0;
 
+const PERSONAL = new Map(
+  COMPILED.flatMap(({ site: { type }, personal }) => personal.map(({ parent, read }) => [parent, { type, read }])),
+);
+
 /** The profile that has this host as its own. */
 export const profileHost = (host: string): Profile | undefined => {
   const dot = host.indexOf('.');
-  const compiled = BY_PARENT.get(host.slice(dot + 1));
-  if (compiled === undefined || sitesOf(host).length > 0) return undefined;
-  const name = compiled.personal.find(({ parent }) => parent === host.slice(dot + 1))!.read(host.slice(0, dot));
-  return name === undefined ? undefined : { type: compiled.site.type, name };
+  const personal = PERSONAL.get(host.slice(dot + 1));
+  if (personal === undefined || sitesOf(host).length > 0) return undefined;
+  const name = personal.read(host.slice(0, dot));
+  return name === undefined ? undefined : { type: personal.type, name };
 };
 
 /** More segments than any link has. */
@@ -68,9 +70,10 @@ const segmentsOf = (path: string): string[] =>
  * @param rest what follows the host in the link, for its query and fragment
  */
 export const readProfileLink = (host: string, path: string, rest = ''): LinkedProfile | undefined => {
+  const hash = rest.indexOf('#');
+  if (path === '' && hash === -1 && !rest.includes('?')) return undefined;
   const sites = sitesOf(host);
-  const hash = sites.length === 0 ? -1 : rest.indexOf('#');
-  if (sites.length === 0 || (path === '' && hash === -1 && !rest.includes('?'))) return undefined;
+  if (sites.length === 0) return undefined;
   const parts: LinkParts = {
     segments: segmentsOf(path),
     query: queryOf(rest),
