@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../projections/asset-statuses/projection.js';
+import { listParked, retryParked } from '../../projections/engine/parked.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
@@ -122,6 +123,27 @@ describe('the projection of asset statuses', () => {
     expect(await statuses()).toEqual({ 'URL:first.example': 'UNKNOWN', 'URL:second.example': 'BLOCKED' });
     const { rows } = await database.pool.query('select position from read.asset_statuses');
     expect(rows).toEqual([{ position: 1 }, { position: 1 }]);
+  });
+
+  it('keeps the position of an asset when an older event of the asset is applied by a retry', async () => {
+    const events = [
+      entry('a', 'evil.example', 'BLOCKED', '2026-01-02T00:00:00Z'),
+      entry('b', 'evil.example', 'ALLOWED', '2026-01-01T00:00:00Z'),
+    ];
+    const log = new InMemoryEventLog(recordedInOrder(events));
+    const refusing: typeof assetStatuses = {
+      ...assetStatuses,
+      prepare: async (all) => {
+        if (all.some(({ id }) => id === eventId(events[0]!))) throw new Error('not now');
+        return assetStatuses.prepare(all);
+      },
+    };
+    await projectToHead(log, database.pool, [refusing]);
+    const [parked] = await listParked(database.pool);
+    expect(await retryParked(database.pool, assetStatuses, parked!)).toBeUndefined();
+    const { rows } = await database.pool.query('select status, position from read.asset_statuses');
+    expect(rows).toEqual([{ status: 'BLOCKED', position: 1 }]);
+    expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);
   });
 
   it('keeps an asset whose key is longer than an index takes', async () => {
