@@ -87,7 +87,8 @@ export const fetchList = async (
   throw new ListRefused(`It redirected more than ${MAX_REDIRECTS} times`);
 };
 
-const redirectTarget = (location: string, from: URL, { isReachable }: Network): URL => {
+/** @throws ListRefused if the redirect must not be followed; a name is checked when it is resolved */
+export const redirectTarget = (location: string, from: URL, { isReachable }: Network): URL => {
   let target: URL;
   try {
     target = new URL(location, from);

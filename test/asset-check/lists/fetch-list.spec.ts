@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { fetchList, type Network } from '../../../src/asset-check/lists/fetch-list.js';
+import { fetchList, type Network, redirectTarget } from '../../../src/asset-check/lists/fetch-list.js';
 import { answers, ListServer, sends } from './list-server.js';
 
 const never = new AbortController().signal;
@@ -72,5 +72,16 @@ describe('A list that redirects to a name', () => {
   it('that leads inside is refused', async () => {
     await expect(read(leadingTo([INNER]))).rejects.toThrow('lists.example resolves to a private address');
     expect(inner.connections).toBe(0);
+  });
+});
+
+describe('A redirect', () => {
+  const network: Network = { lookUp: () => {}, isReachable: () => true };
+  const follow = (from: string, to: string): string => redirectTarget(to, new URL(from), network).href;
+
+  it('leads from HTTP to HTTPS, and never from HTTPS to HTTP', () => {
+    expect(follow('http://a.example/', 'https://b.example/')).toBe('https://b.example/');
+    expect(follow('https://a.example/', '//b.example/')).toBe('https://b.example/');
+    expect(() => follow('https://a.example/', 'http://a.example/')).toThrow('It redirected from HTTPS to HTTP');
   });
 });
