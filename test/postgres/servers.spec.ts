@@ -83,6 +83,35 @@ describe('Of several servers', () => {
     expect(second.connections).toBeGreaterThan(0);
   });
 
+  it('one whose timeline is lower than that of the last primary is not used', async () => {
+    const [first, second] = [await way(), await way()];
+    await second.close();
+    const owner = new Client({ connectionString: database.url });
+    await owner.connect();
+    endings.push(() => owner.end());
+    /** What servers say from now on: each promotion of a standby begins a timeline. */
+    const onTimeline = (timeline: number): Promise<unknown> =>
+      owner.query(
+        `create or replace function timelines.pg_walfile_name(pg_lsn) returns text language sql
+         as $$ select lpad('${timeline}', 8, '0') || repeat('0', 16) $$`,
+      );
+    await owner.query('create schema timelines');
+    await onTimeline(2);
+    const name = new URL(database.url).pathname.slice(1);
+    await owner.query(`alter database ${name} set search_path = timelines, pg_catalog, public`);
+
+    const pool = poolOf(through(first, second));
+    const kept = await pool.connect();
+    endings.push(async () => kept.release(true));
+    await onTimeline(1);
+    await first.close();
+    await second.open();
+    const isUsed = (): Promise<boolean> => pool.query('select 1').then(Boolean, () => false);
+    for (let looks = second.taken; second.taken < looks + 3;) expect(await isUsed()).toBe(false);
+    await onTimeline(2);
+    await eventually('the second is used', isUsed);
+  });
+
   it('one that is frozen keeps no new connection to the other one waiting', async () => {
     const [first, second] = [await way(), await way()];
     second.silence();
