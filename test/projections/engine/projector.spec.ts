@@ -174,6 +174,40 @@ describe('events that cannot be applied', () => {
     expect(await verify({ pool: database.direct, log }, [metrics])).toEqual([]);
   });
 
+  it('are applied by a retry only after the projector has committed what it is applying', async () => {
+    const cause = { there: true };
+    const projection = refusing([threat(1)], cause);
+    await append(threats(3));
+    await project([projection]);
+    cause.there = false;
+    const [parked] = await listParked(database.pool);
+    const projector = await database.pool.connect();
+    try {
+      await projector.query(`begin; update read.checkpoints set position = position`);
+      const { rows } = await projector.query<{ pid: number }>('select pg_backend_pid() as pid');
+      const isAwaited = async (): Promise<boolean> => {
+        const text = 'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))';
+        return (await projector.query(text, [rows[0]!.pid])).rowCount === 1;
+      };
+      const retried = retryParked(database.pool, projection, parked!).then(() => 'applied');
+      expect(await Promise.race([retried, eventually('the retry waits', isAwaited).then(() => 'waits')])).toBe('waits');
+      await projector.query('commit');
+      expect(await retried).toBe('applied');
+    } finally {
+      projector.release(true);
+    }
+    expect(await countedThreats()).toBe(3);
+  });
+
+  it('stay parked in one projection when another one has applied them', async () => {
+    const other = { ...refusing([threat(1)]), name: 'other', tables: [] };
+    await append(threats(3));
+    await project([refusing([threat(1)]), other]);
+    const [parked] = (await listParked(database.pool)).filter(({ projection }) => projection === metrics.name);
+    expect(await retryParked(database.pool, metrics, parked!)).toBeUndefined();
+    expect(await listParked(database.pool)).toMatchObject([{ projection: 'other' }]);
+  });
+
   it('are let go by a drop, which the log remembers for a rebuild', async () => {
     const projection = refusing([threat(1), threat(2)]);
     await append(threats(4));
