@@ -1,34 +1,15 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createDatabase, type TestDatabase } from '../../test/support/postgres.js';
 import { type Program, startProgram } from '../../test/support/program.js';
+import { build, NAME, newFolder, removeFolders } from '../../test/system/build/project-folder.js';
 
 /** A whole build, which takes a quarter of a minute of a core. */
 const PATIENCE_MS = 600_000;
-
-/** Letters, blanks, quotes and what a pattern, a URL or a shell would read as something else. */
-const NAME = `my dir ü 100% "q" 'a' $& (1)`;
-
-const folders: string[] = [];
-
-const newFolder = (name: string, copied: readonly string[]): string => {
-  const parent = mkdtempSync(join(tmpdir(), 'build-'));
-  folders.push(parent);
-  const folder = join(parent, name);
-  mkdirSync(folder);
-  for (const each of [...copied, 'package.json', 'nest-cli.json', 'tsconfig.json', 'build'])
-    cpSync(each, join(folder, each), { recursive: true });
-  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
-  return folder;
-};
-
-const build = (folder: string, ...words: string[]) =>
-  promisify(execFile)(process.execPath, ['build/build.mjs', ...words], { cwd: folder });
 
 /** The types of this project are checked by its own build; the compiler names what a union is made of in no order. */
 const inNoOrder = (value: unknown): unknown =>
@@ -47,7 +28,7 @@ describe('The build', () => {
   afterAll(async () => {
     await service?.stop('SIGKILL');
     await database.drop();
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+    removeFolders();
   });
 
   it(

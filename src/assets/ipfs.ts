@@ -6,8 +6,12 @@ import { type Location, pathOf } from './location.js';
 
 const ANY_BASE = base36.decoder.or(base16.decoder);
 
+/** Characters of the shortest CID, but for one that holds its content itself. */
+const LEAST_CID = 46;
+const LEAST_INLINE_CID = 8;
+
 /** @returns the CID in version 1, base 32, whatever its form; undefined if the text is not a CID */
-const readCid = (text: string, least = 46): string | undefined => {
+const readCid = (text: string, least = LEAST_CID): string | undefined => {
   if (text.length < least || text.length > 128 || !/^[A-Za-z0-9]+$/.test(text)) return undefined;
   try {
     // Host names are case-insensitive, so only case-insensitive bases are recognised there.
@@ -30,9 +34,10 @@ const NATIVE_SCHEME = /^(?:ipfs|ipns|dweb)$/;
 /** Reads a CID, or a link or path without a host that begins with one. */
 export const readIpfs = (text: string): string | undefined => readCid(NATIVE.exec(text)?.[1] ?? text);
 
-/** Below `ipfs`, where the CID of content that it holds itself is shorter. */
+/** A gateway's host name beginning with a CID. */
+const GATEWAY_HOST = /^([a-z0-9]{46,63})\./;
+/** The same below `ipfs`, where the CID of content that it holds itself is shorter. */
 const SUBDOMAIN_HOST = /(?:^|\.)([a-z0-9]{8,63})\.ipfs\./;
-const LEAST_CID = 8;
 /**
  * A host of one publisher, whose content a gateway serves: below `ipns`, below a name service (`NAME.eth.limo`), and
  * below gateways that serve nothing else there.
@@ -40,10 +45,12 @@ const LEAST_CID = 8;
 const PUBLISHER_HOST =
   /[^.]\.ipns\.|\.(?:eth|gno|sol|bnb|crypto|wei)\.[a-z]{2,}$|\.(?:dweb\.link|w3s\.link|nftstorage\.link|cf-ipfs\.com|inbrowser\.(?:link|dev)|on-fleek\.app|fleek\.co|4everland\.app)$/;
 
-/** The CID with which a gateway's host name begins, or the one below `ipfs`. */
+/** The CID in a gateway's host name. */
 const cidOfHost = (host: string): string | undefined => {
   const below = host.includes('.ipfs.') ? SUBDOMAIN_HOST.exec(host)?.[1] : undefined;
-  return below === undefined ? readCid(host.slice(0, Math.max(0, host.indexOf('.')))) : readCid(below, LEAST_CID);
+  if (below !== undefined) return readCid(below, LEAST_INLINE_CID);
+  // Most hosts begin with a shorter label. Without looking first, the pattern takes a tenth of a look-up in a list.
+  return host.indexOf('.') < LEAST_CID ? undefined : readCid(GATEWAY_HOST.exec(host)?.[1] ?? '');
 };
 
 const GATEWAY_PATH = /^\/+ip[fn]s\/+([^/]+)/i;

@@ -160,6 +160,7 @@ const locationReading = (location: Location): ParsedContent => {
   const { host, isName, rest } = location;
   const url = urlKey(host);
   const path = pathOf(rest);
+  // The same string, not an equal one, so that comparing the two costs nothing.
   const page = path === '' ? url : pageKey(host, path);
   const owner = isName ? profileHost(host) : undefined;
   if (owner !== undefined) return ownHostReading(host, page, owner);

@@ -394,6 +394,8 @@ describe('reading content', () => {
       [`https://gw.example/ipfs/x/ipfs/${OTHER}`, []],
       [`https://gw.example/?/ipfs/${OTHER}`, []],
       [`https://${CID}.w3s.link/ipfs/${OTHER}`, [CID]],
+      // A CID of 73 digits is longer than a label of DNS.
+      [`https://f01701220${'0'.repeat(64)}.gw.example/`, []],
       [`https://${CID}.ipfs.dweb.link/ipfs/${OTHER}`, [CID]],
       [`https://${OTHER}.ipfs.dweb.link@gw.example/ipfs/${CID}`, [CID]],
       [`ipfs://${CID}/ipfs/${OTHER}`, [CID]],

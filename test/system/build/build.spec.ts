@@ -1,35 +1,12 @@
-import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
+import { build, NAME, newFolder, removeFolders } from './project-folder.js';
 
 const PATIENCE_MS = 600_000;
 
-/** Letters, blanks, quotes and what a pattern, a URL or a shell would read as something else. */
-const NAME = `my dir ü 100% "q" 'a' $& (1)`;
-
-const folders: string[] = [];
-
-const newFolder = (name: string, copied: readonly string[]): string => {
-  const parent = mkdtempSync(join(tmpdir(), 'build-'));
-  folders.push(parent);
-  const folder = join(parent, name);
-  mkdirSync(folder);
-  for (const each of [...copied, 'package.json', 'nest-cli.json', 'tsconfig.json', 'build'])
-    cpSync(each, join(folder, each), { recursive: true });
-  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
-  return folder;
-};
-
-const build = (folder: string, ...words: string[]) =>
-  promisify(execFile)(process.execPath, ['build/build.mjs', ...words], { cwd: folder });
-
 describe('The build', () => {
-  afterAll(() => {
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(removeFolders);
 
   it(
     'leaves what is built alone while it is current, or until its successor is whole',
