@@ -1,4 +1,4 @@
-import { LISTED_KIND } from '../src/read-models/listed-kind.js';
+import { LISTED_KIND } from '../src/events/kinds.js';
 import { requireEqual } from './equal.js';
 import { LARGEST } from './facts.js';
 import { type Goal, measure, rates } from './goal.js';
@@ -9,7 +9,7 @@ import type { Slice } from './paired.js';
 /** The same rows in the same order, as one who has the database would read them. */
 const RAW = {
   name: 'bench-feed',
-  text: `select position, id, stored_at, created_at, updated_at, status, type, content from read.listed_records
+  text: `select position, id, stored_at, item from read.listed_records
     where organization = $1 and kind = ${LISTED_KIND.threat} and position > $2 order by position limit ${PAGE}`,
 };
 

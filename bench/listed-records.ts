@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { createPostgresLog } from '../src/event-log/postgres/log.js';
-import { LISTED_KIND } from '../src/read-models/listed-kind.js';
+import { LISTED_KIND } from '../src/events/kinds.js';
 import { createPool } from '../src/postgres/pool.js';
 import type { Database } from './database.js';
 import { DAYS, FIRST_DAY, LARGEST } from './facts.js';
@@ -47,11 +47,16 @@ const fill = async (pool: Pool, records: number, logId: string): Promise<void> =
     const eventId = `md5('event ' || n)::uuid`;
     await connection.query(
       `insert into read.listed_records
-         (organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content, asset, brands)
-       select $1, ${LISTED_KIND.threat}, 'threat-' || n, at, ${eventId}, n, at, at, at,
-         (array['BLOCKED', 'APPROVED', 'PENDING', 'WATCHLISTED'])[1 + n % 4], (array['URL', 'PAGE', 'TWITTER'])[1 + n % 3],
-         'https://site-' || n || '.example/login', md5((n % 100000)::text)::uuid, '{}'
-       from (select n, $2::bigint + n * $3::bigint / $4::bigint as at from generate_series(1, $4::bigint) n) drawn`,
+         (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, item)
+       select $1, ${LISTED_KIND.threat}, 'threat-' || n, at, ${eventId}, n, at, at, status, type, md5((n % 100000)::text)::uuid,
+         '{"id":"threat-' || n || '","asset":{"type":"' || type || '","content":"https://site-' || n || '.example/login"}' ||
+         ',"status":"' || status || '","createdAt":"' || instant || '","updatedAt":"' || instant || '"}'
+       from (
+         select n, at, (array['BLOCKED', 'APPROVED', 'PENDING', 'WATCHLISTED'])[1 + n % 4] as status,
+           (array['URL', 'PAGE', 'TWITTER'])[1 + n % 3] as type,
+           to_char(to_timestamp(at / 1000.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as instant
+         from (select n, $2::bigint + n * $3::bigint / $4::bigint as at from generate_series(1, $4::bigint) n) numbered
+       ) drawn`,
       [LARGEST, FIRST, DAYS * MS_PER_DAY, records],
     );
     for (const { definition } of indexes) await connection.query(definition);

@@ -2,8 +2,7 @@ import { COUNTED_TYPES } from '../../src/events/record.js';
 import { KEY_VERSION } from '../../src/assets/asset-key.js';
 import type { PoolClient } from 'pg';
 import { chunksYielding } from '../../src/flow/yielder.js';
-import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
-import { nameArray } from '../../src/postgres/columns.js';
+import { ITEM_VERSION, LISTED_KIND } from '../../src/events/kinds.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from '../engine/projection.js';
 import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
 import { DELETE_OF_BRANDS, INSERT_OF_BRANDS, STORE_RECORDS } from './statements.js';
@@ -39,11 +38,9 @@ const storeRows = async (rows: readonly Row[], connection: PoolClient): Promise<
     rows.map(({ shown, ...row }) => ({
       ...row,
       createdAt: shown?.createdAt,
-      updatedAt: shown?.updatedAt,
       status: shown?.status,
       type: shown?.asset?.type,
-      content: shown?.asset?.content,
-      brands: shown && nameArray(shown.brands),
+      item: shown?.item,
     })),
   );
   const stored = new Set(keys.map(keyOf));
@@ -71,7 +68,7 @@ const storeOfBrands = async (rows: readonly Row[], connection: PoolClient): Prom
 /** Each record as lists and the feed show it. */
 export const records = {
   name: 'records',
-  version: KEY_VERSION,
+  version: KEY_VERSION + ITEM_VERSION,
   tables: ['listed_records', 'brand_records', 'reviewed_entries'],
   types: COUNTED_TYPES,
   prepare,

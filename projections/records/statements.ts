@@ -1,5 +1,5 @@
 import { nullable, statement } from '../../src/postgres/statement.js';
-import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
+import { LISTED_KIND } from '../../src/events/kinds.js';
 import { storeNewest } from '../store-newest.js';
 
 /** @returns the keys of the rows that it stored */
@@ -15,12 +15,10 @@ export const STORE_RECORDS = storeNewest(
     position: 'bigint',
     storedAt: 'bigint',
     createdAt: 'bigint',
-    updatedAt: 'bigint',
     status: 'text',
     type: 'text',
-    content: 'text',
     hash: 'uuid',
-    brands: 'text[]',
+    item: 'text',
   },
   {
     key: ['organization', 'kind', 'id'],
@@ -90,15 +88,11 @@ export const READ_VERDICTS = statement(
   {
     organization: 'text',
     id: 'text',
-    /** Null: deleted, like the rest. */
-    createdAt: nullable('bigint'),
-    status: nullable('text'),
-    type: nullable('text'),
-    content: nullable('text'),
-    brands: nullable('text[]'),
+    /** Null: deleted. */
+    item: nullable('text'),
   },
   `
-    select r.organization, r.id, r.created_at as "createdAt", r.status, r.type, r.content, r.brands
+    select r.organization, r.id, r.item
     from unnest($1::text[], $2::text[]) i (organization, id)
     cross join lateral (
       select * from listed_records

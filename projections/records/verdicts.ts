@@ -1,12 +1,13 @@
 import type { PoolClient } from 'pg';
 import { assetHash } from '../../src/assets/asset-key.js';
 import type { EventOf } from '../../src/events/event.js';
+import { formatInstant } from '../../src/events/instant.js';
 import { type ENTRY_TYPES, isLater, recordOf } from '../../src/events/record.js';
 import { nameArray } from '../../src/postgres/columns.js';
 import type { RowOf } from '../../src/postgres/statement.js';
-import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
+import { LISTED_KIND } from '../../src/events/kinds.js';
 import type { ProjectedEvent } from '../engine/projection.js';
-import { keyOf, type Row, type Shown } from './row.js';
+import { itemJson, keyOf, type Row, type Shown } from './row.js';
 import { READ_ENTRIES, READ_VERDICTS, STORE_ENTRIES } from './statements.js';
 
 export type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
@@ -33,26 +34,12 @@ export const entryStateOf = ({ event, id: eventId, position, recordedAt }: Proje
     const { asset, status, createdAt, brandReviews } = event.data;
     for (const { organization, brand } of brandReviews) {
       const brands = [...(shown.get(organization)?.brands ?? []), brand].sort();
-      shown.set(organization, { createdAt, updatedAt: undefined, status, asset, brands, brandAt: createdAt });
+      const item = itemJson<'verdict'>({ id: changeId, asset, status, brands, createdAt: formatInstant(createdAt) });
+      shown.set(organization, { item, createdAt, status, asset, brands, brandAt: createdAt });
     }
   }
   return { changeId, version, eventId, position, storedAt: recordedAt, hash: assetHash(event.data.asset), shown };
 };
-
-/** Whether an organization would see any difference. */
-const looksLike = (one: Shown | undefined, other: Shown | undefined): boolean =>
-  one === undefined || other === undefined
-    ? one === other
-    : one.createdAt === other.createdAt &&
-      one.status === other.status &&
-      one.asset!.type === other.asset!.type &&
-      one.asset!.content === other.asset!.content &&
-      String(one.brands) === String(other.brands);
-
-const knownShown = ({ createdAt, status, type, content, brands }: RowOf<typeof READ_VERDICTS>): Shown | undefined =>
-  createdAt === null || status === null || type === null || content === null || brands === null
-    ? undefined
-    : { createdAt, updatedAt: undefined, status, asset: { type, content }, brands, brandAt: createdAt };
 
 /**
  * Stores the entries' newest states, and works out whose verdicts that changes. A verdict that an organization sees
@@ -70,7 +57,7 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
   );
   const verdicts = await READ_VERDICTS.runEach(connection, owned);
   const kind = LISTED_KIND.verdict;
-  const seen = new Map(verdicts.map((verdict) => [keyOf({ ...verdict, kind }), knownShown(verdict)]));
+  const seen = new Map(verdicts.map((verdict) => [keyOf({ ...verdict, kind }), verdict.item ?? undefined]));
   const changed = new Map<string, Row>();
   const newer = new Map<string, Entry>();
   for (const { changeId, version, eventId, position, storedAt, hash, shown: all } of states) {
@@ -80,8 +67,8 @@ export const foldVerdicts = async (states: readonly EntryState[], connection: Po
     for (const organization of organizations) {
       const key = keyOf({ organization, kind, id: changeId });
       const shown = all.get(organization);
-      if (seen.has(key) && looksLike(seen.get(key), shown)) continue;
-      seen.set(key, shown);
+      if (seen.has(key) && seen.get(key) === shown?.item) continue;
+      seen.set(key, shown?.item);
       const place = { organization, kind, id: changeId, version, eventId, position, storedAt };
       changed.set(key, { ...place, shown, hash: shown && hash });
     }

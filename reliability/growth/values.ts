@@ -34,9 +34,9 @@ export const tables = (n: number): string => {
       select name, 'log', ${n}, 0 from unnest(array['metrics', 'takedowns', 'asset-groups', 'asset-statuses']) name;
     insert into read.projector_leases (lane, owner, epoch, expires_at) values ('counts', 'me', 1, 0);
     insert into read.listed_records
-      select 'acme', 2, 'r' || i, 2, ${uuid}, i, 0, i, i, 'BLOCKED', 'URL', 'x', ${uuid}, array['shoes'] ${rows};
+      select 'acme', 2, 'r' || i, 2, ${uuid}, i, 0, i, 'BLOCKED', 'URL', ${uuid}, '{}' ${rows};
     insert into read.listed_records
-      select 'acme', 4, 'c' || i, 2, ${uuid}, i, 0, i, i, 'BLOCKED', 'URL', 'x', ${uuid}, array['shoes'] ${rows};
+      select 'acme', 4, 'c' || i, 2, ${uuid}, i, 0, i, 'BLOCKED', 'URL', ${uuid}, '{}' ${rows};
     insert into read.brand_records select 'acme', 2, 'r' || i, 'shoes', i, 'BLOCKED', 'URL', ${uuid} ${rows};
     insert into read.brand_records select 'acme', 2, 'r' || i, 'b' || lpad(i::text, 6, '0'), i, 'BLOCKED', 'URL', ${uuid} ${rows};
     insert into read.reviewed_entries select 'c' || i, 2, ${uuid}, array['acme'] ${rows};

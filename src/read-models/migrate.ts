@@ -22,6 +22,7 @@ import * as lostInRebuilds from './migrations/0018-lost-in-rebuilds.js';
 import * as serviceSchema from './migrations/0020-service-schema.js';
 import * as organizationsOfParkedEvents from './migrations/0021-organizations-of-parked-events.js';
 import * as eventOfWebhookProgress from './migrations/0022-event-of-webhook-progress.js';
+import * as items from './migrations/0023-items.js';
 
 /** In order: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
@@ -46,6 +47,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0020-service-schema': serviceSchema,
   '0021-organizations-of-parked-events': organizationsOfParkedEvents,
   '0022-event-of-webhook-progress': eventOfWebhookProgress,
+  '0023-items': items,
 };
 
 /**

@@ -1,4 +1,4 @@
-import { applyDecorators, type Type } from '@nestjs/common';
+import { applyDecorators } from '@nestjs/common';
 import {
   ApiNotFoundResponse,
   ApiOkResponse,
@@ -8,26 +8,15 @@ import {
 } from '@nestjs/swagger';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
 import { ApiCounted, AS_OF } from '../http/answers/api-counted.js';
-import type { ListedKind } from '../read-models/listed-kind.js';
+import { exampleItem, isFilteredBy, type ListedKind } from '../events/kinds.js';
 import { MAX_ROWS } from './export-records.js';
 import { headerOf, lineOf } from './records-csv.js';
 
-const EXAMPLE = {
-  id: 'record-1',
-  position: 0,
-  createdAt: Date.parse('2026-03-01T12:00:00.000Z'),
-  updatedAt: Date.parse('2026-03-01T12:00:00.000Z'),
-  status: 'BLOCKED',
-  type: 'URL',
-  content: 'metamask-login.example',
-  brands: ['acme-wallet'],
-};
 const MOST = MAX_ROWS.toLocaleString('en');
 
 const capitalized = (kind: ListedKind): string => kind[0]!.toUpperCase() + kind.slice(1);
 
-/** Threats carry no brand. */
-const brandOf = (kind: ListedKind): string | null => (kind === 'threat' ? null : 'brand');
+const brandOf = (kind: ListedKind): string | null => (isFilteredBy(kind, 'brand') ? 'brand' : null);
 
 const ApiTooMany = (): MethodDecorator =>
   ApiUnprocessableEntityResponse({ description: `The table would have more than ${MOST} rows.`, type: ErrorBody });
@@ -36,7 +25,7 @@ const ApiTooMany = (): MethodDecorator =>
  * Documents a list of records.
  * @param description what of it the metrics count
  */
-export const ApiRecordList = (kind: ListedKind, page: Type, description: string): MethodDecorator =>
+export const ApiRecordList = (kind: ListedKind, description: string): MethodDecorator =>
   applyDecorators(
     ApiOperation({
       operationId: `list${capitalized(kind)}s`,
@@ -45,16 +34,16 @@ export const ApiRecordList = (kind: ListedKind, page: Type, description: string)
         `${description} While others write, what does not change is on exactly one page, and nothing is on two; what ` +
         `changes in the meantime may be missing. With \`Accept: text/csv\` the answer is the table of \`${kind}s.csv\`.`,
     }),
-    ApiCounted(page, {}, brandOf(kind)),
+    ApiCounted(`${capitalized(kind)}Page`, {}, brandOf(kind)),
     ApiTooMany(),
   );
 
 /** Documents one record. @param id an example of an id */
-export const ApiRecord = (kind: ListedKind, item: Type, id: string, description: string): MethodDecorator =>
+export const ApiRecord = (kind: ListedKind, id: string, description: string): MethodDecorator =>
   applyDecorators(
     ApiOperation({ operationId: `get${capitalized(kind)}`, summary: `One ${kind}`, description }),
     ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: id }),
-    ApiCounted(item, {}, kind),
+    ApiCounted(`${capitalized(kind)}Item`, {}, kind),
   );
 
 /** Documents the table of a list. */
@@ -70,7 +59,9 @@ export const ApiRecordTable = (kind: ListedKind): MethodDecorator =>
     ApiOkResponse({
       description: 'Everything is of one snapshot.',
       headers: { 'X-As-Of': AS_OF },
-      content: { 'text/csv': { schema: { type: 'string' }, example: headerOf(kind) + lineOf(kind, EXAMPLE) } },
+      content: {
+        'text/csv': { schema: { type: 'string' }, example: headerOf(kind) + lineOf(kind, exampleItem(kind)) },
+      },
     }),
     ...(brandOf(kind) === null
       ? []

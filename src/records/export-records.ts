@@ -6,10 +6,10 @@ import { TimeSlices } from '../flow/time-slices.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
 import type { AsOf } from '../http/answers/send-counted.js';
+import { kindOf } from '../events/kinds.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 import { ExportPool, EXPORT_PATIENCE_MS } from '../read-models/pools.js';
 import { FirstFill } from './first-fill.js';
-import { kindOf } from './item.js';
 import { readPage } from './list-records.js';
 import type { Send } from './record-queries.js';
 import { headerOf, lineOf } from './records-csv.js';
@@ -126,7 +126,7 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
 function* linesOf(kind: ReturnType<typeof kindOf>, rows: readonly ItemRow[]): Generator<undefined, string, undefined> {
   const lines: string[] = [];
   for (const row of rows) {
-    lines.push(lineOf(kind, row));
+    lines.push(lineOf(kind, JSON.parse(row.item)));
     yield;
   }
   return lines.join('');

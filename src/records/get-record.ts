@@ -1,13 +1,13 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { NotFound } from '../errors.js';
 import { type AsOf, momentOf } from '../http/answers/send-counted.js';
-import { LISTED_KIND, type ListedKind } from '../read-models/listed-kind.js';
+import { LISTED_KIND, type ListedKind } from '../events/kinds.js';
 import type { RowOf } from '../postgres/statement.js';
 import { type AnswerFrom, RecordQueries } from './record-queries.js';
-import { FIND_RECORD, type ItemRow } from './statements.js';
+import { FIND_RECORD } from './statements.js';
 
-/** One record. */
-export class GetRecord extends Query<AsOf<ItemRow>> {
+/** One record, as the JSON that is shown. */
+export class GetRecord extends Query<AsOf<string>> {
   constructor(
     readonly organization: string,
     readonly kind: ListedKind,
@@ -34,14 +34,14 @@ export class GetRecordHandler implements IQueryHandler<GetRecord> {
    * @throws as `RecordQueries.run`
    * @throws NotFound if the organization has no such record
    */
-  execute({ organization, kind, id, minPosition }: GetRecord): Promise<AsOf<ItemRow>> {
-    const read: AnswerFrom<AsOf<ItemRow>> = async (send) => {
+  execute({ organization, kind, id, minPosition }: GetRecord): Promise<AsOf<string>> {
+    const read: AnswerFrom<AsOf<string>> = async (send) => {
       // U+0000 is no text for PostgreSQL.
       const asked = id.includes('\0') ? '' : id;
       const found = FIND_RECORD.query({ organization, kind: LISTED_KIND[kind], id: asked });
       const [row] = await send<RowOf<typeof FIND_RECORD>>(found);
-      if (row!.id === null) throw new NotFound(`${NAMES[kind]} not found`);
-      return { answer: row as ItemRow, ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
+      if (row!.item === null) throw new NotFound(`${NAMES[kind]} not found`);
+      return { answer: row!.item, ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
     };
     return this.queries.run(organization, `${kind} ${minPosition} ${id}`, read, minPosition);
   }

@@ -1,32 +1,25 @@
+import { fieldsOf, KIND_NAMES, type ListedKind } from '../events/kinds.js';
 import { csvLine } from '../http/answers/csv.js';
-import type { ListedKind } from '../read-models/listed-kind.js';
-import { itemOf } from './item.js';
-import type { RecordItem, ReportItem, TakedownItem } from './records.dto.js';
-import type { ItemRow } from './statements.js';
 
-type Column = readonly [name: string, cell: (item: RecordItem) => string];
+/** A field or property, by its name within each value around it. */
+type Path = readonly string[];
 
-const CREATED: Column = ['createdAt', ({ createdAt }) => createdAt];
-const UPDATED: Column = ['updatedAt', (item) => (item as TakedownItem).updatedAt];
-const ID: Column = ['id', ({ id }) => id];
-const BRANDS: Column = ['brands', (item) => (item as ReportItem).brands.join(' ')];
-const BRAND: Column = ['brand', (item) => (item as TakedownItem).brand ?? ''];
-const OF_ASSET: readonly Column[] = [
-  ['asset.type', (item) => (item as TakedownItem).asset.type],
-  ['asset.content', (item) => (item as TakedownItem).asset.content],
-  ['status', (item) => (item as TakedownItem).status],
-];
+const COLUMNS: ReadonlyMap<ListedKind, readonly Path[]> = new Map(
+  KIND_NAMES.map((kind) => [
+    kind,
+    Object.entries(fieldsOf(kind)).flatMap(([name, { properties }]) =>
+      properties === undefined ? [[name]] : Object.keys(properties as object).map((property) => [name, property]),
+    ),
+  ]),
+);
 
-const COLUMNS: Readonly<Record<ListedKind, readonly Column[]>> = {
-  report: [ID, BRANDS, CREATED, UPDATED],
-  threat: [ID, ...OF_ASSET, CREATED, UPDATED],
-  takedown: [ID, ...OF_ASSET, BRAND, CREATED, UPDATED],
-  verdict: [ID, ...OF_ASSET, BRANDS, CREATED],
+const cellOf = (item: unknown, path: Path): string => {
+  const value = path.reduce((within, name) => (within as Readonly<Record<string, unknown>>)[name], item);
+  return Array.isArray(value) ? value.join(' ') : String(value ?? '');
 };
 
-export const headerOf = (kind: ListedKind): string => csvLine(COLUMNS[kind].map(([name]) => name));
+export const headerOf = (kind: ListedKind): string => csvLine(COLUMNS.get(kind)!.map((path) => path.join('.')));
 
-export const lineOf = (kind: ListedKind, row: ItemRow): string => {
-  const item = itemOf(kind, row);
-  return csvLine(COLUMNS[kind].map(([, cell]) => cell(item)));
-};
+/** @param item as its JSON has it */
+export const lineOf = (kind: ListedKind, item: unknown): string =>
+  csvLine(COLUMNS.get(kind)!.map((path) => cellOf(item, path)));

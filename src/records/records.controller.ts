@@ -4,7 +4,6 @@ import { QueryBus } from '@nestjs/cqrs';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../events/instant.js';
-import { TimeSlices, type Work } from '../flow/time-slices.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/accept.js';
@@ -12,44 +11,19 @@ import { CSV } from '../http/answers/csv.js';
 import { JSON_TYPE, sendCounted } from '../http/answers/send-counted.js';
 import { MinPosition } from '../http/consistency/consistency.js';
 import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
-import type { ListedKind } from '../read-models/listed-kind.js';
+import type { ListedKind } from '../events/kinds.js';
 import { ApiRecord, ApiRecordList, ApiRecordTable } from './api-record-list.js';
 import { ExportRecords } from './export-records.js';
 import { GetRecord } from './get-record.js';
-import { itemJson } from './item.js';
-import { ListRecords, type Page } from './list-records.js';
-import {
-  DEFAULT_LIMIT,
-  RecordsRequest,
-  ReportItem,
-  ReportPage,
-  SelectionRequest,
-  TakedownItem,
-  TakedownPage,
-  ThreatItem,
-  ThreatPage,
-  VerdictItem,
-  VerdictPage,
-} from './records.dto.js';
+import { ListRecords } from './list-records.js';
+import { DEFAULT_LIMIT, RecordsRequest, SelectionRequest } from './records.dto.js';
 import { type AskedSelection, readSelection } from './selection.js';
-
-/** The items as JSON, one at a time. */
-function* itemsJson(kind: ListedKind, { rows }: Page): Work<string> {
-  const items: string[] = [];
-  for (const row of rows) {
-    items.push(itemJson(kind, row));
-    yield;
-  }
-  return `[${items.join(',')}]`;
-}
 
 /** `checkBrand` reads the brands. */
 const READS = ['records', 'brands-and-flags'] as const;
 
 /** What the reference says of the records of a kind. */
 interface Described {
-  readonly page: Type;
-  readonly item: Type;
   /** An example of an id. */
   readonly id: string;
   /** What of the list the metrics count. */
@@ -58,19 +32,18 @@ interface Described {
 }
 
 /** The routes of a kind of records: a list by pages, the list as a table, and one record. */
-const controllerOf = (kind: ListedKind, { page, item, id: example, list, one }: Described): Type => {
+const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): Type => {
   @ApiTags('Records')
   @Controller('v2/organization')
   class RecordsController {
     constructor(
       private readonly queries: QueryBus,
-      private readonly slices: TimeSlices,
       private readonly tokens: ConsistencyTokens,
     ) {}
 
     @Get(`${kind}s`)
     @Access({ scope: 'read', reads: READS })
-    @ApiRecordList(kind, page, list)
+    @ApiRecordList(kind, list)
     async list(
       @Organization() organization: string,
       @Query() { limit, cursor, ...parameters }: RecordsRequest,
@@ -83,7 +56,7 @@ const controllerOf = (kind: ListedKind, { page, item, id: example, list, one }: 
         return this.sendTable(selection, reply);
       const query = new ListRecords(selection, Number(limit ?? DEFAULT_LIMIT), cursor, minPosition);
       const { answer, ...moment } = await this.queries.execute(query);
-      const items = await this.slices.run(organization, itemsJson(kind, answer));
+      const items = `[${answer.rows.map(({ item }) => item).join(',')}]`;
       const next = answer.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(answer.nextCursor)}`;
       // A cursor says what time it was; it is not what the page holds.
       const content = `${items}${next === '' ? '' : ','}`;
@@ -108,7 +81,7 @@ const controllerOf = (kind: ListedKind, { page, item, id: example, list, one }: 
 
     @Get(`${kind}s/:id`)
     @Access({ scope: 'read', reads: READS })
-    @ApiRecord(kind, item, example, one)
+    @ApiRecord(kind, example, one)
     async get(
       @Organization() organization: string,
       @Param('id') id: string,
@@ -117,7 +90,7 @@ const controllerOf = (kind: ListedKind, { page, item, id: example, list, one }: 
     ): Promise<string | undefined> {
       const query = new GetRecord(organization, kind, id, minPosition);
       const { answer, ...moment } = await this.queries.execute(query);
-      return sendCounted({ type: JSON_TYPE, text: itemJson(kind, answer), ...moment }, this.tokens, reply);
+      return sendCounted({ type: JSON_TYPE, text: answer, ...moment }, this.tokens, reply);
     }
 
     private async sendTable(selection: AskedSelection, reply: FastifyReply): Promise<Readable> {
@@ -132,15 +105,11 @@ const controllerOf = (kind: ListedKind, { page, item, id: example, list, one }: 
 
 export const RECORDS_CONTROLLERS = [
   controllerOf('report', {
-    page: ReportPage,
-    item: ReportItem,
     id: 'report-1',
     list: 'The reports that the metrics count as `reports`.',
     one: 'A report as upstream’s newest state of it says.',
   }),
   controllerOf('threat', {
-    page: ThreatPage,
-    item: ThreatItem,
     id: 'threat-1',
     list:
       'The metrics count those of status BLOCKED, APPROVED and AUTO_APPROVED as `newThreats`, WATCHLISTED as ' +
@@ -148,8 +117,6 @@ export const RECORDS_CONTROLLERS = [
     one: 'A threat as upstream’s newest state of it says.',
   }),
   controllerOf('takedown', {
-    page: TakedownPage,
-    item: TakedownItem,
     id: 'takedown-1',
     list:
       'The metrics count all as `takedownsFiled`, COMPLETED as `takedownsCompleted`. With a `brandSlug` they are listed ' +
@@ -159,8 +126,6 @@ export const RECORDS_CONTROLLERS = [
       'that address is of the statistics. Lists, tables and the feed have it.',
   }),
   controllerOf('verdict', {
-    page: VerdictPage,
-    item: VerdictItem,
     id: 'change-1',
     list:
       'Entries of the asset status history that concern a brand of the organization. The metrics of a brand count ' +

@@ -1,5 +1,3 @@
-import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
-import type { Asset } from '../assets/asset.js';
 import { IsBrandSlug, IsDateText, IsFromAnswer, IsGivenOnce, IsLimit } from '../http/parameters.js';
 import { NO_CURSOR } from './page/cursor.js';
 
@@ -65,74 +63,4 @@ export class RecordsRequest extends SelectionRequest {
   /** The `nextCursor` of the page before, with the same parameters besides `limit`; absent for the first page. */
   @IsFromAnswer(NO_CURSOR)
   cursor?: string;
-}
-
-/** The schemas of items in the reference are those of `feed-schema.ts`. */
-export class TakedownItem {
-  /** @example 'takedown-310' */
-  id!: string;
-  @ApiProperty({ type: Object })
-  asset!: Asset;
-  /** @example 'COMPLETED' */
-  status!: string;
-  /** The brand it was filed for, if any. @example 'acme-wallet' */
-  brand?: string;
-  /** @example '2026-03-01T12:10:00.000Z' */
-  @ApiProperty({ type: String, format: 'date-time' })
-  createdAt!: string;
-  /** @example '2026-03-04T16:45:00.000Z' */
-  @ApiProperty({ type: String, format: 'date-time' })
-  updatedAt!: string;
-}
-
-export class ThreatItem extends OmitType(TakedownItem, ['brand', 'id']) {
-  /** @example 'threat-5512' */
-  id!: string;
-}
-
-export class ReportItem extends PickType(TakedownItem, ['createdAt', 'updatedAt']) {
-  /** @example 'report-2041' */
-  id!: string;
-  /** The brands it names. @example ['acme-wallet'] */
-  brands!: string[];
-}
-
-export class VerdictItem extends PickType(TakedownItem, ['asset', 'createdAt']) {
-  /** @example 'change-90210' */
-  id!: string;
-  /** @example 'BLOCKED' */
-  @ApiProperty({ enum: ['UNKNOWN', 'ALLOWED', 'BLOCKED'] })
-  status!: string;
-  /** The organization's own brands that it concerns, sorted. @example ['acme-wallet'] */
-  brands!: string[];
-}
-
-export type RecordItem = ReportItem | ThreatItem | TakedownItem | VerdictItem;
-
-class RecordPage {
-  /**
-   * The cursor of the next page; absent on the last. It does not expire, and works on every instance.
-   * @example 'q83vASNFZ4mrze8BlM0uK2hS9dXf1YbQ7pT3wZkVnE4rGyLtUoJmCiAxHsDv5N6'
-   */
-  nextCursor?: string;
-}
-
-export class ReportPage extends RecordPage {
-  /** Newest first; at one instant by id. */
-  items!: ReportItem[];
-}
-
-export class ThreatPage extends RecordPage {
-  /** Newest first; at one instant by id. */
-  items!: ThreatItem[];
-}
-
-export class TakedownPage extends RecordPage {
-  /** Newest first; at one instant by id. */
-  items!: TakedownItem[];
-}
-
-export class VerdictPage extends RecordPage {
-  /** Newest first; at one instant by id. */
-  items!: VerdictItem[];
 }

@@ -4,7 +4,7 @@ import { parseContent } from '../assets/parse-content.js';
 import { Invalid } from '../errors.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
 import { type AskedRange, type Range, readRange } from '../http/range.js';
-import { LISTED_KIND, type ListedKind } from '../read-models/listed-kind.js';
+import { type Filter, isFilteredBy, LISTED_KIND, type ListedKind } from '../events/kinds.js';
 
 /** The asset that records are about, as the check reads it. */
 export interface AskedAsset {
@@ -69,22 +69,18 @@ const assetIn = (content: string | undefined): AskedAsset | undefined => {
   return { type, hash: hashOfKey(keys.find((key) => key.startsWith(`${type}:`))!) };
 };
 
-/** Parameters that a kind does not have, and why. */
-const FOREIGN: Readonly<Record<ListedKind, readonly (readonly [name: keyof Parameters, why: string])[]>> = {
-  report: [
-    ['status', 'Reports have no status'],
-    ['assetType', 'Reports are about no asset'],
-    ['content', 'Reports are about no asset'],
-  ],
-  threat: [['brandSlug', 'Threats carry no brand']],
-  takedown: [],
-  verdict: [],
-};
+const FILTERS: readonly (readonly [name: keyof Parameters, filter: Filter])[] = [
+  ['brandSlug', 'brand'],
+  ['status', 'status'],
+  ['assetType', 'asset'],
+  ['content', 'asset'],
+];
 
 /** @throws Invalid */
 export const readSelection = (kind: ListedKind, organization: string, parameters: Parameters): AskedSelection => {
-  for (const [name, why] of FOREIGN[kind])
-    if (parameters[name] !== undefined) throw new Invalid(`${why}: omit ${name}`);
+  for (const [name, filter] of FILTERS)
+    if (parameters[name] !== undefined && !isFilteredBy(kind, filter))
+      throw new Invalid(`A ${kind} has no ${filter}: omit ${name}`);
   const { startDate, endDate, brandSlug: brand, status, assetType, content } = parameters;
   const range = readRange(startDate, endDate);
   const statuses = namesIn('status', status);

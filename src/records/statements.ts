@@ -1,17 +1,5 @@
 import { nullable, statement } from '../postgres/statement.js';
 
-export const ITEM = 'position, created_at as "createdAt", updated_at as "updatedAt", status, type, content, brands';
-export const ITEM_COLUMNS = {
-  position: nullable('bigint'),
-  /** ms */
-  createdAt: nullable('bigint'),
-  /** ms */
-  updatedAt: nullable('bigint'),
-  status: nullable('text'),
-  type: nullable('text'),
-  content: nullable('text'),
-  brands: nullable('text[]'),
-} as const;
 export const CHECKPOINT = `
       select
         (select as_of from read.checkpoints where projection = 'records') as "asOf",
@@ -23,36 +11,29 @@ export const MOMENT_COLUMNS = {
   upTo: nullable('bigint'),
 } as const;
 
-/** A record as the tables have it. */
+/** A record of a list. */
 export interface ItemRow {
   readonly id: string;
-  readonly position: number;
-  /** ms */
-  readonly createdAt: number;
-  /** ms */
-  readonly updatedAt: number | null;
-  readonly status: string | null;
-  readonly type: string | null;
-  readonly content: string | null;
-  readonly brands: readonly string[] | null;
+  /** The JSON that is shown. */
+  readonly item: string;
 }
 
 /**
- * One record; a null id: there is none. The first row from the key on, if it is the key's: to find equal columns the
+ * One record; a null item: there is none. The first row from the key on, if it is the key's: to find equal columns the
  * planner may take any index that begins with the organization.
  */
 export const FIND_RECORD = statement(
   'records-find',
   { organization: 'text', kind: 'smallint', id: 'text' },
-  { ...MOMENT_COLUMNS, id: nullable('text'), ...ITEM_COLUMNS },
+  { ...MOMENT_COLUMNS, item: nullable('text') },
   `
     select c.*, r.* from (${CHECKPOINT}
     ) c left join (
-      select id, ${ITEM} from (
+      select item from (
         select * from read.listed_records
         where (organization, kind, id) >= ($1, $2::smallint, $3) order by organization, kind, id limit 1
       ) next
-      where organization = $1 and kind = $2 and id = $3 and created_at is not null
+      where organization = $1 and kind = $2 and id = $3
     ) r on true`,
 );
 

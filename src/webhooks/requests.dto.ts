@@ -5,7 +5,7 @@ import { Checked } from '../http/body/checked.js';
 import { IsLimit } from '../http/parameters.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
 import { isUnstorable } from '../events/declaring/text.js';
-import { FEED_KINDS } from '../events/feed-schema.js';
+import { KIND_NAMES, type ListedKind } from '../events/kinds.js';
 import { MAX_BATCH, MAX_NAMES, MAX_URL } from '../events/types/webhooks.js';
 
 const MAX_DESCRIPTION = 255;
@@ -13,7 +13,7 @@ const MAX_ATTEMPTS = 100;
 
 const IfGiven = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);
 
-const isKind = (name: unknown): boolean => FEED_KINDS.some((kind) => kind === name);
+const isKind = (name: unknown): boolean => KIND_NAMES.some((kind) => kind === name);
 const isName = (name: unknown): boolean => typeof name === 'string' && isUpperCaseName(name);
 
 /** Null, or a list of names. */
@@ -59,8 +59,8 @@ class WebhookSettingsDto {
    * Of these kinds of records only. Null or absent: of all.
    * @example ["threat", "takedown"]
    */
-  @IsFilter(isKind, `one or several of ${FEED_KINDS.join(', ')}`, { type: 'string', enum: [...FEED_KINDS] })
-  types?: (typeof FEED_KINDS)[number][] | null;
+  @IsFilter(isKind, `one or several of ${KIND_NAMES.join(', ')}`, { type: 'string', enum: [...KIND_NAMES] })
+  types?: ListedKind[] | null;
 
   /**
    * Of records about assets of these types only; deletions are told whatever the type was. Null or absent: of all.

@@ -3,7 +3,7 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Invalid } from '../errors.js';
-import { FEED_KINDS } from '../events/feed-schema.js';
+import { KIND_NAMES } from '../events/kinds.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { type Origin, RequestOrigin } from '../http/access/origin.js';
@@ -27,7 +27,7 @@ const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;
 const namesOf = (names: readonly string[] | null | undefined): string[] | undefined =>
   names ? [...new Set(names)].sort() : undefined;
 const kindsOf = (types: NewWebhookDto['types']): Settings['types'] =>
-  types ? FEED_KINDS.filter((kind) => types.includes(kind)) : undefined;
+  types ? KIND_NAMES.filter((kind) => types.includes(kind)) : undefined;
 
 @ApiTags('Webhooks')
 @Controller('v2/organization/webhooks')

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { FEED_KINDS } from '../events/feed-schema.js';
+import { KIND_NAMES, type ListedKind } from '../events/kinds.js';
 import { DISABLED_REASONS, type DisabledReason, MAX_BATCH } from '../events/types/webhooks.js';
 
 const STATES = ['ACTIVE', 'FAILING', 'DISABLED'] as const;
@@ -29,8 +29,8 @@ export class WebhookDto {
   /** @example "https://acme.example/webhooks/threats" */
   url!: string;
   /** Absent: of all kinds. */
-  @ApiPropertyOptional({ type: 'array', items: { type: 'string', enum: [...FEED_KINDS] } })
-  types?: readonly (typeof FEED_KINDS)[number][] | undefined;
+  @ApiPropertyOptional({ type: 'array', items: { type: 'string', enum: [...KIND_NAMES] } })
+  types?: readonly ListedKind[] | undefined;
   /** Absent: of all types. */
   @ApiPropertyOptional({ type: 'array', items: { type: 'string' } })
   assetTypes?: readonly string[] | undefined;

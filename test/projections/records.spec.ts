@@ -3,7 +3,7 @@ import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { records } from '../../projections/records/projection.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
-import { LISTED_KIND } from '../../src/read-models/listed-kind.js';
+import { LISTED_KIND } from '../../src/events/kinds.js';
 import { isRerun, Logs } from '../support/log-of.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead } from '../support/projecting.js';
@@ -33,18 +33,6 @@ const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>
 const KINDS = Object.fromEntries(Object.entries(LISTED_KIND).map(([name, kind]) => [kind, name as Kind]));
 const iso = (instant: number): string => new Date(instant).toISOString();
 
-const itemOf = (kind: Kind, row: Record<string, any>): Record<string, unknown> | undefined => {
-  if (row['created_at'] === null) return undefined;
-  const { id, status, type, content, brands } = row;
-  const createdAt = iso(row['created_at']);
-  const asset = { type, content };
-  if (kind === 'verdict') return { id, asset, status, brands, createdAt };
-  const dates = { createdAt, updatedAt: iso(row['updated_at']) };
-  if (kind === 'report') return { id, brands, ...dates };
-  if (kind === 'threat') return { id, asset, status, ...dates };
-  return { id, asset, status, ...(brands.length > 0 && { brand: brands[0] }), ...dates };
-};
-
 /** What the tables hold, in the order of the feed. */
 const seenInTables = async (): Promise<Seen[]> => {
   const { rows } = await database.pool.query<Record<string, any>>(
@@ -59,7 +47,7 @@ const seenInTables = async (): Promise<Seen[]> => {
       position: BigInt(row['position']),
       eventId: row['event_id'],
       storedAt: row['stored_at'],
-      item: itemOf(kind, row),
+      item: row['item'] === null ? undefined : JSON.parse(row['item']),
     };
   });
 };

@@ -23,9 +23,10 @@ beforeAll(async () => {
     // One at a time, because a statement of the service's pool has a time limit.
     await app.pool.query(
       `insert into read.listed_records
-        (organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content, brands)
-       select $1, 2, 't-' || n, n, gen_random_uuid(), n, n, n, n, case when n <= 3 then 'FEW' else 'BLOCKED' end, 'URL',
-         repeat('x', 2000), '{}'
+        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
+       select $1, 2, 't-' || n, n, gen_random_uuid(), n, n, n, case when n <= 3 then 'FEW' else 'BLOCKED' end, 'URL',
+         json_build_object('id', 't-' || n, 'asset', json_build_object('type', 'URL', 'content', repeat('x', 2000)),
+           'status', '', 'createdAt', '', 'updatedAt', '')
        from generate_series(1, ${ROWS}) n`,
       [organization],
     );
@@ -85,8 +86,8 @@ describe('a table of records', () => {
     await app.pool.query(`
       update read.listed_records set status = 'CHANGED', created_at = created_at + 1000000 where organization = 'acme' and id like '%7';
       insert into read.listed_records
-        (organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content, brands)
-      select 'acme', 2, 'new-' || n, n, gen_random_uuid(), n, n, -n, n, 'BLOCKED', 'URL', 'x', '{}' from generate_series(1, 100) n`);
+        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
+      select 'acme', 2, 'new-' || n, n, gen_random_uuid(), n, n, -n, 'BLOCKED', 'URL', '{}' from generate_series(1, 100) n`);
     const [head, ...lines] = await linesOf(answer);
     expect(head).toBe('id,asset.type,asset.content,status,createdAt,updatedAt');
     const ids = lines.map((line) => line.split(',')[0]);

@@ -1,26 +1,25 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { EARLIEST, LATEST } from '../../src/events/instant.js';
-import { LISTED_KIND, type ListedKind } from '../../src/read-models/listed-kind.js';
-import { itemJson, itemOf } from '../../src/records/item.js';
+import { itemJson } from '../../projections/records/row.js';
+import { fieldsOf, KIND_NAMES } from '../../src/events/kinds.js';
+import { headerOf, lineOf } from '../../src/records/records-csv.js';
 
-it('An item as JSON is the JSON of the item, whatever its texts and however many brands', () => {
+it('An item takes one line, whatever its texts: the feed separates items by line ends', () => {
   const text = fc.string({ unit: 'binary' });
-  const instant = fc.integer({ min: EARLIEST, max: LATEST });
-  const row = fc.record({
-    id: text,
-    position: fc.nat(),
-    createdAt: instant,
-    updatedAt: fc.option(instant),
-    status: text,
-    type: text,
-    content: text,
-    brands: fc.array(text, { maxLength: 3 }),
-  });
-  const kind = fc.constantFrom(...(Object.keys(LISTED_KIND) as ListedKind[]));
   fc.assert(
-    fc.property(kind, row, (ofKind, of) => {
-      expect(itemJson(ofKind, of)).toBe(JSON.stringify(itemOf(ofKind, of)));
+    fc.property(text, text, text, (content, type, status) => {
+      const item = { id: 'a', asset: { type, content }, status, createdAt: '', updatedAt: '' };
+      const json = itemJson<'threat'>(item);
+      expect([json.includes('\n'), JSON.parse(json)]).toEqual([false, item]);
     }),
   );
+});
+
+it.each(KIND_NAMES)('A line of the table of %ss has a cell for each declared field', (kind) => {
+  const item = Object.fromEntries(
+    Object.keys(fieldsOf(kind)).map((name) => [name, name === 'asset' ? { type: 'URL', content: 'x' } : name]),
+  );
+  const cells = Object.keys(item).flatMap((name) => (name === 'asset' ? ['URL', 'x'] : [name]));
+  expect(lineOf(kind, item)).toBe(`${cells.join(',')}\r\n`);
+  expect(headerOf(kind).trim().split(',')).toHaveLength(cells.length);
 });

@@ -1,7 +1,7 @@
 import { type Declared, ownEvent } from '../declaring/declaration.js';
 import { id, instant, oneOf, optional, slug, text, wholeNumber } from '../declaring/fields.js';
 import { someOf, upperCaseNames } from '../declaring/list-fields.js';
-import { FEED_KINDS } from '../feed-schema.js';
+import { KIND_NAMES } from '../kinds.js';
 
 /** Why an endpoint was disabled. `gone`: it answered 410. `failing`: 5 days without a success. */
 export const DISABLED_REASONS = ['requested', 'gone', 'failing'] as const;
@@ -21,7 +21,7 @@ const endpoint = {
   organization: slug('The organization that is told.'),
   webhookId: id('Identifies the endpoint; never reused.'),
   url: text(MAX_URL, 'Where it is told.'),
-  types: optional(someOf(FEED_KINDS, 'Of these kinds of records only.')),
+  types: optional(someOf(KIND_NAMES, 'Of these kinds of records only.')),
   assetTypes: optional(upperCaseNames(MAX_NAMES, 'Of records about assets of these types only.')),
   statuses: optional(upperCaseNames(MAX_NAMES, 'Of records in these statuses only.')),
   batch: wholeNumber(1, 'Records of a delivery, at most.'),

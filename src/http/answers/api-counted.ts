@@ -21,17 +21,17 @@ const HEADERS = {
 
 /**
  * Documents the answers of a route that answers as of one moment.
- * @param type the class of a JSON answer; undefined if there is none
+ * @param type the class of a JSON answer, or the name of its schema; undefined if there is none
  * @param others media types besides JSON, each with an example
  * @param unknown what a 404 says that there is none of; null: there is none to ask for
  */
 export const ApiCounted = (
-  type: Type | undefined,
+  type: Type | string | undefined,
   others: Readonly<Record<string, string>> = {},
   unknown: string | null = 'brand',
 ): MethodDecorator =>
   applyDecorators(
-    ...(type === undefined ? [] : [ApiExtraModels(type)]),
+    ...(typeof type === 'function' ? [ApiExtraModels(type)] : []),
     ApiHeader({
       name: 'If-None-Match',
       required: false,

@@ -1,6 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { FEED_SCHEMA, feedSchemas } from '../../events/feed-schema.js';
+import { FEED_SCHEMA, feedSchemas, pageSchemas } from '../../events/feed-schema.js';
 import { openApiSchemas } from '../../events/cloud-event-schema.js';
 import { SHARED_FAILURES } from '../access/access.js';
 import { ERROR_CODES } from '../errors/error-codes.js';
@@ -121,7 +121,13 @@ export const createDocument = (app: INestApplication): OpenAPIObject => {
     paths: arrange(document.paths),
     components: {
       ...document.components,
-      schemas: { ...document.components!.schemas, ...feedSchemas(), Feed: FEED_SCHEMA, ...openApiSchemas() },
+      schemas: {
+        ...document.components!.schemas,
+        ...feedSchemas(),
+        ...pageSchemas(),
+        Feed: FEED_SCHEMA,
+        ...openApiSchemas(),
+      },
       responses,
       headers: SHARED_HEADERS,
     },

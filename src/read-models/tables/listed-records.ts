@@ -17,16 +17,13 @@ export interface ListedRecordTables {
     stored_at: number;
     /** ms; null: deleted, or no longer this organization's business. So are all of the following. */
     created_at: number | null;
-    /** ms; verdicts have none. */
-    updated_at: number | null;
     /** Reports have neither status nor asset. */
     status: string | null;
     type: string | null;
-    content: string | null;
     /** The hash of the asset's normalised key. */
     asset: string | null;
-    /** Of a takedown one or none; of a threat none; of a verdict this organization's only. */
-    brands: string[] | null;
+    /** The JSON that is shown, as `kinds.ts` declares it. */
+    item: string | null;
   };
   /** The undeleted listed records of each brand, with what they are filtered by. */
   brand_records: {

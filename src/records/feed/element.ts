@@ -1,15 +1,13 @@
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
-import { itemJson, kindOf } from '../item.js';
-import type { ItemRow } from '../statements.js';
+import { kindOf } from '../../events/kinds.js';
 import type { ElementRow } from './statements.js';
 
-/** An element of the feed as JSON. Written piece by piece, as `itemJson`. */
-export const elementJson = (id: string, row: ElementRow): string => {
-  const kind = kindOf(row.kind);
+/** An element of the feed as JSON. Written piece by piece: an answer has a thousand. */
+export const elementJson = (elementId: string, { kind, id, storedAt, item }: ElementRow): string => {
   const attributes =
-    `"specversion":"1.0","id":"${id}","source":"${FEED_SOURCE}","type":"${FEED_TYPE_PREFIX}${kind}",` +
-    `"subject":${JSON.stringify(row.id)},"time":"${formatInstant(row.storedAt)}"`;
-  if (row.createdAt === null) return `{${attributes},"method":"DELETE"}`;
-  return `{${attributes},"datacontenttype":"application/json","data":${itemJson(kind, row as ItemRow)}}`;
+    `"specversion":"1.0","id":"${elementId}","source":"${FEED_SOURCE}","type":"${FEED_TYPE_PREFIX}${kindOf(kind)}",` +
+    `"subject":${JSON.stringify(id)},"time":"${formatInstant(storedAt)}"`;
+  if (item === '') return `{${attributes},"method":"DELETE"}`;
+  return `{${attributes},"datacontenttype":"application/json","data":${item}}`;
 };

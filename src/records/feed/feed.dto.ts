@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IsOptional, Matches } from 'class-validator';
 import { IsFromAnswer, IsLimit } from '../../http/parameters.js';
-import { LISTED_KIND, type ListedKind } from '../../read-models/listed-kind.js';
+import { LISTED_KIND, type ListedKind } from '../../events/kinds.js';
 import { NO_ID } from './feed-id.js';
 
 export const MAX_ELEMENTS = 1_000;

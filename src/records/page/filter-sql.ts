@@ -1,7 +1,6 @@
 import type { QueryConfig } from 'pg';
 import { Statement } from '../../postgres/statement.js';
 import type { Selection } from '../selection.js';
-import { ITEM } from '../statements.js';
 
 /** Where a page begins, and what it may hold. */
 export interface PageRequest {
@@ -63,7 +62,7 @@ export const keysOf = (draft: Draft, selection: Selection, { after }: PageReques
     const tests = equal.map(
       ([column, value]) => ` and ${column} = ${draft.add(value, column === 'asset' ? 'uuid' : 'text')}`,
     );
-    const columns = brand === undefined ? `id, ${ITEM}` : 'id';
+    const columns = brand === undefined ? 'id, position, status, type, item' : 'id';
     return `select ${at} as newest, ${columns} from read.${table} where ${owned}${tests.join('')} order by newest, id`;
   });
   // In order each, or the planner would read them whole and sort them.

@@ -2,12 +2,11 @@ import type { QueryConfig } from 'pg';
 import { EARLIEST, LATEST } from '../../events/instant.js';
 import { json, nullable, type Statement } from '../../postgres/statement.js';
 import type { Selection } from '../selection.js';
-import { CHECKPOINT, ITEM, ITEM_COLUMNS, type ItemRow, MOMENT_COLUMNS } from '../statements.js';
+import { CHECKPOINT, type ItemRow, MOMENT_COLUMNS } from '../statements.js';
 import { branchesOf, Draft, keysOf, type PageRequest, testsOf } from './filter-sql.js';
 
-const SIZE = `octet_length(coalesce(content, '')) + coalesce(octet_length(array_to_string(brands, ',')), 0)`;
-/** Bytes of contents and brands that a page holds, as they are stored; a page of one item may hold more. */
-const MAX_PAGE_BYTES = 512 * 1024;
+/** Bytes of items that a page holds; a page of one item may hold more. */
+const MAX_PAGE_BYTES = 1024 * 1024;
 /** Keys that a page looks at if not all of them are shown. */
 const MAX_EXAMINED = 20_000;
 /** More branches than these are planned each time, rather than kept by each connection. */
@@ -34,7 +33,8 @@ export type ListedRow = Moment &
 
 /** As in the projection's READ_VERDICTS: an order can only come from the primary key. */
 const itemOfKey = `cross join lateral (
-            select organization as of_organization, kind as of_kind, id as of_id, ${ITEM} from read.listed_records
+            select organization as of_organization, kind as of_kind, id as of_id, position, status, type, item
+            from read.listed_records
             where (organization, kind, id) >= ($1, $2, examined.id)
             order by organization, kind, id limit 1
           ) item`;
@@ -56,7 +56,7 @@ const LISTED_COLUMNS = {
   lastExamined: nullable(json<NonNullable<Moment['lastExamined']>>()),
   newest: nullable('bigint'),
   id: nullable('text'),
-  ...ITEM_COLUMNS,
+  item: nullable('text'),
   found: nullable('bigint'),
 } as const;
 
@@ -71,13 +71,12 @@ const draftPage = (draft: Draft, selection: Selection, page: PageRequest): strin
   const last = `case when coalesce(p.found, 0) < ${limit} then
         (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
   return `
-    select c."asOf", c."upTo", ${isSifted ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.position, p."createdAt",
-      p."updatedAt", p.status, p.type, p.content, p.brands, p.found
+    select c."asOf", c."upTo", ${isSifted ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.item, p.found
     from (${CHECKPOINT}
     ) c left join lateral (
       select * from (
-        select *, ${SIZE} as size, count(*) over () as found,
-          sum(${SIZE}) over (order by newest, id rows unbounded preceding) as bytes
+        select *, octet_length(item) as size, count(*) over () as found,
+          sum(octet_length(item)) over (order by newest, id rows unbounded preceding) as bytes
         from (
           select * from ${examined} ${selection.brand === undefined ? '' : itemOfKey}
           ${tests.length > 0 ? `where ${tests.join(' and ')}` : ''}

@@ -3,8 +3,7 @@ import { elementJson } from '../../records/feed/element.js';
 import type { FeedIds } from '../../records/feed/feed-id.js';
 import { type Placed, placed } from '../../records/feed/placed.js';
 import { type ElementRow, type FeedPage, NEXT_ELEMENTS } from '../../records/feed/statements.js';
-import { kindOf } from '../../records/item.js';
-import { type ListedKind, numbersOf } from '../../read-models/listed-kind.js';
+import { kindOf, type ListedKind, numbersOf } from '../../events/kinds.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
 import { beginningOf, type Content, contentOf, type Endpoint } from './endpoint.js';
 
@@ -48,10 +47,14 @@ export interface Portion {
 export const kindsOf = ({ types }: Endpoint): number[] => numbersOf(types ?? undefined);
 
 /** A deletion has neither type nor status any more, and whoever keeps a copy must know of it. */
-const isFor = ({ assetTypes, statuses }: Endpoint, { createdAt, type, status }: ElementRow): boolean =>
-  createdAt === null ||
-  ((assetTypes === null || (type !== null && assetTypes.includes(type))) &&
-    (statuses === null || (status !== null && statuses.includes(status))));
+const isFor = ({ assetTypes, statuses }: Endpoint, { item }: ElementRow): boolean => {
+  if (item === '' || (assetTypes === null && statuses === null)) return true;
+  const { asset, status } = JSON.parse(item) as { asset?: { type: string }; status?: string };
+  return (
+    (assetTypes === null || (asset !== undefined && assetTypes.includes(asset.type))) &&
+    (statuses === null || (status !== undefined && statuses.includes(status)))
+  );
+};
 
 const batchOf = (
   endpoint: Endpoint,

@@ -3,7 +3,7 @@ import { formatInstant } from '../../events/instant.js';
 import type { Webhook } from '../../events/types/webhooks.js';
 import { nameArray } from '../../postgres/columns.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { numbersOf } from '../../read-models/listed-kind.js';
+import { numbersOf } from '../../events/kinds.js';
 import { READ_PROGRESS } from './statements.js';
 import type { WebhookDto } from '../webhooks.dto.js';
 

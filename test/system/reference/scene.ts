@@ -86,8 +86,8 @@ const fillLargeOrganization = async ({ app, pool }: TestApp): Promise<void> => {
   Object.assign(app.get(ExportRecordsHandler), { maxRows: MANY_ROWS });
   await pool.query(
     `insert into read.listed_records
-       (organization, kind, id, version, event_id, position, stored_at, created_at, updated_at, status, type, content, brands)
-     select $1, kind, 'record-' || n, 1, gen_random_uuid(), n, $2, $2, $2, 'BLOCKED', 'URL', 'x.example', '{}'
+       (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
+     select $1, kind, 'record-' || n, 1, gen_random_uuid(), n, $2, $2, 'BLOCKED', 'URL', '{}'
      from generate_series(1, 4) kind, generate_series(1, $3::int) n`,
     [LARGE_ORGANIZATION, MARCH[0], MANY_ROWS + 1],
   );

@@ -1,0 +1,120 @@
+import { type JsonSchema, SLUG_SCHEMA } from './declaring/fields.js';
+
+/** The kinds of listed records. The numbers are stored in tables, so they are permanent. */
+export const LISTED_KIND = {
+  report: 1,
+  threat: 2,
+  takedown: 3,
+  verdict: 4,
+} as const;
+export type ListedKind = keyof typeof LISTED_KIND;
+export const KIND_NAMES = Object.keys(LISTED_KIND) as ListedKind[];
+
+const NAMES: ReadonlyMap<number, ListedKind> = new Map(KIND_NAMES.map((name) => [LISTED_KIND[name], name]));
+export const kindOf = (kind: number): ListedKind => NAMES.get(kind)!;
+
+/** The numbers of these kinds, ascending and each once; of all kinds if none is named. */
+export const numbersOf = (names: Iterable<string> = KIND_NAMES): number[] =>
+  [...new Set(names)].map((name) => LISTED_KIND[name as ListedKind]).sort((a, b) => a - b);
+
+/** Raised whenever an item changes: the items that are stored are then written again. */
+export const ITEM_VERSION = 1;
+
+const id: JsonSchema = { type: 'string', description: 'As upstream named it.', examples: ['record-1'] };
+const instant = (description: string): JsonSchema => ({
+  type: 'string',
+  format: 'date-time',
+  description,
+  examples: ['2026-03-01T12:00:00.000Z'],
+});
+const createdAt = instant('When it was created.');
+const updatedAt = instant('Since when it has been in this state.');
+const asset: JsonSchema = {
+  type: 'object',
+  description: 'The asset it is about, as upstream sent it.',
+  required: ['type', 'content'],
+  properties: {
+    type: { type: 'string', description: 'The asset type.', examples: ['URL'] },
+    content: { type: 'string', description: 'A host, a link, an address, a name.', examples: ['phishing.example'] },
+  },
+};
+const status: JsonSchema = { type: 'string', description: 'Its status, upper case.', examples: ['BLOCKED'] };
+const brands = (description: string): JsonSchema => ({
+  type: 'array',
+  items: SLUG_SCHEMA,
+  description,
+  examples: [['acme-wallet']],
+});
+const brand: JsonSchema = {
+  ...SLUG_SCHEMA,
+  description: 'The brand it was filed for; absent if there is none.',
+  examples: ['acme-wallet'],
+};
+
+/** What lists can be filtered by. */
+export type Filter = 'brand' | 'status' | 'asset';
+
+interface ItemDeclaration {
+  readonly description: string;
+  readonly filters: readonly Filter[];
+  /** In the order in which an item, and a line of the table, has them. */
+  readonly fields: Readonly<Record<string, JsonSchema>>;
+  readonly optional?: readonly string[];
+}
+
+/**
+ * A record of each kind as lists, tables, the feed and deliveries show it, and as the reference describes it. The
+ * projection `records` writes it.
+ */
+export const ITEMS = {
+  report: {
+    description: 'A report.',
+    filters: ['brand'],
+    fields: { id, brands: brands('The brands it names.'), createdAt, updatedAt },
+  },
+  threat: {
+    description: 'A threat.',
+    filters: ['status', 'asset'],
+    fields: { id, asset, status, createdAt, updatedAt },
+  },
+  takedown: {
+    description: 'A takedown.',
+    filters: ['brand', 'status', 'asset'],
+    fields: { id, asset, status, brand, createdAt, updatedAt },
+    optional: ['brand'],
+  },
+  verdict: {
+    description: 'An entry of the asset status history that concerns a brand of the organization.',
+    filters: ['brand', 'status', 'asset'],
+    fields: {
+      id,
+      asset,
+      status: { ...status, enum: ['UNKNOWN', 'ALLOWED', 'BLOCKED'] },
+      brands: brands("The organization's own brands that it concerns, sorted."),
+      createdAt,
+    },
+  },
+} as const satisfies Readonly<Record<ListedKind, ItemDeclaration>>;
+
+/** An item of a kind: every declared field, in order; an optional one may be undefined. */
+export type ItemOf<Kind extends ListedKind> = { readonly [Name in keyof (typeof ITEMS)[Kind]['fields']]: unknown };
+
+export const isFilteredBy = (kind: ListedKind, filter: Filter): boolean =>
+  (ITEMS[kind].filters as readonly Filter[]).includes(filter);
+
+export const fieldsOf = (kind: ListedKind): Readonly<Record<string, JsonSchema>> => ITEMS[kind].fields;
+
+/** @param shared schemas that a document has under a name of their own, by the fields that refer to them */
+export const itemSchema = (kind: ListedKind, shared: Readonly<Record<string, JsonSchema>> = {}): JsonSchema => {
+  const { description, fields, optional = [] }: ItemDeclaration = ITEMS[kind];
+  const required = Object.keys(fields).filter((name) => !optional.includes(name));
+  const properties = Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, shared[name] ?? schema]));
+  return { type: 'object', description, required, properties };
+};
+
+const exampleOf = ({ examples, properties }: JsonSchema): unknown =>
+  (examples as readonly unknown[] | undefined)?.[0] ?? examplesOf(properties as ReturnType<typeof fieldsOf>);
+const examplesOf = (fields: ReturnType<typeof fieldsOf>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, exampleOf(schema)]));
+
+export const exampleItem = (kind: ListedKind): Record<string, unknown> => examplesOf(fieldsOf(kind));
