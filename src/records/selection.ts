@@ -16,7 +16,7 @@ export interface AskedAsset {
 /** What a list is of. */
 interface Criteria {
   readonly organization: string;
-  /** As in `listed-kind.ts`. */
+  /** As in `kinds.ts`. */
   readonly kind: number;
   /** Absent: of the organization as a whole. */
   readonly brand: string | undefined;

@@ -6,7 +6,7 @@ export interface ListedRecordTables {
    */
   listed_records: {
     organization: string;
-    /** As in `listed-kind.ts`. */
+    /** As in `kinds.ts`. */
     kind: number;
     id: string;
     version: number;

@@ -7,7 +7,7 @@ export interface WebhookTables {
     organization: string;
     id: string;
     url: string;
-    /** Kinds of records, by the names of `listed-kind.ts`. Null: all; so are the next two. */
+    /** Kinds of records, by the names of `kinds.ts`. Null: all; so are the next two. */
     types: string[] | null;
     asset_types: string[] | null;
     statuses: string[] | null;

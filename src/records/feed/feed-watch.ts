@@ -16,7 +16,7 @@ const AFTER_FAILURE_MS = 250;
 /** What is waited for. */
 export interface Wanted {
   readonly organization: string;
-  /** As in `listed-kind.ts`, ascending. */
+  /** As in `kinds.ts`, ascending. */
   readonly kinds: readonly number[];
   /** In the log. There is nothing up to here that has not been read. */
   readonly after: number;

@@ -14,7 +14,7 @@ import { type FeedPage, NEXT_ELEMENTS } from './statements.js';
 export class ReadFeed extends Query<AsOf<string>> {
   constructor(
     readonly organization: string,
-    /** As in `listed-kind.ts`, ascending. */
+    /** As in `kinds.ts`, ascending. */
     readonly kinds: readonly number[],
     readonly limit: number,
     /** The id of the last element that was worked on; absent: from the beginning. */

@@ -33,7 +33,7 @@ const parkedWhere = (condition: string): string => `
 
 export interface ElementRow {
   readonly position: number;
-  /** As in `listed-kind.ts`. */
+  /** As in `kinds.ts`. */
   readonly kind: number;
   readonly id: string;
   readonly eventId: string;
@@ -104,7 +104,7 @@ export const rowsOf = (page: FeedPage): ElementRow[] => {
 
 /**
  * The next elements of an organization's feed, in one snapshot: a slice of an index for each kind, merged.
- * @param kinds as in `listed-kind.ts`, ascending
+ * @param kinds as in `kinds.ts`, ascending
  */
 const nextOf = (kinds: readonly number[]) => {
   const branches = kinds.map(

@@ -43,7 +43,7 @@ export interface Portion {
   readonly upTo?: number | undefined;
 }
 
-/** The kinds of records that an endpoint is told of, as in `listed-kind.ts`, ascending. */
+/** The kinds of records that an endpoint is told of, as in `kinds.ts`, ascending. */
 export const kindsOf = ({ types }: Endpoint): number[] => numbersOf(types ?? undefined);
 
 /** A deletion has neither type nor status any more, and whoever keeps a copy must know of it. */
