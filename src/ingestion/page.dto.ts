@@ -1,7 +1,7 @@
 import { IsFromAnswer, IsLimit } from '../http/parameters.js';
 
 const DEFAULT_LIMIT = 50;
-const CURSOR = 'cursor must be the nextCursor of the page before';
+export const NO_CURSOR = 'cursor must be the nextCursor of the page before';
 
 /** Which page of a list. */
 export class PageRequest {
@@ -13,7 +13,7 @@ export class PageRequest {
   limit?: string;
 
   /** The `nextCursor` of the page before; absent for the first. */
-  @IsFromAnswer(CURSOR)
+  @IsFromAnswer(NO_CURSOR)
   cursor?: string;
 }
 

@@ -2,10 +2,11 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../event-log/event-log.js';
 import { checkBrand } from '../http/access/check-brand.js';
 import { rangeAt } from '../http/range.js';
+import { PageCursors } from '../http/answers/page-cursor.js';
 import { type AsOf, momentOf } from '../http/answers/send-counted.js';
 import { type AnswerFrom, RecordQueries, requireReached, type Send } from './record-queries.js';
+import { NO_CURSOR } from './records.dto.js';
 import type { AskedSelection, Selection } from './selection.js';
-import { Cursors } from './page/cursor.js';
 import type { PageRequest } from './page/filter-sql.js';
 import { type ListedRow, listPage } from './page/statements.js';
 import type { ItemRow } from './statements.js';
@@ -43,6 +44,13 @@ interface ReadPage {
   readonly upTo: number;
 }
 
+/**
+ * Where a page ended: the last instant of the range and the position of the log, both as of the first page; the negated
+ * instant and the id of the last key. Instants in ms.
+ */
+type Place = readonly [to: number, upTo: number, newest: number, id: string];
+const PLACE: Place = [0, 0, 0, ''];
+
 const foundIn = (rows: readonly ListedRow[]) => rows.filter((row) => row.id !== null);
 
 /** Reads a page. It ends at its limit, at the bytes an answer may have, or after so many keys that are not shown. */
@@ -79,16 +87,17 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
    */
   async execute({ selection: asked, limit, cursor, minPosition }: ListRecords): Promise<AsOf<Page>> {
     const { organization, brand } = asked;
-    const cursors = new Cursors(await this.log.id());
-    const place = cursor === undefined ? undefined : cursors.read(asked, cursor);
+    const cursors = new PageCursors(await this.log.id(), 'records', NO_CURSOR);
+    const place = cursor === undefined ? undefined : cursors.read(asked, cursor, PLACE);
     const question = JSON.stringify([asked, limit, cursor, minPosition]);
     const read: AnswerFrom<AsOf<Page>> = async (send, pool, isReplica) => {
       if (brand !== undefined) await checkBrand(pool, organization, brand);
-      const range = place ? { from: asked.range.from, to: place.to } : rangeAt(asked.range, Date.now());
+      const range = place ? { from: asked.range.from, to: place[0] } : rangeAt(asked.range, Date.now());
       const selection = { ...asked, range };
-      const page = { after: place?.after ?? ([-range.to, ''] as const), upTo: place?.upTo ?? null, limit };
+      const [, knownUpTo, ...after] = place ?? ([range.to, null, -range.to, ''] as const);
+      const page = { after, upTo: knownUpTo, limit };
       const { rows, end, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
-      const nextCursor = end && cursors.write(asked, { to: range.to, upTo, after: end });
+      const nextCursor = end && cursors.write(asked, [range.to, upTo, ...end]);
       return { answer: { rows, nextCursor }, asOf, position };
     };
     return this.queries.run(organization, question, read, minPosition);

@@ -1,7 +1,8 @@
 import { IsBrandSlug, IsDateText, IsFromAnswer, IsGivenOnce, IsLimit } from '../http/parameters.js';
-import { NO_CURSOR } from './page/cursor.js';
 
 export const DEFAULT_LIMIT = 100;
+/** Says what a cursor has to be. */
+export const NO_CURSOR = 'cursor must be the nextCursor of the page before, with the same parameters besides limit';
 
 /** What a list is of. */
 export class SelectionRequest {

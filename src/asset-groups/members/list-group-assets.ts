@@ -8,11 +8,11 @@ import { timeOf } from '../../events/record.js';
 import { groupedAssetStream } from '../../events/streams.js';
 import { formatInstant } from '../../events/instant.js';
 import { TimeSlices, type Work } from '../../flow/time-slices.js';
+import { PageCursors } from '../../http/answers/page-cursor.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { RequestTurns } from '../../read-models/request-turns.js';
 import { GroupFinder } from '../groups/get-asset-group.js';
-import type { GroupAssetDto, GroupAssetPageDto } from './group-assets.dto.js';
-import { cursorAfter, readCursor } from './member-cursor.js';
+import { type GroupAssetDto, type GroupAssetPageDto, NO_CURSOR } from './group-assets.dto.js';
 import { READ_MEMBERS } from './statements.js';
 
 export class ListGroupAssets extends Query<GroupAssetPageDto> {
@@ -36,6 +36,9 @@ const MAX_STREAMS = 8;
 
 type Row = RowOf<typeof READ_MEMBERS>;
 
+/** The hash after which a page begins. */
+const FIRST: readonly [hash: string] = [''];
+
 @QueryHandler(ListGroupAssets)
 export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
   constructor(
@@ -53,9 +56,12 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
    * @throws Unavailable if the log or the database is unavailable
    */
   async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<GroupAssetPageDto> {
-    const after = cursor === undefined ? '' : readCursor(cursor, groupId);
+    const cursors = new PageCursors(await this.log.id(), 'group assets', NO_CURSOR);
+    const [after] = cursor === undefined ? FIRST : cursors.read(groupId, cursor, FIRST);
     const question = JSON.stringify(['assets', groupId, limit, after]);
-    return this.turns.runInTurn(organization, question, () => this.readPage(organization, groupId, limit, after));
+    return this.turns.runInTurn(organization, question, () =>
+      this.readPage(organization, groupId, limit, after, cursors),
+    );
   }
 
   private async readPage(
@@ -63,6 +69,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     groupId: number,
     limit: number,
     after: string,
+    cursors: PageCursors,
   ): Promise<GroupAssetPageDto> {
     await this.groups.get(organization, groupId);
     // One extra row says whether there is another page.
@@ -71,7 +78,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     const unsaid = await this.readUnsaid(organization, rows);
     const assets = await this.slices.run(organization, fill(rows, unsaid, limit));
     const hasMore = assets.length < rows.length || (rows.at(-1)?.bytes ?? 0) >= MAX_PAGE;
-    return hasMore ? { assets, nextCursor: cursorAfter(groupId, rows[assets.length - 1]!.hash) } : { assets };
+    return hasMore ? { assets, nextCursor: cursors.write(groupId, [rows[assets.length - 1]!.hash]) } : { assets };
   }
 
   /** The assets missing from rows of an earlier version, read from the log. */

@@ -1,9 +1,11 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import { EventLog } from '../../event-log/event-log.js';
 import { formatInstant } from '../../events/instant.js';
 import { type Caller, ownerOf } from '../../http/access/caller.js';
+import { PageCursors } from '../../http/answers/page-cursor.js';
 import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
-import { cursorAfter, readCursor } from '../page-cursor.js';
+import { NO_CURSOR } from '../page.dto.js';
 import type { ParkedEventDto, ParkedPageDto } from './parked.dto.js';
 import { parkedReason } from './parked-reason.js';
 import { LIST_PARKED, type ParkedRow } from './statements.js';
@@ -20,7 +22,9 @@ export class ListParked extends Query<ParkedPageDto> {
   }
 }
 
-const AFTER_ALL = [Number.MAX_SAFE_INTEGER, ''] as const;
+/** Greater than any position of the log. */
+const AFTER_ALL: readonly [position: number, projection: string] = [Number.MAX_SAFE_INTEGER, ''];
+
 const textOf = (metadata: unknown, name: string): string | null => {
   const value = (metadata as Record<string, unknown> | null)?.[name];
   return typeof value === 'string' ? value : null;
@@ -41,6 +45,7 @@ const shown = ({ projection, type, metadata, reason, parkedAt, recordedAt, attem
 export class ListParkedHandler implements IQueryHandler<ListParked> {
   constructor(
     private readonly pool: Pool,
+    private readonly log: EventLog,
     private readonly turns: RequestTurns,
   ) {}
 
@@ -48,19 +53,20 @@ export class ListParkedHandler implements IQueryHandler<ListParked> {
    * @throws Invalid for a cursor of no page
    * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if the database is
    */
-  execute({ caller, limit, cursor }: ListParked): Promise<ParkedPageDto> {
+  async execute({ caller, limit, cursor }: ListParked): Promise<ParkedPageDto> {
     const owner = ownerOf(caller);
     const list = caller.organization === undefined ? LIST_PARKED.ofKey : LIST_PARKED.ofOrganization;
-    const after: readonly [number, string] = cursor === undefined ? AFTER_ALL : readCursor(cursor, AFTER_ALL);
+    const cursors = new PageCursors(await this.log.id(), 'parked events', NO_CURSOR);
+    const after = cursor === undefined ? AFTER_ALL : cursors.read(undefined, cursor, AFTER_ALL);
     const asked = { owner, position: after[0], projection: after[1], limit: limit + 1 };
-    return this.turns.runInTurn(owner, JSON.stringify(['parked', limit, cursor]), async () => {
+    return this.turns.runInTurn(owner, JSON.stringify(['parked', limit, after]), async () => {
       // One extra row says whether there is another page.
       const rows = await list.run(this.pool, asked, TIME_LIMIT_MS);
       const page = rows.slice(0, limit);
       const last = page.at(-1);
       return {
         items: page.map(shown),
-        ...(rows.length > limit && { nextCursor: cursorAfter([last!.position, last!.projection]) }),
+        ...(rows.length > limit && { nextCursor: cursors.write(undefined, [last!.position, last!.projection]) }),
       };
     });
   }

@@ -1,8 +1,10 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import { EventLog } from '../../event-log/event-log.js';
 import { formatDay, formatInstant } from '../../events/instant.js';
+import { PageCursors } from '../../http/answers/page-cursor.js';
 import { RequestTurns, TIME_LIMIT_MS } from '../../read-models/request-turns.js';
-import { cursorAfter, readCursor } from '../page-cursor.js';
+import { NO_CURSOR } from '../page.dto.js';
 import { readDay } from '../utc-day.js';
 import type { RejectionPageDto } from './rejections.dto.js';
 import { LIST_REJECTIONS } from './statements.js';
@@ -29,12 +31,13 @@ export class ListRejections extends Query<RejectionPageDto> {
 }
 
 /** Greater than any day that a table holds. */
-const AFTER_ALL = [2 ** 31 - 1, '', '', ''] as const;
-const MAX_DAY = 2 ** 31 - 1;
+const AFTER_ALL: readonly [day: number, keyId: string, reason: string, type: string] = [2 ** 31 - 1, '', '', ''];
+
 @QueryHandler(ListRejections)
 export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
   constructor(
     private readonly pool: Pool,
+    private readonly log: EventLog,
     private readonly turns: RequestTurns,
   ) {}
 
@@ -42,14 +45,14 @@ export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
    * @throws Invalid for a day that is none, or a cursor of no page
    * @throws TooManyRequests if too many requests of the organization are waiting, Unavailable if the database is
    */
-  execute({ owner, filter, limit, cursor }: ListRejections): Promise<RejectionPageDto> {
+  async execute({ owner, filter, limit, cursor }: ListRejections): Promise<RejectionPageDto> {
     const from = filter.from === undefined ? 0 : readDay('from', filter.from);
-    const after: readonly [number, string, string, string] =
-      cursor === undefined ? AFTER_ALL : readCursor(cursor, AFTER_ALL);
+    const cursors = new PageCursors(await this.log.id(), 'rejections', NO_CURSOR);
+    const after = cursor === undefined ? AFTER_ALL : cursors.read(undefined, cursor, AFTER_ALL);
     const [day, keyId, reason, type] = after;
-    const asked = { owner, from, day: Math.max(-1, Math.min(day, MAX_DAY)), keyId, reason, type, limit: limit + 1 };
+    const asked = { owner, from, day, keyId, reason, type, limit: limit + 1 };
     const { reason: ofReason = '', type: ofType = '' } = filter;
-    return this.turns.runInTurn(owner, JSON.stringify(['rejected', filter, limit, cursor]), async () => {
+    return this.turns.runInTurn(owner, JSON.stringify(['rejected', filter, limit, after]), async () => {
       // One extra row says whether there is another page.
       const rows = await LIST_REJECTIONS.run(this.pool, { ...asked, ofReason, ofType }, TIME_LIMIT_MS);
       const shown = rows.slice(0, limit);
@@ -61,7 +64,9 @@ export class ListRejectionsHandler implements IQueryHandler<ListRejections> {
           lastAt: formatInstant(row.lastAt),
           sample: { ...sample, issues: sample.issues.map((message) => ({ message })) },
         })),
-        ...(rows.length > limit && { nextCursor: cursorAfter([last!.day, last!.keyId, last!.reason, last!.type]) }),
+        ...(rows.length > limit && {
+          nextCursor: cursors.write(undefined, [last!.day, last!.keyId, last!.reason, last!.type]),
+        }),
       };
     });
   }

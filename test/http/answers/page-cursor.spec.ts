@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import { Invalid } from '../../../src/errors.js';
+import { PageCursors } from '../../../src/http/answers/page-cursor.js';
+
+const ISSUE = 'cursor must be of the page before';
+const PLACE = [1_767_225_600_000, -1, 'threat-1', 'é\u{1f600}"'] as const;
+const LIKE = [0, 0, '', ''] as const;
+const SCOPE = { organization: 'acme', types: ['URL'] };
+const cursors = new PageCursors('log-1', 'threats', ISSUE);
+const cursor = cursors.write(SCOPE, PLACE);
+
+const refused = (...[scope, text, like]: Parameters<PageCursors['read']>): void =>
+  expect(() => cursors.read(scope, text, like)).toThrow(new Invalid(ISSUE));
+
+describe('A page cursor', () => {
+  it.each([[SCOPE], [7], ['7'], [null], [undefined]])('gives its place back for the scope %j', (scope) => {
+    const later = new PageCursors('log-1', 'threats', ISSUE);
+    expect(later.read(scope, cursors.write(scope, PLACE), LIKE)).toEqual(PLACE);
+    expect(later.read(scope, cursors.write(scope, []), [])).toEqual([]);
+  });
+
+  it('is refused with another scope', () => {
+    for (const scope of [{ ...SCOPE, organization: 'globex' }, { organization: 'acme' }, null, undefined, ''])
+      refused(scope, cursor, LIKE);
+    refused(7, cursors.write('7', PLACE), LIKE);
+    refused(undefined, cursors.write(null, PLACE), LIKE);
+  });
+
+  it('is refused by the cursors of another log or another list', () => {
+    for (const others of [new PageCursors('log-2', 'threats', ISSUE), new PageCursors('log-1', 'reports', ISSUE)])
+      expect(() => others.read(SCOPE, cursor, LIKE)).toThrow(new Invalid(ISSUE));
+  });
+
+  it('is refused wherever it is truncated', () => {
+    for (let length = 0; length < cursor.length; length += 1) refused(SCOPE, cursor.slice(0, length), LIKE);
+  });
+
+  it('is refused if any of its bytes has changed', () => {
+    const bytes = Buffer.from(cursor, 'base64url');
+    for (const at of bytes.keys()) {
+      const changed = Buffer.from(bytes);
+      changed[at]! ^= 1;
+      refused(SCOPE, changed.toString('base64url'), LIKE);
+    }
+  });
+
+  it('is refused in any other spelling of the same bytes', () => {
+    const spelt = [`${cursor}=`, ` ${cursor}`, `${cursor}\n`, `${cursor.slice(0, 4)}.${cursor.slice(4)}`];
+    for (const text of spelt) {
+      expect(Buffer.from(text, 'base64url')).toEqual(Buffer.from(cursor, 'base64url'));
+      refused(SCOPE, text, LIKE);
+    }
+  });
+
+  it('is refused if its place has another shape', () => {
+    for (const like of [[], [0, 0, ''], [0, 0, '', '', ''], [0, 0, '', 0], ['', 0, '', '']])
+      refused(SCOPE, cursor, like);
+    for (const number of [1.5, 2 ** 53, Number.NaN]) refused(SCOPE, cursors.write(SCOPE, [number]), [0]);
+  });
+
+  it('tells nothing of its place, not even that it is the same', () => {
+    expect(cursors.write(SCOPE, PLACE)).not.toBe(cursor);
+    for (const text of [cursor, Buffer.from(cursor, 'base64url').toString('latin1')])
+      expect(text).not.toMatch('threat');
+  });
+});
