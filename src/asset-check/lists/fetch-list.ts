@@ -1,9 +1,9 @@
-import { lookup as lookUpName, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import { type Body, ListRefused } from './collector.js';
-import { isReachableAddress } from '../../assets/reachable-address.js';
+import { AddressRefused, Destinations, hostOf, knowing } from '../../egress/destinations.js';
+import { Reach } from '../../egress/reach.js';
 
 /** For a conditional request, which the server can answer with 304. */
 export interface Validators {
@@ -17,40 +17,14 @@ export interface FetchedList {
   readonly validators: Validators;
 }
 
-/** Name resolution, and which addresses a redirect may reach. Replaced in tests. */
-export interface Network {
-  readonly lookUp: (
-    hostname: string,
-    options: LookupAllOptions,
-    callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-  ) => void;
-  readonly isReachable: (address: string) => boolean;
-}
-
-const INTERNET: Network = { lookUp: lookUpName, isReachable: isReachableAddress };
+/** Where a redirect may lead. */
+const INTERNET = new Destinations(new Reach([]));
 
 /** Replaces the error of an aborted request by one that says the time was up. */
 type OrLate = (error: unknown) => unknown;
 
 const MAX_REDIRECTS = 5;
 const AGENT = 'threat-protection/2.0 (+list refresh)';
-
-/**
- * Resolves names to public addresses only. The connection uses the address found here, so a name that resolves
- * differently the next time (DNS rebinding) gains nothing.
- */
-const publicLookUp =
-  ({ lookUp, isReachable }: Network): LookupFunction =>
-  (hostname, options, callback) => {
-    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) return callback(error, '', 0);
-      const found = addresses.filter(({ address }) => isReachable(address));
-      if (found.length === 0)
-        return callback(new ListRefused(`${hostname} resolves to a private address`) as NodeJS.ErrnoException, '', 0);
-      if (options.all === true) callback(null, found);
-      else callback(null, found[0]!.address, found[0]!.family);
-    });
-  };
 
 /**
  * Fetches a list from the address the operator configured, which may be private. A redirect may only lead to a public
@@ -62,7 +36,7 @@ export const fetchList = async (
   url: string,
   { timeoutMs, maxBytes, validators }: { timeoutMs: number; maxBytes: number; validators: Validators },
   stop: AbortSignal,
-  network = INTERNET,
+  destinations = INTERNET,
 ): Promise<FetchedList> => {
   const late = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([late, stop]);
@@ -71,12 +45,13 @@ export const fetchList = async (
   let at = new URL(url);
   try {
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-      const response = await get(at, redirects > 0 ? publicLookUp(network) : undefined, validators, signal);
+      const lookup = redirects > 0 ? knowing(await addressesOf(at, destinations, signal)) : undefined;
+      const response = await get(at, lookup, validators, signal);
       const location = response.headers.location;
       if (response.statusCode! >= 300 && response.statusCode! < 400 && response.statusCode !== 304) {
         response.destroy();
         if (location === undefined) throw new ListRefused(`It answered ${response.statusCode} without a Location`);
-        at = redirectTarget(location, at, network);
+        at = redirectTarget(location, at);
         continue;
       }
       return read(response, maxBytes, orLate);
@@ -87,8 +62,7 @@ export const fetchList = async (
   throw new ListRefused(`It redirected more than ${MAX_REDIRECTS} times`);
 };
 
-/** @throws ListRefused if the redirect must not be followed; a name is checked when it is resolved */
-export const redirectTarget = (location: string, from: URL, { isReachable }: Network): URL => {
+const redirectTarget = (location: string, from: URL): URL => {
   let target: URL;
   try {
     target = new URL(location, from);
@@ -99,9 +73,20 @@ export const redirectTarget = (location: string, from: URL, { isReachable }: Net
     throw new ListRefused(`It redirected to ${target.protocol}, which is not HTTP`);
   if (from.protocol === 'https:' && target.protocol === 'http:')
     throw new ListRefused('It redirected from HTTPS to HTTP');
-  const literal = target.hostname.replace(/^\[|\]$/g, '');
-  if (isIP(literal) !== 0 && !isReachable(literal)) throw new ListRefused('It redirected to a private address');
   return target;
+};
+
+const addressesOf = async (
+  target: URL,
+  destinations: Destinations,
+  signal: AbortSignal,
+): Promise<readonly string[]> => {
+  try {
+    return await destinations.addressesOf(target, signal);
+  } catch (error) {
+    if (!(error instanceof AddressRefused)) throw error;
+    throw new ListRefused(`It redirected to ${hostOf(target).slice(0, 100)}: ${error.message}`);
+  }
 };
 
 const get = (

@@ -1,11 +1,36 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { fetchList, type Network, redirectTarget } from '../../../src/asset-check/lists/fetch-list.js';
+import { once } from 'node:events';
+import * as https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Destinations, type LookUp } from '../../../src/egress/destinations.js';
+import { Reach } from '../../../src/egress/reach.js';
+import { CERTIFICATE, KEY } from '../../support/eventstore-double/certificate.js';
 import { answers, ListServer, sends } from './list-server.js';
+
+jest.unstable_mockModule('node:https', () => ({
+  ...https,
+  request: (url: URL, options: https.RequestOptions, respond: Parameters<typeof https.request>[2]) =>
+    https.request(url, { ...options, ca: CERTIFICATE }, respond),
+}));
+const { fetchList } = await import('../../../src/asset-check/lists/fetch-list.js');
 
 const never = new AbortController().signal;
 /** Stands for the public Internet; the rest of loopback is what must not be reached. */
 const PUBLIC = '127.0.0.2';
 const INNER = '127.0.0.1';
+
+/** Follows redirects to names that `lookUp` knows. */
+const read = async (
+  url: string,
+  lookUp: LookUp,
+  { timeoutMs = 10_000, stop = never }: { timeoutMs?: number; stop?: AbortSignal } = {},
+): Promise<string> => {
+  const limits = { timeoutMs, maxBytes: 1_000, validators: {} };
+  const { body } = await fetchList(url, limits, stop, new Destinations(new Reach([PUBLIC]), lookUp));
+  const chunks: Buffer[] = [];
+  for await (const chunk of body!.chunks) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString();
+};
 
 describe('A list that redirects to a name', () => {
   let lists: ListServer;
@@ -13,75 +38,101 @@ describe('A list that redirects to a name', () => {
   let open: ListServer;
   let port: string;
   let asked: string[];
+  let configured: string;
 
   beforeEach(async () => {
     [lists, inner, open] = [new ListServer(), new ListServer(), new ListServer()];
-    const from = await lists.start();
+    configured = await lists.start();
     port = new URL(await inner.start()).port;
     await open.start(PUBLIC, Number(port));
     lists.behave = answers(302, { location: `http://lists.example:${port}/list` });
     inner.behave = sends('inner.example');
     open.behave = sends('open.example');
-    configured = from;
     asked = [];
   });
   afterEach(() => Promise.all([lists, inner, open].map((server) => server.stop())));
-  let configured: string;
 
   /** A name server that leads to one thing after the other, and to the last for ever. */
-  const leadingTo = (...answersInTurn: readonly (readonly string[])[]): Network => ({
-    lookUp: (hostname, _, callback) => {
-      asked.push(hostname);
-      const found = answersInTurn[Math.min(asked.length, answersInTurn.length) - 1]!;
-      callback(
-        null,
-        found.map((address) => ({ address, family: 4 })),
-      );
-    },
-    isReachable: (address) => address === PUBLIC,
-  });
-
-  const read = async (network: Network): Promise<string> => {
-    const limits = { timeoutMs: 2_000, maxBytes: 1_000, validators: {} };
-    const { body } = await fetchList(configured, limits, never, network);
-    const chunks: Buffer[] = [];
-    for await (const chunk of body!.chunks) chunks.push(Buffer.from(chunk));
-    return Buffer.concat(chunks).toString();
-  };
+  const leadingTo =
+    (...answersInTurn: readonly (readonly string[])[]): LookUp =>
+    async (name) => {
+      asked.push(name);
+      return answersInTurn[Math.min(asked.length, answersInTurn.length) - 1]!;
+    };
 
   it('is read from the address that was checked, whatever the name leads to afterwards', async () => {
-    expect(await read(leadingTo([PUBLIC], [INNER]))).toBe('open.example');
+    expect(await read(configured, leadingTo([PUBLIC], [INNER]))).toBe('open.example');
     expect(asked).toEqual(['lists.example']);
     expect(inner.connections).toBe(0);
   });
 
   it('is checked again at the next redirect, which may lead elsewhere under the same name', async () => {
     open.behave = answers(302, { location: '/again' });
-    await expect(read(leadingTo([PUBLIC], [INNER]))).rejects.toThrow('lists.example resolves to a private address');
-    expect(inner.connections).toBe(0);
+    await expect(read(configured, leadingTo([PUBLIC], [INNER]))).rejects.toThrow(
+      'It redirected to lists.example: not a public address',
+    );
+    expect([open.connections, inner.connections]).toEqual([1, 0]);
   });
 
-  it('never falls back to an inner address beside a public one', async () => {
-    await open.stop();
-    await expect(read(leadingTo([INNER, PUBLIC, '::1', '10.0.0.1']))).rejects.toThrow(/ECONNREFUSED|^$/);
-    expect(inner.connections).toBe(0);
-    open = new ListServer();
-    await open.start();
+  it.each([
+    [[INNER]],
+    [[INNER, PUBLIC]],
+    [[PUBLIC, INNER]],
+    [[PUBLIC, '10.0.0.1']],
+    [['::1']],
+    [['::ffff:7f00:1']],
+    [[PUBLIC, 'fd00:ec2::254']],
+  ])('is refused if the name leads to %j, because not all of it is public', async (addresses) => {
+    await expect(read(configured, leadingTo(addresses))).rejects.toThrow(
+      'It redirected to lists.example: not a public address',
+    );
+    expect([open.connections, inner.connections]).toEqual([0, 0]);
   });
 
-  it('that leads inside is refused', async () => {
-    await expect(read(leadingTo([INNER]))).rejects.toThrow('lists.example resolves to a private address');
-    expect(inner.connections).toBe(0);
+  it('is refused if the name has no address', async () => {
+    await expect(read(configured, leadingTo([]))).rejects.toThrow(
+      'It redirected to lists.example: its name has no address',
+    );
+  });
+
+  it.each([`http://${INNER}`, 'http://[::1]', 'http://[::ffff:7f00:1]'])(
+    'is refused if it redirects on to %s, without a look-up',
+    async (target) => {
+      open.behave = answers(302, { location: `${target}:${port}/list` });
+      await expect(read(configured, leadingTo([PUBLIC]))).rejects.toThrow(/: not a public address$/);
+      expect(asked).toEqual(['lists.example']);
+      expect(inner.connections).toBe(0);
+    },
+  );
+
+  it('gives up a look-up when the time for the list is up, or when it is stopped', async () => {
+    const endless: LookUp = () => new Promise(() => {});
+    await expect(read(configured, endless, { timeoutMs: 300 })).rejects.toThrow(
+      'It did not arrive completely within 300 ms',
+    );
+    const stop = new AbortController();
+    const stopped: LookUp = async () => {
+      stop.abort(new Error('the process ends'));
+      return new Promise(() => {});
+    };
+    await expect(read(configured, stopped, { stop: stop.signal })).rejects.toThrow('the process ends');
   });
 });
 
-describe('A redirect', () => {
-  const network: Network = { lookUp: () => {}, isReachable: () => true };
-  const follow = (from: string, to: string): string => redirectTarget(to, new URL(from), network).href;
-
-  it('leads from HTTP to HTTPS, and never from HTTPS to HTTP', () => {
-    expect(follow('http://a.example/', 'https://b.example/')).toBe('https://b.example/');
-    expect(follow('https://a.example/', '//b.example/')).toBe('https://b.example/');
-    expect(() => follow('https://a.example/', 'http://a.example/')).toThrow('It redirected from HTTPS to HTTP');
+describe('A list by HTTPS', () => {
+  it('is refused if it redirects to HTTP, even to a public address', async () => {
+    const open = new ListServer();
+    const target = await open.start(PUBLIC);
+    const secure = https.createServer({ key: KEY, cert: CERTIFICATE }, (_, response) =>
+      response.writeHead(302, { location: `${target}/list` }).end(),
+    );
+    secure.listen(0, INNER);
+    await once(secure, 'listening');
+    const { port } = secure.address() as AddressInfo;
+    const fetching = read(`https://localhost:${port}/list`, async () => [PUBLIC]);
+    await expect(fetching).rejects.toThrow('It redirected from HTTPS to HTTP');
+    expect(open.connections).toBe(0);
+    secure.close();
+    await open.stop();
   });
 });

@@ -1,6 +1,6 @@
 import { errors } from 'undici';
 import { printable } from '../../../runtime/terminal.js';
-import { AddressRefused } from './address.js';
+import { AddressRefused } from '../../../egress/destinations.js';
 
 /** Of an answer, as much as its organization is shown. UTF-16 units; all of them printable. */
 const MAX_SHOWN = 1_024;

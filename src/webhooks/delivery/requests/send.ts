@@ -1,8 +1,6 @@
-import type { LookupAddress } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { type Answer, answerOf, failureOf } from './answer.js';
-import { AddressRefused, type Destinations } from './address.js';
+import { AddressRefused, type Destinations, knowing } from '../../../egress/destinations.js';
 
 /** The look-up of a name and the connection, together. */
 const OPEN_MS = 5_000;
@@ -22,15 +20,6 @@ export interface Post {
   readonly body: Buffer;
 }
 
-/** A look-up that knows these addresses only, so that what was checked is what is connected to. */
-const knowing =
-  (addresses: readonly string[]): LookupFunction =>
-  (_name, { all }, callback) => {
-    const found: LookupAddress[] = addresses.map((address) => ({ address, family: isIP(address) }));
-    if (all === true) callback(null, found);
-    else callback(null, found[0]!.address, found[0]!.family);
-  };
-
 /** How requests leave: straight to addresses that were checked, or all of them through a forward proxy. */
 export class Egress {
   private readonly proxy: ProxyAgent | undefined;
@@ -49,9 +38,16 @@ export class Egress {
     return this.proxy !== undefined;
   }
 
-  /** Which addresses may be connected to; a proxy decides for itself. @throws AddressRefused */
+  /**
+   * Which addresses may be connected to; a proxy decides for itself.
+   * @throws AddressRefused, also for `http` to an address that the operator has not allowed
+   */
   async check(url: URL): Promise<readonly string[]> {
-    return this.proxy === undefined ? this.destinations.addressesOf(url) : [];
+    if (this.proxy !== undefined) return [];
+    const addresses = await this.destinations.addressesOf(url);
+    const isAllowed = addresses.every((address) => this.destinations.reach.isAllowed(address));
+    if (url.protocol !== 'https:' && !isAllowed) throw new AddressRefused('https is required');
+    return addresses;
   }
 
   /** @param onChange told when the connection is open, and when it is not any more */

@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os';
-import { isPublicAddress, simplestAddress } from './ip-address.js';
+import { isPublicAddress, simplestAddress } from '../assets/ip-address.js';
 
 /** Read each time: a laptop, a container or a VPN changes its addresses while the process runs. */
 const isOwn = (address: string): boolean => {

@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Reach } from '../../../../src/webhooks/address.js';
-import { Destinations } from '../../../../src/webhooks/delivery/requests/address.js';
+import { Reach } from '../../../../src/egress/reach.js';
+import { Destinations } from '../../../../src/egress/destinations.js';
 import { Connection, Egress } from '../../../../src/webhooks/delivery/requests/send.js';
 import { answering, Receiver } from '../receiver.js';
 

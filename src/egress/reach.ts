@@ -1,0 +1,44 @@
+import { BlockList, isIP } from 'node:net';
+import { isInternalHost } from '../assets/internal-host.js';
+import { simplestAddress } from '../assets/ip-address.js';
+import { isReachableAddress } from './reachable-address.js';
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+/** Which addresses may be connected to: those of the public Internet, and those that the operator allows. */
+export class Reach {
+  /** Whether the operator has allowed any network. */
+  readonly isWidened: boolean;
+  private readonly networks = new BlockList();
+
+  /** @param allow valid addresses and networks, such as those of `WEBHOOK_ALLOW` */
+  constructor(allow: readonly string[]) {
+    this.isWidened = allow.length > 0;
+    for (const network of allow) {
+      const [address = '', prefix] = network.split('/');
+      if (prefix === undefined) this.networks.addAddress(address, familyOf(address));
+      else this.networks.addSubnet(address, Number(prefix), familyOf(address));
+    }
+  }
+
+  /** Whether the operator has allowed this IP address, public or not. */
+  isAllowed(address: string): boolean {
+    const simplest = simplestAddress(address);
+    return simplest !== undefined && this.networks.check(simplest, familyOf(simplest));
+  }
+
+  /** Whether a connection to this IP address may be made. */
+  includes(address: string): boolean {
+    return this.isAllowed(address) || isReachableAddress(address);
+  }
+
+  /**
+   * Whether a connection to this host may be made, before a name is looked up. If the operator has allowed any network,
+   * every name may lead there, and the addresses of the name decide.
+   * @param host an IP address without brackets, or a name
+   */
+  mayInclude(host: string): boolean {
+    if (isIP(host) !== 0) return this.includes(host);
+    return this.isWidened || (host.includes('.') && !isInternalHost(host, true));
+  }
+}

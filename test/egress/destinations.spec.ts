@@ -1,0 +1,50 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { AddressRefused, Destinations, type LookUp } from '../../src/egress/destinations.js';
+import { Reach } from '../../src/egress/reach.js';
+
+const PUBLIC = ['93.184.216.34', '2606:2800:220:1::1'];
+const endless: LookUp = () => new Promise(() => {});
+const never: LookUp = () => Promise.reject(new Error('The name was looked up'));
+const from = (lookUp: LookUp, allow: readonly string[] = []): Destinations =>
+  new Destinations(new Reach(allow), lookUp);
+
+describe('Destinations', () => {
+  afterEach(() => void jest.useRealTimers());
+
+  it('give every address of a name', async () => {
+    const asked: string[] = [];
+    const lookUp: LookUp = async (name) => {
+      asked.push(name);
+      return PUBLIC;
+    };
+    expect(await from(lookUp).addressesOf(new URL('http://Lists.example.:8080/'))).toEqual(PUBLIC);
+    expect(asked).toEqual(['lists.example']);
+  });
+
+  it.each(['localhost', 'LOCALHOST.', 'db', 'db.internal', 'nas.local', 'a.home.arpa'])(
+    'refuse %s without a look-up, unless the operator allows a network',
+    async (name) => {
+      const url = new URL(`https://${name}/`);
+      await expect(from(never).addressesOf(url)).rejects.toThrow(new AddressRefused('not a public address'));
+      expect(await from(async () => ['10.0.0.1'], ['10.0.0.0/8']).addressesOf(url)).toEqual(['10.0.0.1']);
+    },
+  );
+
+  it('refuse a name whose look-up takes 5 s', async () => {
+    jest.useFakeTimers();
+    const looking = from(endless).addressesOf(new URL('https://slow.example/'));
+    const refused = expect(looking).rejects.toThrow(new AddressRefused('the look-up of its name took too long'));
+    jest.advanceTimersByTime(5_000);
+    await refused;
+  });
+
+  it('give up a look-up that is stopped, before it or during it', async () => {
+    const reason = new Error('the process ends');
+    const url = new URL('https://slow.example/');
+    await expect(from(never).addressesOf(url, AbortSignal.abort(reason))).rejects.toBe(reason);
+    const stop = new AbortController();
+    const looking = from(endless).addressesOf(url, stop.signal);
+    stop.abort(reason);
+    await expect(looking).rejects.toBe(reason);
+  });
+});
