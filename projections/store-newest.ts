@@ -1,7 +1,7 @@
 import { type Declarations, type Statement, statement } from '../src/postgres/statement.js';
 
 /** A list of names is sent as PostgreSQL's text of one (`nameArray`): `unnest` flattens an array of arrays. */
-type Column = 'text' | 'text[]' | 'uuid' | 'boolean' | 'smallint' | 'integer' | 'bigint';
+type Column = 'text' | 'text[]' | 'uuid' | 'boolean' | 'smallint' | 'integer' | 'bigint' | 'jsonb';
 type Columns = Readonly<Record<string, Column>>;
 type Arrays<Of extends Columns> = {
   readonly [Name in keyof Of]: Of[Name] extends 'text[]' ? 'text[]' : `${Exclude<Of[Name], 'text[]'>}[]`;

@@ -1,5 +1,5 @@
 import type { Batch, RecordedEvent } from '../../src/event-log/event-log.js';
-import { factsAtMost } from '../../src/events/facts-at-most.js';
+import { factsAtMost } from '../../src/events/facts.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 
 /** Facts per transaction. Others wait behind it, so it should take about a tenth of a second. */

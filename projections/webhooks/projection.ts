@@ -1,17 +1,11 @@
 import { type Webhook, WEBHOOK_TYPES, type WebhookEvent } from '../../src/events/types/webhooks.js';
-import { nameArray } from '../../src/postgres/columns.js';
 import type { ProjectedEvent, Projection } from '../engine/projection.js';
 import { STORE_ENDPOINTS } from './statements.js';
 
-const listText = (names: readonly string[] | undefined): string | undefined => names && nameArray(names);
-
-const rowOf = (webhook: Webhook, revision: bigint) => ({
-  ...webhook,
-  types: listText(webhook.types),
-  assetTypes: listText(webhook.assetTypes),
-  statuses: listText(webhook.statuses),
-  revision,
-});
+const rowOf = (endpoint: Webhook, revision: bigint) => {
+  const { organization, webhookId: id, state, createdAt, idempotencyKeyHash: requestKeyHash } = endpoint;
+  return { organization, id, state, createdAt, requestKeyHash, revision, endpoint };
+};
 
 /** The endpoints of each organization. A deleted one keeps its row, so that no event can bring it back. */
 export const webhooks: Projection<WebhookEvent> = {

@@ -62,11 +62,12 @@ export const tables = (n: number): string => {
     insert into read.grouped_assets select 'acme', ${hashed}, 1 + i % 50, 2, ${uuid}, 'URL', i || '.example' ${rows};
     insert into read.asset_group_counts select 'acme', g, ${n} from generate_series(1, 50) g;
     insert into read.webhook_endpoints
-      select 'acme', 'w' || i, 'https://acme.example', '{threat}', '{URL}', null, 1, null, 'ACTIVE', null, 1, 'k',
-        null, null, null, -1, 'log', 0, i, i, ${hashed}, 'b', i ${rows};
-    insert into service.webhook_progress (endpoint, replay, log_id, position) select 'w' || i, 0, 'log', 0 ${rows};
-    insert into service.webhook_attempts (endpoint, number, at, webhook_id, records, took)
-      select 'w1', i, i, 'm' || i, 1, 1 ${rows};
+      select 'acme', 'w' || i, 'ACTIVE', i, ${hashed}, i, jsonb_build_object('organization', 'acme', 'webhookId', 'w' || i,
+        'url', 'https://acme.example', 'types', '["threat"]'::json, 'assetTypes', '["URL"]'::json, 'batch', 1,
+        'generation', 1, 'masterKey', 'k', 'startAfter', -1, 'startLog', 'log', 'replay', 0, 'createdAt', i) ${rows};
+    insert into service.webhook_progress
+      select 'w' || i, '{"replay":0,"logId":"log","position":0,"failingSince":null}' ${rows};
+    insert into service.webhook_attempts select 'w1', i, '{"at":0,"deliveryId":"m","records":1,"ms":1}' ${rows};
     insert into service.webhook_tests (id, organization, endpoint, requested_at) select ${uuid}, 'acme', 'w1', i ${rows};
     insert into service.ingest_usage select 1, 'o' || i, 1, 1 ${rows};
     insert into service.key_uses select 'k' || i, 1 ${rows};
@@ -155,8 +156,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'webhooks-store-progress': (b) => [
     1,
     // Where it is now, and what was tried.
-    ...columns(b, key('w'), 0, 'log', number, '0123abcd', 0, null, null, 0, null, 0, 1, null),
-    ...columns(b, 1, 'msg_1', 1, 200, null, '', 1, null),
+    ...columns(b, key('w'), '{"replay":0,"logId":"log","position":1}', '{"at":1,"records":1,"status":200,"ms":1}'),
   ],
   'webhooks-forget-deleted': () => [],
   'webhooks-figures': () => [],
@@ -188,14 +188,18 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'metrics-take-from-type_days': (b) => columns(b, 'acme', '', number, 'URL', 1),
   'takedowns-store': (b) => columns(b, 'acme', key('t'), 4, id, 'shoes', 'URL', 1, 1, 2),
   'webhooks-store': (b) => [
-    ...columns(b, 'acme', key('w'), 'https://acme.example', '{threat}', null, null, 1, null, 'ACTIVE', null),
-    ...columns(b, 1, 'k', null, null, null, -1, 'log', 0, AT, AT, null, null, (i) => i + 1),
+    ...columns(b, 'acme', key('w'), 'ACTIVE', 1, null, (i) => i + 1, '{"createdAt":1,"replay":0,"startAfter":-1}'),
   ],
   'webhooks-known': (b) => ['acme', b(hash)],
   // An organization has ten.
   'webhooks-progress': (b) => [
     'acme',
-    ...columns(b, key('w'), '{1,2,3,4}', '{URL}', null, 0, -1).map((column) => column.slice(0, 10)),
+    JSON.stringify(
+      b((i) => ({ webhookId: `w${i}`, kinds: [1, 2, 3, 4], assetTypes: ['URL'], replay: 0, startAfter: -1 })).slice(
+        0,
+        10,
+      ),
+    ),
   ],
   'webhooks-feed-end': () => [],
   'webhooks-feed-place-at': (_, n) => ['acme', n],

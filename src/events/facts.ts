@@ -1,3 +1,4 @@
+import { MAX_LIST } from './declaring/reading.js';
 import type { UpstreamEvent } from './event.js';
 import { MEASURE } from './measure.js';
 
@@ -59,3 +60,46 @@ export const factsOf = (event: UpstreamEvent): readonly Fact[] => {
       return [];
   }
 };
+
+/** The `data` of an event that nobody has validated. */
+interface Unvalidated {
+  readonly brands?: unknown;
+  readonly brandReviews?: unknown;
+  readonly asset?: { readonly content?: unknown } | null;
+}
+
+const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
+
+/** Of an asset that is stored as reported: this many characters take about as long to write as a fact. */
+const CHARACTERS_PER_FACT = 1_000;
+const longText = ({ asset }: Unvalidated): number =>
+  typeof asset?.content === 'string' ? Math.floor(asset.content.length / CHARACTERS_PER_FACT) : 0;
+
+const MOST: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => number>> = {
+  ReportFiled: ({ brands }) => 1 + lengthOf(brands),
+  // A deletion removes what the record named.
+  ReportDeleted: () => 1 + MAX_LIST,
+  ThreatStatusChanged: () => 1,
+  ThreatDeleted: () => 1,
+  // Filed and completed, for the organization and for the brand.
+  TakedownFiled: () => 4,
+  TakedownStatusChanged: () => 4,
+  TakedownDeleted: () => 4,
+  AssetStatusChanged: (data) => 1 + lengthOf(data.brandReviews) + longText(data),
+  AssetStatusChangeDeleted: () => 1 + MAX_LIST,
+  BrandRegistered: () => 1,
+  BrandRemoved: () => 1,
+  FeatureFlagChanged: () => 1,
+  // The asset's row, and the counts of the group it leaves and of the one it joins.
+  AssetGrouped: (data) => 3 + longText(data),
+  AssetUngrouped: () => 2,
+};
+const mostOf = new Map<string, (data: Unvalidated) => number>(Object.entries(MOST));
+
+/**
+ * An upper bound for the rows that counting an event may add, change or remove, as far as the event alone tells. Works
+ * on unvalidated data, so it can be called on anything. A state that replaces another may also cost that one's facts,
+ * which only the tables know.
+ */
+export const factsAtMost = ({ type, data }: { readonly type: string; readonly data: unknown }): number =>
+  mostOf.get(type)?.((data ?? {}) as Unvalidated) ?? 1;

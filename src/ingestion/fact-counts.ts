@@ -1,4 +1,4 @@
-import { factsAtMost } from '../events/facts-at-most.js';
+import { factsAtMost } from '../events/facts.js';
 
 /** Facts per organization; '' = entries of the status history. */
 export type Facts = ReadonlyMap<string, number>;

@@ -9,6 +9,7 @@ interface Scalars {
   integer: number;
   bigint: number;
   json: unknown;
+  jsonb: unknown;
   interval: string;
 }
 type Scalar = keyof Scalars;

@@ -23,6 +23,7 @@ import * as serviceSchema from './migrations/0020-service-schema.js';
 import * as organizationsOfParkedEvents from './migrations/0021-organizations-of-parked-events.js';
 import * as eventOfWebhookProgress from './migrations/0022-event-of-webhook-progress.js';
 import * as items from './migrations/0023-items.js';
+import * as webhooksAsJson from './migrations/0024-webhooks-as-json.js';
 
 /** In order: a migration that has run anywhere is never changed, only followed by another. */
 const MIGRATIONS: Record<string, NumberedMigration> = {
@@ -48,6 +49,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0021-organizations-of-parked-events': organizationsOfParkedEvents,
   '0022-event-of-webhook-progress': eventOfWebhookProgress,
   '0023-items': items,
+  '0024-webhooks-as-json': webhooksAsJson,
 };
 
 /**

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
+import type { Webhook } from '../events/types/webhooks.js';
 import { databaseTime } from '../postgres/clock.js';
 import { createReadModels } from '../read-models/kysely.js';
+import type { StoredProgress } from '../read-models/webhooks/statements.js';
 
 /** An endpoint as operators see it. */
 export interface AnyWebhook {
@@ -24,9 +26,7 @@ export const listAllWebhooks = async (pool: Pool, organization?: string): Promis
   const all = createReadModels(pool)
     .selectFrom('webhook_endpoints as w')
     .leftJoin('service.webhook_progress as p', 'p.endpoint', 'w.id')
-    .select(['w.organization', 'w.id', 'w.url', 'w.state', 'w.disabled_reason', 'w.secret_key'])
-    .select(['w.previous_secret_key', 'w.previous_secret_until'])
-    .select(['w.replay', 'p.replay as told_replay', 'p.failing_since', 'p.last_success_at', 'p.next_attempt_at'])
+    .select(['w.endpoint', 'p.progress'])
     .where('w.state', '<>', 'DELETED');
   const rows = await (organization === undefined ? all : all.where('w.organization', '=', organization))
     .orderBy('w.organization')
@@ -34,20 +34,22 @@ export const listAllWebhooks = async (pool: Pool, organization?: string): Promis
     .orderBy('w.id')
     .execute();
   return rows.map((row) => {
-    const { origin, pathname } = new URL(row.url);
+    const webhook = row.endpoint as Webhook;
+    const progress = row.progress as StoredProgress | null;
+    const { origin, pathname } = new URL(webhook.url);
     // After a replay it begins anew.
-    const isTold = row.state === 'ACTIVE' && row.told_replay === row.replay;
-    const isFailing = isTold && row.failing_since !== null;
-    const previous = (row.previous_secret_until ?? 0) > now ? [row.previous_secret_key!] : [];
+    const current = webhook.state === 'ACTIVE' && progress?.replay === webhook.replay ? progress : undefined;
+    const previous = (webhook.previousUntil ?? 0) > now ? [webhook.previousMasterKey!] : [];
     return {
-      organization: row.organization,
-      id: row.id,
+      organization: webhook.organization,
+      id: webhook.webhookId,
       url: origin + pathname,
-      state: isFailing ? 'FAILING' : (row.state as 'ACTIVE' | 'DISABLED'),
-      disabledReason: row.disabled_reason,
-      lastSuccessAt: row.last_success_at,
-      nextAttemptAt: isTold ? row.next_attempt_at : null,
-      masterKeys: [...new Set([row.secret_key, ...previous])],
+      state:
+        current !== undefined && current.failingSince !== null ? 'FAILING' : (webhook.state as 'ACTIVE' | 'DISABLED'),
+      disabledReason: webhook.disabledReason ?? null,
+      lastSuccessAt: progress?.lastSuccessAt ?? null,
+      nextAttemptAt: current?.nextAttemptAt ?? null,
+      masterKeys: [...new Set([webhook.masterKey, ...previous])],
     };
   });
 };

@@ -45,7 +45,7 @@ it('webhooks are listed without what only their organization may know, disabled 
     expect(await list()).toEqual([acme, { ...acme, organization: 'other', id: 'wh_2' }]);
     expect(await list('--organization', 'acme')).toEqual([acme]);
     await pool.query(
-      `insert into service.webhook_progress (endpoint, replay, log_id, position, failing_since) values ('wh_1', 0, 'log', 0, 1)`,
+      `insert into service.webhook_progress values ('wh_1', '{"replay":0,"logId":"log","position":0,"failingSince":1}')`,
     );
     expect(await list('--organization', 'acme')).toEqual([{ ...acme, state: 'FAILING' }]);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseEvent } from '../../src/events/event.js';
-import { factsAtMost } from '../../src/events/facts-at-most.js';
+import { factsAtMost } from '../../src/events/facts.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const LATEST = Date.parse('2026-01-02T00:00:00.000Z');

@@ -15,6 +15,7 @@ import type { Answer } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
+import { UNTRIED } from '../webhooks/delivery/untried.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'webhooks-'));
 const keyFile = join(folder, 'keys');
@@ -79,12 +80,8 @@ const report = async (organization: string, threats: readonly { status?: string;
 
 /** The delivery process, as far as the API sees it. */
 const progress = async (id: unknown, values: Record<string, unknown>): Promise<void> => {
-  const all = { endpoint: id, replay: 0, log_id: await app.log.id(), position: -1, ...values };
-  const names = Object.keys(all);
-  await app.pool.query(
-    `insert into service.webhook_progress (${names.join()}) values (${names.map((_, n) => `$${n + 1}`).join()})`,
-    Object.values(all),
-  );
+  const all = { ...UNTRIED, logId: await app.log.id(), position: -1, ...values };
+  await app.pool.query('insert into service.webhook_progress (endpoint, progress) values ($1, $2)', [id, all]);
 };
 
 describe('POST /v2/organization/webhooks', () => {
@@ -112,7 +109,9 @@ describe('POST /v2/organization/webhooks', () => {
     const { rows } = await app.pool.query('select * from read.webhook_endpoints where organization = $1', [
       organization,
     ]);
-    expect(rows).toMatchObject([{ id, secret_key: masterKey.id, secret_generation: 1, state: 'ACTIVE', revision: 0 }]);
+    expect(rows).toMatchObject([
+      { id, state: 'ACTIVE', revision: 0, endpoint: { masterKey: masterKey.id, generation: 1 } },
+    ]);
   });
 
   it('is in every later list at once, with or without the projector', async () => {
@@ -333,11 +332,11 @@ describe('GET /v2/organization/webhooks', () => {
     await report(organization, [{ status: 'BLOCKED' }, { status: 'APPROVED' }, { status: 'BLOCKED', type: 'TWITTER' }]);
     const failure = { at: 1_790_000_000_000, status: 503, error: 'answered 503', answer: 'busy' };
     await progress(id, {
-      failing_since: 1,
+      failingSince: 1,
       tries: 1,
-      last_success_at: 1_790_000_000_001,
-      next_attempt_at: 1_790_000_000_002,
-      last_failure: JSON.stringify(failure),
+      lastSuccessAt: 1_790_000_000_001,
+      nextAttemptAt: 1_790_000_000_002,
+      lastFailure: failure,
     });
     const failing = {
       state: 'FAILING',
@@ -365,11 +364,18 @@ describe('GET /v2/organization/webhooks', () => {
     const { create, call } = await newCaller();
     const { id } = (await create()).body;
     expect((await call('GET', `/${id}/attempts`)).body).toEqual({ attempts: [] });
+    const refused = { at: 2000, deliveryId: 'm3', records: 1, ms: 4, isTest: false };
     await app.pool.query(
-      `insert into service.webhook_attempts (endpoint, number, at, is_test, webhook_id, records, status, error, took, set_aside)
-       values ($1, 1, 0, false, 'm1', 2, 204, null, 3, null), ($1, 2, 1000, true, 'm2', 1, null, 'no answer', 15000, null),
-         ($1, 3, 2000, false, 'm3', 1, 422, 'answered 422', 4, '{"type":"threat","id":"t-1"}')`,
-      [id],
+      'insert into service.webhook_attempts (endpoint, number, attempt) select $1, * from unnest($2::int[], $3::json[])',
+      [
+        id,
+        [1, 2, 3],
+        [
+          { at: 0, deliveryId: 'm1', records: 2, ms: 3, isTest: false, status: 204 },
+          { at: 1000, deliveryId: 'm2', records: 1, ms: 15000, isTest: true, error: 'no answer' },
+          { ...refused, status: 422, error: 'answered 422', setAside: { type: 'threat', id: 't-1' } },
+        ],
+      ],
     );
     const { attempts } = (await call('GET', `/${id}/attempts`)).body;
     expect(attempts).toEqual([
@@ -498,10 +504,10 @@ describe('POST /v2/organization/webhooks/{id}/replay', () => {
     const failure = { at: 1, status: 503, error: 'answered 503', answer: '' };
     await progress(id, {
       position: Number(await app.log.head()),
-      failing_since: 1,
+      failingSince: 1,
       tries: 1,
-      next_attempt_at: 1_790_000_000_002,
-      last_failure: JSON.stringify(failure),
+      nextAttemptAt: 1_790_000_000_002,
+      lastFailure: failure,
     });
     const states = async (): Promise<unknown> => {
       await projecting.reached();
@@ -519,8 +525,8 @@ describe('POST /v2/organization/webhooks/{id}/replay', () => {
     expect(await states()).toEqual({ state: 'ACTIVE', nextAttemptAt: null, failing: failing - 1, active: active + 1 });
     expect((await call('POST', `/${id}/replay`, { from: new Date().toISOString() })).body).toMatchObject({ behind: 0 });
     await projecting.reached();
-    const { rows } = await app.pool.query('select replay, start_log from read.webhook_endpoints where id = $1', [id]);
-    expect(rows).toEqual([{ replay: 2, start_log: await app.log.id() }]);
+    const { rows } = await app.pool.query('select endpoint from read.webhook_endpoints where id = $1', [id]);
+    expect(rows).toMatchObject([{ endpoint: { replay: 2, startLog: await app.log.id() } }]);
     for (const body of [{}, { from: null }, { from: 'now' }])
       expect((await call('POST', `/${id}/replay`, body)).status).toBe(400);
     const { body: refused } = await call('POST', `/${id}/replay`, { from: 'now' });
@@ -606,7 +612,7 @@ describe('Webhooks', () => {
     const { rows } = await app.pool.query('select * from read.webhook_endpoints where organization = $1', [
       organization,
     ]);
-    expect(rows).toMatchObject([{ revision: 6, secret_generation: 2, previous_secret_generation: 1 }]);
+    expect(rows).toMatchObject([{ revision: 6, endpoint: { generation: 2, previousGeneration: 1 } }]);
   });
 
   it('are the same after a rebuild, and so is what is kept of them', async () => {

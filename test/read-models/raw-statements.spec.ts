@@ -66,7 +66,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   smallint: '0',
   integer: '0',
   bigint: '0',
-  json: 'null',
+  json: '[]',
   interval: '1 day',
 };
 

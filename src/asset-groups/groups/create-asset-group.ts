@@ -1,9 +1,7 @@
-import { hash } from 'node:crypto';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Invalid } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
-import type { IdempotentRequest } from '../../events/types/asset-groups.js';
 import type { Origin } from '../../http/access/origin.js';
+import { idempotentRequest } from '../../http/body/idempotency-key.js';
 import type { NamedAssetGroupDto } from './asset-groups.dto.js';
 import { GroupCommands } from './group-commands.js';
 
@@ -24,22 +22,13 @@ export class CreateAssetGroup extends Command<AtPosition<CreatedAssetGroup>> {
   }
 }
 
-const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
-
-/** Hashes the parsed body, so that whitespace and unknown fields make no difference. */
-const requestOf = ({ name, idempotencyKey }: CreateAssetGroup): IdempotentRequest | undefined => {
-  if (idempotencyKey === undefined) return undefined;
-  if (!PRINTABLE.test(idempotencyKey)) throw new Invalid('Idempotency-Key must be 1 to 255 printable characters');
-  return { idempotencyKeyHash: hash('sha256', idempotencyKey), bodyHash: hash('sha256', name) };
-};
-
 @CommandHandler(CreateAssetGroup)
 export class CreateAssetGroupHandler implements ICommandHandler<CreateAssetGroup> {
   constructor(private readonly groups: GroupCommands) {}
 
   async execute(command: CreateAssetGroup): Promise<AtPosition<CreatedAssetGroup>> {
-    const { organization, name, origin } = command;
-    const request = requestOf(command);
+    const { organization, name, idempotencyKey, origin } = command;
+    const request = idempotentRequest(idempotencyKey, name);
     const create = { type: 'CreateAssetGroup', organization, name, request } as const;
     const { result, position } = await this.groups.execute(create, origin);
     return { result: { id: result.groupId, name, replayed: result.replayed }, position };

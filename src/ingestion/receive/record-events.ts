@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Rejection } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
-import { factsAtMost } from '../../events/facts-at-most.js';
+import { factsAtMost } from '../../events/facts.js';
 import { TimeSlices } from '../../flow/time-slices.js';
 import type { Origin } from '../../http/access/origin.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';

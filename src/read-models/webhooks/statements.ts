@@ -1,5 +1,5 @@
 import { CLOCK } from '../../postgres/statements.js';
-import { json, nullable, statement } from '../../postgres/statement.js';
+import { nullable, statement } from '../../postgres/statement.js';
 
 /** Whose lease the delivery process holds. */
 export const WEBHOOKS_LANE = 'webhooks';
@@ -8,78 +8,42 @@ export const KEPT_ATTEMPTS = 100;
 
 /**
  * Stores what attempts came to and where they leave their endpoints, if the lease is still the one it was: whoever lost
- * it writes nothing, because the row of the lease is held until this is committed. A row without `position` is a test's;
- * one without `webhookId` no attempt, but records that are not for the endpoint, passed over.
+ * it writes nothing, because the row of the lease is held until this is committed. A row without progress is a test's;
+ * one without an attempt: records that are not for the endpoint were passed over.
  */
 export const STORE_PROGRESS = statement(
   'webhooks-store-progress',
-  {
-    epoch: 'bigint',
-    endpoint: 'text[]',
-    replay: 'integer[]',
-    logId: 'text[]',
-    position: 'bigint[]',
-    event: 'text[]',
-    parked: 'integer[]',
-    parkedFrom: 'bigint[]',
-    failingSince: 'bigint[]',
-    tries: 'integer[]',
-    nextAttemptAt: 'bigint[]',
-    refused: 'integer[]',
-    lastSuccessAt: 'bigint[]',
-    lastFailure: 'json[]',
-    at: 'bigint[]',
-    webhookId: 'text[]',
-    records: 'integer[]',
-    status: 'integer[]',
-    error: 'text[]',
-    answer: 'text[]',
-    took: 'integer[]',
-    setAside: 'json[]',
-  },
+  { epoch: 'bigint', endpoint: 'text[]', progress: 'jsonb[]', attempt: 'json[]' },
   { isHeld: 'boolean' },
   `
     with held as materialized (
       select epoch from read.projector_leases where lane = '${WEBHOOKS_LANE}' and epoch = $1 for share
     ), given as materialized (
       select i.*, row_number() over (partition by i.endpoint order by i.ordinal) as nth
-      from held, unnest($2::text[], $3::integer[], $4::text[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[],
-        $9::bigint[], $10::integer[], $11::bigint[], $12::integer[], $13::bigint[], $14::json[], $15::bigint[],
-        $16::text[], $17::integer[], $18::integer[], $19::text[], $20::text[], $21::integer[], $22::json[])
-        with ordinality
-        i (endpoint, replay, log_id, position, event, parked, parked_from, failing_since, tries, next_attempt_at, refused,
-          last_success_at, last_failure, at, webhook_id, records, status, error, answer, took, set_aside, ordinal)
+      from held, unnest($2::text[], $3::jsonb[], $4::json[]) with ordinality i (endpoint, progress, attempt, ordinal)
     ), moved as (
-      insert into service.webhook_progress as p (endpoint, replay, log_id, position, event, parked, parked_from,
-        failing_since, tries, next_attempt_at, refused, last_success_at, last_failure)
-      select endpoint, replay, log_id, position, position || ':' || event, parked, parked_from, failing_since, tries,
-        next_attempt_at, refused, last_success_at, last_failure
-      from given where position is not null
-      on conflict (endpoint) do update set
-        replay = excluded.replay, log_id = excluded.log_id, position = excluded.position, event = excluded.event,
-        parked = excluded.parked,
-        parked_from = excluded.parked_from, failing_since = excluded.failing_since, tries = excluded.tries,
-        next_attempt_at = excluded.next_attempt_at, refused = excluded.refused,
-        last_success_at = coalesce(excluded.last_success_at, p.last_success_at),
-        last_failure = coalesce(excluded.last_failure, p.last_failure)
+      insert into service.webhook_progress (endpoint, progress)
+      select endpoint, progress from given where progress is not null
+      on conflict (endpoint) do update set progress = excluded.progress
     ), last as materialized (
       select g.endpoint, max(g.nth) as added, (
         select coalesce(max(a.number), 0) from service.webhook_attempts a where a.endpoint = g.endpoint
       ) as number
-      from given g where g.webhook_id is not null group by g.endpoint
+      from given g where g.attempt is not null group by g.endpoint
     ), tried as (
-      insert into service.webhook_attempts
-        (endpoint, number, at, is_test, webhook_id, records, status, error, answer, took, set_aside)
-      select g.endpoint, l.number + g.nth, g.at, g.position is null, g.webhook_id, g.records, g.status, g.error,
-        g.answer, g.took, g.set_aside
-      from given g join last l on l.endpoint = g.endpoint where g.webhook_id is not null
+      insert into service.webhook_attempts (endpoint, number, attempt)
+      select g.endpoint, l.number + g.nth, g.attempt
+      from given g join last l on l.endpoint = g.endpoint where g.attempt is not null
     ), forgotten as (
       delete from service.webhook_attempts a using last l
       where a.endpoint = l.endpoint and a.number <= l.number + l.added - ${KEPT_ATTEMPTS}
     ), counted as (
       insert into service.webhook_outcomes as o (outcome, attempts)
-      select case when error is null then 'delivered' when status is null then 'unanswered' else 'refused' end, count(*)
-      from given where webhook_id is not null and position is not null group by 1 order by 1
+      select case
+          when attempt ->> 'error' is null then 'delivered' when attempt ->> 'status' is null then 'unanswered'
+          else 'refused'
+        end, count(*)
+      from given where attempt is not null and progress is not null group by 1 order by 1
       on conflict (outcome) do update set attempts = o.attempts + excluded.attempts
     )
     select count(*) > 0 as "isHeld" from held`,
@@ -94,8 +58,9 @@ export const REWIND_TO_END = statement(
   { logId: 'text', end: 'bigint' },
   {},
   `
-    update service.webhook_progress set position = $2, parked = null, parked_from = null
-    where log_id = $1 and position > $2`,
+    update service.webhook_progress
+    set progress = progress || jsonb_build_object('position', $2::bigint, 'event', null, 'parked', null, 'parkedFrom', null)
+    where progress ->> 'logId' = $1 and (progress ->> 'position')::bigint > $2`,
 );
 
 /** Deletes what is kept of endpoints that have been deleted. Rows that a rebuild has yet to bring are not such. */
@@ -149,47 +114,6 @@ export const LIST_LIVING = statement(
     order by organization, id`,
 );
 
-/** An endpoint that is not deleted, and how far it has come: null if it has not begun. */
-export const READ_ENDPOINT = statement(
-  'webhooks-read-endpoint',
-  { organization: 'text', id: 'text' },
-  {
-    organization: 'text',
-    id: 'text',
-    url: 'text',
-    types: nullable('text[]'),
-    assetTypes: nullable('text[]'),
-    statuses: nullable('text[]'),
-    batch: 'integer',
-    state: 'text',
-    generation: 'integer',
-    masterKey: 'text',
-    previousGeneration: nullable('integer'),
-    previousMasterKey: nullable('text'),
-    previousUntil: nullable('bigint'),
-    startAfter: 'bigint',
-    startLog: 'text',
-    replay: 'integer',
-    revision: 'bigint',
-    updatedAt: 'bigint',
-    lastSuccessAt: nullable('bigint'),
-    progress: nullable(json<StoredProgress>()),
-  },
-  `
-    select e.organization, e.id, e.url, e.types, e.asset_types as "assetTypes", e.statuses, e.batch, e.state,
-      e.secret_generation as generation, e.secret_key as "masterKey",
-      e.previous_secret_generation as "previousGeneration", e.previous_secret_key as "previousMasterKey",
-      e.previous_secret_until as "previousUntil", e.start_after as "startAfter", e.start_log as "startLog", e.replay,
-      e.revision, e.updated_at as "updatedAt", p.last_success_at as "lastSuccessAt", case when p.endpoint is not null then json_build_object(
-        'replay', p.replay, 'logId', p.log_id, 'position', p.position,
-        'event', case when split_part(p.event, ':', 1) = p.position::text then split_part(p.event, ':', 2) end,
-        'parked', p.parked, 'parkedFrom', p.parked_from,
-        'failingSince', p.failing_since, 'tries', p.tries, 'nextAttemptAt', p.next_attempt_at, 'refused', p.refused
-      ) end as progress
-    from read.webhook_endpoints e left join service.webhook_progress p on p.endpoint = e.id
-    where e.organization = $1 and e.id = $2 and e.state <> 'DELETED'`,
-);
-
 /** Where deliveries to an endpoint are. */
 export interface StoredProgress {
   readonly replay: number;
@@ -210,6 +134,35 @@ export interface StoredProgress {
   readonly nextAttemptAt: number | null;
   /** How often the record after the position was refused when it was sent alone. */
   readonly refused: number;
+  /** ms; null: nothing was delivered yet. */
+  readonly lastSuccessAt: number | null;
+  /** Null: nothing has failed yet. */
+  readonly lastFailure: LastFailure | null;
+}
+
+export interface LastFailure {
+  /** ms */
+  readonly at: number;
+  readonly status?: number | undefined;
+  readonly error: string;
+  readonly answer: string;
+}
+
+/** What is kept of an attempt. */
+export interface StoredAttempt {
+  /** ms */
+  readonly at: number;
+  readonly deliveryId: string;
+  readonly records: number;
+  /** How long it took. */
+  readonly ms: number;
+  readonly isTest: boolean;
+  /** Absent: no answer came. */
+  readonly status?: number | undefined;
+  /** Absent: a success. */
+  readonly error?: string | undefined;
+  /** The record that was set aside by this attempt. */
+  readonly setAside?: { readonly type: string; readonly id: string } | undefined;
 }
 
 /** Of each endpoint and kind, records behind are counted up to here. */
@@ -232,10 +185,10 @@ export const WEBHOOK_FIGURES = statement(
   },
   `
     with living as materialized (
-      select e.organization, e.types, e.state,
-        coalesce(p.replay = e.replay and p.failing_since is not null, false) as failing,
-        case when p.replay = e.replay then p.position else e.start_after end as position
-      from read.webhook_endpoints e left join service.webhook_progress p on p.endpoint = e.id
+      select e.organization, e.endpoint -> 'types' as types, e.state, p.progress ->> 'failingSince' is not null as failing,
+        coalesce(p.progress ->> 'position', e.endpoint ->> 'startAfter')::bigint as position
+      from read.webhook_endpoints e
+      left join service.webhook_progress p on p.endpoint = e.id and p.progress -> 'replay' = e.endpoint -> 'replay'
       where e.state <> 'DELETED'
     ), waiting as (
       select
@@ -247,7 +200,7 @@ export const WEBHOOK_FIGURES = statement(
           where r.organization = l.organization and r.kind = k.kind and r.position > l.position
           order by r.position limit 1) as oldest
       from living l join (values (1::smallint, 'report'), (2, 'threat'), (3, 'takedown'), (4, 'verdict')) k (kind, name)
-        on l.types is null or k.name = any(l.types)
+        on l.types is null or l.types ? k.name
       where l.state = 'ACTIVE'
     )
     select

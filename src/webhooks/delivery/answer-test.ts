@@ -1,24 +1,24 @@
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { ANSWER_TEST, READ_ENDPOINT, type TAKE_TESTS } from '../../read-models/webhooks/statements.js';
+import { ANSWER_TEST, type TAKE_TESTS } from '../../read-models/webhooks/statements.js';
 import type { DeliveryContext } from './context.js';
-import { contentOf, type Endpoint } from './endpoint.js';
+import { contentOf, type Endpoint, readEndpoint } from './endpoint.js';
 import { post, type Posted } from './post.js';
 import { Connection } from './requests/send.js';
 
 type Test = RowOf<typeof TAKE_TESTS>;
 
-const testElement = ({ id }: Endpoint, testId: string, now: number): string =>
+const testElement = ({ webhookId }: Endpoint, testId: string, now: number): string =>
   JSON.stringify({
     specversion: '1.0',
     id: testId,
     source: FEED_SOURCE,
     type: `${FEED_TYPE_PREFIX}webhook.test`,
-    subject: id,
+    subject: webhookId,
     time: formatInstant(now),
     datacontenttype: 'application/json',
-    data: { webhookId: id },
+    data: { webhookId },
   });
 
 const resultOf = ({ webhookId, answer: { status, error, text }, took }: Posted): string =>
@@ -34,7 +34,7 @@ export const answerTest = async (
   { id, organization, endpoint: name }: Test,
 ): Promise<void> => {
   const { pool, clock, egress, writer, deliveryLog, giveUp } = context;
-  const [endpoint] = await READ_ENDPOINT.run(pool, { organization, id: name });
+  const endpoint = await readEndpoint(pool, organization, name);
   if (endpoint === undefined) return;
   const connection = new Connection(egress);
   const posted = await post(

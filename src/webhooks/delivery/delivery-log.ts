@@ -12,14 +12,17 @@ export class DeliveryLog {
 
   constructor(private readonly isOn: boolean) {}
 
-  add({ organization, id, url }: Endpoint, { at, webhookId, records, answer, took, setAside }: Attempted): void {
+  add(
+    { organization, webhookId: endpoint, url }: Endpoint,
+    { at, webhookId, records, answer, took, setAside }: Attempted,
+  ): void {
     if (!this.isOn) return;
     const line = {
       time: new Date(at).toISOString(),
       level: 'info',
       context: 'delivery',
       organization,
-      endpoint: id,
+      endpoint,
       origin: readUrl(url)?.origin ?? null,
       webhookId,
       records,

@@ -8,7 +8,7 @@ import type { Endpoint } from './endpoint.js';
  */
 export const disableEndpoint = async (
   commands: WebhookCommands,
-  { organization, id: webhookId, updatedAt }: Endpoint,
+  { organization, webhookId, updatedAt }: Endpoint,
   reason: 'gone' | 'failing',
 ): Promise<void> => {
   try {

@@ -1,10 +1,10 @@
 import { Backoff } from '../../flow/retry.js';
 import { eventMark } from '../../records/feed/feed-id.js';
 import { isTransient } from '../../postgres/transient-errors.js';
-import { READ_ENDPOINT, type StoredProgress } from '../../read-models/webhooks/statements.js';
+import type { StoredProgress } from '../../read-models/webhooks/statements.js';
 import type { DeliveryContext } from './context.js';
 import { disableEndpoint } from './disable-endpoint.js';
-import { asUntried, type Endpoint, progressOf } from './endpoint.js';
+import { asUntried, type Endpoint, progressOf, readEndpoint } from './endpoint.js';
 import { type Batch, kindsOf, type Portion, readNext } from './next-batch.js';
 import { outcomeOf } from './outcome.js';
 import { post } from './post.js';
@@ -88,14 +88,14 @@ export class EndpointDelivery {
     }
   }
 
-  private async read(): Promise<Endpoint | undefined> {
-    return (await READ_ENDPOINT.run(this.context.pool, { organization: this.organization, id: this.id }))[0];
+  private read(): Promise<Endpoint | undefined> {
+    return readEndpoint(this.context.pool, this.organization, this.id);
   }
 
   /** What the process before this one has seen of it. */
   private async hasProven(): Promise<boolean> {
     const endpoint = await this.read();
-    return endpoint?.lastSuccessAt != null && endpoint.progress?.failingSince === null;
+    return endpoint?.progress?.lastSuccessAt != null && endpoint.progress.failingSince === null;
   }
 
   private async step(): Promise<After> {
@@ -105,8 +105,7 @@ export class EndpointDelivery {
     const isChanged = this.revision !== undefined && this.revision !== endpoint.revision;
     this.revision = endpoint.revision;
     if (isChanged) this.portion = undefined;
-    if (this.progress?.replay !== endpoint.replay)
-      this.progress = progressOf(endpoint, endpoint.progress ?? undefined, logId);
+    if (this.progress?.replay !== endpoint.replay) this.progress = progressOf(endpoint, endpoint.progress, logId);
     const { progress } = this;
     if (endpoint.state !== 'ACTIVE') {
       if (progress.tries > 0 || progress.failingSince !== null) await this.note(asUntried(progress));
@@ -145,8 +144,8 @@ export class EndpointDelivery {
     // Read again: the row that the step began with may be from before the failover.
     const endpoint = await this.read();
     if (endpoint === undefined) return 'end';
-    const stored = progressOf(endpoint, endpoint.progress ?? undefined, logId);
-    const kept = (await this.isInLog(stored)) ? stored : progressOf(endpoint, undefined, logId);
+    const stored = progressOf(endpoint, endpoint.progress, logId);
+    const kept = (await this.isInLog(stored)) ? stored : progressOf(endpoint, null, logId);
     this.progress = kept;
     this.portion = undefined;
     this.refusedId = undefined;
@@ -165,7 +164,7 @@ export class EndpointDelivery {
   private async deliver(endpoint: Endpoint, batch: Batch, portion: Portion): Promise<After> {
     const { giveUp, deliveryLog, commands, clock } = this.context;
     const posted = await post(this.context, endpoint, this.connection, batch);
-    const { answer, webhookId, took } = posted;
+    const { at, answer, webhookId, took } = posted;
     this.isProven = answer.error === undefined && took <= SOON;
     // It may have arrived or not: it is sent again.
     if (giveUp.aborted && answer.error !== undefined) return 'end';
@@ -173,7 +172,7 @@ export class EndpointDelivery {
     const isOther = this.refusedId !== undefined && this.refusedId !== webhookId;
     const progress = isOther ? { ...known, refused: 0 } : known;
     const now = clock.now();
-    const outcome = outcomeOf({ batch, answer, progress, most: endpoint.batch, portion, now });
+    const outcome = outcomeOf({ batch, at, answer, progress, most: endpoint.batch, portion, now });
     this.refusedId = outcome.progress.refused > 0 ? webhookId : undefined;
     const attempted: Attempted = { ...posted, records: batch.records.length, setAside: outcome.setAside };
     deliveryLog.add(endpoint, attempted);

@@ -1,8 +1,21 @@
-import type { RowOf } from '../../postgres/statement.js';
-import { type READ_ENDPOINT, type StoredProgress } from '../../read-models/webhooks/statements.js';
+import type { Pool } from 'pg';
+import type { Webhook } from '../../events/types/webhooks.js';
+import type { StoredProgress } from '../../read-models/webhooks/statements.js';
+import { READ_ENDPOINT } from '../endpoints/statements.js';
 
 /** An endpoint that is not deleted. */
-export type Endpoint = RowOf<typeof READ_ENDPOINT>;
+export interface Endpoint extends Webhook {
+  /** Of the organization's stream. */
+  readonly revision: number;
+  /** Null: its deliveries have not begun. */
+  readonly progress: StoredProgress | null;
+}
+
+/** @returns undefined if there is none, or if it is deleted */
+export const readEndpoint = async (pool: Pool, organization: string, id: string): Promise<Endpoint | undefined> => {
+  const [row] = await READ_ENDPOINT.run(pool, { organization, id });
+  return row && { ...row.endpoint, revision: row.revision, progress: row.progress };
+};
 
 const UNTRIED = {
   failingSince: null,
@@ -20,14 +33,16 @@ export const beginningOf = ({ startAfter, startLog }: Endpoint, logId: string): 
 
 /**
  * How far the deliveries to an endpoint have come.
- * @param stored undefined: they have not begun
+ * @param stored null: they have not begun
  * @param logId of the log that is in use. Positions in another one say nothing: then everything is sent again
  */
-export const progressOf = (endpoint: Endpoint, stored: StoredProgress | undefined, logId: string): StoredProgress => {
+export const progressOf = (endpoint: Endpoint, stored: StoredProgress | null, logId: string): StoredProgress => {
   const { replay } = endpoint;
   if (stored?.replay === replay && stored.logId === logId) return stored;
   const position = stored?.replay === replay ? -1 : beginningOf(endpoint, logId);
-  return { ...UNTRIED, replay, logId, position, event: null, parked: null, parkedFrom: null };
+  const { lastSuccessAt = null, lastFailure = null } = stored ?? {};
+  const beginning = { position, event: null, parked: null, parkedFrom: null };
+  return { ...UNTRIED, replay, logId, ...beginning, lastSuccessAt, lastFailure };
 };
 
 /** Once it is told again, it begins as if nothing had failed. */

@@ -44,15 +44,15 @@ export interface Portion {
 }
 
 /** The kinds of records that an endpoint is told of, as in `kinds.ts`, ascending. */
-export const kindsOf = ({ types }: Endpoint): number[] => numbersOf(types ?? undefined);
+export const kindsOf = ({ types }: Endpoint): number[] => numbersOf(types);
 
 /** A deletion has neither type nor status any more, and whoever keeps a copy must know of it. */
 const isFor = ({ assetTypes, statuses }: Endpoint, { item }: ElementRow): boolean => {
-  if (item === '' || (assetTypes === null && statuses === null)) return true;
+  if (item === '' || (assetTypes === undefined && statuses === undefined)) return true;
   const { asset, status } = JSON.parse(item) as { asset?: { type: string }; status?: string };
   return (
-    (assetTypes === null || (asset !== undefined && assetTypes.includes(asset.type))) &&
-    (statuses === null || (status !== undefined && statuses.includes(status)))
+    (assetTypes === undefined || (asset !== undefined && assetTypes.includes(asset.type))) &&
+    (statuses === undefined || (status !== undefined && statuses.includes(status)))
   );
 };
 
@@ -89,7 +89,7 @@ export const readNext = async (
   from: Cursor & Pick<StoredProgress, 'logId'>,
   { size, upTo = Number.POSITIVE_INFINITY }: Portion,
 ): Promise<Next> => {
-  const limit = endpoint.assetTypes === null && endpoint.statuses === null ? size : LOOKED_AT;
+  const limit = endpoint.assetTypes === undefined && endpoint.statuses === undefined ? size : LOOKED_AT;
   const { organization } = endpoint;
   const values = { organization, after: from.position, limit };
   const [page] = (await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values)) as [FeedPage];

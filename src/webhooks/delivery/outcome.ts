@@ -16,6 +16,8 @@ export interface Outcome {
 
 export interface Attempt {
   readonly batch: Batch;
+  /** When it began. ms */
+  readonly at: number;
   readonly answer: Answer;
   /** Before it. */
   readonly progress: StoredProgress;
@@ -29,14 +31,15 @@ export interface Attempt {
 
 const GONE = 410;
 
-export const outcomeOf = ({ batch, answer, progress, most, portion, now }: Attempt): Outcome => {
+export const outcomeOf = ({ batch, at, answer, progress: before, most, portion, now }: Attempt): Outcome => {
   const { status, error } = answer;
   const fresh = { tries: 0, nextAttemptAt: null, refused: 0 };
   // After a part that was taken twice as much is tried, so that what is refused is found in few steps.
   const grown: Portion = { size: Math.min(most, 2 * portion.size) };
   if (error === undefined)
-    return { progress: { ...progress, ...batch.end, ...fresh, failingSince: null }, portion: grown };
+    return { progress: { ...before, ...batch.end, ...fresh, failingSince: null, lastSuccessAt: at }, portion: grown };
 
+  const progress = { ...before, lastFailure: { at, status, error, answer: answer.text ?? '' } };
   const failingSince = progress.failingSince ?? now;
   const tries = progress.tries + 1;
   const retryAfter = retryAfterOf(answer.retryAfter, now);

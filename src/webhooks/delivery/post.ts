@@ -27,13 +27,13 @@ export const post = async (
   { contentType, body }: Content,
 ): Promise<Posted> => {
   const at = clock.now();
-  const webhookId = webhookIdOf(endpoint.id, body);
+  const webhookId = webhookIdOf(endpoint.webhookId, body);
   let secrets: Buffer[];
   try {
     if (keys === undefined) throw new Error('WEBHOOK_MASTER_KEY_FILE is not set');
-    secrets = signingKeys(keys, { ...endpoint, webhookId: endpoint.id }, at);
+    secrets = signingKeys(keys, endpoint, at);
   } catch (error) {
-    warn(`Nothing can be signed for the webhook ${endpoint.id}: ${(error as Error).message}`);
+    warn(`Nothing can be signed for the webhook ${endpoint.webhookId}: ${(error as Error).message}`);
     return { at, webhookId, took: 0, answer: { error: 'it could not be signed; the operator has been told' } };
   }
   const headers = {
@@ -43,7 +43,7 @@ export const post = async (
   };
   const begin = performance.now();
   const url = new URL(endpoint.url);
-  const span = tracing?.begin(deliverySpan(endpoint.id, webhookId, url));
+  const span = tracing?.begin(deliverySpan(endpoint.webhookId, webhookId, url));
   const traced = span === undefined ? headers : { ...headers, traceparent: span.traceparent };
   const answer = await connection.send({ url, headers: traced, body }, giveUp);
   if (span !== undefined) endDelivery(span, answer);

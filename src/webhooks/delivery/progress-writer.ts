@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { coalesce } from '../../flow/trailing-flight.js';
-import { STORE_PROGRESS, type StoredProgress } from '../../read-models/webhooks/statements.js';
+import { STORE_PROGRESS, type StoredAttempt, type StoredProgress } from '../../read-models/webhooks/statements.js';
 import type { Answer } from './requests/answer.js';
 import type { Batch } from './next-batch.js';
 
@@ -19,27 +19,18 @@ export interface Attempted {
   readonly setAside?: Batch['records'][number] | undefined;
 }
 
-type Stored = Parameters<typeof STORE_PROGRESS.runEach<'epoch'>>[1];
-/** What is not in it is null. */
-type Row = Partial<Stored[number]>;
+interface Row {
+  readonly endpoint: string;
+  readonly progress: StoredProgress | null;
+  readonly attempt: StoredAttempt | null;
+}
 
-const jsonOf = (value: object | undefined): string | undefined => value && JSON.stringify(value);
-
-/** The columns of an attempt; those of a delivery also say how its endpoint is doing. */
-const attemptColumns = ({ at, webhookId, records, answer, took, setAside }: Attempted, progress?: StoredProgress) => {
-  const { status, error, text } = answer;
-  const failure = error === undefined ? undefined : { at, status, error, answer: text ?? '' };
-  return {
-    at,
-    webhookId,
-    records,
-    status,
-    error,
-    answer: text,
-    took,
-    setAside: jsonOf(setAside),
-    ...(progress && { lastSuccessAt: failure ? undefined : at, lastFailure: jsonOf(failure) }),
-  };
+const storedAttempt = (
+  { at, webhookId, records, answer, took, setAside }: Attempted,
+  isTest: boolean,
+): StoredAttempt => {
+  const { status, error } = answer;
+  return { at, deliveryId: webhookId, records, ms: took, isTest, status, error, setAside };
 };
 
 /** Writes what the attempts of all endpoints came to: everything that waits becomes one statement. */
@@ -58,12 +49,16 @@ export class ProgressWriter {
    * @throws LeaseLost, or the database's error
    */
   store(endpoint: string, progress: StoredProgress, attempted?: Attempted): Promise<void> {
-    return this.write({ endpoint, ...progress, ...(attempted && attemptColumns(attempted, progress)) });
+    return this.write({
+      endpoint,
+      progress,
+      attempt: attempted === undefined ? null : storedAttempt(attempted, false),
+    });
   }
 
   /** The same of a test, which moves nothing. */
   storeTest(endpoint: string, attempted: Attempted): Promise<void> {
-    return this.write({ endpoint, ...attemptColumns(attempted) });
+    return this.write({ endpoint, progress: null, attempt: storedAttempt(attempted, true) });
   }
 
   private async write(row: Row): Promise<void> {
@@ -80,7 +75,7 @@ export class ProgressWriter {
   private readonly flush = coalesce(async (): Promise<void> => {
     const rows = this.waiting;
     this.waiting = [];
-    const [row] = await STORE_PROGRESS.runEach(this.pool, rows as Stored, { epoch: this.epoch });
+    const [row] = await STORE_PROGRESS.runEach(this.pool, rows, { epoch: this.epoch });
     if (!row!.isHeld) throw new LeaseLost('Another process delivers');
   });
 }

@@ -1,9 +1,8 @@
-import { hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Invalid } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
-import type { IdempotentRequest } from '../../events/types/asset-groups.js';
 import type { Origin } from '../../http/access/origin.js';
+import { idempotentRequest } from '../../http/body/idempotency-key.js';
 import { Secrets } from './secrets.js';
 import { StartPlaces } from './start-place.js';
 import type { Settings } from './webhook.js';
@@ -32,15 +31,10 @@ export class CreateWebhook extends Command<AtPosition<CreatedWebhook>> {
 }
 
 const ID_BYTES = 12;
-const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
-
-/** Hashes what was read, so that whitespace, unknown fields and the order of names make no difference. */
-const requestOf = ({ settings, from, idempotencyKey }: CreateWebhook): IdempotentRequest | undefined => {
-  if (idempotencyKey === undefined) return undefined;
-  if (!PRINTABLE.test(idempotencyKey)) throw new Invalid('Idempotency-Key must be 1 to 255 printable characters');
+/** What two requests must have in common to be the same. */
+const contentOf = ({ settings, from }: CreateWebhook): string => {
   const { url, types, assetTypes, statuses, batch, description } = settings;
-  const body = JSON.stringify([url, types, assetTypes, statuses, batch, description, from]);
-  return { idempotencyKeyHash: hash('sha256', idempotencyKey), bodyHash: hash('sha256', body) };
+  return JSON.stringify([url, types, assetTypes, statuses, batch, description, from]);
 };
 
 @CommandHandler(CreateWebhook)
@@ -54,7 +48,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
   /** @throws Invalid, Conflict, Unprocessable, TooManyRequests or Unavailable */
   async execute(command: CreateWebhook): Promise<AtPosition<CreatedWebhook>> {
     const { organization, settings, from, origin } = command;
-    const request = requestOf(command);
+    const request = idempotentRequest(command.idempotencyKey, contentOf(command));
     const masterKey = this.secrets.newestKey();
     const start = await this.places.find(organization, from);
     const webhookId = `wh_${randomBytes(ID_BYTES).toString('hex')}`;

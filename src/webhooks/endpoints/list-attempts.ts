@@ -35,14 +35,7 @@ export class ListAttemptsHandler implements IQueryHandler<ListAttempts> {
       const { byId } = await loadWebhooks(this.pool, this.log, organization);
       if ((byId.get(webhookId)?.state ?? 'DELETED') === 'DELETED') throw webhookNotFound();
       const rows = await READ_ATTEMPTS.run(this.pool, { webhookId, limit }, TIME_LIMIT_MS);
-      return rows.map(({ at, isTest, status, error, setAside, ...rest }) => ({
-        at: formatInstant(at),
-        ...rest,
-        isTest,
-        status: status ?? undefined,
-        error: error ?? undefined,
-        setAside: setAside ?? undefined,
-      }));
+      return rows.map(({ attempt }) => ({ ...attempt, at: formatInstant(attempt.at) }));
     });
   }
 }

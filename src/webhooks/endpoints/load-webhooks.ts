@@ -3,8 +3,7 @@ import type { Loaded } from '../../event-log/command-queue.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import { readTail } from '../../event-log/stream-tail.js';
 import { webhooksStream } from '../../events/streams.js';
-import { WEBHOOK_TYPES, type Webhook } from '../../events/types/webhooks.js';
-import type { RowOf } from '../../postgres/statement.js';
+import { WEBHOOK_TYPES } from '../../events/types/webhooks.js';
 import { KNOWN_WEBHOOKS } from './statements.js';
 import { evolve, type Webhooks } from './webhook.js';
 
@@ -13,11 +12,6 @@ export interface LoadedWebhooks extends Webhooks, Loaded {}
 /** Each event has a whole endpoint: with the longest addresses and filters some 10 MB. */
 const MAX_TAIL = 1_000;
 const TIME_LIMIT_MS = 2_500;
-
-type Row = RowOf<typeof KNOWN_WEBHOOKS>;
-
-const webhookOf = ({ reached: _reached, now: _now, ...row }: Row): Webhook =>
-  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? undefined])) as unknown as Webhook;
 
 /**
  * An organization's endpoints as they are now, on every instance: the read model, updated by the stream's tail after it.
@@ -32,7 +26,7 @@ export const loadWebhooks = async (
 ): Promise<LoadedWebhooks> => {
   const rows = await KNOWN_WEBHOOKS.run(pool, { organization, keyHashes: keys }, TIME_LIMIT_MS);
   const webhooks: Webhooks = { byId: new Map() };
-  for (const row of rows) if (row.webhookId !== null) webhooks.byId.set(row.webhookId, webhookOf(row));
+  for (const { endpoint } of rows) if (endpoint !== null) webhooks.byId.set(endpoint.webhookId, endpoint);
   const tail = {
     stream: webhooksStream(organization),
     types: WEBHOOK_TYPES,

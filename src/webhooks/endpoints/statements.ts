@@ -1,6 +1,12 @@
+import type { Webhook } from '../../events/types/webhooks.js';
 import { CLOCK } from '../../postgres/statements.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
-import { WEBHOOKS_LANE } from '../../read-models/webhooks/statements.js';
+import {
+  type LastFailure,
+  type StoredAttempt,
+  type StoredProgress,
+  WEBHOOKS_LANE,
+} from '../../read-models/webhooks/statements.js';
 
 /** What of an endpoint lies before its next delivery is counted up to here. */
 export const MAX_BEHIND = 10_000;
@@ -12,65 +18,38 @@ export const MAX_BEHIND = 10_000;
 export const KNOWN_WEBHOOKS = statement(
   'webhooks-known',
   { organization: 'text', keyHashes: 'text[]' },
-  {
-    now: 'bigint',
-    reached: nullable('bigint'),
-    organization: nullable('text'),
-    webhookId: nullable('text'),
-    url: nullable('text'),
-    types: nullable('text[]'),
-    assetTypes: nullable('text[]'),
-    statuses: nullable('text[]'),
-    batch: nullable('integer'),
-    description: nullable('text'),
-    state: nullable('text'),
-    disabledReason: nullable('text'),
-    generation: nullable('integer'),
-    masterKey: nullable('text'),
-    previousGeneration: nullable('integer'),
-    previousMasterKey: nullable('text'),
-    previousUntil: nullable('bigint'),
-    startAfter: nullable('bigint'),
-    startLog: nullable('text'),
-    replay: nullable('integer'),
-    createdAt: nullable('bigint'),
-    updatedAt: nullable('bigint'),
-    idempotencyKeyHash: nullable('text'),
-    bodyHash: nullable('text'),
-  },
+  { now: 'bigint', reached: nullable('bigint'), endpoint: nullable(json<Webhook>()) },
   `
     select ${CLOCK} as now, (select max(revision) from read.webhook_endpoints where organization = $1) as reached,
-      w.organization, w.id as "webhookId", w.url, w.types, w.asset_types as "assetTypes", w.statuses, w.batch,
-      w.description, w.state, w.disabled_reason as "disabledReason", w.secret_generation as generation,
-      w.secret_key as "masterKey", w.previous_secret_generation as "previousGeneration",
-      w.previous_secret_key as "previousMasterKey", w.previous_secret_until as "previousUntil",
-      w.start_after as "startAfter", w.start_log as "startLog", w.replay, w.created_at as "createdAt",
-      w.updated_at as "updatedAt", w.request_key_hash as "idempotencyKeyHash", w.request_body_hash as "bodyHash"
+      w.endpoint::json as endpoint
     from (values (1)) one (row) left join lateral (
-      select * from read.webhook_endpoints where organization = $1 and state <> 'DELETED'
+      select id, created_at, endpoint from read.webhook_endpoints where organization = $1 and state <> 'DELETED'
       union
-      select * from read.webhook_endpoints where organization = $1 and request_key_hash = any($2::text[])
+      select id, created_at, endpoint from read.webhook_endpoints
+      where organization = $1 and request_key_hash = any($2::text[])
     ) w on true
     order by w.created_at, w.id`,
 );
 
-export interface LastFailure {
-  /** ms */
-  readonly at: number;
-  readonly status?: number;
-  readonly error: string;
-  readonly answer: string;
-}
+/** An endpoint that is not deleted, and how far its deliveries have come. */
+export const READ_ENDPOINT = statement(
+  'webhooks-read-endpoint',
+  { organization: 'text', id: 'text' },
+  { endpoint: json<Webhook>(), revision: 'bigint', progress: nullable(json<StoredProgress>()) },
+  `
+    select e.endpoint::json as endpoint, e.revision, p.progress::json as progress
+    from read.webhook_endpoints e left join service.webhook_progress p on p.endpoint = e.id
+    where e.organization = $1 and e.id = $2 and e.state <> 'DELETED'`,
+);
 
 const PARTS = [1, 2, 3, 4]
   .map(
     (kind) => `(
         select r.position, (r.created_at is null or (
-          (i.asset_types is null or r.type = any(i.asset_types::text[]))
-          and (i.statuses is null or r.status = any(i.statuses::text[]))
+          (i."assetTypes" is null or r.type = any(i."assetTypes")) and (i.statuses is null or r.status = any(i.statuses))
         )) as wanted
         from read.listed_records r
-        where ${kind} = any(i.kinds::smallint[]) and r.organization = $1 and r.kind = ${kind} and r.position > c.position
+        where ${kind} = any(i.kinds) and r.organization = $1 and r.kind = ${kind} and r.position > c.position
         order by r.position limit ${MAX_BEHIND}
       )`,
   )
@@ -82,16 +61,7 @@ const PARTS = [1, 2, 3, 4]
  */
 export const READ_PROGRESS = statement(
   'webhooks-progress',
-  {
-    organization: 'text',
-    webhookIds: 'text[]',
-    /** Lists as PostgreSQL's text of one: an `unnest` has no arrays of different lengths. */
-    kinds: 'text[]',
-    assetTypes: 'text[]',
-    statuses: 'text[]',
-    replays: 'integer[]',
-    startAfter: 'bigint[]',
-  },
+  { organization: 'text', webhooks: 'json' },
   {
     webhookId: 'text',
     behind: 'bigint',
@@ -101,15 +71,16 @@ export const READ_PROGRESS = statement(
     lastFailure: nullable(json<LastFailure>()),
   },
   `
-    select i.id as "webhookId", b.behind, coalesce(c.failing_since is not null, false) as "isFailing",
-      c.next_attempt_at as "nextAttemptAt", p.last_success_at as "lastSuccessAt", p.last_failure as "lastFailure"
-    from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::bigint[])
-      i (id, kinds, asset_types, statuses, replay, start_after)
-    left join service.webhook_progress p on p.endpoint = i.id
+    select i."webhookId", b.behind, c.progress ->> 'failingSince' is not null as "isFailing",
+      (c.progress ->> 'nextAttemptAt')::bigint as "nextAttemptAt",
+      (p.progress ->> 'lastSuccessAt')::bigint as "lastSuccessAt",
+      nullif(p.progress -> 'lastFailure', 'null')::json as "lastFailure"
+    from json_to_recordset($2::json)
+      i ("webhookId" text, kinds smallint[], "assetTypes" text[], statuses text[], replay integer, "startAfter" bigint)
+    left join service.webhook_progress p on p.endpoint = i."webhookId"
     cross join lateral (
-      select case when p.replay = i.replay then p.position else i.start_after end as position,
-        case when p.replay = i.replay then p.failing_since end as failing_since,
-        case when p.replay = i.replay then p.next_attempt_at end as next_attempt_at
+      select current.progress, coalesce((current.progress ->> 'position')::bigint, i."startAfter") as position
+      from (select case when (p.progress ->> 'replay')::integer = i.replay then p.progress end as progress) current
     ) c
     cross join lateral (
       select count(*) filter (where wanted) as behind
@@ -169,20 +140,9 @@ export const FEED_PLACE_AT = statement(
 export const READ_ATTEMPTS = statement(
   'webhooks-attempts',
   { webhookId: 'text', limit: 'bigint' },
-  {
-    at: 'bigint',
-    isTest: 'boolean',
-    deliveryId: 'text',
-    records: 'integer',
-    status: nullable('integer'),
-    error: nullable('text'),
-    ms: 'integer',
-    setAside: nullable(json<{ readonly type: string; readonly id: string }>()),
-  },
+  { attempt: json<StoredAttempt>() },
   `
-    select at, is_test as "isTest", webhook_id as "deliveryId", records, status, error, took as ms,
-      set_aside as "setAside"
-    from service.webhook_attempts where endpoint = $1 order by number desc limit $2`,
+    select attempt from service.webhook_attempts where endpoint = $1 order by number desc limit $2`,
 );
 
 export interface TestResult {

@@ -1,20 +1,25 @@
 import type { Pool } from 'pg';
 import { formatInstant } from '../../events/instant.js';
 import type { Webhook } from '../../events/types/webhooks.js';
-import { nameArray } from '../../postgres/columns.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { numbersOf } from '../../events/kinds.js';
+import type { LastFailure } from '../../read-models/webhooks/statements.js';
 import { READ_PROGRESS } from './statements.js';
-import type { WebhookDto } from '../webhooks.dto.js';
+import type { WebhookDto, WebhookFailureDto } from '../webhooks.dto.js';
 
 type Progress = Omit<RowOf<typeof READ_PROGRESS>, 'webhookId'>;
 
 const UNTRIED: Progress = { behind: 0, isFailing: false, nextAttemptAt: null, lastSuccessAt: null, lastFailure: null };
 const TIME_LIMIT_MS = 2_500;
 
-const textOf = (names: readonly string[] | undefined): string | undefined => names && nameArray(names);
-
 const instant = (ms: number | null): string | undefined => (ms === null ? undefined : formatInstant(ms));
+
+const failureOf = ({ at, status, error, answer }: LastFailure): WebhookFailureDto => ({
+  at: formatInstant(at),
+  ...(status !== undefined && { status }),
+  error,
+  answer,
+});
 
 const stateOf = ({ state }: Webhook, { isFailing }: Progress): WebhookDto['state'] =>
   state === 'ACTIVE' ? (isFailing ? 'FAILING' : 'ACTIVE') : 'DISABLED';
@@ -34,7 +39,7 @@ export const viewOf = (webhook: Webhook, now: number, progress = UNTRIED): Webho
     disabledReason: webhook.disabledReason,
     behind: progress.behind,
     lastSuccessAt: instant(progress.lastSuccessAt),
-    lastFailure: lastFailure ? { ...lastFailure, at: formatInstant(lastFailure.at) } : undefined,
+    lastFailure: lastFailure ? failureOf(lastFailure) : undefined,
     nextAttemptAt: webhook.state === 'ACTIVE' ? instant(progress.nextAttemptAt) : undefined,
     previousSecretUntil:
       webhook.previousUntil === undefined || webhook.previousUntil <= now
@@ -52,12 +57,7 @@ export const viewsOf = async (pool: Pool, webhooks: readonly Webhook[], now: num
     pool,
     {
       organization: webhooks[0]!.organization,
-      webhookIds: webhooks.map(({ webhookId }) => webhookId),
-      kinds: webhooks.map(({ types }) => `{${numbersOf(types).join(',')}}`),
-      assetTypes: webhooks.map(({ assetTypes }) => textOf(assetTypes)),
-      statuses: webhooks.map(({ statuses }) => textOf(statuses)),
-      replays: webhooks.map(({ replay }) => replay),
-      startAfter: webhooks.map(({ startAfter }) => startAfter),
+      webhooks: JSON.stringify(webhooks.map((webhook) => ({ ...webhook, kinds: numbersOf(webhook.types) }))),
     },
     TIME_LIMIT_MS,
   );

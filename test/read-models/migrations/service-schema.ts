@@ -13,7 +13,7 @@ export const SERVICE_TABLES = [
 
 /** Makes of the tables of this version those of the version before the schema `service`. */
 export const UNDO_SERVICE_SCHEMA = [
-  ...SERVICE_TABLES.map((table) => `drop view read.${table}; alter table service.${table} set schema read`),
+  ...SERVICE_TABLES.map((table) => `drop view if exists read.${table}; alter table service.${table} set schema read`),
   'drop schema service',
   `delete from read.later_migrations where name = '0020-service-schema'`,
 ].join('; ');

@@ -107,17 +107,20 @@ const addWebhooks = async ({ log, pool }: TestApp): Promise<void> => {
   for (let n = 1; n <= MAX_WEBHOOKS; n += 1) await webhook(LARGE_ORGANIZATION, `wh_${n}`);
   const [succeeded, failed, again] = [0, 60_000, 65_000].map((ms) => MARCH[1] + ms);
   const failure = { at: failed, status: 503, error: 'answered 503', answer: 'Service Unavailable' };
-  await pool.query(
-    `insert into service.webhook_progress
-       (endpoint, replay, log_id, position, failing_since, tries, next_attempt_at, last_success_at, last_failure)
-     values ($1, 0, $2, -1, $3, 1, $4, $5, $6)`,
-    [WEBHOOK, startLog, failed, again, succeeded, JSON.stringify(failure)],
-  );
-  await pool.query(
-    `insert into service.webhook_attempts (endpoint, number, at, webhook_id, records, status, error, answer, took)
-     values ($1, 1, $2, 'msg-1', 1, 204, null, null, 41), ($1, 2, $3, 'msg-2', 1, 503, 'answered 503', 'Service Unavailable', 38)`,
-    [WEBHOOK, succeeded, failed],
-  );
+  const progress = { replay: 0, logId: startLog, position: -1, failingSince: failed, tries: 1, nextAttemptAt: again };
+  await pool.query('insert into service.webhook_progress values ($1, $2)', [
+    WEBHOOK,
+    { ...progress, lastSuccessAt: succeeded, lastFailure: failure },
+  ]);
+  const attempts = [
+    { at: succeeded, deliveryId: 'msg-1', records: 1, ms: 41, isTest: false, status: 204 },
+    { at: failed, deliveryId: 'msg-2', records: 1, ms: 38, isTest: false, status: 503, error: 'answered 503' },
+  ];
+  await pool.query('insert into service.webhook_attempts select $1, * from unnest($2::int[], $3::json[])', [
+    WEBHOOK,
+    [1, 2],
+    attempts,
+  ]);
 };
 
 /** In place of the delivery process: every test succeeds. */

@@ -3,6 +3,7 @@ import { Webhook as Verifier } from 'standardwebhooks';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { PROJECTIONS } from '../../../projections/registry.js';
 import type { Webhook } from '../../../src/events/types/webhooks.js';
+import type { StoredProgress } from '../../../src/read-models/webhooks/statements.js';
 import { startProjecting } from '../../support/projecting.js';
 import { eventually } from '../../support/eventually.js';
 import { sent, stored } from '../../support/upstream.js';
@@ -30,7 +31,7 @@ const got = (count: number): Promise<void> => eventually(`${count} requests`, ()
 const settled = (webhook: Webhook, position: bigint | number): Promise<void> =>
   eventually(`${webhook.webhookId} at ${position}`, async () => {
     const [row] = await rig.rows<{ position: number }>(
-      'select position from service.webhook_progress where endpoint = $1',
+      `select (progress ->> 'position')::int as position from service.webhook_progress where endpoint = $1`,
       [webhook.webhookId],
     );
     return row?.position === Number(position);
@@ -41,7 +42,12 @@ const lookedAgain = async ({ looks }: Awaited<ReturnType<Rig['deliver']>>): Prom
   await eventually('more looks', () => looks() >= before + 4);
 };
 const stateOf = async ({ webhookId }: Webhook): Promise<unknown> =>
-  (await rig.rows('select state, disabled_reason from read.webhook_endpoints where id = $1', [webhookId]))[0];
+  (
+    await rig.rows(
+      `select state, endpoint ->> 'disabledReason' as disabled_reason from read.webhook_endpoints where id = $1`,
+      [webhookId],
+    )
+  )[0];
 
 describe('An endpoint', () => {
   it('is told each record once, in order, in requests that standardwebhooks verifies', async () => {
@@ -112,8 +118,8 @@ describe('An endpoint', () => {
     expect(receiver.received.slice(-3).flatMap(({ body }) => subjectsIn(body))).toEqual(named(25));
     expect(failed.length).toBeGreaterThan(24);
     expect(failed.length).toBeLessThan(36);
-    const [row] = await rig.rows('select failing_since, tries, next_attempt_at, refused from service.webhook_progress');
-    expect(row).toEqual({ failing_since: null, tries: 0, next_attempt_at: null, refused: 0 });
+    const [row] = await rig.rows('select progress from service.webhook_progress');
+    expect(row).toMatchObject({ progress: { failingSince: null, tries: 0, nextAttemptAt: null, refused: 0 } });
   });
 
   it('that answers 410 is disabled at once; enabled again it begins where it was', async () => {
@@ -162,8 +168,10 @@ describe('An endpoint', () => {
     expect(alone).toHaveLength(20);
     const taken = receiver.received.filter(({ body }) => !subjectsIn(body).includes('t5'));
     expect(taken.flatMap(({ body }) => subjectsIn(body))).toEqual(named(12).filter((id) => id !== 't5'));
-    const aside = await rig.rows('select set_aside from service.webhook_attempts where set_aside is not null');
-    expect(aside).toEqual([{ set_aside: { type: 'threat', id: 't5' } }]);
+    const aside = await rig.rows(
+      `select attempt -> 'setAside' as record from service.webhook_attempts where attempt ->> 'setAside' is not null`,
+    );
+    expect(aside).toEqual([{ record: { type: 'threat', id: 't5' } }]);
   });
 
   it('is told again after a replay, from where it was set back to, under the same ids', async () => {
@@ -285,12 +293,12 @@ describe('An endpoint', () => {
     await before.stop();
     await rig.projecting.stop();
     // A parked event that was passed, and that the rebuild has yet to park again.
-    await rig.rows('update service.webhook_progress set parked = 7, parked_from = 0');
+    await rig.rows(`update service.webhook_progress set progress = progress || '{"parked":7,"parkedFrom":0}'`);
     await rig.rows(`update read.checkpoints set position = 1 where projection = 'records'`);
     await lookedAgain(await rig.deliver());
     expect(receiver.received).toHaveLength(3);
-    expect(await rig.rows('select position, parked from service.webhook_progress')).toEqual([
-      { position: Number(end), parked: 7 },
+    expect(await rig.rows('select progress from service.webhook_progress')).toMatchObject([
+      { progress: { position: Number(end), parked: 7 } },
     ]);
   });
 
@@ -301,11 +309,13 @@ describe('An endpoint', () => {
     await got(1);
     await settled(webhook, await rig.log.head());
     await before.stop();
-    await rig.rows('update service.webhook_progress set position = position + 1000');
+    await rig.rows(`
+      update service.webhook_progress
+      set progress = progress || jsonb_build_object('position', (progress ->> 'position')::bigint + 1000)`);
     await rig.deliver();
     await eventually('the cursor is set back', async () => {
-      const [row] = await rig.rows<{ position: number }>('select position from service.webhook_progress');
-      return row?.position === Number(await rig.log.head());
+      const [row] = await rig.rows<{ progress: StoredProgress }>('select progress from service.webhook_progress');
+      return row?.progress.position === Number(await rig.log.head());
     });
     await rig.block(named(1, 1));
     await got(2);
@@ -361,7 +371,9 @@ describe('An endpoint', () => {
       await rig.block(named(3));
       await got(3);
       await settled(webhook, await rig.log.head());
-      const [kept] = await rig.rows<{ position: number; event: string }>('select * from service.webhook_progress');
+      const [{ progress: kept }] = (await rig.rows('select progress from service.webhook_progress')) as [
+        { progress: StoredProgress },
+      ];
       const [checkpoint] = await rig.rows(`select * from read.checkpoints where projection = 'records'`);
       let answer: (() => void) | undefined;
       receiver.react = (...all) => {
@@ -372,10 +384,10 @@ describe('An endpoint', () => {
       await got(5);
       if (!isInFlight) await settled(webhook, await rig.log.head());
       await rig.projecting.stop();
-      const progress = `update service.webhook_progress set position = ${kept!.position}, event = '${kept!.event}';`;
+      const progress = `update service.webhook_progress set progress = '${JSON.stringify(kept)}';`;
       await rig.database.pool.query(`
-        delete from log.events where position > ${kept!.position};
-        delete from read.listed_records where position > ${kept!.position};
+        delete from log.events where position > ${kept.position};
+        delete from read.listed_records where position > ${kept.position};
         delete from read.checkpoints where projection = 'records';
         insert into read.checkpoints
           select * from json_populate_record(null::read.checkpoints, '${JSON.stringify(checkpoint)}');
@@ -393,7 +405,7 @@ describe('An endpoint', () => {
         await settled(webhook, await rig.log.head());
         expect(receiver.subjects.slice(5)).toEqual(due);
         expect(turn.warnings).toEqual([
-          expect.stringMatching(`no longer has the event [0-9a-f]{8}… at position ${kept!.position + 2},`),
+          expect.stringMatching(`no longer has the event [0-9a-f]{8}… at position ${kept.position + 2},`),
         ]);
       } finally {
         await projecting.stop();
@@ -424,8 +436,8 @@ describe('A test', () => {
     const element = new Verifier(rig.secretOf(webhook)).verify(body, headers as Record<string, string>);
     expect(element).toMatchObject({ type: 'threat-protection.webhook.test', data: { webhookId: webhook.webhookId } });
     await eventually('the attempt', async () => (await rig.rows('select from service.webhook_attempts')).length === 1);
-    expect(await rig.rows('select is_test, records from service.webhook_attempts')).toEqual([
-      { is_test: true, records: 0 },
+    expect(await rig.rows('select attempt from service.webhook_attempts')).toMatchObject([
+      { attempt: { isTest: true, records: 0 } },
     ]);
     expect(receiver.received).toHaveLength(1);
   });
@@ -440,7 +452,7 @@ describe('A test', () => {
     await rig.askForTest(webhook, Date.now());
     await got(9);
     expect(receiver.received.at(-1)!.path).toBe('/answers');
-    expect(await rig.rows('select from service.webhook_attempts where not is_test')).toEqual([]);
+    expect(await rig.rows(`select from service.webhook_attempts where attempt ->> 'isTest' = 'false'`)).toEqual([]);
   });
 
   it('leaves nothing behind where its endpoint is deleted and forgotten before it ends', async () => {

@@ -43,6 +43,7 @@ describe('What an attempt leads to', () => {
   const attempt = (progress: StoredProgress, answer: Answer, { records = 1, most = 1, now = START }: Given = {}) =>
     outcomeOf({
       progress,
+      at: now,
       answer,
       batch: {
         records: Array.from({ length: records }, (_, n) => ({ type: 'threat', id: `t${n}` })),
@@ -57,10 +58,11 @@ describe('What an attempt leads to', () => {
 
   it('is the next record after a success, and the same after a failure', () => {
     const failed = attempt(UNTRIED, { status: 500, error: 'answered 500' });
-    expect(failed.progress).toMatchObject({ position: 10, tries: 1, failingSince: START });
+    const lastFailure = { at: START, status: 500, error: 'answered 500', answer: '' };
+    expect(failed.progress).toMatchObject({ position: 10, tries: 1, failingSince: START, lastFailure });
     expect(failed.portion).toEqual({ size: 1, upTo: 20 });
     const taken = attempt(failed.progress, { status: 200 });
-    expect(taken.progress).toEqual({ ...UNTRIED, ...end });
+    expect(taken.progress).toEqual({ ...UNTRIED, ...end, lastSuccessAt: START, lastFailure });
   });
 
   it('is the end at a 410, and after five days of failures', () => {

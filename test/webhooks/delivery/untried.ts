@@ -12,4 +12,6 @@ export const UNTRIED: StoredProgress = {
   tries: 0,
   nextAttemptAt: null,
   refused: 0,
+  lastSuccessAt: null,
+  lastFailure: null,
 };
