@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../../src/runtime/config.js';
 import { apiFlags } from '../../../src/cli/start.js';
-import { processIdentity } from '../../../src/postgres/embedded/processes.js';
+import { commandLine } from '../../../src/postgres/embedded/postmaster.js';
 import { clusterOf, removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
 import { eventually } from '../../support/eventually.js';
 import { Gate } from '../../support/gate.js';
@@ -49,7 +49,8 @@ const watchCommandLines = (): { readonly seen: ReadonlySet<string>; stop(): void
 
 const KEY = 'tp_shownInNoCommandLine';
 
-const lives = (pid: number): boolean => processIdentity(pid) !== undefined;
+/** A zombie has no command line. */
+const lives = (pid: number): boolean => Boolean(commandLine(pid));
 
 describe('npm start', () => {
   let dataDir: string;
