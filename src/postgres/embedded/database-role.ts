@@ -1,9 +1,8 @@
 import { Client } from 'pg';
 import type { ClusterLayout } from './cluster-layout.js';
 import { SUPERUSER } from './cluster.js';
-import { urlOf } from './endpoint.js';
+import { type Postmaster, urlOf } from './endpoint.js';
 import { choosePassword } from './passwords.js';
-import type { Postmaster } from './postmaster.js';
 
 /** The role the service connects as: not a superuser, so that a flaw in the service does not give access to the machine. */
 export const SERVICE_ROLE = 'threat_protection';

@@ -7,10 +7,19 @@ import { join } from 'node:path';
 import { type ClusterLayout, loadState, saveState } from './cluster-layout.js';
 import { giveTo } from './os-user.js';
 import { choosePassword } from './passwords.js';
-import type { Postmaster } from './postmaster.js';
 
 /** How the server is reached. A Unix socket is faster and protected by its directory; Windows uses loopback TCP. */
 export type Transport = 'socket' | 'loopback';
+
+/** What a running server reports in its `postmaster.pid`. */
+export interface Postmaster {
+  readonly pid: number;
+  readonly port: number;
+  /** Empty if it has no socket. */
+  readonly socketDirectory: string;
+  /** Whether it accepts connections; false while it starts or stops. */
+  readonly isReady: boolean;
+}
 
 const LOOPBACK = '127.0.0.1';
 /** Only names the socket; no port is used. */

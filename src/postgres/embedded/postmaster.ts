@@ -7,17 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { findBinaries } from './binaries.js';
 import type { ClusterLayout } from './cluster-layout.js';
-import { listenSettings, type Transport } from './endpoint.js';
-
-/** What a running server reports in its `postmaster.pid`. */
-export interface Postmaster {
-  readonly pid: number;
-  readonly port: number;
-  /** Empty if it has no socket. */
-  readonly socketDirectory: string;
-  /** Whether it accepts connections; false while it starts or stops. */
-  readonly isReady: boolean;
-}
+import { listenSettings, type Postmaster, type Transport } from './endpoint.js';
 
 /** For a machine with two cores. An answered append is on the disk: nothing here may weaken that. */
 const SETTINGS = [
