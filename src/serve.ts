@@ -54,7 +54,7 @@ const serve = async (config: Config, { sources, logger, release, asked }: Start)
   await listenAt(app, { host: config.host, port: config.port });
   const url = await app.getUrl();
   log(`Listening on ${url}`);
-  notifySupervisor({ url, ...(opsUrl !== undefined && { opsUrl }) });
+  notifySupervisor({ url });
 };
 
 const run = async (config: Config, asked: AbortSignal): Promise<void> => {

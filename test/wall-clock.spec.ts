@@ -19,7 +19,6 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
     'the acceptance window of an event, compared with times that senders state',
   ],
   'src/postgres/clock.ts': [1, 'until the database has answered once'],
-  'src/postgres/embedded/lock.ts': [1, 'compared with the time of a file of the same machine'],
   'src/asset-check/lists/list-source.ts': [3, 'when this machine fetched a list, kept in its own data folder'],
   'src/asset-check/sources/source-refresh.ts': [1, 'the age of a list that this machine fetched'],
   'src/asset-check/sources/sources-status.ts': [1, 'the age of a list that this machine fetched'],

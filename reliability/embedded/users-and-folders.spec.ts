@@ -50,13 +50,23 @@ describe('an embedded PostgreSQL starts', () => {
     await user.leave();
   });
 
-  it('in a folder whose name a shell would read as something else', async () => {
-    const named = join(folder, `a $HOME "b" \`c\` ü'`);
+  it('in a folder with blanks, quotes and letters of other languages in its name', async () => {
+    const named = join(folder, `a 'b' ü`);
     mkdirSync(named);
     const user = await install(named, { copied: true }).use(join(named, 'data'));
     expect(await serverOf(join(named, 'data'))).toBeDefined();
     await user.leave();
   });
+
+  it.each(['a $HOME', 'a "b"', 'a `c`'])(
+    'not in the folder %s, which a shell reads as another one, and says so',
+    async (name) => {
+      const named = join(folder, name);
+      mkdirSync(named);
+      const refused = install(named, { copied: true }).use(data);
+      await expect(refused).rejects.toThrow(/ConfigError: [^]*contains \$, " or a backtick. Rename the folder/);
+    },
+  );
 
   asRoot('as root, under another user', async () => {
     const user = await install(folder).use(data);

@@ -4,8 +4,7 @@ import { rm } from 'node:fs/promises';
 import { findBinaries } from '../../src/postgres/embedded/binaries.js';
 import { createCluster } from '../../src/postgres/embedded/cluster.js';
 import { findClusterLayout, type ClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
-import { findPostmaster, stopPostmaster } from '../../src/postgres/embedded/postmaster.js';
-import { startServer } from '../../src/postgres/embedded/server.js';
+import { findPostmaster, startServer, stopServer } from '../../src/postgres/embedded/postmaster.js';
 import { superuserUrl } from '../../test/support/superuser.js';
 import type { Scene } from './scene.js';
 
@@ -37,8 +36,7 @@ export class OwnPostgres {
   }
 
   async stop(): Promise<void> {
-    const postmaster = await findPostmaster(this.place.cluster);
-    if (postmaster) await stopPostmaster(postmaster, this.place);
+    await stopServer(this.place);
   }
 }
 
@@ -46,9 +44,7 @@ export class OwnPostgres {
 export const embeddedServer = async (dataDir: string): Promise<{ pid: number; url: string } | undefined> => {
   const place = await findClusterLayout(dataDir);
   const postmaster = await findPostmaster(place.cluster);
-  return postmaster?.status === 'ready'
-    ? { pid: postmaster.pid, url: await superuserUrl(place, postmaster) }
-    : undefined;
+  return postmaster?.isReady ? { pid: postmaster.pid, url: await superuserUrl(place, postmaster) } : undefined;
 };
 
 /** Takes away what the embedded server of a data directory keeps, also outside of it. */

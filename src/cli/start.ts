@@ -27,39 +27,47 @@ export const apiFlags = (eventStoreUrl: string | undefined): readonly string[] =
 
 const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-const portOf = <T>(url: string | undefined, otherwise: T): number | T =>
-  url === undefined ? otherwise : Number(new URL(url).port || 80);
-
 /** The whole service on this machine: the API, the projector, the deliveries and, unless one is set, the database. */
 export class Service {
   #database: Promise<Database> | undefined;
   #stopped: Promise<void> | undefined;
   #url: string | undefined;
-  #opsUrl: string | undefined;
   #databaseUrl: string | undefined;
   readonly #api: Child;
   readonly #projector: Child;
   readonly #deliveries: Child;
+  /** Rejected if a part cannot run with its settings, however long it has run; what has started must still be stopped. */
+  readonly failed: Promise<never>;
 
   constructor(
     private readonly config: Config,
     private readonly log: Tell,
   ) {
+    let fail!: (error: Error) => void;
+    this.failed = new Promise((_, reject) => (fail = reject));
+    this.failed.catch(() => {});
     this.#api = new Child(
       'API',
       [...apiFlags(config.eventStoreUrl), built('src/main.js')],
       () => this.#environment(),
       log,
+      fail,
     );
-    this.#projector = new Child('projector', [built('projections/main.js')], () => this.#workersEnvironment(), log);
-    this.#deliveries = new Child('delivery process', [built('src/deliver.js')], () => this.#workersEnvironment(), log);
+    const worker = (name: string, script: string): Child =>
+      new Child(name, [built(script)], () => this.#workersEnvironment(), log, fail);
+    this.#projector = worker('projector', 'projections/main.js');
+    this.#deliveries = worker('delivery process', 'src/deliver.js');
   }
 
   /**
    * @returns the API's URL
    * @throws Error if a part does not start; what has started must still be stopped
    */
-  async start(): Promise<{ readonly url: string; readonly databaseUrl: string }> {
+  start(): Promise<{ readonly url: string; readonly databaseUrl: string }> {
+    return Promise.race([this.#start(), this.failed]);
+  }
+
+  async #start(): Promise<{ readonly url: string; readonly databaseUrl: string }> {
     // An invalid file would end the API again and again.
     readSourcesFile(this.config);
     this.#database = openDatabase(this.config, this.log);
@@ -68,11 +76,10 @@ export class Service {
     const delivers = openMasterKeys(this.config) !== undefined;
     // One after the other: the first prepares the tables or says what prevents it, and what listens is also counted.
     await this.#projector.start();
-    const [{ url, opsUrl }] = await Promise.all([this.#api.start(), delivers && this.#deliveries.start()]);
+    const [{ url }] = await Promise.all([this.#api.start(), delivers && this.#deliveries.start()]);
     if (url === undefined) throw new Error('The API did not report its address');
     if (!delivers) this.log('WEBHOOK_MASTER_KEY_FILE is not set: no webhooks can be made, and none are delivered');
     this.#url = url;
-    this.#opsUrl = opsUrl;
     return { url, databaseUrl };
   }
 
@@ -108,8 +115,7 @@ export class Service {
     return environmentOf(this.config, {
       databaseUrl: this.#databaseUrl,
       // A restarted API reuses the port that its clients know, even if it was chosen freely at first.
-      port: portOf(this.#url, this.config.port),
-      opsPort: portOf(this.#opsUrl, this.config.opsPort),
+      port: this.#url === undefined ? this.config.port : Number(new URL(this.#url).port || 80),
       webhookMasterKeyFile: masterKeyFile(this.config),
     });
   }
@@ -149,13 +155,13 @@ export const start = async (config: Config): Promise<number> => {
   const tell = tellAs('start', config.logFormat);
   const service = new Service(config, tell);
   const stopped = stopOnSignals(service, tell);
-  const failed = service.start().then(
-    () => new Promise<never>(() => {}),
-    async (error: Error) => {
+  const failed = service
+    .start()
+    .then(() => service.failed)
+    .catch(async (error: Error) => {
       tell(error.message, 'error');
       await service.stop();
       return error instanceof ConfigError ? EXIT_CONFIG : 1;
-    },
-  );
+    });
   return Promise.race([stopped, failed]);
 };

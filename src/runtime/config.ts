@@ -169,16 +169,10 @@ const SYSTEM =
 /** The environment for a process with these settings, some of them decided since: what it needs, not all of the operator's. */
 export const environmentOf = (
   { env, names }: Config,
-  {
-    port,
-    opsPort,
-    databaseUrl,
-    webhookMasterKeyFile,
-  }: Partial<Pick<Config, 'port' | 'opsPort' | 'databaseUrl' | 'webhookMasterKeyFile'>>,
+  { port, databaseUrl, webhookMasterKeyFile }: Partial<Pick<Config, 'port' | 'databaseUrl' | 'webhookMasterKeyFile'>>,
 ): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(env).filter(([name]) => names.has(name) || SYSTEM.test(name))),
   ...(port !== undefined && { PORT: String(port) }),
-  ...(opsPort !== undefined && { OPS_PORT: String(opsPort) }),
   ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
   ...(webhookMasterKeyFile !== undefined && { WEBHOOK_MASTER_KEY_FILE: webhookMasterKeyFile }),
 });

@@ -33,6 +33,6 @@ export const shutdownSignal = (): AbortSignal => {
 };
 
 /** Tells the supervisor, if there is one, that this process does its work now, and at which address. */
-export const notifySupervisor = (ready: { readonly url?: string; readonly opsUrl?: string }): void => {
+export const notifySupervisor = (ready: { readonly url?: string }): void => {
   process.send?.(ready);
 };

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { SUPERUSER } from '../../src/postgres/embedded/cluster.js';
-import { urlOf } from '../../src/postgres/embedded/endpoint.js';
+import { type Postmaster, urlOf } from '../../src/postgres/embedded/endpoint.js';
 import { findClusterLayout, type ClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
-import { findPostmaster, type Postmaster } from '../../src/postgres/embedded/postmaster.js';
+import { findPostmaster } from '../../src/postgres/embedded/postmaster.js';
 
 /** The URL of a server's superuser, who can make databases and roles as the service's role cannot. */
 export const superuserUrl = async ({ passwordFile }: ClusterLayout, postmaster: Postmaster): Promise<string> =>

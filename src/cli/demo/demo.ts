@@ -157,15 +157,14 @@ const demo = async (): Promise<number> => {
   const stop = new AbortController();
   const stopped = stopOnSignals({ stop: end, kill: () => service.kill() }, say);
   for (const signal of SIGNALS) process.once(signal, () => stop.abort());
-  const failed = show(service, config, keys, stop.signal).then(
-    () => new Promise<never>(() => {}),
-    async (error: Error) => {
+  const failed = show(service, config, keys, stop.signal)
+    .then(() => service.failed)
+    .catch(async (error: Error) => {
       if (stop.signal.aborted) return stopped;
       say(error.message);
       await end();
       return FAILED;
-    },
-  );
+    });
   return Promise.race([stopped, failed]);
 };
 

@@ -2,21 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { ConfigError, EXIT_CONFIG } from '../../runtime/config.js';
 import type { Tell } from '../../runtime/log-line.js';
-import { Backoff, pause } from '../../flow/retry.js';
+import { pause } from '../../flow/retry.js';
 
-const FIRST_WAIT_MS = 100;
-const MAX_WAIT_MS = 5_000;
-/** A process that ran this long did not fail at its start. */
-const HEALTHY_MS = 10_000;
-/** Failed starts before giving up. */
-const ATTEMPTS = 5;
+const RESTART_MS = 1_000;
 /** How a process with an invalid setting exits. */
 const BY_A_SETTING = `code ${EXIT_CONFIG}`;
 
-/** The message sent by `tellParent`. */
-interface ChildMessage {
+/** The message sent by `notifySupervisor`. */
+interface Ready {
   readonly url?: string;
-  readonly opsUrl?: string;
 }
 
 /** A program of the service that is kept running as a child process. */
@@ -28,22 +22,24 @@ export class Child {
    * @param name used in log messages
    * @param args Node's flags and the script's absolute path
    * @param environment called before each start
+   * @param fail called if the process cannot run with its settings; it is not started again
    */
   constructor(
     private readonly name: string,
     private readonly args: readonly string[],
     private readonly environment: () => NodeJS.ProcessEnv,
     private readonly log: Tell,
+    private readonly fail: (error: Error) => void,
   ) {}
 
   /**
-   * Starts the process, and restarts it whenever it exits.
-   * @returns its first message, sent once it is working
-   * @throws Error if it keeps exiting without ever working
+   * Starts the process, and restarts it one second after it exits. Restart policies belong to systemd, Compose and
+   * Kubernetes.
+   * @returns its message that it is ready
    */
-  start(): Promise<ChildMessage> {
-    return new Promise((resolve, reject) => {
-      this.#keep(resolve).catch(reject);
+  start(): Promise<Ready> {
+    return new Promise((resolve) => {
+      this.#keepRunning(resolve).catch(this.fail);
     });
   }
 
@@ -70,34 +66,20 @@ export class Child {
     this.#process?.kill('SIGKILL');
   }
 
-  async #keep(onMessage: (message: ChildMessage) => void): Promise<void> {
+  async #keepRunning(onReady: (ready: Ready) => void): Promise<void> {
     const { signal } = this.#stopping;
-    let worked = false;
-    const backoff = new Backoff(FIRST_WAIT_MS, MAX_WAIT_MS);
-    for (let failures = 0; !signal.aborted;) {
-      const begin = performance.now();
-      const end = await this.#run((message) => {
-        worked = true;
-        onMessage(message);
-      });
+    while (!signal.aborted) {
+      const end = await this.#run(onReady);
       if (signal.aborted) return;
-      if (performance.now() - begin > HEALTHY_MS) {
-        failures = 0;
-        backoff.reset();
-      }
-      failures += 1;
-      if (!worked && end === BY_A_SETTING)
+      if (end === BY_A_SETTING)
         throw new ConfigError(`The ${this.name} does not start with these settings. See its output above.`);
-      if (!worked && failures >= ATTEMPTS)
-        throw new Error(`The ${this.name} does not start: it ended ${failures} times (${end}). See its output above.`);
-      const wait = backoff.next();
-      this.log(`The ${this.name} ended (${end}) and restarts in ${wait} ms`, 'warn');
-      await pause(wait, signal);
+      this.log(`The ${this.name} ended (${end}) and restarts in ${RESTART_MS} ms`, 'warn');
+      await pause(RESTART_MS, signal);
     }
   }
 
   /** @returns the signal or exit code */
-  async #run(onMessage: (message: ChildMessage) => void): Promise<string> {
+  async #run(onReady: (ready: Ready) => void): Promise<string> {
     const child = spawn(process.execPath, this.args, {
       env: this.environment(),
       // The channel closes with this process, however it ends, and the child notices.
@@ -106,7 +88,7 @@ export class Child {
       detached: process.platform !== 'win32',
     });
     this.#process = child;
-    child.on('message', (message) => onMessage(message as ChildMessage));
+    child.on('message', (message) => onReady(message as Ready));
     try {
       const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
       return signal ?? `code ${code}`;

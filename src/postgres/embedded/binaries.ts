@@ -1,10 +1,10 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, copyFile, mkdir, mkdtemp, readdir, readlink, rename, rm, stat, symlink } from 'node:fs/promises';
+import { cp, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import type { ClusterLayout } from './cluster-layout.js';
 import type { Owner } from './os-user.js';
 
@@ -13,11 +13,6 @@ export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
   readonly pgCtl: string;
-}
-
-interface Link {
-  readonly source: string;
-  readonly target: string;
 }
 
 const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
@@ -41,7 +36,9 @@ export const packageRoot = (): string => {
 /** @returns whether all links exist now */
 const linkLibraries = async (root: string): Promise<boolean> => {
   const list = join(root, 'native', 'pg-symlinks.json');
-  const links = existsSync(list) ? (JSON.parse(readFileSync(list, 'utf8')) as Link[]) : [];
+  const links = existsSync(list)
+    ? (JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[])
+    : [];
   for (const { source, target } of links) {
     if (existsSync(join(root, target))) continue;
     try {
@@ -56,58 +53,24 @@ const linkLibraries = async (root: string): Promise<boolean> => {
   return true;
 };
 
-/** Copies a tree so that every user can read it, whatever the modes of the original. */
-const copyForAll = async (from: string, to: string): Promise<void> => {
-  await mkdir(to);
-  await chmod(to, 0o755);
-  for (const entry of await readdir(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (entry.isDirectory()) await copyForAll(source, target);
-    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
-    else {
-      await copyFile(source, target);
-      await chmod(target, (await stat(source)).mode & 0o100 ? 0o755 : 0o644);
-    }
-  }
-};
-
+/** Copies the package once so that every user can read it, whatever the modes of the original. */
 const copyOnce = async (root: string, parent: string): Promise<string> => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const copy = join(parent, `binaries-${version}`);
   if (existsSync(copy)) return copy;
   const partial = `${copy}.${randomBytes(4).toString('hex')}`;
-  await mkdir(partial);
-  await chmod(partial, 0o755);
   try {
-    await copyForAll(join(root, 'native'), join(partial, 'native'));
+    await cp(join(root, 'native'), join(partial, 'native'), { recursive: true, verbatimSymlinks: true });
     await linkLibraries(partial);
+    await promisify(execFile)('chmod', ['-R', 'u+w,a+rX', partial]);
     await rename(partial, copy);
+  } catch (error) {
+    // Another process may have been faster.
+    if (!existsSync(copy)) throw error;
   } finally {
     await rm(partial, { recursive: true, force: true });
   }
   return copy;
-};
-
-/** What a shell replaces even between double quotes; Node itself takes no backslash. */
-const SPECIAL = /["$`]/;
-
-/**
- * Calls `work` with an initdb that works: it finds the other programs by a shell, which reads some names of folders as
- * something else. There it is a copy, for as long as `work` takes.
- */
-export const withInitdb = async <Result>(
-  { initdb }: Binaries,
-  work: (initdb: string) => Promise<Result>,
-): Promise<Result> => {
-  if (process.platform === 'win32' || !SPECIAL.test(initdb)) return work(initdb);
-  const folder = await mkdtemp(join(tmpdir(), 'threat-protection-'));
-  try {
-    await chmod(folder, 0o755);
-    await copyForAll(dirname(dirname(initdb)), join(folder, 'native'));
-    return await work(join(folder, 'native', 'bin', basename(initdb)));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
 };
 
 const programs = (root: string): Binaries => {

@@ -5,32 +5,25 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { closeDirectory } from './data-dir.js';
 import { canEnter, type Owner, serverOwner } from './os-user.js';
 
-const NAME = 'threat-protection';
-
-/** Directories owned by root that survive a reboot. The second is used if the first is not writable. */
-const OPEN_TO_ALL = ['/var/lib', '/var/tmp'];
+/** Owned by root, open to all, and survives a reboot. */
+const OPEN_TO_ALL = '/var/lib';
 
 /** The contents of `DATA_DIR/postgres/place.json`. */
 interface State {
   /** Relative to `home`; absolute if the server's user cannot enter `home`. */
   readonly cluster: string;
-  /** Whether a cluster has been created there. */
-  readonly created?: boolean;
-  readonly socketDirectory?: string;
   readonly port?: number;
 }
 
 /** Where one embedded PostgreSQL keeps its files. */
 export interface ClusterLayout {
-  /** `DATA_DIR/postgres`: lock, clients, passwords, log, and the cluster if the server's user can enter. */
+  /** `DATA_DIR/postgres`: passwords, log, and the cluster if the server's user can enter. */
   readonly home: string;
   /** The server's user can enter its parent. */
   readonly cluster: string;
   readonly owner: Owner | undefined;
   /** The other user who needs search permission on the data directory. */
   readonly serverUser: Owner | undefined;
-  /** One file per client process. */
-  readonly clients: string;
   /** The superuser's password, for manual maintenance. */
   readonly passwordFile: string;
   /** The password of the service's role. */
@@ -44,7 +37,7 @@ export const loadState = (home: string): State | undefined =>
   existsSync(stateFileOf(home)) ? (JSON.parse(readFileSync(stateFileOf(home), 'utf8')) as State) : undefined;
 
 export const saveState = async (home: string, change: Partial<State>): Promise<void> => {
-  // Named by the process: two may start at once, and this is before either has the lock.
+  // Named by the process: two may start at once.
   const partial = `${stateFileOf(home)}.${process.pid}.partial`;
   await writeFile(partial, JSON.stringify({ cluster: 'cluster', ...loadState(home), ...change }), { mode: 0o600 });
   await rename(partial, stateFileOf(home));
@@ -52,23 +45,15 @@ export const saveState = async (home: string, change: Partial<State>): Promise<v
 
 /** A directory owned by root that every user can enter, inside one that only root can have created. */
 const openDirectory = async (hash: string): Promise<string> => {
-  let reason: unknown;
-  for (const base of OPEN_TO_ALL) {
-    try {
-      let directory = base;
-      for (const name of [NAME, hash]) {
-        directory = join(directory, name);
-        await mkdir(directory, { recursive: true, mode: 0o711 });
-        const found = lstatSync(directory);
-        if (!found.isDirectory() || found.uid !== 0) throw new Error(`${directory} is not root's`);
-        await chmod(directory, 0o711);
-      }
-      return directory;
-    } catch (error) {
-      reason = error;
-    }
+  let directory = OPEN_TO_ALL;
+  for (const name of ['threat-protection', hash]) {
+    directory = join(directory, name);
+    await mkdir(directory, { recursive: true, mode: 0o711 });
+    const found = lstatSync(directory);
+    if (!found.isDirectory() || found.uid !== 0) throw new Error(`${directory} is not root's`);
+    await chmod(directory, 0o711);
   }
-  throw new Error(`No directory for the database in ${OPEN_TO_ALL.join(' or ')}`, { cause: reason });
+  return directory;
 };
 
 /**
@@ -102,7 +87,6 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
     cluster: resolve(home, known),
     owner,
     serverUser: isAbsolute(known) ? undefined : owner,
-    clients: join(home, 'users'),
     passwordFile: join(home, 'password'),
     rolePasswordFile: join(home, 'role-password'),
     log: join(home, 'postgres.log'),

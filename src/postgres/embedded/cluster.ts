@@ -1,70 +1,91 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { appendFile, chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Binaries, withInitdb } from './binaries.js';
+import { ConfigError } from '../../runtime/config.js';
+import type { Binaries } from './binaries.js';
+import type { ClusterLayout } from './cluster-layout.js';
 import { canEnter, giveTo } from './os-user.js';
-import { type ClusterLayout, saveState, loadState } from './cluster-layout.js';
+import { choosePassword } from './passwords.js';
 
 export const SUPERUSER = 'postgres';
 
-/** The cluster is renamed into place once it is complete. */
-export const isCreated = (cluster: string): boolean => existsSync(cluster);
+/** What a shell replaces even between double quotes, and initdb calls one. */
+const SPECIAL = /["$`]/;
 
 /** @throws Error if the cluster has disappeared: an empty one in its place would look like data loss */
-const refuseToReplace = (layout: ClusterLayout): void => {
-  if (!loadState(layout.home)?.created) return;
+const refuseToReplace = ({ home, cluster, rolePasswordFile }: ClusterLayout): void => {
+  // Made only for a cluster that exists.
+  if (!existsSync(rolePasswordFile)) return;
   throw new Error(
-    `The database in ${layout.cluster} is missing. ` +
-      `Restore it, or delete ${layout.home} to start with an empty database.`,
+    `The database in ${cluster} is missing. Restore it, or delete ${home} to start with an empty database.`,
   );
+};
+
+const runInitdb = async (layout: ClusterLayout, initdb: string, partial: string): Promise<void> => {
+  const { owner, log } = layout;
+  const passwordForInitdb = `${partial}.password`;
+  await mkdir(partial);
+  await chmod(partial, 0o700);
+  await giveTo(owner, partial);
+  await writeFile(passwordForInitdb, await choosePassword(layout.passwordFile), { mode: 0o600 });
+  await giveTo(owner, passwordForInitdb);
+  const words = [
+    `--pgdata=${partial}`,
+    `--pwfile=${passwordForInitdb}`,
+    `--username=${SUPERUSER}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale-provider=libc',
+    '--locale=C',
+    '--data-checksums',
+    '--no-instructions',
+  ];
+  const { stdout, stderr } = await promisify(execFile)(initdb, words, {
+    ...owner,
+    cwd: '/',
+    env: { LC_ALL: 'C', TZ: 'UTC' },
+  });
+  await appendFile(log, stdout + stderr, { mode: 0o600 });
 };
 
 /**
  * Creates the cluster if there is none: checksums on, UTF-8, compared by code point, a random password for every
- * connection. Complete or not at all: it is created beside its path and renamed.
+ * connection. Complete or not at all: it is created beside its path and renamed, which succeeds once if several
+ * processes do it at once.
+ * @throws ConfigError if the name of the folder of the binaries does not survive a shell
  */
-export const createCluster = async (layout: ClusterLayout, binaries: Binaries): Promise<void> => {
-  const { cluster, owner, passwordFile } = layout;
-  if (isCreated(cluster)) return;
+export const createCluster = async (layout: ClusterLayout, { initdb }: Binaries): Promise<void> => {
+  const { cluster } = layout;
+  if (existsSync(cluster)) return;
   refuseToReplace(layout);
-  const partial = `${cluster}.partial`;
-  const passwordForInitdb = `${cluster}.password`;
-  await rm(partial, { recursive: true, force: true });
-  await mkdir(partial);
-  await chmod(partial, 0o700);
-  await giveTo(owner, partial);
-  const password = randomBytes(24).toString('hex');
-  await writeFile(passwordForInitdb, password, { mode: 0o600 });
-  await giveTo(owner, passwordForInitdb);
-  try {
-    const words = [
-      `--pgdata=${partial}`,
-      `--pwfile=${passwordForInitdb}`,
-      `--username=${SUPERUSER}`,
-      '--auth=scram-sha-256',
-      '--encoding=UTF8',
-      '--locale-provider=libc',
-      '--locale=C',
-      '--data-checksums',
-      '--no-instructions',
-    ];
-    const { stdout, stderr } = await withInitdb(binaries, (initdb) =>
-      promisify(execFile)(initdb, words, { ...owner, cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' } }),
+  if (process.platform !== 'win32' && SPECIAL.test(initdb))
+    throw new ConfigError(
+      `PostgreSQL cannot create a database with ${initdb}: the name of a folder contains $, " or a backtick. ` +
+        'Rename the folder, or set DATABASE_URL to a PostgreSQL 15 or later.',
     );
-    await appendFile(layout.log, stdout + stderr, { mode: 0o600 });
+  const prefix = `${cluster}.partial-`;
+  const partial = prefix + randomBytes(4).toString('hex');
+  try {
+    await runInitdb(layout, initdb, partial);
+    await rename(partial, cluster);
   } catch (cause) {
     const { stdout = '', stderr = '', message } = cause as Error & { stdout?: string; stderr?: string };
-    throw new Error(`initdb failed to create a database in ${cluster}: ${(stderr || stdout || message).trim()}`, {
-      cause,
-    });
+    // Another process was faster, and has deleted what is not its own.
+    if (!existsSync(cluster))
+      throw new Error(`initdb failed to create a database in ${cluster}: ${(stderr || stdout || message).trim()}`, {
+        cause,
+      });
   } finally {
-    await rm(passwordForInitdb, { force: true });
+    // The others are useless, or left behind by killed processes.
+    if (existsSync(cluster))
+      for (const name of await readdir(dirname(cluster)))
+        if (name.startsWith(basename(prefix)))
+          await rm(join(dirname(cluster), name), { recursive: true, force: true, maxRetries: 20 });
+    await rm(`${partial}.password`, { force: true });
   }
-  await writeFile(passwordFile, password, { mode: 0o600 });
-  await rename(partial, cluster);
-  await saveState(layout.home, { created: true });
 };
 
 /** @throws Error if the server's user cannot reach the cluster, for example after the folder was moved */

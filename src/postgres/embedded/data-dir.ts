@@ -5,16 +5,12 @@ import type { Owner } from './os-user.js';
 /** What the service keeps in `DATA_DIR`, and what a file system keeps at its root. */
 const OURS: ReadonlySet<string> = new Set(['postgres', 'lists', 'lost+found']);
 
-const DIRECTORY = 0o700;
-/** If we are root and the server is not: search permission for its group, nothing else. */
-const PASSABLE = 0o710;
-const FILE = 0o600;
-
 /** @param serverUser the only other user with search permission; undefined: nobody */
 export const closeDirectory = async (directory: string, serverUser: Owner | undefined): Promise<void> => {
   const { mode, uid, gid } = await stat(directory);
   if (serverUser && gid !== serverUser.gid) await chown(directory, uid, serverUser.gid);
-  const wanted = serverUser ? PASSABLE : DIRECTORY;
+  // If we are root and the server is not: search permission for its group, nothing else.
+  const wanted = serverUser ? 0o710 : 0o700;
   if ((mode & 0o777) !== wanted) await chmod(directory, wanted);
 };
 
@@ -23,7 +19,7 @@ const closeFiles = async (directory: string): Promise<void> => {
     if (!entry.isFile()) continue;
     const file = join(directory, entry.name);
     try {
-      if (((await stat(file)).mode & 0o077) !== 0) await chmod(file, FILE);
+      if (((await stat(file)).mode & 0o077) !== 0) await chmod(file, 0o600);
     } catch (error) {
       // Another process of this service creates and removes its files.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
@@ -64,7 +60,6 @@ export const closeDataDir = async (
   });
   for (const [name, through] of [
     ['postgres', serverUser],
-    ['postgres/users', undefined],
     ['lists', undefined],
   ] as const) {
     const directory = join(dataDir, name);

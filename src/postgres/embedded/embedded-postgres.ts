@@ -1,96 +1,80 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
 import type { Config } from '../../runtime/config.js';
 import { findBinaries } from './binaries.js';
-import { createCluster, isCreated, refuseUnreachable } from './cluster.js';
+import { createCluster, refuseUnreachable } from './cluster.js';
+import { type ClusterLayout, findClusterLayout } from './cluster-layout.js';
 import { closeDataDir } from './data-dir.js';
-import { removeEndpoint, type Transport, urlOf } from './endpoint.js';
-import { underLock } from './lock.js';
-import { findClusterLayout, type ClusterLayout } from './cluster-layout.js';
-import { findPostmaster, isUnclean, serverPid, stopPostmaster } from './postmaster.js';
-import { startServer } from './server.js';
-import { createServiceRole, hasServiceRole, readRolePassword, SERVICE_ROLE } from './database-role.js';
-import { trimLog } from './server-log.js';
-import { registerClient, countClients, unregisterEndingClient, unregisterClient } from './clients.js';
+import { createServiceRole, SERVICE_ROLE } from './database-role.js';
+import { type Transport, urlOf } from './endpoint.js';
+import { choosePassword } from './passwords.js';
+import { findPostmaster, startServer, stopServer } from './postmaster.js';
 
 /** A PostgreSQL to use. */
 export interface Database {
   /** Contains the password; never log it. Stays valid when the embedded server restarts. */
   readonly url: string;
-  /** Ends this use. The last client stops the embedded server. */
+  /** Ends this use. The last process that uses the embedded server stops it. */
   release(): Promise<void>;
 }
 
 type Log = (line: string) => void;
 
-const WATCH_MS = 250;
-const TRIM_MS = 60_000;
+/** This process's use of the server: an open connection that shares a lock of PostgreSQL with every other use. */
+interface Use {
+  readonly client: Client;
+  readonly url: string;
+  /** The server, if this process started it. */
+  readonly ownPid: number | undefined;
+}
 
-/** Creates the service's role if there is none. Call it under the lock. */
-const ensureRole = async (layout: ClusterLayout, transport: Transport, log: Log): Promise<void> => {
-  if (hasServiceRole(layout)) return;
-  // A server of an earlier version is running or was killed: it must shut down cleanly first. Its clients reconnect.
-  if (isUnclean(layout.cluster)) await stopPostmaster(await startServer(layout, transport, log), layout);
-  await createServiceRole(layout, await findBinaries(layout));
-};
+/** Two numbers; the other advisory locks of the service have one. */
+const LOCK = '20261125, 1';
+const INVALID_PASSWORD = '28P01';
+const RESTART_MS = 250;
 
-/** Restarts the server if it exits while in use. */
-const watch = (layout: ClusterLayout, transport: Transport, log: Log): (() => Promise<void>) => {
-  let busy: Promise<void> | undefined;
-  const revive = async (): Promise<void> => {
-    // If the data is deleted while in use, no new, empty database replaces it.
-    if (!isCreated(layout.cluster) || (await findPostmaster(layout.cluster))?.status === 'ready') return;
-    log('PostgreSQL exited; restarting it');
-    await underLock(layout.home, () => startServer(layout, transport, log));
-  };
-  const attend = (work: () => Promise<void>): void => {
-    busy ??= work()
-      .catch((error: Error) => log(error.message))
-      .finally(() => (busy = undefined));
-  };
-  const timers = [
-    setInterval(() => attend(revive), WATCH_MS),
-    setInterval(() => attend(() => trimLog(layout.log)), TRIM_MS),
-  ];
-  for (const timer of timers) timer.unref();
-  return async () => {
-    for (const timer of timers) clearInterval(timer);
-    await busy;
-  };
-};
-
-const leave = (layout: ClusterLayout, client: string): Promise<void> =>
-  underLock(layout.home, async () => {
-    await unregisterClient(client);
-    if ((await countClients(layout.clients)) > 0) return;
-    const postmaster = await findPostmaster(layout.cluster);
-    if (!postmaster) return;
-    await stopPostmaster(postmaster, layout);
-    await removeEndpoint(postmaster);
-  });
-
-/**
- * Stops an otherwise unused server if the process ends without releasing it: by an uncaught error, or `process.exit`.
- * A process that attaches at the same time sees the server exit and restarts it.
- */
-const leaveAtExit = (client: string, cluster: string): (() => void) => {
-  const leaveNow = (): void => {
+const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promise<Use> => {
+  for (;;) {
+    const postmaster = await startServer(layout, transport, log);
+    const url = urlOf(postmaster, SERVICE_ROLE, await choosePassword(layout.rolePasswordFile));
+    const client = new Client({ connectionString: url });
+    // The end of the connection is what matters.
+    client.on('error', () => {});
     try {
-      const pid = unregisterEndingClient(client) ? serverPid(cluster) : undefined;
-      if (pid !== undefined) process.kill(pid, 'SIGINT');
-    } catch {
-      // Nothing can be reported at this point; the next start adopts a server that is still running.
+      await client.connect();
+      await client.query(`select pg_advisory_lock_shared(${LOCK})`);
+      return { client, url, ownPid: postmaster.isStartedHere ? postmaster.pid : undefined };
+    } catch (error) {
+      await client.end().catch(() => {});
+      if ((error as { code?: string }).code === INVALID_PASSWORD) await createServiceRole(layout, postmaster);
+      else {
+        const running = await findPostmaster(layout.cluster);
+        if (running?.isReady && running.pid === postmaster.pid) throw error;
+      }
     }
-  };
-  process.once('exit', leaveNow);
-  return () => process.off('exit', leaveNow);
+  }
+};
+
+/** Whether no other process uses the server. It is then locked against new users until the connection ends. */
+const isLastUse = async ({ client }: Use): Promise<boolean> => {
+  try {
+    await client.query(`select pg_advisory_unlock_shared(${LOCK})`);
+    const { rows } = await client.query<{ locked: boolean }>(`select pg_try_advisory_lock(${LOCK}) as locked`);
+    return rows[0]!.locked;
+  } catch {
+    return false; // The server is gone.
+  }
 };
 
 /**
  * Returns the configured database. If none is configured, uses the embedded PostgreSQL in the data directory: creates it
- * if needed, starts it, or attaches to the running one. Live client processes are counted; the last one stops it.
+ * if needed, starts it, or connects to the running one. If the server exits while it is used, it is started again; the
+ * last process that uses it stops it.
  * @param log gets a line for what a person waits for, or should know
  * @throws Error with the path and the last lines of the server's log if it does not start
+ * @throws ConfigError if the name of the folder of its binaries prevents it
  */
 export const openDatabase = async (
   { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
@@ -106,30 +90,46 @@ export const openDatabase = async (
   if (!layout.cluster.startsWith(layout.home))
     log(`The database is in ${layout.cluster}, because PostgreSQL's user cannot enter ${layout.home}`);
   await closeDataDir(dataDir, layout.serverUser, log);
-  const { client, url } = await underLock(layout.home, async () => {
-    if (!isCreated(layout.cluster)) {
-      log(`Creating a database in ${layout.cluster}`);
-      await createCluster(layout, await findBinaries(layout));
-    }
-    refuseUnreachable(layout);
-    await ensureRole(layout, transport, log);
-    const password = await readRolePassword(layout);
-    const file = await registerClient(layout.clients);
-    try {
-      return { client: file, url: urlOf(await startServer(layout, transport, log), SERVICE_ROLE, password) };
-    } catch (error) {
-      await unregisterClient(file);
-      throw error;
-    }
-  });
-  const unwatch = watch(layout, transport, log);
-  const stay = leaveAtExit(client, layout.cluster);
+  if (!existsSync(layout.cluster)) {
+    log(`Creating a database in ${layout.cluster}`);
+    await createCluster(layout, await findBinaries(layout));
+  }
+  refuseUnreachable(layout);
+
+  let current = await use(layout, transport, log);
+  let restarting: Promise<void> | undefined;
   let released: Promise<void> | undefined;
-  const release = async (): Promise<void> => {
-    await unwatch();
-    // The directory was deleted while in use.
-    if (existsSync(layout.home)) await leave(layout, client);
-    stay();
+  const restart = async (): Promise<void> => {
+    // If the data is deleted while in use, no new, empty database replaces it.
+    while (!released && existsSync(layout.cluster))
+      try {
+        if ((await findPostmaster(layout.cluster)) === undefined) log('PostgreSQL exited; restarting it');
+        current = await use(layout, transport, log);
+        return watch();
+      } catch (error) {
+        log((error as Error).message);
+        await sleep(RESTART_MS);
+      }
   };
-  return { url, release: () => (released ??= release()) };
+  const watch = (): void =>
+    void current.client.once('end', () => {
+      if (!released) restarting = restart();
+    });
+  watch();
+  /** If this process ends without releasing it, by an uncaught error or `process.exit`. Other users start it again. */
+  const stopAtExit = (): void => {
+    try {
+      if (current.ownPid !== undefined) process.kill(current.ownPid, 'SIGINT');
+    } catch {
+      // Nothing can be reported at this point; the next start uses a server that is still running.
+    }
+  };
+  process.once('exit', stopAtExit);
+  const release = async (): Promise<void> => {
+    await restarting;
+    if (await isLastUse(current)) await stopServer(layout);
+    await current.client.end();
+    process.off('exit', stopAtExit);
+  };
+  return { url: current.url, release: () => (released ??= release()) };
 };

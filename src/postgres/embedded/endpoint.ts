@@ -1,40 +1,52 @@
+import { createHash } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type ClusterLayout, loadState, saveState } from './cluster-layout.js';
 import { giveTo } from './os-user.js';
-import { type ClusterLayout, saveState, loadState } from './cluster-layout.js';
-import type { Postmaster } from './postmaster.js';
+import { choosePassword } from './passwords.js';
 
 /** How the server is reached. A Unix socket is faster and protected by its directory; Windows uses loopback TCP. */
 export type Transport = 'socket' | 'loopback';
+
+/** What a running server reports in its `postmaster.pid`. */
+export interface Postmaster {
+  readonly pid: number;
+  readonly port: number;
+  /** Empty if it has no socket. */
+  readonly socketDirectory: string;
+  /** Whether it accepts connections; false while it starts or stops. */
+  readonly isReady: boolean;
+}
 
 const LOOPBACK = '127.0.0.1';
 /** Only names the socket; no port is used. */
 const SOCKET_PORT = 5432;
 
-const isOurs = (directory: string, uid: number | undefined): boolean => {
-  if (!existsSync(directory)) return false;
-  const found = lstatSync(directory);
-  return found.isDirectory() && found.uid === uid && (found.mode & 0o077) === 0;
-};
-
 /**
  * A directory that only the server's user and root can enter. Not in the data directory, because a socket's path is
- * limited to 103 bytes. A crashed server's directory is reused, so that its clients' URL stays valid.
+ * limited to 103 bytes. Its name follows from the password: the same at every start, so that the URL of running clients
+ * stays valid, and nobody can take it beforehand.
  */
-const socketDirectory = async ({ home, owner }: ClusterLayout): Promise<string> => {
-  const known = loadState(home)?.socketDirectory;
-  if (known !== undefined && isOurs(known, owner?.uid ?? process.getuid?.())) {
-    // Left by a crash; the lock file may name a pid that another process has by now.
-    for (const name of ['.s.PGSQL.5432', '.s.PGSQL.5432.lock']) await rm(join(known, name), { force: true });
-    return known;
+const socketDirectory = async ({ passwordFile, owner }: ClusterLayout): Promise<string> => {
+  const hash = createHash('sha256').update(await choosePassword(passwordFile));
+  const name = `threat-protection-${hash.digest('hex').slice(0, 16)}`;
+  const directory = join(existsSync('/tmp') ? '/tmp' : tmpdir(), name);
+  const uid = owner?.uid ?? process.getuid?.();
+  try {
+    await mkdir(directory, { mode: 0o700 });
+    await chmod(directory, 0o700);
+    await giveTo(owner, directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    // Another process may just have made it, and give it to its owner next.
+    const found = lstatSync(directory);
+    if (!found.isDirectory() || ![uid, process.getuid?.()].includes(found.uid) || (found.mode & 0o077) !== 0)
+      throw new Error(`${directory} must be a directory of user ${uid} with mode 0700; delete it`, { cause: error });
+    if (found.uid !== uid) await giveTo(owner, directory);
   }
-  const directory = await mkdtemp(join(existsSync('/tmp') ? '/tmp' : tmpdir(), 'threat-protection-'));
-  await chmod(directory, 0o700);
-  await giveTo(owner, directory);
-  await saveState(home, { socketDirectory: directory });
   return directory;
 };
 
@@ -57,19 +69,10 @@ const freePort = async ({ home }: ClusterLayout): Promise<number> => {
 };
 
 /** The server's settings that make it listen. */
-export const listenSettings = async (layout: ClusterLayout, transport: Transport): Promise<Record<string, string>> =>
+export const listenSettings = async (layout: ClusterLayout, transport: Transport): Promise<string[]> =>
   transport === 'socket'
-    ? {
-        listen_addresses: '',
-        port: String(SOCKET_PORT),
-        unix_socket_directories: await socketDirectory(layout),
-      }
-    : { listen_addresses: LOOPBACK, port: String(await freePort(layout)), unix_socket_directories: '' };
-
-/** Removes what a stopped server leaves outside its data directory. */
-export const removeEndpoint = async (postmaster: Postmaster): Promise<void> => {
-  if (postmaster.socketDirectory !== '') await rm(postmaster.socketDirectory, { recursive: true, force: true });
-};
+    ? ['listen_addresses=', `port=${SOCKET_PORT}`, `unix_socket_directories=${await socketDirectory(layout)}`]
+    : [`listen_addresses=${LOOPBACK}`, `port=${await freePort(layout)}`, 'unix_socket_directories='];
 
 /** A URL that `pg`, `psql` and `new URL` all read; with a socket, `host` in the query overrides the host name. */
 export const urlOf = (postmaster: Postmaster, role: string, password: string): string =>

@@ -1,120 +1,154 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { open, readFile, rename, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { findBinaries } from './binaries.js';
 import type { ClusterLayout } from './cluster-layout.js';
-import { commandLine, processIdentity } from './processes.js';
+import { listenSettings, type Postmaster, type Transport } from './endpoint.js';
 
-/** What a running server reports in its `postmaster.pid`. */
-export interface Postmaster {
-  readonly pid: number;
-  readonly port: number;
-  /** Empty if it has no socket. */
-  readonly socketDirectory: string;
-  readonly status: 'starting' | 'ready' | 'stopping';
-}
+/** For a machine with two cores. An answered append is on the disk: nothing here may weaken that. */
+const SETTINGS = [
+  'fsync=on synchronous_commit=on full_page_writes=on',
+  'shared_buffers=256MB effective_cache_size=1GB work_mem=16MB maintenance_work_mem=128MB max_connections=200',
+  // Ends statements of killed clients; after a kill of the server too, the next one would wait for them.
+  process.platform === 'win32' ? '' : 'client_connection_check_interval=500ms',
+  'max_wal_size=2GB checkpoint_timeout=15min random_page_cost=1.1 jit=off timezone=UTC',
+  // Statement errors go to the client; this log is about the server.
+  'log_timezone=UTC log_min_messages=log log_min_error_statement=panic log_checkpoints=off logging_collector=off',
+].flatMap((line) => line.split(' ').filter(Boolean));
 
-const NOBODYS_PID = 2_147_483_647;
 const POLL_MS = 20;
+const RECOVERY_MS = 300_000;
+const BETWEEN_ATTEMPTS_MS = 150;
+/** Start-up errors that are temporary... */
+const TEMPORARY = /pre-existing shared memory|lock file|could not bind|in use/;
+/** ...for as long as a statement of the dead server may run; and the patience with all other errors. */
+const TEMPORARY_MS = 30_000;
+const OTHER_MS = 1_000;
+const MAX_LOG_BYTES = 4 * 1024 * 1024;
 /** A fast shutdown writes dirty pages first; an immediate one recovers at the next start instead. */
-const FAST_MS = 2_500;
-const IMMEDIATE_MS = 2_000;
+const SHUTDOWNS = [
+  ['fast', 3],
+  ['immediate', 2],
+] as const;
 
-const pidFileOf = (cluster: string): string => join(cluster, 'postmaster.pid');
-
-const readLines = async (cluster: string): Promise<string[]> => {
+/** @returns undefined if there is no such process or its command line cannot be read; empty for a zombie */
+export const commandLine = (pid: number): string | undefined => {
   try {
-    return (await readFile(pidFileOf(cluster), 'utf8')).split('\n');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], {
+      encoding: 'utf8',
+      env: { PATH: '/bin:/usr/bin', LC_ALL: 'C' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+  } catch {
+    return undefined;
   }
 };
 
-const isPostmaster = (pid: number, cluster: string): boolean =>
-  processIdentity(pid) !== undefined && (commandLine(pid)?.includes(cluster) ?? true);
+const isPostmaster = (pid: number, cluster: string): boolean => {
+  if (process.platform !== 'win32') return commandLine(pid)?.includes(cluster) ?? false;
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+};
+
+/** The lines of `postmaster.pid`, which a killed server leaves behind. */
+const readPidFile = async (cluster: string): Promise<string[]> =>
+  (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
 
 /** @returns undefined if no server runs on the cluster, whatever its pid file says */
 export const findPostmaster = async (cluster: string): Promise<Postmaster | undefined> => {
-  const [pid, , , port, socketDirectory = '', , , status] = await readLines(cluster);
+  const [pid, , , port, socketDirectory = '', , , status] = await readPidFile(cluster);
   if (!Number(pid) || !isPostmaster(Number(pid), cluster)) return undefined;
-  const word = status?.trim();
-  return {
-    pid: Number(pid),
-    port: Number(port),
-    socketDirectory,
-    status: word === 'ready' || word === 'stopping' ? word : 'starting',
-  };
+  return { pid: Number(pid), port: Number(port), socketDirectory, isReady: status?.trim() === 'ready' };
 };
 
-/** Whether a server runs on the cluster, or was killed. */
-export const isUnclean = (cluster: string): boolean => existsSync(pidFileOf(cluster));
+const lastLines = async (file: string, count: number): Promise<string> =>
+  existsSync(file) ? (await readFile(file, 'utf8')).trimEnd().split('\n').slice(-count).join('\n') : '';
 
-/** @returns the pid of the server that runs on the cluster, if any */
-export const serverPid = (cluster: string): number | undefined => {
-  const pid = Number.parseInt(readFileSync(pidFileOf(cluster), 'utf8'), 10);
-  return isPostmaster(pid, cluster) ? pid : undefined;
+const spawnServer = async (layout: ClusterLayout, transport: Transport): Promise<ChildProcess> => {
+  const { postgres } = await findBinaries(layout);
+  const settings = [...SETTINGS, ...(await listenSettings(layout, transport))];
+  const [stalePid] = await readPidFile(layout.cluster);
+  const log = await open(layout.log, 'a', 0o600);
+  try {
+    const server = spawn(postgres, ['-D', layout.cluster, ...settings.flatMap((setting) => ['-c', setting])], {
+      ...layout.owner,
+      cwd: '/',
+      // Detached from the terminal: Ctrl-C reaches its users, of whom the last one stops it.
+      detached: true,
+      windowsHide: true,
+      // PostgreSQL takes a lock file of this pid for stale. After a crash it may be the pid of an unrelated process.
+      env: { LC_ALL: 'C', PG_GRANDPARENT_PID: stalePid },
+      stdio: ['ignore', log.fd, log.fd],
+    });
+    await once(server, 'spawn');
+    server.unref();
+    return server;
+  } finally {
+    await log.close();
+  }
+};
+
+const setOldLogAside = async (log: string): Promise<void> => {
+  if (existsSync(log) && (await stat(log)).size > MAX_LOG_BYTES) await rename(log, `${log}.1`);
 };
 
 /**
- * After a crash the pid file may name an unrelated process with the same pid, or a zombie; either would keep the server
- * from starting. The rest of the file stays: the server uses it to detect children that still hold shared memory.
+ * Finds the server that runs on the cluster, or starts one, and waits until it accepts connections. If several processes
+ * start one at once, PostgreSQL's `postmaster.pid` admits one of them, and the others use that one. After a crash the
+ * start may fail for a while because processes of the dead server still hold its memory.
+ * @returns whether it was started here, too
  */
-export const clearStalePid = async (cluster: string): Promise<void> => {
-  const [pid, ...rest] = await readLines(cluster);
-  if (!Number(pid) || isPostmaster(Number(pid), cluster)) return;
-  await writeFile(pidFileOf(cluster), [NOBODYS_PID, ...rest].join('\n'));
+export const startServer = async (
+  layout: ClusterLayout,
+  transport: Transport,
+  log: (line: string) => void,
+): Promise<Postmaster & { readonly isStartedHere: boolean }> => {
+  const begin = performance.now();
+  let server: ChildProcess | undefined;
+  for (let toldMs = 0; ; await sleep(POLL_MS)) {
+    const postmaster = await findPostmaster(layout.cluster);
+    if (postmaster?.isReady) return { ...postmaster, isStartedHere: postmaster.pid === server?.pid };
+    const waitedMs = performance.now() - begin;
+    if (waitedMs > RECOVERY_MS)
+      throw new Error(`PostgreSQL in ${layout.cluster} was not ready within ${RECOVERY_MS / 1_000} s`);
+    if (waitedMs > toldMs + 5_000) log(`Waiting for PostgreSQL for ${(toldMs += 5_000) / 1_000} s`);
+    if (postmaster !== undefined) continue;
+    if (server === undefined) await setOldLogAside(layout.log);
+    else if (server.exitCode === null && server.signalCode === null) continue;
+    else {
+      const patienceMs = TEMPORARY.test(await lastLines(layout.log, 3)) ? TEMPORARY_MS : OTHER_MS;
+      if (waitedMs > patienceMs)
+        throw new Error(
+          `PostgreSQL in ${layout.cluster} does not start. Its log is ${layout.log} and ends:\n` +
+            (await lastLines(layout.log, 10)),
+        );
+      await sleep(BETWEEN_ATTEMPTS_MS);
+    }
+    server = await spawnServer(layout, transport);
+  }
 };
 
-const ends = async (pid: number, cluster: string, withinMs: number): Promise<boolean> => {
-  for (const until = performance.now() + withinMs; performance.now() < until; await sleep(POLL_MS))
-    if (!isPostmaster(pid, cluster)) return true;
-  return !isPostmaster(pid, cluster);
-};
-
-const ask = async (mode: 'fast' | 'immediate', pid: number, layout: ClusterLayout): Promise<void> => {
-  // Windows has no signals; pg_ctl has another way.
-  if (process.platform === 'win32') {
-    const { pgCtl } = await findBinaries(layout);
-    await promisify(execFile)(pgCtl, ['stop', '--no-wait', '--mode', mode, '--pgdata', layout.cluster]);
+/** Stops the server, if one runs on the cluster, and disconnects its clients. */
+export const stopServer = async (layout: ClusterLayout): Promise<void> => {
+  const postmaster = await findPostmaster(layout.cluster);
+  if (postmaster === undefined) return;
+  const { pgCtl } = await findBinaries(layout);
+  for (const [mode, seconds] of SHUTDOWNS) {
+    const words = ['stop', '-w', '-D', layout.cluster, '-m', mode, '-t', String(seconds)];
+    // Whether it has stopped is seen below.
+    await promisify(execFile)(pgCtl, words, { ...layout.owner, cwd: '/', windowsHide: true }).catch(() => {});
+    if ((await findPostmaster(layout.cluster))?.pid === postmaster.pid) continue;
+    // Not with its content: another process may have started the next server.
+    if (postmaster.socketDirectory !== '') await rmdir(postmaster.socketDirectory).catch(() => {});
     return;
   }
-  try {
-    process.kill(pid, mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-};
-
-/** Stops the server and disconnects its clients: fast shutdown, immediate shutdown after 2.5 s. */
-export const stopPostmaster = async ({ pid }: Postmaster, layout: ClusterLayout): Promise<void> => {
-  const { cluster } = layout;
-  await ask('fast', pid, layout);
-  if (await ends(pid, cluster, FAST_MS)) return;
-  await ask('immediate', pid, layout);
-  if (!(await ends(pid, cluster, IMMEDIATE_MS)))
-    throw new Error(`PostgreSQL (process ${pid}, in ${cluster}) did not stop`);
-};
-
-/**
- * Waits until the server accepts connections.
- * @returns undefined if it has exited instead
- */
-export const readyPostmaster = async (
-  cluster: string,
-  withinMs: number,
-  log: (line: string) => void,
-): Promise<Postmaster | undefined> => {
-  const begin = performance.now();
-  for (let said = 0; performance.now() - begin < withinMs; await sleep(POLL_MS)) {
-    const postmaster = await findPostmaster(cluster);
-    if (postmaster === undefined || postmaster.status === 'ready') return postmaster;
-    const waited = Math.floor((performance.now() - begin) / 5_000);
-    if (waited > said) log(`PostgreSQL has been ${postmaster.status} for ${waited * 5} s`);
-    said = waited;
-  }
-  throw new Error(`PostgreSQL in ${cluster} was not ready within ${withinMs / 1000} s`);
+  throw new Error(`PostgreSQL (process ${postmaster.pid}, in ${layout.cluster}) did not stop`);
 };

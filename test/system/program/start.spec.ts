@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../../src/runtime/config.js';
 import { apiFlags } from '../../../src/cli/start.js';
-import { processIdentity } from '../../../src/postgres/embedded/processes.js';
-import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
+import { commandLine } from '../../../src/postgres/embedded/postmaster.js';
+import { clusterOf, removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
 import { eventually } from '../../support/eventually.js';
 import { Gate } from '../../support/gate.js';
 import { createDatabase } from '../../support/postgres.js';
@@ -49,7 +49,8 @@ const watchCommandLines = (): { readonly seen: ReadonlySet<string>; stop(): void
 
 const KEY = 'tp_shownInNoCommandLine';
 
-const lives = (pid: number): boolean => processIdentity(pid) !== undefined;
+/** A zombie has no command line. */
+const lives = (pid: number): boolean => Boolean(commandLine(pid));
 
 describe('npm start', () => {
   let dataDir: string;
@@ -81,7 +82,7 @@ describe('npm start', () => {
   afterAll(() => removeFolder(folder));
 
   it(
-    'runs everything, starts again what dies at the address it had, and stops all of it on a signal',
+    'runs everything, starts again what was killed at the address it had, and stops the API, the projector and the database in this order',
     async () => {
       const watched = watchCommandLines();
       start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0', TP_KEY: KEY });
@@ -110,8 +111,19 @@ describe('npm start', () => {
       expect(second).toBe(first);
       const after = childrenOf(supervisor.process.pid!);
       expect(after).toHaveLength(4);
+      const inOrder = ['dist/src/main.js', 'dist/projections/main.js', clusterOf(dataDir)].map((words) =>
+        after.find((pid) => commandOf(pid).includes(words))!,
+      );
+      const tooEarly: string[] = [];
+      const watch = setInterval(() => {
+        // The later one is looked at first: if it has ended, the earlier one ended before.
+        for (const [index, pid] of inOrder.entries())
+          if (index > 0 && !lives(pid) && lives(inOrder[index - 1]!)) tooEarly.push(`${index} ended first`);
+      }, 5);
       supervisor.process.kill('SIGTERM');
       expect(await supervisor.ended()).toBe(0);
+      clearInterval(watch);
+      expect(tooEarly).toEqual([]);
       // A process whose memory is freed counts as stopped, and takes the kernel a moment more.
       await eventually('none of its processes is left', () => !after.some(lives));
     },
@@ -162,6 +174,22 @@ describe('npm start', () => {
         'HOST is "192.0.2.1"; it must be an address of this machine',
       );
       expect(supervisor.said()).not.toContain('restarts in');
+      expect(await serverOf(dataDir)).toBeUndefined();
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'ends with the exit code of a configuration error if a part of it cannot run any more with its settings',
+    async () => {
+      const sources = join(folder, 'sources.json');
+      writeFileSync(sources, '{ "sources": [{ "id": "own", "kind": "own" }] }');
+      start(0, { SOURCES_FILE: sources });
+      await eventually('the API is ready', answers);
+      writeFileSync(sources, 'no JSON');
+      const api = childrenOf(supervisor.process.pid!).find((pid) => commandOf(pid).includes('dist/src/main.js'));
+      process.kill(api!, 'SIGKILL');
+      expect(await supervisor.ended()).toBe(EXIT_CONFIG);
       expect(await serverOf(dataDir)).toBeUndefined();
     },
     PATIENCE_MS,

@@ -1,20 +1,9 @@
 import { spawn } from 'node:child_process';
-import {
-  appendFileSync,
-  chmodSync,
-  closeSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { appendFileSync, chmodSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openDatabase } from '../../../../src/postgres/embedded/embedded-postgres.js';
 import { serverOwner } from '../../../../src/postgres/embedded/os-user.js';
-import { lastLines, trimLog } from '../../../../src/postgres/embedded/server-log.js';
 import { eventually } from '../../../support/eventually.js';
 import { queryOnce } from '../../../support/query-once.js';
 import { clusterOf, install, type Installation, removeFolder, serverOf, temporaryFolder } from './installation.js';
@@ -23,22 +12,6 @@ const open = (dataDir: string) => openDatabase({ databaseUrl: undefined, dataDir
 
 const starts = (dataDir: string): number =>
   readFileSync(join(dataDir, 'postgres', 'postgres.log'), 'utf8').split('starting PostgreSQL').length - 1;
-
-describe('the log of an embedded PostgreSQL', () => {
-  it('is cut to its last lines if it has grown too long, and its writer continues at the end', async () => {
-    const folder = await temporaryFolder();
-    const file = join(folder, 'postgres.log');
-    const writer = openSync(file, 'a');
-    writeSync(writer, 'a line\n'.repeat(1_000_000));
-    writeSync(writer, 'the last line\n');
-    await trimLog(file);
-    writeSync(writer, 'one more\n');
-    closeSync(writer);
-    expect(statSync(file).size).toBeLessThan(100_000);
-    expect(await lastLines(file, 2)).toBe('the last line\none more');
-    await removeFolder(folder);
-  });
-});
 
 describe('an embedded PostgreSQL', () => {
   let folder: string;
@@ -101,6 +74,16 @@ describe('an embedded PostgreSQL', () => {
     expect(await queryOnce(second.url, 'select 1 as n')).toEqual([{ n: 1 }]);
     await second.leave();
     expect(await serverOf(dataDir)).toBeUndefined();
+  });
+
+  it('lets a process in that comes while the last user leaves', async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const first = await open(dataDir);
+      const [, second] = await Promise.all([first.release(), open(dataDir)]);
+      expect(await queryOnce(second.url, 'select 1 as n')).toEqual([{ n: 1 }]);
+      await second.release();
+      expect(await serverOf(dataDir)).toBeUndefined();
+    }
   });
 
   it('stops when its last user ends by an uncaught error', async () => {
@@ -198,6 +181,14 @@ describe('an embedded PostgreSQL', () => {
     await two.release();
     expect(await queryOnce(one.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
     await one.release();
+  });
+
+  it('begins a new log at its start if the old one has grown too long, which it sets aside', async () => {
+    const log = join(dataDir, 'postgres', 'postgres.log');
+    truncateSync(log, 5 * 1024 * 1024);
+    await (await open(dataDir)).release();
+    expect(statSync(`${log}.1`).size).toBe(5 * 1024 * 1024);
+    expect(starts(dataDir)).toBe(1);
   });
 
   it('says why it does not start, and where its log is', async () => {

