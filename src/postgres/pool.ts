@@ -58,8 +58,8 @@ const open = (
   const begin = async (client: PoolClient): Promise<void> => {
     const mode = await poolModeOf(connectionString);
     if (mode === 'transaction') setInEachTransaction(pool, all);
-    const { rows } = await client.query<{ is_read_only: boolean }>(sessionStart(mode === 'transaction' ? {} : all));
-    if (mayBeReadOnly || !rows[0]!.is_read_only) return;
+    const { rows } = await client.query(sessionStart(mode === 'transaction' ? {} : all));
+    if (mayBeReadOnly || !(rows as { is_read_only: boolean }[])[0]!.is_read_only) return;
     const shown = `${client.host}:${client.port}`;
     throw Object.assign(new Error(`${shown} takes no writes: it is a standby, or read-only`), { code: '25006' });
   };
