@@ -1,12 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  BY_TRANSACTION,
-  PGBOUNCER,
-  PGBOUNCER_PACKAGE,
-  type PgBouncer,
-  startPgBouncer,
-} from '../../test/support/pgbouncer.js';
+import { PGBOUNCER, PGBOUNCER_PACKAGE, type PgBouncer, startPgBouncer, USABLE } from '../../test/support/pgbouncer.js';
 import type { TestDatabase } from '../../test/support/postgres.js';
 import { queryOnce } from '../../test/support/query-once.js';
 import type { Outcome, Scenario } from '../scenario.js';
@@ -32,7 +26,7 @@ interface PoolerDose extends ReturnDose {
   readonly answerMs: number;
 }
 
-const SETTINGS = [...BY_TRANSACTION, 'max_client_conn = 500', 'admin_users = postgres'];
+const SETTINGS = [...USABLE, 'max_client_conn = 500', 'admin_users = postgres'];
 
 /** A PgBouncer before a database, and what happens to it. */
 class Pooler {
@@ -93,7 +87,7 @@ const loseThePooler = async (
   { rounds, ways, awayMs, answerMs, goodMs, calmMs }: PoolerDose,
   isNaive = false,
 ): Promise<Outcome> => {
-  const database = await scene.database({ migrated: false, pooled: false });
+  const database = await scene.database({ migrated: false });
   const pooler = await Pooler.start(scene, database);
   const env = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: database.url };
   const opened = isNaive ? undefined : await open(scene, env);

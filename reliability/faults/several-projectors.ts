@@ -119,7 +119,7 @@ const projectAtOnce = async (scene: Scene, events: number, hasFence: boolean): P
   const failure = await failed;
   const findings: string[] = failure === '' ? [] : [`A projector ended: ${failure}`];
   if (!reached) findings.push('The end of the log was not reached');
-  const found = await verify({ pool: database.direct, log }, PROJECTIONS);
+  const found = await verify({ pool: database.pool, log }, PROJECTIONS);
   if (found.length > 0) findings.push(`${found.length} differences, ${JSON.stringify(found[0])}`);
   const counted = all.filter(({ type }) => (metrics.types as readonly string[]).includes(type));
   const applied = (await database.pool.query<{ n: number }>('select n from read.tally')).rows[0]!.n;

@@ -42,7 +42,7 @@ const startPostgres = async (scene: Scene): Promise<{ postgres: OwnPostgres; rig
   const url = await postgres.start();
   const pool = createPool(url, () => {});
   await migrateReadModels(pool);
-  const rig = await Rig.start({ url, pool, direct: pool, drop: () => pool.end() });
+  const rig = await Rig.start({ url, pool, drop: () => pool.end() });
   scene.later(() => rig.end());
   return { postgres, rig };
 };

@@ -179,7 +179,11 @@ describe('Ten times the rows', () => {
     const asRequest = async (): Promise<never> => {
       const connection = await pool.connect();
       try {
-        const settings = ON_RECORDS.test(one.name) ? BY_INDEX.map((setting) => `set local ${setting}; `).join('') : '';
+        const settings = ON_RECORDS.test(one.name)
+          ? Object.entries(BY_INDEX)
+              .map(([setting, value]) => `set local ${setting} = ${value}; `)
+              .join('')
+          : '';
         await connection.query(
           `begin; ${settings}set local plan_cache_mode = force_${isGeneric ? 'generic' : 'custom'}_plan`,
         );

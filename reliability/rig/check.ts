@@ -10,7 +10,6 @@ import { EARLIEST, LATEST } from '../../src/events/instant.js';
 import { BRANDS, edgeInstant, ORGANIZATIONS } from '../../test/projections/histories.js';
 import { naiveCount, newestStates, type Query } from '../../test/projections/naive-count.js';
 import { Random } from '../../test/support/random.js';
-import { directTo } from '../../test/support/direct.js';
 import { eventId, SOURCE, type Sent } from '../../test/support/upstream.js';
 import { ask } from './ask.js';
 import type { Keys } from './keys.js';
@@ -72,7 +71,7 @@ export const counted = async (url: string, patience = 60_000): Promise<number> =
 /** The operator's own recount: by the command where the environment matters to it, else by what the command calls. */
 export const checkVerify = async (scene: Scene, env: Environment): Promise<string[]> => {
   if (env['DATABASE_URL'] !== undefined && env['TZ'] === undefined) {
-    const config = readConfig({ ...directTo(env['DATABASE_URL']), ...env });
+    const config = readConfig(env);
     const url = config.databaseDirectUrl ?? config.databaseUrl!;
     const pool = createPool(url, () => {}, { statement_timeout: 0, query_timeout: 0 });
     const log = await openEventLog(config);

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { directTo } from '../../test/support/direct.js';
 import type { Scene } from './scene.js';
 
 /** The built service. The specs and `npm run reliability` both run in the project's folder. */
@@ -68,7 +67,6 @@ export class Process {
         LOG_FORMAT: 'json',
         PORT: '0',
         ...NO_LIMITS,
-        ...directTo(env['DATABASE_URL']),
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

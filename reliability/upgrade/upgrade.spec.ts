@@ -102,7 +102,7 @@ describeUpgrade('A rolling upgrade', () => {
     folder = await mkdtemp(join(tmpdir(), 'upgrade-'));
     before = await buildReleaseBefore(join(folder, 'before'));
     // The release before knows of no pooler.
-    database = await createDatabase({ migrated: false, pooled: false });
+    database = await createDatabase({ migrated: false });
     env = { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data'), RATE_LIMIT_PER_MINUTE: '0' };
   }, PATIENCE_MS);
 

@@ -1,9 +1,8 @@
-import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig, TypeOverrides } from 'pg';
-import { goThrough } from './pooler/pooled-client.js';
-import { type Pooler, poolerAt } from './pooler/pooler.js';
-import { Servers } from './servers.js';
-import { IS_READ_ONLY } from './statements.js';
+import { Pool, type PoolClient, type PoolConfig, type QueryConfig, TypeOverrides } from 'pg';
+import { poolModeOf } from './pool-mode.js';
+import { sessionStart, setInEachTransaction, type Settings } from './settings.js';
 import { traceStatements } from './traced-statements.js';
+import { inTransaction } from './transaction.js';
 
 const INT8 = 20;
 const NUMERIC = 1700;
@@ -29,54 +28,11 @@ const LIMITS = {
   idle_in_transaction_session_timeout: 10_000,
 } satisfies PoolConfig;
 
-/** Connections that are led to a server, and through the pooler before it. */
-const clientOf = (connectionString: string, lead: (client: Client) => Promise<Pooler | undefined>) =>
-  class extends Client {
-    constructor(config?: ClientConfig) {
-      super({ ...config, connectionString });
-    }
-
-    override connect(callback?: unknown): Promise<never> {
-      // A pool passes a callback; what waits for a promise is not ours.
-      const connected = callback as (error: Error) => void;
-      void lead(this).then((pooler) => {
-        if (pooler !== undefined) goThrough(pooler, this);
-        super.connect(connected);
-      }, connected);
-      return undefined as never;
-    }
-  };
-
-/** A server that takes no writes is as good as away: another one does, or will. */
-const refuseReadOnly =
-  (servers: Servers) =>
-  (client: PoolClient, done: (error?: Error) => void): void => {
-    IS_READ_ONLY.plan(client, {}).then(([row]) => {
-      if (!row!.is_read_only) return done();
-      servers.refused(client);
-      const shown = `${client.host}:${client.port}`;
-      done(Object.assign(new Error(`${shown} takes no writes: it is a standby, or read-only`), { code: '25006' }));
-    }, done);
-  };
-
-/**
- * A pool of connections to the database: to the server that takes the writes, where there are several.
- * @param onConnectionLost called for each idle connection lost; the next statement takes a new one, and says so if that
- *   fails too
- */
-export const createPool = (
-  connectionString: string,
-  onConnectionLost?: (error: Error) => void,
-  options: PoolConfig = {},
-): Pool => {
-  const servers = Servers.of(connectionString);
-  const Led = clientOf(servers.connectionString, (client) => servers.lead(client));
-  return listened({ Client: Led, verify: refuseReadOnly(servers), ...options }, onConnectionLost);
-};
-
-/** The same to one server, whether it takes writes or not. */
-export const createReplicaPool = (connectionString: string, options: PoolConfig): Pool =>
-  listened({ Client: clientOf(connectionString, () => poolerAt(connectionString)), ...options });
+/** The server's limits, in ms, are sent as settings, and others beside them. */
+export interface PoolOptions extends Omit<PoolConfig, 'options' | 'statement_timeout'> {
+  readonly statement_timeout?: number;
+  readonly settings?: Settings;
+}
 
 /**
  * How long a connection may be idle. To make one takes a busy server longer than a request may wait, so a pause between
@@ -84,11 +40,63 @@ export const createReplicaPool = (connectionString: string, options: PoolConfig)
  */
 const IDLE_MS = 60_000;
 
-const listened = (options: PoolConfig, onConnectionLost: (error: Error) => void = () => {}): Pool => {
-  const pool = new Pool({ max: 10, idleTimeoutMillis: IDLE_MS, keepAlive: true, types, ...LIMITS, ...options });
+const open = (
+  connectionString: string,
+  options: PoolOptions,
+  mayBeReadOnly: boolean,
+  onConnectionLost: (error: Error) => void = () => {},
+): Pool => {
+  const { statement_timeout, lock_timeout, idle_in_transaction_session_timeout, settings, ...rest } = {
+    ...LIMITS,
+    ...options,
+  };
+  const limits = { statement_timeout, lock_timeout, idle_in_transaction_session_timeout };
+  const all = {
+    ...Object.fromEntries(Object.entries(limits).map(([name, ms]) => [name, String(ms)])),
+    ...settings,
+  };
+  const begin = async (client: PoolClient): Promise<void> => {
+    const mode = await poolModeOf(connectionString);
+    if (mode === 'transaction') setInEachTransaction(pool, all);
+    const { rows } = await client.query(sessionStart(mode === 'transaction' ? {} : all));
+    if (mayBeReadOnly || !(rows as { is_read_only: boolean }[])[0]!.is_read_only) return;
+    const shown = `${client.host}:${client.port}`;
+    throw Object.assign(new Error(`${shown} takes no writes: it is a standby, or read-only`), { code: '25006' });
+  };
+  const pool: Pool = new Pool({
+    connectionString,
+    max: 10,
+    idleTimeoutMillis: IDLE_MS,
+    keepAlive: true,
+    types,
+    ...rest,
+    verify: (client, done) => void begin(client).then(() => done(), done),
+  });
+  const query = pool.query.bind(pool) as (...statement: unknown[]) => Promise<unknown>;
+  const inItsOwn = async (...statement: unknown[]): Promise<unknown> =>
+    (await poolModeOf(connectionString)) === 'session'
+      ? query(...statement)
+      : inTransaction(pool, (connection) => connection.query(...(statement as [QueryConfig])));
+  Object.assign(pool, { query: inItsOwn });
   // Without a listener one that is lost would end the process.
   pool.on('error', onConnectionLost);
   // One that breaks while it is lent out, between two statements, would end the process; the next statement says it.
   pool.on('connect', (client) => client.on('error', () => {}));
   return traceStatements(pool);
 };
+
+/**
+ * A pool of connections to the server that takes the writes. A connection that reaches another one, such as a standby, is
+ * closed, and the next statement connects again.
+ * @param onConnectionLost called for each idle connection lost; the next statement takes a new one, and says so if that
+ *   fails too
+ */
+export const createPool = (
+  connectionString: string,
+  onConnectionLost?: (error: Error) => void,
+  options: PoolOptions = {},
+): Pool => open(connectionString, options, false, onConnectionLost);
+
+/** The same to a server that may be a standby. */
+export const createReplicaPool = (connectionString: string, options: PoolOptions): Pool =>
+  open(connectionString, options, true);

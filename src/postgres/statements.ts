@@ -1,4 +1,4 @@
-import { nullable, statement } from './statement.js';
+import { statement } from './statement.js';
 
 /** The database's clock, as an SQL expression. ms */
 export const CLOCK = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint';
@@ -30,20 +30,6 @@ export const LOCK_IF_FREE = statement(
   `select pg_try_advisory_xact_lock($1) as is_locked`,
 );
 
-/** Whether a server takes writes, and since which promotion. */
-export const STANDING = statement(
-  'standing',
-  {},
-  { timeline: nullable('integer') },
-  `select case when not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off'
-    then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end as timeline`,
-);
-export const IS_READ_ONLY = statement(
-  'is-read-only',
-  {},
-  { is_read_only: 'boolean' },
-  `select current_setting('transaction_read_only') = 'on' as is_read_only`,
-);
 /** Whether a commit waits for a standby. */
 export const STANDBYS = statement(
   'standbys',

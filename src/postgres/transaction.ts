@@ -1,5 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
+import { beginWith } from './settings.js';
+import { isReadOnly } from './transient-errors.js';
 
 /**
  * Runs `work` on one connection, in one transaction.
@@ -14,7 +16,7 @@ export const inTransaction = async <Result>(
   const connection = await pool.connect();
   let broken: unknown;
   try {
-    await connection.query(begin);
+    await connection.query(beginWith(pool, begin));
     const result = await work(connection);
     await connection.query('commit');
     return result;
@@ -22,9 +24,10 @@ export const inTransaction = async <Result>(
     await connection.query('rollback').catch((rollbackError: unknown) => {
       broken = rollbackError;
     });
+    if (isReadOnly(error)) broken = error;
     throw error;
   } finally {
-    // A connection that could not roll back is not reused.
+    // A connection that could not roll back, or whose server takes no writes, is not reused.
     connection.release(broken !== undefined);
   }
 };

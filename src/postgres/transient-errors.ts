@@ -5,8 +5,8 @@ import { asConfigError } from './unusable-database.js';
 
 /**
  * SQLSTATE classes and codes that say the database is unavailable, busy or shutting down, not that the statement is
- * wrong. 25006: it takes no writes, so another server does, or will. 26000 and 42P05: a pooler has lost a named statement,
- * or mixed it up with another client's, and new connections go without names (`pooled-client.ts`).
+ * wrong. 25006: it takes no writes, so another server does, or will. 26000 and 42P05: a pooler has lost a prepared
+ * statement, or mixed it up with another client's.
  */
 const TRANSIENT = /^(08|53|57P|40001|40P01|55P03|57014|25P03|25006|26000|42P05)/;
 const CONNECTION_ERRORS = new Set([
@@ -43,6 +43,10 @@ export const isTransient = (error: unknown): boolean => {
   if (Array.isArray(errors)) return errors.some(isTransient);
   return CONNECTION_MESSAGES.test(error.message);
 };
+
+/** Whether a server refused a write because it takes none: it is a standby, or was demoted. */
+export const isReadOnly = (error: unknown): boolean =>
+  ((error instanceof Unavailable ? error.cause : error) as { code?: unknown } | undefined)?.code === '25006';
 
 /** Whether a server said it, of whatever kind. */
 export const isDatabaseError = (error: unknown): boolean => error instanceof DatabaseError;

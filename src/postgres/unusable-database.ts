@@ -2,7 +2,7 @@ import { isNativeError } from 'node:util/types';
 import { ConfigError } from '../runtime/config.js';
 
 const MIXES_STATEMENTS =
-  'DATABASE_URL leads to a pooler that gives each statement another connection: set its pool_mode = transaction';
+  'DATABASE_URL leads to a pooler that gives each statement another connection: set its pool_mode = session';
 
 /** @returns a sentence with what to do about a database error that waiting does not fix; undefined if it may */
 const sentenceOf = (code: unknown, message: string): string | undefined => {

@@ -1,6 +1,6 @@
-import { Pool, type PoolConfig } from 'pg';
-import { serverUrls } from '../postgres/database-url.js';
-import { createPool, createReplicaPool } from '../postgres/pool.js';
+import { Pool } from 'pg';
+import { createPool, createReplicaPool, type PoolOptions } from '../postgres/pool.js';
+import type { Settings } from '../postgres/settings.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
 
 /**
@@ -30,35 +30,40 @@ export interface Replica {
 }
 
 /** Answered within 5 s, the wait for a turn (1 s, `metrics/metrics-queries.ts`) included. Milliseconds. */
-const METRICS: PoolConfig = {
+const METRICS: PoolOptions = {
   max: 8,
   connectionTimeoutMillis: 1_000,
   statement_timeout: 2_500,
   query_timeout: 2_800,
   // One query, one process of the server: what an organization may run is counted in queries.
-  options: '-c max_parallel_workers_per_gather=0',
+  settings: { max_parallel_workers_per_gather: '0' },
 };
 
 /**
  * Pages are slices of indexes in their order, whatever the planner assumes about tables it last saw empty: it may neither
  * read more than a page shows nor sort it.
  */
-export const BY_INDEX: readonly string[] = [
-  'plan_cache_mode=force_generic_plan',
-  ...['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin', 'material'].map((way) => `enable_${way}=off`),
-  'jit=off',
-];
+export const BY_INDEX: Settings = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_sort: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_material: 'off',
+  jit: 'off',
+};
 
-const RECORDS: PoolConfig = {
+const RECORDS: PoolOptions = {
   ...METRICS,
   max: 6,
-  options: [METRICS.options, ...BY_INDEX.map((setting) => `-c ${setting}`)].join(' '),
+  settings: { ...METRICS.settings, ...BY_INDEX },
 };
 
 /** A reader of an export who does not take its next part for this long is cut. ms */
 export const EXPORT_PATIENCE_MS = 15_000;
 
-const EXPORTS: PoolConfig = {
+const EXPORTS: PoolOptions = {
   ...RECORDS,
   max: 4,
   idle_in_transaction_session_timeout: EXPORT_PATIENCE_MS + 5_000,
@@ -68,7 +73,7 @@ const EXPORTS: PoolConfig = {
  * A pool whose statements throw `Unavailable` if the database is away, so that no caller can forget to say it. What goes
  * through Kysely does so in `kysely.ts`.
  */
-const createApiPool = (url: string, options: PoolConfig): Pool => {
+const createApiPool = (url: string, options: PoolOptions): Pool => {
   const pool = createPool(url, undefined, options);
   const query = pool.query.bind(pool) as (...statement: unknown[]) => Promise<unknown>;
   return Object.assign(pool, {
@@ -89,12 +94,15 @@ export const createExportPool = (url: string): ExportPool => createApiPool(url, 
 /** Beside these limits a read that is asked again of the primary is answered in time. ms */
 const OF_REPLICA = { connectionTimeoutMillis: 300, statement_timeout: 1_500, query_timeout: 1_700 };
 
-/** @throws ConfigError naming the setting */
-export const createReplicas = (urls: string | undefined): Replica[] =>
-  (urls === undefined ? [] : serverUrls(urls, 'DATABASE_READ_URL')).map((url) => ({
-    watch: createReplicaPool(url, { max: 1, ...OF_REPLICA }),
-    metrics: createReplicaPool(url, { ...METRICS, ...OF_REPLICA }),
-    records: createReplicaPool(url, { ...RECORDS, ...OF_REPLICA }),
-  }));
+export const createReplicas = (url: string | undefined): Replica[] =>
+  url === undefined
+    ? []
+    : [
+        {
+          watch: createReplicaPool(url, { max: 1, ...OF_REPLICA }),
+          metrics: createReplicaPool(url, { ...METRICS, ...OF_REPLICA }),
+          records: createReplicaPool(url, { ...RECORDS, ...OF_REPLICA }),
+        },
+      ];
 
 export const createWatchPool = (url: string): WatchPool => createApiPool(url, { max: 2 });

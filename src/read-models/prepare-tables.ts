@@ -1,7 +1,7 @@
 import { migrateReadModels, missingOfReadModels } from './migrate.js';
 import { createPool } from '../postgres/pool.js';
 import { isTransient } from '../postgres/transient-errors.js';
-import { requireSessions } from '../postgres/pooler/require-sessions.js';
+import { requireSessions } from '../postgres/require-sessions.js';
 import { asConfigError } from '../postgres/unusable-database.js';
 import type { Pool } from 'pg';
 import type { Config } from '../runtime/config.js';
@@ -12,10 +12,6 @@ const FIRST_BACK_OFF_MS = 250;
 const MAX_BACK_OFF_MS = 5_000;
 /** How often a process that leaves the tables to `migrate` looks whether they are ready. ms */
 const LOOKS_EVERY_MS = 1_000;
-
-const NAMELESS =
-  'The pooler at DATABASE_URL keeps no prepared statements: each is parsed and planned anew (PgBouncer keeps them from ' +
-  '1.21 on, with max_prepared_statements)';
 
 const awaitTables = async (pool: Pool, tell: Tell, stop?: AbortSignal): Promise<void> => {
   let hasWaited = false;
@@ -52,8 +48,7 @@ export const prepareTables = async (
     const wait = backoff.next();
     const pool = createPool(url, undefined, { max: 2 });
     try {
-      const pooler = await requireSessions(url, { databaseDirectUrl });
-      if (pooler?.keepsNames === false) tell(NAMELESS);
+      await requireSessions(url, { databaseDirectUrl });
       await (migrates ? migrateReadModels(pool, tell, stop) : awaitTables(pool, tell, stop));
       if (wasAway) tell('The database is available again');
       return;

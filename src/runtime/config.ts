@@ -19,6 +19,12 @@ const MAX_A_DAY = 999_999_999_999_999;
 const POSTGRES = ['postgres', 'postgresql'];
 const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
 
+const SEE = 'docs/operations.md, "PostgreSQL fails over"';
+const FOLLOWS_PRIMARY =
+  'give one address that follows the primary: a service of the orchestrator, a TCP proxy such as HAProxy, or a name in ' +
+  `DNS (${SEE})`;
+const OF_REPLICAS = `give one address that leads to the replicas (${SEE})`;
+
 /** @throws ConfigError naming the variable */
 const settingsOf = (env: NodeJS.ProcessEnv) => {
   const names = new Set<string>();
@@ -43,6 +49,14 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     // The value may hold a password, so it is never repeated.
     if (value !== undefined && !schemes.includes(/^([a-z+]+):\/\/./.exec(value)?.[1] ?? ''))
       throw new ConfigError(`${name} must begin with ${schemes.map((allowed) => `${allowed}://`).join(' or ')}`);
+    return value;
+  };
+  /** `pg` connects to one host: which server that is, the platform decides. */
+  const database = (name: string, advice: string): string | undefined => {
+    const value = address(name, POSTGRES);
+    const [, hosts = '', named = ''] =
+      /^[^/]*\/\/(?:[^/?#]*@)?([^/?#]*)[^?]*(?:.*[?&]host=([^&#]*))?/.exec(value ?? '') ?? [];
+    if (/,|%2c/i.test(hosts + named)) throw new ConfigError(`${name} names several hosts; ${advice}`);
     return value;
   };
   const networks = (name: string): readonly string[] => {
@@ -80,8 +94,8 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   if (isTraced) choice('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOBUF, [PROTOBUF]);
   if (read('OPS_HOST') !== undefined && Object.values(opsPorts).every((port) => port === undefined))
     throw new ConfigError('OPS_HOST is set, but no OPS_PORT is; a listener for operators needs a port');
-  const databaseUrl = address('DATABASE_URL', POSTGRES);
-  const databaseDirectUrl = address('DATABASE_DIRECT_URL', POSTGRES);
+  const databaseUrl = database('DATABASE_URL', FOLLOWS_PRIMARY);
+  const databaseDirectUrl = database('DATABASE_DIRECT_URL', FOLLOWS_PRIMARY);
   if (databaseDirectUrl !== undefined && databaseUrl === undefined)
     throw new ConfigError('DATABASE_DIRECT_URL is set, but no DATABASE_URL is; the two lead to one database');
   return {
@@ -95,8 +109,8 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     databaseUrl,
     /** The same database without the pooler that `databaseUrl` leads to, for what needs one connection throughout. */
     databaseDirectUrl,
-    /** Standbys that answer reads; several as in `databaseUrl`. Absent: the primary answers all. */
-    databaseReadUrl: address('DATABASE_READ_URL', POSTGRES),
+    /** The address of standbys that answer reads. Absent: the primary answers all. */
+    databaseReadUrl: database('DATABASE_READ_URL', OF_REPLICAS),
     /** How far a standby may be behind to answer reads. Seconds. */
     readMaxLag: number('READ_MAX_LAG', '10', 86_400),
     /** Whether this process brings the tables to its version; otherwise it waits until `migrate` has done so. */

@@ -1,16 +1,16 @@
 import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, startPgBouncer } from '../support/pgbouncer.js';
+import { PGBOUNCER, PGBOUNCER_PACKAGE, startPgBouncer, USABLE } from '../support/pgbouncer.js';
 import { createDatabase, NO_LIMITS } from '../support/postgres.js';
 import { describeWith } from '../support/tools.js';
 import { describeEventLog, openedLog } from './event-log.contract.js';
 
 describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () => {
   describeEventLog({
-    name: 'in PostgreSQL, each transaction on another connection',
+    name: 'in PostgreSQL',
     open: async () => {
-      const database = await createDatabase({ migrated: false, pooled: false });
-      const pooler = await startPgBouncer(database.url, BY_TRANSACTION);
+      const database = await createDatabase({ migrated: false });
+      const pooler = await startPgBouncer(database.url, USABLE);
       return openedLog(
         () => createPostgresLog(createPool(pooler.url, () => {}, NO_LIMITS)),
         async () => {

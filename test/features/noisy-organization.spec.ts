@@ -13,7 +13,7 @@ let app: TestApp;
 let projecting: Projecting;
 
 beforeAll(async () => {
-  database = await createDatabase({ pooled: false });
+  database = await createDatabase();
   app = await startApp({ databaseUrl: database.url });
   projecting = startProjecting(app.log, database.pool);
 });

@@ -21,7 +21,7 @@ const keyFile = join(folder, 'keys');
 let database: TestDatabase;
 let app: TestApp;
 beforeAll(async () => {
-  database = await createDatabase({ pooled: false });
+  database = await createDatabase();
   writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
   app = await startApp({ databaseUrl: database.url, env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
   // Lists answer once they have been filled for the first time, and then ask no more whether they are.

@@ -14,7 +14,7 @@ describe('A database that cannot be used', () => {
   const role = `role_${randomBytes(8).toString('hex')}`;
 
   beforeAll(async () => {
-    database = await createDatabase({ migrated: false, pooled: false });
+    database = await createDatabase({ migrated: false });
     await database.pool.query(`create role ${role} login password 'good'`);
   });
   afterAll(async () => {
@@ -64,7 +64,7 @@ describe('A database that cannot be used', () => {
 
 describe('A database that is away', () => {
   it('is a warning, and a line when it is back', async () => {
-    const database = await createDatabase({ migrated: false, pooled: false });
+    const database = await createDatabase({ migrated: false });
     const { url, close } = await refusingAtFirst(database.url, 2);
     const told: string[] = [];
     await prepareTables({ databaseUrl: url, migrates: true }, (sentence, level = 'info') =>

@@ -203,7 +203,7 @@ describe('the projections behind the metrics', () => {
         if (statistics.timeToTakedown.count > 1) completed += 1;
       }
       expect(completed).toBeGreaterThan(3);
-      expect(await verify({ pool: database.direct, log }, PROJECTIONS)).toEqual([]);
+      expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
     },
   );
 
@@ -280,7 +280,7 @@ describe('the projections behind the metrics', () => {
     const after = await database.pool.query('select * from read.records r order by r::text');
     expect(after.rows).toEqual(before.rows);
     expect((await database.pool.query('select from read.takedowns')).rowCount).toBeGreaterThan(10);
-    expect(await verify({ pool: database.direct, log }, PROJECTIONS)).toEqual([]);
+    expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
   });
 
   it('notices a cell that is wrong, missing or too many', async () => {
@@ -289,7 +289,7 @@ describe('the projections behind the metrics', () => {
     await database.pool.query('update read.days set n = n + 1 where ctid = (select min(ctid) from read.days)');
     await database.pool.query('delete from read.facts where ctid = (select min(ctid) from read.facts)');
     await database.pool.query('delete from read.takedowns where ctid = (select min(ctid) from read.takedowns)');
-    const differences = await verify({ pool: database.direct, log }, PROJECTIONS);
+    const differences = await verify({ pool: database.pool, log }, PROJECTIONS);
     expect(differences.map(({ table, side }) => `${table} ${side}`)).toEqual([
       'facts only in the rebuild',
       'days only in the read model',

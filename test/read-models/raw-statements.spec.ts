@@ -47,7 +47,10 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
     sql: ['select … from … except all select … from … limit …'],
   },
   // Each setting of a connection.
-  'src/postgres/pooler/pooled-client.ts': { by: 'test/postgres/pooler/pooled-client.spec.ts', sql: ['select …'] },
+  'src/postgres/settings.ts': {
+    by: 'test/postgres/pool.spec.ts',
+    sql: ["select current_setting('transaction_read_only') = 'on' as is_read_only…"],
+  },
   // Each table of a projection.
   'projections/engine/parking.ts': {
     by: 'test/projections/engine/projector.spec.ts',

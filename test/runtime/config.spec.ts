@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { ConfigError, environmentOf, readConfig } from '../../src/runtime/config.js';
 
+const FOLLOWS_PRIMARY =
+  'give one address that follows the primary: a service of the orchestrator, a TCP proxy such as HAProxy, or a name in ' +
+  'DNS (docs/operations.md, "PostgreSQL fails over")';
+const OF_REPLICAS = 'give one address that leads to the replicas (docs/operations.md, "PostgreSQL fails over")';
 const COLLECTOR = 'http://collector:4318';
 
 describe('the settings', () => {
@@ -21,6 +25,18 @@ describe('the settings', () => {
     for (const [env, message] of [
       [{ PORT: '70000' }, 'PORT is "70000"; it must be a whole number from 0 to 65535'],
       [{ OPS_HOST: '::1' }, 'OPS_HOST is set, but no OPS_PORT is; a listener for operators needs a port'],
+      ...[
+        'postgres://u:secret@a,b/d?target_session_attrs=read-write',
+        'postgres://u:secret@a%2Cb/d',
+        'postgres:///d?user=u&password=secret&host=a,b',
+      ].flatMap((url) => [
+        [{ DATABASE_URL: url }, `DATABASE_URL names several hosts; ${FOLLOWS_PRIMARY}`] as const,
+        [{ DATABASE_READ_URL: url }, `DATABASE_READ_URL names several hosts; ${OF_REPLICAS}`] as const,
+        [
+          { DATABASE_URL: 'postgres://h/d', DATABASE_DIRECT_URL: url },
+          `DATABASE_DIRECT_URL names several hosts; ${FOLLOWS_PRIMARY}`,
+        ] as const,
+      ]),
       [{ DATABASE_URL: 'mysql://u:secret@h' }, 'DATABASE_URL must begin with postgres:// or postgresql://'],
       [
         { TRUST_PROXY: '10.0.0.0/40' },
@@ -44,6 +60,11 @@ describe('the settings', () => {
       ],
     ] as const)
       expect(() => readConfig(env)).toThrow(new ConfigError(message));
+  });
+
+  it('take one database host with a comma in its password, an IPv6 address, or a socket', () => {
+    for (const url of ['postgres://u:a,b@db/d', 'postgres://[::1]:5433/d', 'postgres:///d?host=/run/postgresql'])
+      expect(readConfig({ DATABASE_URL: url }).databaseUrl).toBe(url);
   });
 
   it.each([

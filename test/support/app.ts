@@ -7,7 +7,6 @@ import { type Config, readConfig } from '../../src/runtime/config.js';
 import { EventLog } from '../../src/event-log/event-log.js';
 import type { Scope } from '../../src/events/types/api-keys.js';
 import { type Answer, call, type CallOptions } from './call.js';
-import { directTo } from './direct.js';
 import { eventStoreBeside } from './event-store.js';
 import { holdToContract } from './contract.js';
 import { createDatabase } from './postgres.js';
@@ -45,7 +44,6 @@ export const startApp = async ({
     ACCESS_LOG: 'off',
     SOURCES_FILE: process.env['SOURCES_FILE'],
     DATABASE_URL: databaseUrl ?? database!.url,
-    ...directTo(databaseUrl ?? database!.url),
     EVENTSTORE_URL: store?.url,
     ...env,
   });

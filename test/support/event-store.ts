@@ -15,7 +15,7 @@ const LOCK = 2113_0001;
 
 /** Holds the run's server, on the run's PostgreSQL because specs are processes of their own; the lock is the session's. */
 export const holdServer = async (how: 'shared' | 'alone'): Promise<() => Promise<void>> => {
-  const client = new Client({ connectionString: process.env['TEST_DIRECT_URL'] ?? process.env['TEST_DATABASE_URL'] });
+  const client = new Client({ connectionString: process.env['TEST_DATABASE_URL'] });
   await client.connect();
   await client.query(`select pg_advisory_lock${how === 'shared' ? '_shared' : ''}(${LOCK})`);
   return () => client.end();

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { directTo } from './direct.js';
 
 /** A TCP gate before a server, which can be slammed, or stay open and pass nothing on. */
 export class Gate {
@@ -14,7 +13,7 @@ export class Gate {
 
   /** @param port 0 for a free one */
   constructor(
-    private readonly target: { readonly host: string; readonly port: number },
+    private target: { readonly host: string; readonly port: number },
     private port = 0,
   ) {}
 
@@ -64,9 +63,10 @@ export class Gate {
     for (const socket of [...this.pairs].flat()) socket.destroy();
   }
 
-  dropOldest(): void {
-    const [oldest] = this.pairs;
-    oldest![0].destroy();
+  /** Leads new connections to another server, and cuts those to the one before, as the address of a primary does. */
+  leadTo(target: { readonly host: string; readonly port: number }): void {
+    this.target = target;
+    this.drop();
   }
 
   /** Cuts what is connected, and refuses new connections. */
@@ -79,9 +79,9 @@ export class Gate {
   }
 }
 
-/** A gate before a database, past a pooler that the run may be behind. @returns the database's URL through it too */
+/** A gate before a database. @returns the database's URL through it too */
 export const gateBefore = async (databaseUrl: string): Promise<{ gate: Gate; url: string }> => {
-  const url = new URL(directTo(databaseUrl).DATABASE_DIRECT_URL ?? databaseUrl);
+  const url = new URL(databaseUrl);
   const gate = new Gate({ host: url.hostname, port: Number(url.port || 5432) });
   await gate.open();
   url.host = gate.address;

@@ -12,7 +12,7 @@ const WRITER = join(BUILT, 'write-document.js');
 
 /**
  * What the whole run shares: sources of the check that talk to nobody in the world, the API reference of the build, and
- * one PostgreSQL, the one that is named or an embedded one, also behind a pooler (`TEST_THROUGH_PGBOUNCER`).
+ * one PostgreSQL, the one that is named or an embedded one.
  */
 export default async (): Promise<void> => {
   process.env['SOURCES_FILE'] = join(process.cwd(), 'test', 'support', 'own-only.json');
@@ -30,9 +30,7 @@ const holdDatabase = async (): Promise<void> => {
   const holder = spawn(process.execPath, [HOLDER], { detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
   globalThis.testDatabaseHolder = holder;
   for await (const line of createInterface(holder.stdout)) {
-    const [url, direct] = line.split(' ');
-    process.env['TEST_DATABASE_URL'] = url;
-    if (direct !== undefined) process.env['TEST_DIRECT_URL'] = direct;
+    process.env['TEST_DATABASE_URL'] = line;
     process.env['TEST_DATABASE_ENDS_WITH_RUN'] = 'yes';
     return;
   }

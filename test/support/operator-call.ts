@@ -1,5 +1,4 @@
 import { jest } from '@jest/globals';
-import { directTo } from './direct.js';
 import { run } from '../../src/cli/runtime/run.js';
 
 export interface Call {
@@ -17,7 +16,7 @@ const callNow = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promis
       return true;
     }),
   );
-  process.env = { ...before, LOG_FORMAT: 'json', ...directTo(env['DATABASE_URL']), ...env };
+  process.env = { ...before, LOG_FORMAT: 'json', ...env };
   process.exitCode = undefined;
   try {
     await run(words);

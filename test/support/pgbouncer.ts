@@ -24,15 +24,24 @@ export const PGBOUNCER = [process.env['TEST_PGBOUNCER'], 'pgbouncer', '/usr/sbin
   (program) => program !== undefined && versionOf(program) !== undefined,
 );
 
-/** Whether it can let named statements follow their clients: from 1.21 on. */
-export const FOLLOWS_NAMES = PGBOUNCER !== undefined && Number(versionOf(PGBOUNCER)!.split('.')[1]) >= 21;
+/** Whether it keeps prepared statements when each transaction gets another connection: from 1.21 on. */
+export const KEEPS_STATEMENTS = PGBOUNCER !== undefined && Number(versionOf(PGBOUNCER)!.split('.')[1]) >= 21;
 
 /** Each transaction gets one of few connections, as clients of a real installation do. */
 export const BY_TRANSACTION = [
   'pool_mode = transaction',
   'default_pool_size = 3',
-  ...(FOLLOWS_NAMES ? ['max_prepared_statements = 200'] : []),
+  ...(KEEPS_STATEMENTS ? ['max_prepared_statements = 200'] : []),
 ];
+
+/** By transaction, with prepared statements that clients lose. */
+export const LOSING_STATEMENTS = [
+  'pool_mode = transaction',
+  ...(KEEPS_STATEMENTS ? ['max_prepared_statements = 0'] : []),
+];
+
+/** A mode that the service works with: by transaction if the installed PgBouncer can do that, or else by session. */
+export const USABLE = KEEPS_STATEMENTS ? BY_TRANSACTION : ['pool_mode = session', 'default_pool_size = 80'];
 
 export interface PgBouncer {
   readonly url: string;
@@ -44,8 +53,6 @@ export interface PgBouncer {
 interface PgBouncerOptions {
   /** Where it listens; a free one unless told. */
   readonly listenPort?: number;
-  /** The database that it leads to, `*` for all of the server; that of the address unless told. */
-  readonly leadsTo?: string;
 }
 
 /**
@@ -55,7 +62,7 @@ interface PgBouncerOptions {
 export const startPgBouncer = async (
   database: string,
   settings: readonly string[],
-  { listenPort, leadsTo }: PgBouncerOptions = {},
+  { listenPort }: PgBouncerOptions = {},
 ): Promise<PgBouncer> => {
   const { hostname, port, username, password, pathname } = new URL(database);
   const folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'));
@@ -67,7 +74,7 @@ export const startPgBouncer = async (
     file,
     [
       '[databases]',
-      `${leadsTo ?? pathname.slice(1)} = host=${hostname} port=${port}`,
+      `${pathname.slice(1)} = host=${hostname} port=${port}`,
       '[pgbouncer]',
       'listen_addr = 127.0.0.1',
       `listen_port = ${at}`,

@@ -2,14 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { directTo } from './direct.js';
 import { queryOnce } from './query-once.js';
 
 export interface TestDatabase {
   readonly url: string;
   readonly pool: Pool;
-  /** For what needs one connection throughout. */
-  readonly direct: Pool;
   drop(): Promise<void>;
 }
 
@@ -38,28 +35,21 @@ export const createTemplate = async (server: string): Promise<void> => {
   await pool.end();
 };
 
-/**
- * A database of the spec's own on the run's PostgreSQL, with the read models' tables (unless told not to).
- * @param pooled false: past a pooler that the run may be behind, for a spec that has its own way to the server, or is
- *   about how many connections wait for one another
- */
-export const createDatabase = async ({ migrated = true, pooled = true } = {}): Promise<TestDatabase> => {
-  const server = (pooled ? undefined : process.env['TEST_DIRECT_URL']) ?? process.env['TEST_DATABASE_URL']!;
+/** A database of the spec's own on the run's PostgreSQL, with the read models' tables (unless told not to). */
+export const createDatabase = async ({ migrated = true } = {}): Promise<TestDatabase> => {
+  const server = process.env['TEST_DATABASE_URL']!;
   // On a server that others use too a template could be of another version, and nothing must be left behind.
   const isServerOurs = process.env['TEST_DATABASE_ENDS_WITH_RUN'] === 'yes';
   const name = `test_${randomBytes(8).toString('hex')}`;
   await queryOnce(server, `create database ${name}${migrated && isServerOurs ? ` template ${TEMPLATE}` : ''}`);
   const url = urlOn(server, name);
   const pool = createPool(url, () => {}, NO_LIMITS);
-  const { DATABASE_DIRECT_URL } = directTo(url);
-  const direct = DATABASE_DIRECT_URL === undefined ? pool : createPool(DATABASE_DIRECT_URL, () => {}, NO_LIMITS);
   if (migrated && !isServerOurs) await migrateReadModels(pool);
   return {
     url,
     pool,
-    direct,
     drop: async () => {
-      for (const each of new Set([pool, direct])) await each.end();
+      await pool.end();
       // A drop waits for a checkpoint of the whole server. One that is deleted itself need only be left alone.
       await queryOnce(
         server,

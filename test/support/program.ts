@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { directTo } from './direct.js';
 import { eventually } from './eventually.js';
 
 /** A built program of the service, in a process of its own. */
@@ -37,7 +36,7 @@ export const startProgram = (
   { env, installed = 'dist' }: ProgramOptions,
 ): Program => {
   const child = spawn(process.execPath, [resolve(installed, program), ...words], {
-    env: { ...process.env, LOG_FORMAT: 'json', ...directTo(env['DATABASE_URL']), ...env },
+    env: { ...process.env, LOG_FORMAT: 'json', ...env },
     stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
   });
   const text = { said: '', out: '', err: '' };

@@ -1,8 +1,7 @@
 /**
  * A process that holds an embedded PostgreSQL in a temporary folder for as long as its standard input is open, then
  * deletes both: so nothing is left behind however the run that wants it ends. Writes the server's URL as its only line,
- * once it holds a database with the read models' tables to copy, and ends its output once the server has stopped. With
- * `TEST_THROUGH_PGBOUNCER` it holds a PgBouncer too, whose URL stands before the server's.
+ * once it holds a database with the read models' tables to copy, and ends its output once the server has stopped.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,7 +9,6 @@ import { dirname, join } from 'node:path';
 import { Client } from 'pg';
 import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
 import { findClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
-import { BY_TRANSACTION, PGBOUNCER, PGBOUNCER_PACKAGE, startPgBouncer } from './pgbouncer.js';
 import { createTemplate } from './postgres.js';
 import { superuserOf } from './superuser.js';
 
@@ -35,12 +33,6 @@ const forgetDurability = async (url: string): Promise<void> => {
   await client.end();
 };
 
-/** Before all databases of the server; the workers of a run open hundreds of connections. */
-const poolerBefore = (url: string): ReturnType<typeof startPgBouncer> => {
-  if (PGBOUNCER === undefined) throw new Error(`TEST_THROUGH_PGBOUNCER needs ${PGBOUNCER_PACKAGE}`);
-  return startPgBouncer(url, [...BY_TRANSACTION, 'max_client_conn = 3000'], { leadsTo: '*' });
-};
-
 const hold = async (): Promise<void> => {
   // On loopback, so that the faults' proxies can stand between, and so that both ways to listen are used.
   const database = await openDatabase({ databaseUrl: undefined, dataDir: folder }, () => {}, 'loopback');
@@ -48,10 +40,8 @@ const hold = async (): Promise<void> => {
   const url = await superuserOf(folder);
   await forgetDurability(url);
   await createTemplate(url);
-  const pooler = process.env['TEST_THROUGH_PGBOUNCER'] ? await poolerBefore(url) : undefined;
-  process.stdout.write(`${pooler ? `${pooler.url} ${url}` : url}\n`);
+  process.stdout.write(`${url}\n`);
   for await (const _ of process.stdin);
-  await pooler?.stop();
   await database.release();
   process.stdout.end();
 };

@@ -6,7 +6,7 @@ import type { EventLog } from '../../event-log/event-log.js';
 import { openEventLog } from '../../event-log/open-event-log.js';
 import { migrateReadModels, missingOfReadModels } from '../../read-models/migrate.js';
 import { asConfigError } from '../../postgres/unusable-database.js';
-import { requireSessions } from '../../postgres/pooler/require-sessions.js';
+import { requireSessions } from '../../postgres/require-sessions.js';
 import { createPool } from '../../postgres/pool.js';
 import { say } from '../../runtime/terminal.js';
 import { onFirstSignal } from './interruption.js';
@@ -45,7 +45,7 @@ const useDatabase = async <Result>(
   const url = (takesItsTime ? config.databaseDirectUrl : undefined) ?? databaseUrl;
   const pool = createPool(url, ({ message }) => say(`A database connection was lost: ${message}`), limits);
   try {
-    if (takesItsTime) await requireSessions(databaseUrl, config);
+    await requireSessions(databaseUrl, config);
     // The log first: processes that wait for the tables look at the read models.
     if (migrates) await (await openEventLog({ ...config, databaseUrl: url, migrates })).close();
     if (migrates || config.migrates) await migrateReadModels(pool, say);

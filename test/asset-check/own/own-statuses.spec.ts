@@ -223,7 +223,7 @@ describe('our own statuses in memory', () => {
     const events = [entry('1', 'URL', 'one.example', 'BLOCKED'), entry('2', 'URL', 'two.example', 'BLOCKED')];
     const log = await learn(events);
     // What a rebuild with a mended projection does: the same positions, other rows.
-    await rebuild({ pool: database.direct, log }, assetStatuses);
+    await rebuild({ pool: database.pool, log }, assetStatuses);
     await database.pool.query(`update read.asset_statuses set status = 'ALLOWED' where asset = 'URL:one.example'`);
     await own.refresh();
     expect(ask('one.example')).toBe('ALLOWED one.example');

@@ -141,7 +141,7 @@ describe('events that cannot be applied', () => {
     };
     await append(threats(3));
     await project([projection]);
-    await rebuild({ pool: database.direct, log }, projection);
+    await rebuild({ pool: database.pool, log }, projection);
     expect(await listParked(database.pool)).toMatchObject([{ event_id: bad, reason: 'cannot prepare it' }]);
     expect(await countedThreats()).toBe(2);
   });
@@ -171,7 +171,7 @@ describe('events that cannot be applied', () => {
     expect(await retryParked(database.pool, projection, parked!)).toBeUndefined();
     expect(await listParked(database.pool)).toEqual([]);
     expect(await countedThreats()).toBe(3);
-    expect(await verify({ pool: database.direct, log }, [metrics])).toEqual([]);
+    expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
   });
 
   it('are applied by a retry only after the projector has committed what it is applying', async () => {
@@ -217,7 +217,7 @@ describe('events that cannot be applied', () => {
     await dropParked(log, [one!], 'upstream made it up');
     await running.reached();
     expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
-    await rebuild({ pool: database.direct, log }, projection);
+    await rebuild({ pool: database.pool, log }, projection);
     expect(await listParked(database.pool)).toMatchObject([{ event_id: eventId(threat(2)) }]);
     await running.stop();
     expect(await countedThreats()).toBe(2);
@@ -378,7 +378,7 @@ describe('the checkpoint', () => {
   it('is lost with the rows if a connection dies, and both come again: one transaction in ten', async () => {
     const random = new Random(4);
     let killed = 0;
-    const pool = tampered(database.direct, (connection) => {
+    const pool = tampered(database.pool, (connection) => {
       let left = random.chance(0.1) ? random.int(5) : -1;
       const tamper: Tamper = async (statement, send) => {
         if (left-- === 0) {
@@ -457,7 +457,7 @@ describe('the checkpoint', () => {
 });
 
 describe('a recount', () => {
-  const source = () => ({ pool: database.direct, log });
+  const source = () => ({ pool: database.pool, log });
 
   it('shows no reader less than was there, while events arrive, and ends in the same rows', async () => {
     await append([...threats(3_000), ...history(new Random(5), 300)]);

@@ -23,7 +23,7 @@ describe('read models of an earlier version', () => {
 
   const run = (stop = new AbortController().signal): Promise<void> => {
     const collect = (line: string): number => said.push(line);
-    return rebuildOutdated({ pool: database.direct, log }, PROJECTIONS, { say: collect, warn: collect }, stop);
+    return rebuildOutdated({ pool: database.pool, log }, PROJECTIONS, { say: collect, warn: collect }, stop);
   };
 
   const keys = async (): Promise<string[]> =>
@@ -55,7 +55,7 @@ describe('read models of an earlier version', () => {
   it('are rebuilt, once, with the keys of today', async () => {
     await run();
     expect(await keys()).toEqual(['LINKEDIN:in/evil']);
-    expect(await verify({ pool: database.direct, log }, PROJECTIONS)).toEqual([]);
+    expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
     expect(said).toHaveLength(2 * PROJECTIONS.length);
     await run();
     expect(said).toHaveLength(2 * PROJECTIONS.length);
@@ -124,7 +124,7 @@ describe('the tables of a projection', () => {
       return readAll(after, limit);
     };
     const said: string[] = [];
-    const source = { pool: database.direct, log, onWait: (sentence: string) => void said.push(sentence) };
+    const source = { pool: database.pool, log, onWait: (sentence: string) => void said.push(sentence) };
     for (const projection of ALL) await rebuild(source, projection);
     expect(await verify(source, ALL)).toEqual([]);
     expect(said.slice(0, 2)).toEqual([
@@ -137,7 +137,7 @@ describe('the tables of a projection', () => {
     const log = new InMemoryEventLog();
     const before = await shape();
     await projectToHead(log, database.pool);
-    for (const projection of ALL) await rebuild({ pool: database.direct, log }, projection);
+    for (const projection of ALL) await rebuild({ pool: database.pool, log }, projection);
     expect(await shape()).toEqual(before);
   });
 

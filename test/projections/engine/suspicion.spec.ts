@@ -66,7 +66,7 @@ const harming = (
   record: string,
   harm: (connection: PoolClient, send: Parameters<Tamper>[1]) => Promise<unknown>,
 ): Pool =>
-  tampered(database.direct, (connection) => async (statement, send) => {
+  tampered(database.pool, (connection) => async (statement, send) => {
     if (statement.name === 'metrics-insert-facts' && String(statement.values?.at(-1)).includes(`"${record}"`))
       await harm(connection, send);
     return send(statement);

@@ -43,14 +43,14 @@ describe('a verification beside a live projector', () => {
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
     await eventually(
       'it has ended or waits for a lock',
-      async () => hasEnded || (await database.direct.query(waiting)).rowCount! > 0,
+      async () => hasEnded || (await database.pool.query(waiting)).rowCount! > 0,
     );
   };
 
   /** The pool, and what happens before each comparison of a table. */
   const disturbed = (onComparison: () => Promise<unknown>): Pool => {
     const connect = async (): Promise<PoolClient> => {
-      const connection = await database.direct.connect();
+      const connection = await database.pool.connect();
       const query = connection.query.bind(connection) as (...given: unknown[]) => Promise<unknown>;
       const disturbedQuery = async (...given: unknown[]): Promise<unknown> => {
         if (typeof given[0] === 'string' && given[0].includes('except all')) await onComparison();
@@ -59,8 +59,8 @@ describe('a verification beside a live projector', () => {
       const release = (broken?: boolean): void => connection.release(broken);
       return Object.assign(Object.create(connection) as PoolClient, { query: disturbedQuery, release });
     };
-    const query = database.direct.query.bind(database.direct);
-    return Object.assign(Object.create(database.direct) as Pool, { connect, query });
+    const query = database.pool.query.bind(database.pool);
+    return Object.assign(Object.create(database.pool) as Pool, { connect, query });
   };
 
   beforeEach(async () => {
@@ -104,7 +104,7 @@ describe('a verification beside a live projector', () => {
   it('compares the tables that a rebuild could not replace meanwhile', async () => {
     let rebuilding: Promise<void> | undefined;
     const onComparison = async (): Promise<void> => {
-      rebuilding ??= rebuild({ pool: database.direct, log }, assetStatuses);
+      rebuilding ??= rebuild({ pool: database.pool, log }, assetStatuses);
       await endsOrWaits(rebuilding);
     };
     expect(await verify({ pool: disturbed(onComparison), log }, [assetStatuses])).toEqual([]);
@@ -127,7 +127,7 @@ describe('a verification beside a live projector', () => {
       }
       return page;
     };
-    expect(await verify({ pool: database.direct, log }, [assetStatuses])).toEqual([]);
+    expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);
     await Promise.all(projecting);
     expect(projecting.length).toBeGreaterThan(1);
   });

@@ -100,7 +100,7 @@ describe('the lease of a lane', () => {
   it('is free again if the process is asked to stop while it takes it', async () => {
     const stop = new AbortController();
     const epochs: (number | undefined)[] = [];
-    await whileLocked(database.direct, ['read.projector_leases'], async () => {
+    await whileLocked(database.pool, ['read.projector_leases'], async () => {
       void leaseOf('counts', new TestClock())
         .acquire(stop.signal)
         .then((epoch) => epochs.push(epoch));

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { directTo } from '../../support/direct.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 import { describeWith } from '../../support/tools.js';
@@ -33,7 +32,6 @@ describeWith(hasPsql, 'psql (apt-get install postgresql-client)')('The runbook',
     env = {
       ...process.env,
       DATABASE_URL: database.url,
-      ...directTo(database.url),
       DATA_DIR: dataDir,
       PORT: '0',
       PGHOST: url.hostname,

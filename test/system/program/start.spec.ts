@@ -198,7 +198,7 @@ describe('npm start', () => {
   it(
     'waits for a database that comes later',
     async () => {
-      const real = await createDatabase({ migrated: false, pooled: false });
+      const real = await createDatabase({ migrated: false });
       const url = new URL(real.url);
       const gate = new Gate({ host: url.hostname, port: Number(url.port || 5432) });
       await gate.open();

@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { createPool, createReplicaPool } from '../../src/postgres/pool.js';
+import { inTransaction } from '../../src/postgres/transaction.js';
+import { isTransient } from '../../src/postgres/transient-errors.js';
+import { eventuallyPasses } from '../support/eventually.js';
+import { gateBefore } from '../support/gate.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+let database: TestDatabase;
+const endings: (() => Promise<unknown>)[] = [];
+beforeEach(async () => void (database = await createDatabase({ migrated: false })));
+afterEach(async () => {
+  for (const ending of endings.splice(0).reverse()) await ending();
+  await database.drop();
+});
+
+const poolOf = (url: string, create: typeof createPool | typeof createReplicaPool = createPool) => {
+  const pool = create === createPool ? createPool(url) : createReplicaPool(url, {});
+  endings.push(() => pool.end());
+  return pool;
+};
+/** Whether new connections find a server that takes no writes. */
+const setReadOnly = async (isReadOnly: boolean): Promise<void> => {
+  const owner = new Client({ connectionString: database.url });
+  await owner.connect();
+  const name = new URL(database.url).pathname.slice(1);
+  await owner.query(
+    `set transaction_read_only = off; alter database ${name} ${isReadOnly ? 'set default_transaction_read_only = on' : 'reset all'}`,
+  );
+  await owner.end();
+};
+
+describe('A pool', () => {
+  it('refuses a server that takes no writes as an outage, and connects again for the next statement', async () => {
+    await setReadOnly(true);
+    const pool = poolOf(database.url);
+    const refused = await pool.query('select 1').catch((error: unknown) => error);
+    expect((refused as Error).message).toMatch(/:\d+ takes no writes: it is a standby, or read-only$/);
+    expect(isTransient(refused)).toBe(true);
+    expect((await poolOf(database.url, createReplicaPool).query('select 1 as n')).rows).toEqual([{ n: 1 }]);
+    await setReadOnly(false);
+    await pool.query('create table t (a int)');
+  });
+
+  it('closes a connection whose server refuses a write, also within a transaction', async () => {
+    const pool = poolOf(database.url);
+    await pool.query('create table t (a int)');
+    await pool.query('set default_transaction_read_only = on');
+    await expect(pool.query('insert into t values (1)')).rejects.toMatchObject({ code: '25006' });
+    await pool.query('insert into t values (1)');
+    await pool.query('set default_transaction_read_only = on');
+    const insert = (): Promise<unknown> =>
+      inTransaction(pool, (connection) => connection.query('insert into t values (2)'));
+    await expect(insert()).rejects.toMatchObject({ code: '25006' });
+    await insert();
+    expect((await pool.query('select a from t')).rows).toEqual([{ a: 1 }, { a: 2 }]);
+  });
+
+  it('connects again through its one address once that leads to a server again', async () => {
+    const { gate, url } = await gateBefore(database.url);
+    endings.push(() => gate.close());
+    const pool = poolOf(url);
+    await Promise.all([1, 2, 3].map(() => pool.query('select pg_sleep(0.01)')));
+    await gate.close();
+    expect(isTransient(await pool.query('select 1').catch((error: unknown) => error))).toBe(true);
+    await gate.open();
+    await eventuallyPasses(async () => void (await pool.query('select 1')));
+  });
+
+  it('sets its limits and settings in each connection', async () => {
+    const pool = createPool(database.url, () => {}, { statement_timeout: 200, settings: { jit: 'off' } });
+    endings.push(() => pool.end());
+    const shown = `select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
+      current_setting('idle_in_transaction_session_timeout') as idle, current_setting('jit') as jit`;
+    expect((await pool.query(shown)).rows).toEqual([{ statement: '200ms', lock: '2s', idle: '10s', jit: 'off' }]);
+    await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
+  });
+});
