@@ -2,8 +2,7 @@ import { NO_LIMITS } from '../../test/support/postgres.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely, Migrator, PostgresDialect } from 'kysely';
 import type { Pool } from 'pg';
-import * as projections from '../../src/read-models/migrations/0001-projections.js';
-import * as metrics from '../../src/read-models/migrations/0002-metrics.js';
+import * as baseline from '../../src/read-models/migrations/0023-baseline.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { gateBefore } from '../../test/support/gate.js';
 import type { Outcome, Scenario } from '../scenario.js';
@@ -70,7 +69,7 @@ const killMigrations = async (scene: Scene, { rounds }: Dose): Promise<Outcome> 
   };
 };
 
-/** The same migrations, a statement a time and none of them taken back. */
+/** The same migration, a statement a time and none of them taken back. */
 const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
   const database = await scene.database({ migrated: false });
   const { gate, url } = await gateBefore(database.url);
@@ -81,13 +80,13 @@ const withoutTransaction = async (scene: Scene): Promise<Outcome> => {
     const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
     const migrator = new Migrator({
       db,
-      provider: { getMigrations: () => Promise.resolve({ '0001': projections, '0002': metrics }) },
+      provider: { getMigrations: () => Promise.resolve({ '0023-baseline': baseline }) },
       migrationTableSchema: 'read',
       disableTransactions: true,
     });
     let isReached = false;
     gate.onRequest = (text) => {
-      // The third table of the second migration is not made any more.
+      // This table is not made any more.
       isReached ||= text.includes('create table read.days');
       if (isCut && isReached) gate.drop();
     };

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../src/runtime/config.js';
 import { migrate, type NumberedMigration } from '../../src/postgres/migrator.js';
 import { call } from '../../test/support/call.js';
@@ -12,6 +12,7 @@ import { createDatabase, type TestDatabase } from '../../test/support/postgres.j
 import { type Program, startProgram } from '../../test/support/program.js';
 import { cloudEvent, sent } from '../../test/support/upstream.js';
 import { EXTENDED, extension } from './extension.js';
+import { makeNextVersion } from './next-version.js';
 import { buildReleaseBefore, hasReleaseBefore } from './release-before.js';
 
 /** A build, and six starts of the whole service. */
@@ -101,19 +102,20 @@ describeUpgrade('A rolling upgrade', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'upgrade-'));
     before = await buildReleaseBefore(join(folder, 'before'));
-    // The release before knows of no pooler.
+  }, PATIENCE_MS);
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  beforeEach(async () => {
     database = await createDatabase({ migrated: false });
     env = { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data'), RATE_LIMIT_PER_MINUTE: '0' };
-  }, PATIENCE_MS);
-
-  afterAll(async () => {
-    for (const { process } of running) process.kill('SIGKILL');
-    await database?.drop();
-    await rm(folder, { recursive: true, force: true });
+  });
+  afterEach(async () => {
+    for (const { process } of running.splice(0)) process.kill('SIGKILL');
+    await database.drop();
   });
 
-  const issueKey = async (...words: string[]): Promise<string> => {
-    const issued = startProgram('src/cli.js', ['keys', 'issue', ...words], { env, installed: before });
+  const issueKey = async (installed: string | undefined, ...words: string[]): Promise<string> => {
+    const issued = startProgram('src/cli.js', ['keys', 'issue', ...words], { env, installed });
     expect(await issued.ended()).toBe(0);
     const key = issued.out().trim();
     const url = `${running[0]!.url()}/v2/organization/metrics`;
@@ -121,42 +123,65 @@ describeUpgrade('A rolling upgrade', () => {
     return key;
   };
 
+  /** Every acknowledged event is counted and listed, and a recount from the log finds no difference. */
+  const isComplete = async (service: Program, key: string, { acknowledged, wrong }: Sender): Promise<void> => {
+    expect(wrong).toEqual([]);
+    const metrics = `${service.url()}/v2/organization/metrics?startDate=2026-02-01&endDate=2026-02-28`;
+    await eventuallyPasses(async () =>
+      expect((await call(metrics, { key })).body).toMatchObject({ metrics: { reports: acknowledged } }),
+    );
+    const reports = `${service.url()}/v2/organization/reports?limit=1&count=true`;
+    await eventually('the lists are filled', async () => (await call(reports, { key })).status === 200);
+    expect(await service.stop()).toBe(0);
+    expect((await operatorCall(env, 'projections', 'verify')).out).toContain('0 differences');
+  };
+
   it(
-    'and the way back lose no event: either version starts beside the other, on the same tables, under load',
+    'loses no event, and the version before does not start again on tables that it cannot use',
     async () => {
       const first = startService(env, before);
       await isReady(first);
-      const sender = new Sender(await issueKey('--scope', 'ingest'), [first]);
-      const reader = await issueKey('--scope', 'read', '--organization', 'acme');
+      const sender = new Sender(await issueKey(before, '--scope', 'ingest'), [first]);
+      const reader = await issueKey(before, '--scope', 'read', '--organization', 'acme');
       await sender.to(first);
       const newer = startService(env);
       await isReady(newer);
-      await migrate(database.pool, 'read', { [EXTENDED]: extension });
       await sender.to(first, newer);
-      // The tables of this version do not keep one of the release before from starting again, ...
       await sender.to(newer);
       expect(await first.stop()).toBe(0);
       const back = startService(env, before);
+      expect(await back.ended()).toBe(EXIT_CONFIG);
+      expect(back.said()).toMatch(/0023-baseline removed what this version uses\. Start version 2\.1\.0 or later/);
+      await sender.stop();
+      await isComplete(newer, reader, sender);
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'and the way back lose no event if the tables were only extended: either version starts beside the other',
+    async () => {
+      const next = await makeNextVersion(folder);
+      const first = startService(env);
+      await isReady(first);
+      const sender = new Sender(await issueKey(undefined, '--scope', 'ingest'), [first]);
+      const reader = await issueKey(undefined, '--scope', 'read', '--organization', 'acme');
+      await sender.to(first);
+      const newer = startService(env, next);
+      await isReady(newer);
+      await sender.to(first, newer);
+      // The tables of the next version do not keep this one from starting again, ...
+      await sender.to(newer);
+      expect(await first.stop()).toBe(0);
+      const back = startService(env);
       await isReady(back);
       await sender.to(back, newer);
       // ... nor from running alone, which is the way back.
       await sender.to(back);
       expect(await newer.stop()).toBe(0);
       await sender.to(back);
-      const again = startService(env);
-      await isReady(again);
-      await sender.to(again);
-      expect(await back.stop()).toBe(0);
       await sender.stop();
-      expect(sender.wrong).toEqual([]);
-      const metrics = `${again.url()}/v2/organization/metrics?startDate=2026-02-01&endDate=2026-02-28`;
-      await eventuallyPasses(async () =>
-        expect((await call(metrics, { key: reader })).body).toMatchObject({
-          metrics: { reports: sender.acknowledged },
-        }),
-      );
-      expect(await again.stop()).toBe(0);
-      expect((await operatorCall(env, 'projections', 'verify')).out).toContain('0 differences');
+      await isComplete(back, reader, sender);
     },
     PATIENCE_MS,
   );

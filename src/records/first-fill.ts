@@ -6,8 +6,8 @@ import { Checkpoints } from '../read-models/checkpoints/checkpoints.js';
 import { WatchPool } from '../read-models/pools.js';
 import { READ_FILL } from './statements.js';
 
-/** The migration that empties the tables. */
-const MIGRATION = '0023-items';
+/** The migration that makes the tables, or empties those of an earlier version. */
+const MIGRATION = '0023-baseline';
 const RETRY_AFTER_SECONDS = 5;
 const SHARED_FOR_MS = 500;
 

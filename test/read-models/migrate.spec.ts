@@ -1,52 +1,109 @@
-import { describe, expect, it } from '@jest/globals';
-import type { Pool } from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ConfigError } from '../../src/runtime/config.js';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
-import { createDatabase } from '../support/postgres.js';
-import { UNDO_SERVICE_SCHEMA } from './migrations/service-schema.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { AS_VERSION_2_0_0 } from './migrations/version-2-0-0.js';
 
-/** Every column and check of the read models. */
-const shapeOf = async (pool: Pool): Promise<string[]> => {
-  const { rows } = await pool.query<{ what: string }>(`
-    select table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable as what
+let database: TestDatabase;
+beforeEach(async () => void (database = await createDatabase()));
+afterEach(() => database.drop());
+
+const query = async (sql: string): Promise<Record<string, unknown>[]> =>
+  (await database.pool.query<Record<string, unknown>>(sql)).rows;
+
+/** Every column, constraint, index and view of the tables. */
+const shape = (): Promise<unknown> =>
+  query(`
+    select table_schema || '.' || table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable as what
       from information_schema.columns where table_schema in ('read', 'service')
     union all
-    select conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
-      from pg_constraint where connamespace in ('read'::regnamespace, 'service'::regnamespace) and contype = 'c'
+    select conrelid::regclass || ' ' || pg_get_constraintdef(oid)
+      from pg_constraint where connamespace in ('read'::regnamespace, 'service'::regnamespace)
+    union all select indexdef from pg_indexes where schemaname in ('read', 'service')
     order by 1`);
-  return rows.map(({ what }) => what);
-};
 
-/** What an earlier version had made, from what this one makes. */
-const EARLIER: readonly [name: string, changes: string][] = [
-  [
-    'with sums of 32 days and without the last event of a checkpoint',
-    `alter table read.checkpoints drop last_stream, drop last_revision, drop last_event_id;
-     create table read.type_blocks (organization text, n bigint)`,
-  ],
-  ['that made the last event of a checkpoint with its table', ''],
-];
+const WEBHOOK = `
+  insert into read.webhook_endpoints (organization, id, state, created_at, request_key_hash, revision, url, types,
+      asset_types, batch, secret_generation, secret_key, start_after, start_log, replay, updated_at)
+    values ('acme', 'wh_1', 'ACTIVE', 7, null, 3, 'https://acme.example', '{threat}', '{URL,X}', 5, 2, 'k', -1, 'log', 1, 8);
+  insert into service.webhook_progress (endpoint, replay, log_id, position, tries, last_success_at, last_failure,
+      refused, event)
+    values ('wh_1', 1, 'log', 40, 0, 6, '{"at":5,"error":"answered 503","answer":""}', 0, '40:0123abcd'),
+      ('wh_2', 1, 'log', 41, 0, null, null, 0, '40:0123abcd');
+  insert into service.webhook_attempts (endpoint, number, at, is_test, webhook_id, records, status, took, set_aside)
+    values ('wh_1', 1, 6, false, 'm1', 2, 204, 41, '{"type":"threat","id":"t"}');`;
 
-describe('the tables of a database that an earlier version made', () => {
-  it.each(EARLIER)('become those of this version: one %s', async (_, changes) => {
-    const database = await createDatabase();
-    try {
-      const due = await shapeOf(database.pool);
-      await database.pool.query(
-        `${UNDO_SERVICE_SCHEMA}; ${changes}; drop table read.takedowns;
-         drop table read.listed_records, read.brand_records, read.reviewed_entries, read.projector_leases;
-         drop table read.webhook_endpoints, read.webhook_progress, read.webhook_attempts, read.webhook_tests,
-           read.webhook_outcomes;
-         drop index read.parked_events_by_position; alter table read.parked_events drop recorded_at;
-         delete from read.migrations where name > '0005-asset-groups'; delete from read.later_migrations`,
-      );
-      await database.pool.query(`
-        insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'a log', 7, 0)`);
-      await migrateReadModels(database.pool);
-      expect(await shapeOf(database.pool)).toEqual(due);
-      const { rows } = await database.pool.query('select position, last_stream from read.checkpoints');
-      expect(rows).toEqual([{ position: 7, last_stream: null }]);
-    } finally {
-      await database.drop();
-    }
+describe('The tables of version 2.0.0', () => {
+  it('become those of this version', async () => {
+    const due = await shape();
+    await query(AS_VERSION_2_0_0);
+    expect(await shape()).not.toEqual(due);
+    await migrateReadModels(database.pool);
+    expect(await shape()).toEqual(due);
+  });
+
+  it('keep their webhooks, and have their listed records written again from the log', async () => {
+    await query(`${AS_VERSION_2_0_0};${WEBHOOK}
+      insert into read.listed_records (organization, kind, id, version, event_id, position, stored_at)
+        values ('acme', 1, 'r', 0, '00000000-0000-4000-8000-000000000000', 1, 1);
+      insert into read.checkpoints (projection, log_id, position, as_of) values ('records', 'log', 1, 1), ('metrics', 'log', 1, 1)`);
+    await migrateReadModels(database.pool);
+    expect(await query('select * from read.listed_records')).toEqual([]);
+    expect(await query('select projection from read.checkpoints')).toEqual([{ projection: 'metrics' }]);
+    const secret = { generation: 2, masterKey: 'k' };
+    const filter = { types: ['threat'], assetTypes: ['URL', 'X'], batch: 5 };
+    const start = { startAfter: -1, startLog: 'log', replay: 1, createdAt: 7, updatedAt: 8 };
+    const endpoint = { organization: 'acme', webhookId: 'wh_1', url: 'https://acme.example', state: 'ACTIVE' };
+    expect(await query('select endpoint from read.webhook_endpoints')).toEqual([
+      { endpoint: { ...endpoint, ...filter, ...secret, ...start } },
+    ]);
+    expect(await query('select progress from service.webhook_progress order by endpoint')).toEqual([
+      {
+        progress: {
+          replay: 1,
+          logId: 'log',
+          position: 40,
+          event: '0123abcd',
+          parked: null,
+          parkedFrom: null,
+          failingSince: null,
+          tries: 0,
+          nextAttemptAt: null,
+          refused: 0,
+          lastSuccessAt: 6,
+          lastFailure: { at: 5, error: 'answered 503', answer: '' },
+        },
+      },
+      // The mark is of another position.
+      { progress: expect.objectContaining({ position: 41, event: null, lastFailure: null }) },
+    ]);
+    const attempt = { at: 6, deliveryId: 'm1', records: 2, ms: 41, isTest: false, status: 204 };
+    expect(await query('select attempt from service.webhook_attempts')).toEqual([
+      { attempt: { ...attempt, setAside: { type: 'threat', id: 't' } } },
+    ]);
+  });
+
+  it('keep what the log does not hold if the schema `read` was dropped before the upgrade', async () => {
+    const due = await shape();
+    await query(`${AS_VERSION_2_0_0};${WEBHOOK} drop schema read cascade`);
+    await migrateReadModels(database.pool);
+    expect(await shape()).toEqual(due);
+    expect(await query('select endpoint from service.webhook_progress order by 1')).toHaveLength(2);
+  });
+});
+
+describe('The tables of this version', () => {
+  it('come back after the schema `read` was dropped, and what the log does not hold stays', async () => {
+    const due = await shape();
+    await query(`insert into service.key_uses values ('k', 1); drop schema read cascade`);
+    await migrateReadModels(database.pool);
+    expect(await shape()).toEqual(due);
+    expect(await query('select * from service.key_uses')).toEqual([{ key_id: 'k', last_used_at: 1 }]);
+  });
+
+  it('are not made of those of a version before 2.0.0', async () => {
+    await query(`${AS_VERSION_2_0_0}; delete from read.later_migrations`);
+    await expect(migrateReadModels(database.pool)).rejects.toThrow(ConfigError);
+    await expect(migrateReadModels(database.pool)).rejects.toThrow('Drop the schema `read` and start again');
   });
 });

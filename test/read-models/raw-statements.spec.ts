@@ -59,7 +59,7 @@ const RUN: Readonly<Record<string, { readonly by: string; readonly sql: readonly
 };
 /** Run by every spec that has a database: the tables themselves, and the role that owns them. */
 const SCHEMAS =
-  /^src\/(?:read-models\/migrations\/[\w-]+|event-log\/postgres\/schema|postgres\/(?:embedded\/database-role|migrator))\.ts$/;
+  /^src\/(?:read-models\/migrations\/[\w/-]+|event-log\/postgres\/schema|postgres\/(?:embedded\/database-role|migrator))\.ts$/;
 
 /** Something of each type; `day` is also the name of an interval. */
 const SAMPLES: Readonly<Record<string, string>> = {

@@ -11,6 +11,7 @@ import { createServiceRole, SERVICE_ROLE } from './database-role.js';
 import { type Transport, urlOf } from './endpoint.js';
 import { choosePassword } from './passwords.js';
 import { findPostmaster, startServer, stopServer } from './postmaster.js';
+import { BEGIN_USE, END_USE, LOCK_OUT } from './statements.js';
 
 /** A PostgreSQL to use. */
 export interface Database {
@@ -30,8 +31,6 @@ interface Use {
   readonly ownPid: number | undefined;
 }
 
-/** Two numbers; the other advisory locks of the service have one. */
-const LOCK = '20261125, 1';
 const INVALID_PASSWORD = '28P01';
 const RESTART_MS = 250;
 
@@ -44,7 +43,7 @@ const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promi
     client.on('error', () => {});
     try {
       await client.connect();
-      await client.query(`select pg_advisory_lock_shared(${LOCK})`);
+      await BEGIN_USE.run(client, {});
       return { client, url, ownPid: postmaster.isStartedHere ? postmaster.pid : undefined };
     } catch (error) {
       await client.end().catch(() => {});
@@ -60,9 +59,9 @@ const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promi
 /** Whether no other process uses the server. It is then locked against new users until the connection ends. */
 const isLastUse = async ({ client }: Use): Promise<boolean> => {
   try {
-    await client.query(`select pg_advisory_unlock_shared(${LOCK})`);
-    const { rows } = await client.query<{ locked: boolean }>(`select pg_try_advisory_lock(${LOCK}) as locked`);
-    return rows[0]!.locked;
+    await END_USE.run(client, {});
+    const [row] = await LOCK_OUT.run(client, {});
+    return row!.is_last;
   } catch {
     return false; // The server is gone.
   }

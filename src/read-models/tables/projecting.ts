@@ -45,14 +45,6 @@ export interface ProjectingTables {
     /** Of an event about an entry: the organizations that its reviews name. Null: not known, or about something else. */
     organizations: string[] | null;
   };
-  /** Which projector worked, as versions of before `projector_leases` have it. */
-  projector_lease: {
-    singleton: Generated<boolean>;
-    owner: string;
-    epoch: number;
-    /** ms, the database's clock */
-    expires_at: number;
-  };
   /** Which projector works in each lane. */
   projector_leases: {
     lane: string;

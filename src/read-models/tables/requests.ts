@@ -24,15 +24,6 @@ export interface RequestTables {
     outcome: string;
     events: number;
   };
-  /** As versions before `rejections` have it. */
-  'service.rejected_events': {
-    day: number;
-    key_id: string;
-    reason: string;
-    count: number;
-    last_at: number;
-    sample: unknown;
-  };
   /** Events that were rejected, by organization or key without one, UTC day, key, reason and type. */
   'service.rejections': {
     owner: string;

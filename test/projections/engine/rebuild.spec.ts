@@ -5,7 +5,6 @@ import { rebuild, rebuildOutdated } from '../../../projections/engine/rebuild.js
 import { verify } from '../../../projections/engine/verify.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
 import { Unavailable } from '../../../src/errors.js';
-import { migrateReadModels } from '../../../src/read-models/migrate.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -138,18 +137,6 @@ describe('the tables of a projection', () => {
     const before = await shape();
     await projectToHead(log, database.pool);
     for (const projection of ALL) await rebuild({ pool: database.pool, log }, projection);
-    expect(await shape()).toEqual(before);
-  });
-
-  it('get back what a rebuild of an earlier version lost', async () => {
-    const before = await shape();
-    await database.pool.query('create schema lossy');
-    for (const table of ALL.flatMap(({ tables }) => tables))
-      await database.pool.query(`create table lossy."${table}" (like read."${table}" including all);
-        drop table read."${table}"; alter table lossy."${table}" set schema read`);
-    expect(await shape()).not.toEqual(before);
-    await database.pool.query(`delete from read.later_migrations where name = '0018-lost-in-rebuilds'`);
-    await migrateReadModels(database.pool);
     expect(await shape()).toEqual(before);
   });
 });

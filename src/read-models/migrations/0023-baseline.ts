@@ -1,0 +1,46 @@
+import { sql, type Kysely } from 'kysely';
+import type { NumberedMigration } from '../../postgres/migrator.js';
+import { ConfigError } from '../../runtime/config.js';
+import { ASSETS } from './baseline/assets.js';
+import { CONVERT_READ_MODELS, CONVERT_SERVICE } from './baseline/convert.js';
+import { ENGINE } from './baseline/engine.js';
+import { METRICS } from './baseline/metrics.js';
+import { ORGANIZATIONS } from './baseline/organizations.js';
+import { RECORDS } from './baseline/records.js';
+import { SERVICE } from './baseline/service.js';
+
+/** The last migration of version 2.0.0. */
+const LAST_OF_2_0_0 = '0022-event-of-webhook-progress';
+
+const TOO_OLD =
+  'The read models were made by a development version before 2.0.0. Drop the schema `read` and start again: they are ' +
+  'rebuilt from the log';
+
+/**
+ * All tables, or those of version 2.0.0 as this version has them.
+ *
+ * `read` can be dropped at any time, and all of it comes back from the log. What cannot be rebuilt is in `service`, which
+ * stays then: so this migration finds either schema in either state, and a later one that changes `service` must say
+ * `add column if not exists` and the like.
+ * @throws ConfigError if the tables are older
+ */
+export const up = async (db: Kysely<unknown>): Promise<void> => {
+  const { rows } = await sql<{ has_read: boolean; is_2_0_0: boolean; has_schema: boolean; progress: string[] }>`
+    select exists (select from pg_tables where schemaname = 'read' and tablename = 'checkpoints') as has_read,
+      exists (select from read.later_migrations where name = ${LAST_OF_2_0_0}) as is_2_0_0,
+      exists (select from pg_namespace where nspname = 'service') as has_schema,
+      array(
+        select column_name::text from information_schema.columns
+        where table_schema = 'service' and table_name = 'webhook_progress'
+      ) as progress`.execute(db);
+  const { has_read, is_2_0_0, has_schema, progress } = rows[0]!;
+  if (has_read && !is_2_0_0) throw new ConfigError(TOO_OLD);
+  const read = has_read ? CONVERT_READ_MODELS : [...ENGINE, ...METRICS, ...RECORDS, ...ASSETS, ...ORGANIZATIONS];
+  // A role that owns the schema, but may not create any, is refused even `create schema if not exists`.
+  const schema = has_schema ? [] : ['create schema service'];
+  const service = progress.length === 0 ? SERVICE : progress.includes('replay') ? CONVERT_SERVICE : [];
+  for (const statement of [...read, ...schema, ...service]) await sql.raw(statement).execute(db);
+};
+
+/** Earlier versions read columns and views that are gone. */
+export const minimalVersion: NumberedMigration['minimalVersion'] = { knows: '0023-baseline', version: '2.1.0' };

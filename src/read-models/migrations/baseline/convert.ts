@@ -1,0 +1,53 @@
+/**
+ * From the tables of version 2.0.0. Listed records are stored as they are shown: the projection reads the log from its
+ * beginning again, and until it has, lists and the feed answer that they are being filled.
+ */
+export const CONVERT_READ_MODELS: readonly string[] = [
+  'drop view read.webhook_outcomes, read.webhook_tests, read.ingest_usage, read.event_usage, read.rejections',
+  'drop view read.webhook_progress, read.webhook_attempts, read.rejected_events, read.key_uses',
+  'drop table read.projector_lease',
+  'truncate read.listed_records, read.brand_records, read.reviewed_entries',
+  `alter table read.listed_records
+    drop column updated_at, drop column content, drop column brands, add column item text collate "C"`,
+  `delete from read.checkpoints where projection = 'records'`,
+  `delete from read.parked_events where projection = 'records'`,
+  'alter table read.webhook_endpoints add column endpoint jsonb',
+  `update read.webhook_endpoints set endpoint = jsonb_strip_nulls(jsonb_build_object(
+      'organization', organization, 'webhookId', id, 'url', url, 'types', types, 'assetTypes', asset_types,
+      'statuses', statuses, 'batch', batch, 'description', description, 'state', state,
+      'disabledReason', disabled_reason, 'generation', secret_generation, 'masterKey', secret_key,
+      'previousGeneration', previous_secret_generation, 'previousMasterKey', previous_secret_key,
+      'previousUntil', previous_secret_until, 'startAfter', start_after, 'startLog', start_log, 'replay', replay,
+      'createdAt', created_at, 'updatedAt', updated_at, 'idempotencyKeyHash', request_key_hash,
+      'bodyHash', request_body_hash))`,
+  `alter table read.webhook_endpoints
+    alter column endpoint set not null, drop column url, drop column types, drop column asset_types,
+    drop column statuses, drop column batch, drop column description, drop column disabled_reason,
+    drop column secret_generation, drop column secret_key, drop column previous_secret_generation,
+    drop column previous_secret_key, drop column previous_secret_until, drop column start_after,
+    drop column start_log, drop column replay, drop column updated_at, drop column request_body_hash`,
+];
+
+/** The same of what the log does not hold. */
+export const CONVERT_SERVICE: readonly string[] = [
+  'drop table service.rejected_events',
+  'alter table service.webhook_progress add column progress jsonb',
+  `update service.webhook_progress set progress = jsonb_build_object(
+      'replay', replay, 'logId', log_id, 'position', position,
+      'event', case when split_part(event, ':', 1) = position::text then split_part(event, ':', 2) end,
+      'parked', parked, 'parkedFrom', parked_from, 'failingSince', failing_since, 'tries', tries,
+      'nextAttemptAt', next_attempt_at, 'refused', refused, 'lastSuccessAt', last_success_at,
+      'lastFailure', last_failure)`,
+  `alter table service.webhook_progress
+    alter column progress set not null, drop column replay, drop column log_id, drop column position,
+    drop column event, drop column parked, drop column parked_from, drop column failing_since, drop column tries,
+    drop column next_attempt_at, drop column refused, drop column last_success_at, drop column last_failure`,
+  'alter table service.webhook_attempts add column attempt json',
+  `update service.webhook_attempts set attempt = json_strip_nulls(json_build_object(
+      'at', at, 'deliveryId', webhook_id, 'records', records, 'ms', took, 'isTest', is_test, 'status', status,
+      'error', error, 'setAside', set_aside))`,
+  `alter table service.webhook_attempts
+    alter column attempt set not null, drop column at, drop column is_test, drop column webhook_id,
+    drop column records, drop column status, drop column error, drop column answer, drop column took,
+    drop column set_aside`,
+];
