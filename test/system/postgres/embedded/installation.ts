@@ -10,7 +10,13 @@ import type { Owner } from '../../../../src/postgres/embedded/os-user.js';
 import { findPostmaster } from '../../../../src/postgres/embedded/postmaster.js';
 
 /** What the built launcher consists of. */
-const BUILT = ['src/postgres/statement.js', 'src/postgres/embedded', 'src/runtime', 'node_modules/pg', 'node_modules/.bundled'];
+const BUILT = [
+  'src/postgres/statement.js',
+  'src/postgres/embedded',
+  'src/runtime',
+  'node_modules/pg',
+  'node_modules/.bundled',
+];
 
 const USER = `
 import { openDatabase } from './src/postgres/embedded/embedded-postgres.js';
