@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 /** The release that a deployment upgrades from; the next release sets its own predecessor. */
-const COMMIT = '7b11795ad49f1d8f904e9ad083061d76d73c1bf6';
+const COMMIT = '67e0f2431a5ec44beb695c412f300b294be96373';
 
 const PARTS = ['package.json', 'package-lock.json', 'tsconfig.json', 'nest-cli.json', 'src', 'projections'];
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../src/runtime/config.js';
 import { migrate, type NumberedMigration } from '../../src/postgres/migrator.js';
+import * as baseline from '../../src/read-models/migrations/0023-baseline.js';
 import { call } from '../../test/support/call.js';
 import { eventually, eventuallyPasses } from '../../test/support/eventually.js';
 import { operatorCall } from '../../test/support/operator-call.js';
@@ -197,7 +198,7 @@ describe('Tables of the version after this one', () => {
 
   it('are passed over with a line if they were extended, and refused with a sentence if they were cut', async () => {
     const env = { DATABASE_URL: database.url, PORT: '0' };
-    const extended = { [EXTENDED]: extension };
+    const extended = { '0023-baseline': baseline, [EXTENDED]: extension };
     await migrate(database.pool, 'read', extended);
     const beside = startProgram('src/main.js', [], { env });
     running.push(beside);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../src/runtime/config.js';
 import { migrateReadModels } from '../../src/read-models/migrate.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { AS_VERSION_2_0_0 } from './migrations/version-2-0-0.js';
+import { AS_BEFORE, AS_VERSION_2_0_0 } from './migrations/version-2-0-0.js';
 
 let database: TestDatabase;
 beforeEach(async () => void (database = await createDatabase()));
@@ -18,7 +18,7 @@ const shape = (): Promise<unknown> =>
       from information_schema.columns where table_schema in ('read', 'service')
     union all
     select conrelid::regclass || ' ' || pg_get_constraintdef(oid)
-      from pg_constraint where connamespace in ('read'::regnamespace, 'service'::regnamespace)
+      from pg_constraint where connamespace::regnamespace::text in ('read', 'service')
     union all select indexdef from pg_indexes where schemaname in ('read', 'service')
     order by 1`);
 
@@ -33,17 +33,20 @@ const WEBHOOK = `
   insert into service.webhook_attempts (endpoint, number, at, is_test, webhook_id, records, status, took, set_aside)
     values ('wh_1', 1, 6, false, 'm1', 2, 204, 41, '{"type":"threat","id":"t"}');`;
 
-describe('The tables of version 2.0.0', () => {
-  it('become those of this version', async () => {
+describe('The tables of an earlier version', () => {
+  it.each([
+    ['2.0.0', AS_VERSION_2_0_0],
+    ['the development after it', AS_BEFORE],
+  ])('become those of this version, if it was %s', async (_, changes) => {
     const due = await shape();
-    await query(AS_VERSION_2_0_0);
+    await query(changes);
     expect(await shape()).not.toEqual(due);
     await migrateReadModels(database.pool);
     expect(await shape()).toEqual(due);
   });
 
   it('keep their webhooks, and have their listed records written again from the log', async () => {
-    await query(`${AS_VERSION_2_0_0};${WEBHOOK}
+    await query(`${AS_BEFORE};${WEBHOOK}
       insert into read.listed_records (organization, kind, id, version, event_id, position, stored_at)
         values ('acme', 1, 'r', 0, '00000000-0000-4000-8000-000000000000', 1, 1);
       insert into read.checkpoints (projection, log_id, position, as_of) values ('records', 'log', 1, 1), ('metrics', 'log', 1, 1)`);
@@ -85,7 +88,7 @@ describe('The tables of version 2.0.0', () => {
 
   it('keep what the log does not hold if the schema `read` was dropped before the upgrade', async () => {
     const due = await shape();
-    await query(`${AS_VERSION_2_0_0};${WEBHOOK} drop schema read cascade`);
+    await query(`${AS_BEFORE};${WEBHOOK} drop schema read cascade`);
     await migrateReadModels(database.pool);
     expect(await shape()).toEqual(due);
     expect(await query('select endpoint from service.webhook_progress order by 1')).toHaveLength(2);
@@ -101,8 +104,20 @@ describe('The tables of this version', () => {
     expect(await query('select * from service.key_uses')).toEqual([{ key_id: 'k', last_used_at: 1 }]);
   });
 
+  it('name the organizations of events that version 2.0.0 had parked', async () => {
+    await query(`${AS_VERSION_2_0_0}
+      insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
+        select 'p', ('00000000-0000-4000-8000-00000000000' || n)::uuid, n, 's', n, 'AssetStatusChanged', data::json, '{}', '', 0
+        from (values (1, '{"changeId":"c","brandReviews":[{"organization":"acme"}]}'), (2, '{"changeId":"\\u0000"}')) e (n, data)`);
+    await migrateReadModels(database.pool);
+    expect(await query('select change_id, organizations from read.parked_events order by position')).toEqual([
+      { change_id: 'c', organizations: ['acme'] },
+      { change_id: null, organizations: null },
+    ]);
+  });
+
   it('are not made of those of a version before 2.0.0', async () => {
-    await query(`${AS_VERSION_2_0_0}; delete from read.later_migrations`);
+    await query(`${AS_VERSION_2_0_0} delete from read.later_migrations`);
     await expect(migrateReadModels(database.pool)).rejects.toThrow(ConfigError);
     await expect(migrateReadModels(database.pool)).rejects.toThrow('Drop the schema `read` and start again');
   });

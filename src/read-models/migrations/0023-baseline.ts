@@ -2,15 +2,16 @@ import { sql, type Kysely } from 'kysely';
 import type { NumberedMigration } from '../../postgres/migrator.js';
 import { ConfigError } from '../../runtime/config.js';
 import { ASSETS } from './baseline/assets.js';
-import { CONVERT_READ_MODELS, CONVERT_SERVICE } from './baseline/convert.js';
+import { CONVERT_READ_MODELS, CONVERT_SERVICE, MOVE_SERVICE } from './baseline/convert.js';
 import { ENGINE } from './baseline/engine.js';
 import { METRICS } from './baseline/metrics.js';
 import { ORGANIZATIONS } from './baseline/organizations.js';
 import { RECORDS } from './baseline/records.js';
 import { SERVICE } from './baseline/service.js';
 
-/** The last migration of version 2.0.0. */
-const LAST_OF_2_0_0 = '0022-event-of-webhook-progress';
+/** The last migration of version 2.0.0, and of the development after it. */
+const LAST_OF_2_0_0 = '0018-lost-in-rebuilds';
+const LAST_BEFORE = '0022-event-of-webhook-progress';
 
 const TOO_OLD =
   'The read models were made by a development version before 2.0.0. Drop the schema `read` and start again: they are ' +
@@ -25,21 +26,24 @@ const TOO_OLD =
  * @throws ConfigError if the tables are older
  */
 export const up = async (db: Kysely<unknown>): Promise<void> => {
-  const { rows } = await sql<{ has_read: boolean; is_2_0_0: boolean; has_schema: boolean; progress: string[] }>`
+  const { rows } = await sql<{ has_read: boolean; applied: string[]; has_schema: boolean; progress: string[] }>`
     select exists (select from pg_tables where schemaname = 'read' and tablename = 'checkpoints') as has_read,
-      exists (select from read.later_migrations where name = ${LAST_OF_2_0_0}) as is_2_0_0,
+      array(select name from read.later_migrations) as applied,
       exists (select from pg_namespace where nspname = 'service') as has_schema,
       array(
         select column_name::text from information_schema.columns
         where table_schema = 'service' and table_name = 'webhook_progress'
       ) as progress`.execute(db);
-  const { has_read, is_2_0_0, has_schema, progress } = rows[0]!;
-  if (has_read && !is_2_0_0) throw new ConfigError(TOO_OLD);
-  const read = has_read ? CONVERT_READ_MODELS : [...ENGINE, ...METRICS, ...RECORDS, ...ASSETS, ...ORGANIZATIONS];
+  const { has_read, applied, has_schema, progress } = rows[0]!;
+  if (has_read && !applied.includes(LAST_OF_2_0_0)) throw new ConfigError(TOO_OLD);
+  const isMoved = !has_read || applied.includes(LAST_BEFORE);
   // A role that owns the schema, but may not create any, is refused even `create schema if not exists`.
   const schema = has_schema ? [] : ['create schema service'];
-  const service = progress.length === 0 ? SERVICE : progress.includes('replay') ? CONVERT_SERVICE : [];
-  for (const statement of [...read, ...schema, ...service]) await sql.raw(statement).execute(db);
+  const moved = isMoved ? [] : MOVE_SERVICE;
+  const read = has_read ? CONVERT_READ_MODELS : [...ENGINE, ...METRICS, ...RECORDS, ...ASSETS, ...ORGANIZATIONS];
+  const isOld = !isMoved || progress.includes('replay');
+  const service = isOld ? CONVERT_SERVICE : progress.length === 0 ? SERVICE : [];
+  for (const statement of [...schema, ...moved, ...read, ...service]) await sql.raw(statement).execute(db);
 };
 
 /** Earlier versions read columns and views that are gone. */

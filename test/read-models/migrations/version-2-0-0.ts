@@ -1,7 +1,19 @@
-/** Makes the tables of this version those of version 2.0.0, where they differ. */
-export const AS_VERSION_2_0_0 = `
+const NOT_IN_THE_LOG = [
+  'webhook_progress',
+  'webhook_attempts',
+  'webhook_outcomes',
+  'webhook_tests',
+  'ingest_usage',
+  'event_usage',
+  'rejections',
+  'rejected_events',
+  'key_uses',
+];
+
+/** Makes the tables of this version those of the development before it, where they differ. */
+export const AS_BEFORE = `
   delete from read.later_migrations;
-  insert into read.later_migrations (name, applied_at) values ('0022-event-of-webhook-progress', '2026-01-01');
+  insert into read.later_migrations (name, applied_at) values ('0018-lost-in-rebuilds', ''), ('0022-event-of-webhook-progress', '');
   alter table read.listed_records
     drop item, add updated_at bigint, add content text collate "C", add brands text[] collate "C";
   create table read.projector_lease (singleton boolean primary key, owner text, epoch bigint, expires_at bigint);
@@ -19,16 +31,13 @@ export const AS_VERSION_2_0_0 = `
     drop attempt, add at bigint, add is_test boolean, add webhook_id text, add records integer, add status integer,
     add error text, add answer text, add took integer, add set_aside json;
   create table service.rejected_events (day integer, key_id text, sample json);
-  ${[
-    'webhook_progress',
-    'webhook_attempts',
-    'webhook_outcomes',
-    'webhook_tests',
-    'ingest_usage',
-    'event_usage',
-    'rejections',
-    'rejected_events',
-    'key_uses',
-  ]
-    .map((table) => `create view read.${table} as select * from service.${table};`)
-    .join('\n')}`;
+  ${NOT_IN_THE_LOG.map((table) => `create view read.${table} as select * from service.${table};`).join('\n')}`;
+
+/** The same for version 2.0.0. */
+export const AS_VERSION_2_0_0 = `${AS_BEFORE}
+  delete from read.later_migrations where name <> '0018-lost-in-rebuilds';
+  ${NOT_IN_THE_LOG.map((table) => `drop view read.${table}; alter table service.${table} set schema read;`).join('\n')}
+  drop schema service;
+  alter table read.webhook_progress drop event;
+  drop index read.parked_events_of_entries;
+  alter table read.parked_events drop change_id, drop organizations;`;

@@ -1,10 +1,42 @@
+const NOT_IN_THE_LOG = [
+  'webhook_progress',
+  'webhook_attempts',
+  'webhook_outcomes',
+  'webhook_tests',
+  'ingest_usage',
+  'event_usage',
+  'rejections',
+  'rejected_events',
+  'key_uses',
+];
+
+/** From the tables of version 2.0.0: what the log does not hold gets a schema of its own. */
+export const MOVE_SERVICE: readonly string[] = [
+  ...NOT_IN_THE_LOG.map((table) => `alter table read.${table} set schema service`),
+  'alter table service.webhook_progress add column event text collate "C"',
+  `alter table read.parked_events
+    add column change_id text collate "C", add column organizations text[] collate "C"`,
+  // Data that PostgreSQL cannot read is left out.
+  `update read.parked_events set
+    change_id = data ->> 'changeId',
+    organizations = array(
+      select distinct review ->> 'organization' collate "C"
+      from json_array_elements(case when json_typeof(data -> 'brandReviews') = 'array' then data -> 'brandReviews' end)
+        review
+      where review ->> 'organization' is not null
+    )
+  where type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')
+    and data::text !~ '\\\\u(0000|[dD][89a-fA-F])' and json_typeof(data) = 'object'`,
+  `create index parked_events_of_entries on read.parked_events (projection, position)
+    where type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`,
+];
+
 /**
- * From the tables of version 2.0.0. Listed records are stored as they are shown: the projection reads the log from its
+ * From the tables after that. Listed records are stored as they are shown: the projection reads the log from its
  * beginning again, and until it has, lists and the feed answer that they are being filled.
  */
 export const CONVERT_READ_MODELS: readonly string[] = [
-  'drop view read.webhook_outcomes, read.webhook_tests, read.ingest_usage, read.event_usage, read.rejections',
-  'drop view read.webhook_progress, read.webhook_attempts, read.rejected_events, read.key_uses',
+  ...NOT_IN_THE_LOG.map((table) => `drop view if exists read.${table}`),
   'drop table read.projector_lease',
   'truncate read.listed_records, read.brand_records, read.reviewed_entries',
   `alter table read.listed_records
