@@ -36,8 +36,8 @@ class Server {
     const { state } = this;
     if (state === 'away') throw failure('ECONNREFUSED');
     if ('silentAt' in state) {
-      if (!text.startsWith(state.silentAt) && !text.startsWith('rollback')) return { rows: [] };
-      return limit === undefined ? new Promise(() => {}) : Promise.reject(new Error('Query read timeout'));
+      if (!text.startsWith(state.silentAt)) return { rows: [] };
+      throw new Error(limit === undefined ? 'This statement has no time limit' : 'Query read timeout');
     }
     return { rows: state.map((position, n) => ({ projection: `projection-${n}`, position, asOf: 0 })) };
   };
