@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
 import { type Patience, readPatiently } from '../../src/event-log/read-patiently.js';
 import { pause } from '../../src/flow/retry.js';
+import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/kysely.js';
 import { applyByHalves, applyShare } from './parking.js';
 import { livePosition } from './checkpoints.js';
@@ -74,12 +75,16 @@ export const withTablesBeside = async <Result>(
     }
     for (const { projection, schema } of targets) await createSchemaBeside(pool, schema, projection);
     return await work(guard);
+  } catch (error) {
+    if (isReadOnly(error)) broken = error;
+    throw error;
   } finally {
     // What cannot be dropped now the next run replaces.
     for (const schema of mine) await pool.query(`drop schema if exists "${schema}" cascade`).catch(() => {});
     await UNLOCK_ALL.run(guard, {}).catch((error: unknown) => {
       broken = error;
     });
+    // A connection that does not answer, or whose server takes no writes, is not reused.
     guard.release(broken !== undefined);
   }
 };

@@ -21,7 +21,7 @@ interface ReplicaDose {
 
 /** `READ_MAX_LAG`. Seconds */
 const MAX_LAG = 1;
-/** Looks at the replica are apart, and take time; generous on a busy machine. ms */
+/** Reads of the primary's position are apart, and take time; generous on a busy machine. ms */
 const NOTICED_WITHIN_MS = 3_000;
 const FILE_EVERY_MS = 30;
 

@@ -145,7 +145,8 @@ export class Replicated {
     const standby = standbys.servers[1]!;
     const setDelay = async (to: string): Promise<void> => {
       await standbys.ask(standby, `alter system ${to}`);
-      await standbys.ask(standby, 'select pg_reload_conf()');
+      // The recovery of the replica may cancel this too.
+      await eventuallyPasses(async () => void (await standbys.ask(standby, 'select pg_reload_conf()')));
     };
     await setDelay('set max_standby_streaming_delay = 0');
     const before = await this.number(CONFLICTS, true);
@@ -162,7 +163,7 @@ export class Replicated {
   private async number(text: string, isOfReplica: boolean): Promise<number> {
     const { servers } = this.standbys;
     let n = 0;
-    // The recovery of a replica cancels this too.
+    // The recovery of the replica may cancel this too.
     await eventuallyPasses(async () => {
       n = (await this.standbys.ask<{ n: number }>(servers[isOfReplica ? 1 : 0]!, text))[0]!.n;
     });

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { NO_REPLICAS, Replicas } from '../read-models/replicas/replicas.js';
 import { Unavailable } from '../errors.js';
 import { checkBrand } from '../http/access/check-brand.js';
+import type { Connection } from '../postgres/statement.js';
 import { isTimeLimit } from '../postgres/transient-errors.js';
 import { MetricsPool } from '../read-models/pools.js';
 import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
@@ -41,16 +41,16 @@ export class MetricsQueries {
    */
   run<Answer>(
     query: MetricsQuery,
-    answer: (pool: Pool, range: Range, now: number) => Promise<Answer>,
+    answer: (connection: Connection, range: Range, now: number) => Promise<Answer>,
   ): Promise<Answer> {
     const { organization, brand, minPosition } = query;
     return this.turns.runInTurn(organization, query.constructor.name + JSON.stringify(query), async () => {
       // Read only now, so that everyone who shares this answer gets a range that covers their own request.
       const now = Date.now();
       try {
-        const ask = async (pool: Pool): Promise<Answer> => {
-          if (brand !== undefined) await checkBrand(pool, organization, brand);
-          return answer(pool, rangeAt(query.range, now), now);
+        const ask = async (connection: Connection): Promise<Answer> => {
+          if (brand !== undefined) await checkBrand(connection, organization, brand);
+          return answer(connection, rangeAt(query.range, now), now);
         };
         return await this.replicas.read('metrics', this.pool, ask, minPosition);
       } catch (error) {

@@ -66,7 +66,8 @@ type Each<Parameters extends Declarations> = {
     : never;
 };
 
-interface Connection {
+/** A pool, or one connection of it, that statements are sent to. */
+export interface Connection {
   query(config: QueryConfig): Promise<QueryResult>;
 }
 

@@ -1,33 +1,37 @@
 import { Kysely, PostgresDialect } from 'kysely';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { beginWith } from './settings.js';
-import { isReadOnly } from './transient-errors.js';
+import { isReadOnly, isUnanswered } from './transient-errors.js';
 
 /**
  * Runs `work` on one connection, in one transaction.
  * @param begin the statements that it begins with
+ * @param beginLimitMs overrides the pool's limit for `begin`
  * @throws as `work`, after everything was rolled back; or what the database said
  */
 export const inTransaction = async <Result>(
   pool: Pool,
   work: (connection: PoolClient) => Promise<Result>,
   begin = 'begin',
+  beginLimitMs?: number,
 ): Promise<Result> => {
   const connection = await pool.connect();
   let broken: unknown;
   try {
-    await connection.query(beginWith(pool, begin));
+    await connection.query({ text: beginWith(pool, begin), query_timeout: beginLimitMs } as QueryConfig);
     const result = await work(connection);
     await connection.query('commit');
     return result;
   } catch (error) {
-    await connection.query('rollback').catch((rollbackError: unknown) => {
-      broken = rollbackError;
-    });
+    if (isUnanswered(error)) broken = error;
+    else
+      await connection.query('rollback').catch((rollbackError: unknown) => {
+        broken = rollbackError;
+      });
     if (isReadOnly(error)) broken = error;
     throw error;
   } finally {
-    // A connection that could not roll back, or whose server takes no writes, is not reused.
+    // A connection that did not answer or could not roll back, or whose server takes no writes, is not reused.
     connection.release(broken !== undefined);
   }
 };

@@ -44,6 +44,9 @@ export const isTransient = (error: unknown): boolean => {
   return CONNECTION_MESSAGES.test(error.message);
 };
 
+/** Whether a connection still waits for the answer to a statement whose time (`query_timeout`) is over. */
+export const isUnanswered = (error: unknown): boolean => isNativeError(error) && error.message === 'Query read timeout';
+
 /** Whether a server refused a write because it takes none: it is a standby, or was demoted. */
 export const isReadOnly = (error: unknown): boolean =>
   ((error instanceof Unavailable ? error.cause : error) as { code?: unknown } | undefined)?.code === '25006';

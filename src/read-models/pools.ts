@@ -21,10 +21,8 @@ export abstract class ExportPool extends Pool {}
 /** For followers, health and Prometheus, which ask again and again and must not wait behind requests. */
 export abstract class WatchPool extends Pool {}
 
-/** A standby that answers reads. */
-export interface Replica {
-  /** For looks at it. */
-  readonly watch: Pool;
+/** Lead to the replicas. */
+export interface ReplicaPools {
   readonly metrics: Pool;
   readonly records: Pool;
 }
@@ -91,18 +89,15 @@ export const createRequestPool = (url: string): Pool => createApiPool(url, { max
 export const createMetricsPool = (url: string): MetricsPool => createApiPool(url, METRICS);
 export const createRecordsPool = (url: string): RecordsPool => createApiPool(url, RECORDS);
 export const createExportPool = (url: string): ExportPool => createApiPool(url, EXPORTS);
-/** Beside these limits a read that is asked again of the primary is answered in time. ms */
-const OF_REPLICA = { connectionTimeoutMillis: 300, statement_timeout: 1_500, query_timeout: 1_700 };
-
-export const createReplicas = (url: string | undefined): Replica[] =>
-  url === undefined
-    ? []
-    : [
-        {
-          watch: createReplicaPool(url, { max: 1, ...OF_REPLICA }),
-          metrics: createReplicaPool(url, { ...METRICS, ...OF_REPLICA }),
-          records: createReplicaPool(url, { ...RECORDS, ...OF_REPLICA }),
-        },
-      ];
-
 export const createWatchPool = (url: string): WatchPool => createApiPool(url, { max: 2 });
+
+/**
+ * With these limits, a read that is repeated on the primary is answered within 5 s, and a request that waits for a turn
+ * (1 s) gets one although a replica does not answer the reads before it. ms
+ */
+const OF_REPLICA = { connectionTimeoutMillis: 300, statement_timeout: 800, query_timeout: 900 };
+
+export const createReplicaPools = (url: string): ReplicaPools => ({
+  metrics: createReplicaPool(url, { ...METRICS, ...OF_REPLICA }),
+  records: createReplicaPool(url, { ...RECORDS, ...OF_REPLICA }),
+});

@@ -11,7 +11,7 @@ import {
   createExportPool,
   createMetricsPool,
   createRecordsPool,
-  createReplicas,
+  createReplicaPools,
   createRequestPool,
   createWatchPool,
   ExportPool,
@@ -44,7 +44,11 @@ const provided = (
       provide: Replicas,
       inject: [Config, Checkpoints],
       useFactory: ({ databaseReadUrl, readMaxLag }: Config, checkpoints: Checkpoints): Replicas =>
-        new Replicas(createReplicas(databaseReadUrl), checkpoints, readMaxLag * 1_000),
+        new Replicas(
+          databaseReadUrl === undefined ? undefined : createReplicaPools(databaseReadUrl),
+          checkpoints,
+          readMaxLag * 1_000,
+        ),
     },
   ],
   exports: [DatabaseClock, Checkpoints, Replicas, ...POOLS, RequestTurns, WaitingRequests],
@@ -54,7 +58,7 @@ export class ReadModelsModule implements OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     this.module.get(DatabaseClock).end();
-    // First: it looks at the primary.
+    // First: it reads the primary's checkpoints.
     await this.module.get(Replicas).end();
     await Promise.all(POOLS.map((pool) => this.module.get<Pool>(pool).end()));
   }

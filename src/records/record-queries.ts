@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import type { Pool, QueryConfig, QueryResultRow } from 'pg';
+import type { QueryConfig, QueryResultRow } from 'pg';
 import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas/replicas.js';
 import { Unavailable } from '../errors.js';
 import { OrganizationTurns } from '../flow/organization-turns.js';
+import type { Connection } from '../postgres/statement.js';
 import { asUnavailable, isTimeLimit } from '../postgres/transient-errors.js';
 import { RecordsPool } from '../read-models/pools.js';
 import { FirstFill } from './first-fill.js';
@@ -11,7 +12,7 @@ import { FirstFill } from './first-fill.js';
 export type Send = <Row extends QueryResultRow>(statement: QueryConfig) => Promise<Row[]>;
 
 /** Answers from one server, a replica or the primary: all that it sends goes there. */
-export type AnswerFrom<Answer> = (send: Send, pool: Pool, isReplica: boolean) => Promise<Answer>;
+export type AnswerFrom<Answer> = (send: Send, connection: Connection, isReplica: boolean) => Promise<Answer>;
 
 /** @throws TooOld if a replica's rows are of before what their reader has seen, so that the primary is asked */
 export const requireReached = (isReplica: boolean, upTo: number | null, seen: number | null): void => {
@@ -79,13 +80,13 @@ export class RecordQueries {
     await this.fill.done();
     return turns.runInTurn(organization, question, async () => {
       try {
-        const ask = (pool: Pool, isReplica: boolean): Promise<Answer> =>
+        const ask = (connection: Connection, isReplica: boolean): Promise<Answer> =>
           answer(
             async <Row extends QueryResultRow>(statement: QueryConfig) => {
-              const { rows } = await pool.query(statement);
+              const { rows } = await connection.query(statement);
               return rows as Row[];
             },
-            pool,
+            connection,
             isReplica,
           );
         return await this.replicas.read('records', this.pool, ask, minPosition);

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Client, type QueryConfig } from 'pg';
 import { createPool, createReplicaPool } from '../../src/postgres/pool.js';
+import { setInEachTransaction } from '../../src/postgres/settings.js';
 import { inTransaction } from '../../src/postgres/transaction.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { eventuallyPasses } from '../support/eventually.js';
@@ -75,5 +76,37 @@ describe('A pool', () => {
       current_setting('idle_in_transaction_session_timeout') as idle, current_setting('jit') as jit`;
     expect((await pool.query(shown)).rows).toEqual([{ statement: '200ms', lock: '2s', idle: '10s', jit: 'off' }]);
     await expect(pool.query('select pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
+  });
+
+  it('sets its settings in each transaction if a pooler keeps none, and leaves none behind', async () => {
+    const pool = createPool(database.url, () => {}, { max: 1 });
+    endings.push(() => pool.end());
+    setInEachTransaction(pool, { statement_timeout: '1234', enable_sort: 'off', application_name: "the pool's" });
+    const shown = `select current_setting('statement_timeout') as statement, current_setting('enable_sort') as sort,
+      current_setting('application_name') as name, current_setting('transaction_isolation') as isolation`;
+    const before = (await pool.query(shown)).rows[0] as object;
+    const within = async (begin?: string): Promise<object> =>
+      inTransaction(pool, async (connection) => (await connection.query(shown)).rows[0] as object, begin);
+    const wanted = { statement: '1234ms', sort: 'off', name: "the pool's" };
+    expect(await within()).toEqual({ ...wanted, isolation: 'read committed' });
+    expect(await within('begin isolation level repeatable read; set local statement_timeout = 777')).toEqual({
+      ...wanted,
+      statement: '777ms',
+      isolation: 'repeatable read',
+    });
+    expect((await pool.query(shown)).rows).toEqual([before]);
+    expect(before).toMatchObject({ statement: '4s', sort: 'on' });
+  });
+
+  it('closes a connection that does not answer a statement in time, without waiting for a rollback', async () => {
+    const pool = poolOf(database.url);
+    let sent: { mock: { calls: unknown[][] } } | undefined;
+    const unanswered = inTransaction(pool, (connection) => {
+      sent = jest.spyOn(connection, 'query');
+      return connection.query({ text: 'select pg_sleep(60)', query_timeout: 100 } as QueryConfig);
+    });
+    await expect(unanswered).rejects.toThrow('Query read timeout');
+    expect(sent!.mock.calls).toHaveLength(1);
+    expect(pool.totalCount).toBe(0);
   });
 });

@@ -1,5 +1,4 @@
-import type { Pool } from 'pg';
-import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
+import { type Connection, json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { MEASURE } from '../../events/measure.js';
 import { OUTCOME } from '../../read-models/takedown-outcome.js';
 import { COUNTED_RANGE, countValues, MAX_TYPES, TOO_MANY } from '../totals/count-sql.js';
@@ -87,9 +86,9 @@ export type CountedTakedowns = RowOf<typeof OF_ORGANIZATION>;
 
 /** Planned for these values, it reads types and times in index order. */
 export const countTakedowns = (
-  pool: Pool,
+  connection: Connection,
   organization: string,
   brand: string | undefined,
   range: Range,
 ): Promise<CountedTakedowns[]> =>
-  (brand === undefined ? OF_ORGANIZATION : OF_BRAND).plan(pool, countValues(organization, brand ?? '', range));
+  (brand === undefined ? OF_ORGANIZATION : OF_BRAND).plan(connection, countValues(organization, brand ?? '', range));

@@ -1,5 +1,4 @@
-import type { Pool } from 'pg';
-import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
+import { type Connection, json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { dayOf, MS_PER_DAY } from '../../events/instant.js';
 import {
   COUNTED_RANGE,
@@ -146,14 +145,14 @@ export type CountedTimeline = RowOf<typeof BY_DAY>;
 
 /** @param now ms */
 export const countTimeline = (
-  pool: Pool,
+  connection: Connection,
   organization: string,
   brand: string,
   range: Range,
   interval: Interval,
   now: number,
 ): Promise<CountedTimeline[]> =>
-  (interval === 'day' ? BY_DAY : BY_INTERVAL).run(pool, {
+  (interval === 'day' ? BY_DAY : BY_INTERVAL).run(connection, {
     ...countValues(organization, brand, range),
     interval,
     step: STEPS[interval],

@@ -1,8 +1,7 @@
 import { Injectable, Optional } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { type Clock, monotonic } from '../../flow/clock.js';
 import { coalesce } from '../../flow/trailing-flight.js';
-import type { RowOf } from '../../postgres/statement.js';
+import type { Connection, RowOf } from '../../postgres/statement.js';
 import { WatchPool } from '../pools.js';
 import { READ_CHECKPOINTS } from '../statements.js';
 
@@ -25,8 +24,8 @@ export const hasReached = (rows: CheckpointRows, projections: readonly Projectio
   projections.every((name) => BigInt(rows.get(name)?.position ?? -1) >= position);
 
 /** @param timeLimitMs how long the database may take to answer */
-export const readCheckpoints = async (pool: Pool, timeLimitMs: number): Promise<CheckpointRows> => {
-  const rows = await READ_CHECKPOINTS.run(pool, {}, timeLimitMs);
+export const readCheckpoints = async (connection: Connection, timeLimitMs: number): Promise<CheckpointRows> => {
+  const rows = await READ_CHECKPOINTS.run(connection, {}, timeLimitMs);
   return new Map(rows.map((row) => [row.projection, row]));
 };
 

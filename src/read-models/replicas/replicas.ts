@@ -1,137 +1,121 @@
 import type { Pool } from 'pg';
-import { isDatabaseError, isTransient } from '../../postgres/transient-errors.js';
 import { type Clock, monotonic } from '../../flow/clock.js';
+import type { Connection } from '../../postgres/statement.js';
+import { inTransaction } from '../../postgres/transaction.js';
+import { isDatabaseError, isTransient } from '../../postgres/transient-errors.js';
 import { type CheckpointRows, type Checkpoints, readCheckpoints } from '../checkpoints/checkpoints.js';
-import type { Replica } from '../pools.js';
-import { Bag, type Placed } from '../../flow/bag.js';
+import type { ReplicaPools } from '../pools.js';
 
-/**
- * How often the replicas are looked at, and how long one may take to answer. Together half of what a request waits for the
- * requests before it (`metrics/metrics-queries.ts`), which may be waiting for a silent replica. ms
- */
-const LOOK_EVERY_MS = 200;
-const LOOK_MS = 300;
-/** Looks in a row that the primary leaves unanswered before replicas answer in its place, however far behind they are. */
-const LOOKS_IN_VAIN = 5;
+/** One snapshot for the checkpoints and the answer. */
+const BEGIN = 'begin isolation level repeatable read, read only';
+/** How long a replica may take to begin the transaction, and then to return its checkpoints. */
+const BEGIN_LIMIT_MS = 300;
+/** How long no replica is asked after one has failed. */
+const PAUSE_MS = 1_000;
+/** How often the primary's position is read. */
+const READ_EVERY_MS = 200;
+/** How many times in a row the primary must not answer before replicas answer however far behind they are. */
+const MAX_FAILURES = 5;
 
-/** Where the furthest and the last of the projections are; a replica has everything up to `least`. */
-interface Progress {
-  readonly furthest: number;
-  readonly least: number;
-}
-
-/** What an answer from a replica throws that would be older than what its reader has seen. */
+/** A replica cannot answer, because its rows are older than the reader may see. */
 export class TooOld extends Error {}
 
-/** What a read of a replica that no longer answers is ended with. */
-class Silent extends Error {}
-
-interface Unanswered extends Placed {
-  readonly end: () => void;
-}
-
-interface Watched {
-  readonly replica: Replica;
-  isFit: boolean;
-  /** Every projection had reached this position when the replica last answered. */
-  least: number;
-  /** Ends each read that it has not answered yet. */
-  readonly unanswered: Bag<Unanswered>;
-}
-
-const answeredBy = async <Answer>({ unanswered }: Watched, answer: Promise<Answer>): Promise<Answer> => {
-  let read!: Unanswered;
-  const silence = new Promise<never>((_, reject) => {
-    read = { end: () => reject(new Silent('This replica does not answer')), place: 0 };
-  });
-  unanswered.add(read);
-  try {
-    return await Promise.race([answer, silence]);
-  } finally {
-    unanswered.delete(read);
-  }
-};
+const positionsOf = (rows: CheckpointRows): number[] => [...rows.values()].map(({ position }) => position);
+const furthestOf = (positions: readonly number[]): number => Math.max(-1, ...positions);
 
 /**
- * Chooses where a read is answered: by a replica that is not too far behind, in turn, else by the primary. A read that
- * a replica cannot answer is asked again of the primary, as a whole, so that no answer is of two servers; so are all that
- * wait for one that is found silent.
+ * Sends reads to the address of the replicas, or to the primary. The address may lead each connection to another
+ * replica, so every read checks the replica that answers it, in the transaction of the answer. A read that a replica
+ * cannot answer is repeated as a whole on the primary: no answer mixes two servers.
  */
 export class Replicas {
-  private readonly replicas: readonly Watched[];
   private readonly stop = new AbortController();
-  private readonly looking: Promise<void>;
-  private turn = 0;
-  /** Where the primary was, oldest first: a replica that has reached the first of them lags by less than the limit. */
+  private readonly following: Promise<void>;
+  /** The primary's furthest positions, oldest first; the first one is the position that a replica must have reached. */
   private readonly past: { readonly at: number; readonly furthest: number }[] = [];
-  private inVain = 0;
+  private failures = 0;
+  /** No replica is asked before this instant. */
+  private pausedUntil = -Infinity;
 
+  /**
+   * @param pools undefined if there are no replicas
+   * @param checkpoints the primary's
+   */
   constructor(
-    replicas: readonly Replica[],
+    private readonly pools: ReplicaPools | undefined,
     private readonly checkpoints: Pick<Checkpoints, 'current'>,
     private readonly maxLagMs: number,
     private readonly clock: Clock = monotonic,
   ) {
-    this.replicas = replicas.map((replica) => ({
-      replica,
-      isFit: false,
-      least: -1,
-      unanswered: new Bag<Unanswered>(),
-    }));
-    this.looking = replicas.length > 0 ? this.look() : Promise.resolve();
+    this.following = pools === undefined ? Promise.resolve() : this.follow();
   }
 
   /**
-   * @param minPosition the position of the log that the answer must include; a replica without it is not asked
-   * @throws what `answer` throws on the primary, and what is no trouble of the database on a replica
+   * @param answer called a second time, with the primary, if a replica fails
+   * @param minPosition the position of the log that the answer must include
+   * @throws what `answer` throws on the primary, and what it throws on a replica unless the database caused it
    */
   async read<Answer>(
-    kind: 'metrics' | 'records',
-    primary: Pool,
-    answer: (pool: Pool, isReplica: boolean) => Promise<Answer>,
+    kind: keyof ReplicaPools,
+    primary: Connection,
+    answer: (connection: Connection, isReplica: boolean) => Promise<Answer>,
     minPosition = -1,
   ): Promise<Answer> {
-    const fit = this.replicas.filter(({ isFit, least }) => isFit && least >= minPosition);
-    const chosen = fit[(this.turn += 1) % Math.max(1, fit.length)];
-    if (chosen === undefined) return answer(primary, false);
+    if (this.pools === undefined || this.clock.now() < this.pausedUntil) return answer(primary, false);
     try {
-      return await answeredBy(chosen, answer(chosen.replica[kind], true));
+      return await this.readFromReplica(this.pools[kind], answer, minPosition);
     } catch (error) {
-      if (error instanceof TooOld || error instanceof Silent) return answer(primary, false);
-      if (!isTransient(error) && !isDatabaseError(error)) throw error;
-      // Until the next look finds it well again.
-      chosen.isFit = false;
-      return answer(primary, false);
+      if (!(error instanceof TooOld)) {
+        if (!isTransient(error) && !isDatabaseError(error)) throw error;
+        this.pausedUntil = this.clock.now() + PAUSE_MS;
+      }
     }
+    return answer(primary, false);
   }
 
   async end(): Promise<void> {
     this.stop.abort();
-    await this.looking;
-    await Promise.all(
-      this.replicas.flatMap(({ replica: { watch, metrics, records } }) => [watch.end(), metrics.end(), records.end()]),
+    await this.following;
+    await Promise.all([this.pools?.metrics.end(), this.pools?.records.end()]);
+  }
+
+  /** @throws TooOld if the replica has not reached `minPosition`, or is too far behind the primary */
+  private readFromReplica<Answer>(
+    pool: Pool,
+    answer: (connection: Connection, isReplica: boolean) => Promise<Answer>,
+    minPosition: number,
+  ): Promise<Answer> {
+    const required = this.requiredPosition();
+    return inTransaction(
+      pool,
+      async (connection) => {
+        const positions = positionsOf(await readCheckpoints(connection, BEGIN_LIMIT_MS));
+        const least = positions.length === 0 ? -1 : Math.min(...positions);
+        if (least < minPosition) throw new TooOld('This replica has not reached the position of the token');
+        if (furthestOf(positions) < required) throw new TooOld('This replica is too far behind the primary');
+        return answer(connection, true);
+      },
+      BEGIN,
+      BEGIN_LIMIT_MS,
     );
   }
 
-  private async look(): Promise<void> {
-    while (!this.stop.signal.aborted) {
-      await this.lookOnce();
-      await this.clock.sleep(LOOK_EVERY_MS, this.stop.signal);
-    }
+  /** Infinity until the primary has answered once. */
+  private requiredPosition(): number {
+    // Without the primary, what the replicas have is all there is.
+    if (this.failures >= MAX_FAILURES) return -1;
+    return this.past[0]?.furthest ?? Infinity;
   }
 
-  private async lookOnce(): Promise<void> {
-    const looks = this.replicas.map(({ replica }) => progressOf(readCheckpoints(replica.watch, LOOK_MS)));
-    const [primary, ...seen] = await Promise.all([progressOf(this.checkpoints.current()), ...looks]);
-    this.inVain = primary === undefined ? this.inVain + 1 : 0;
-    if (primary !== undefined) this.note(primary.furthest);
-    // If the primary stays silent, what the replicas have is all there is.
-    const required = this.inVain >= LOOKS_IN_VAIN ? -1 : (this.past[0]?.furthest ?? -1);
-    for (const [index, one] of this.replicas.entries()) {
-      const its = seen[index];
-      one.isFit = its !== undefined && its.furthest >= required;
-      one.least = its?.least ?? -1;
-      if (its === undefined) for (const { end } of one.unanswered) end();
+  private async follow(): Promise<void> {
+    while (!this.stop.signal.aborted) {
+      try {
+        this.note(furthestOf(positionsOf(await this.checkpoints.current())));
+        this.failures = 0;
+      } catch {
+        this.failures += 1;
+      }
+      await this.clock.sleep(READ_EVERY_MS, this.stop.signal);
     }
   }
 
@@ -143,14 +127,5 @@ export class Replicas {
   }
 }
 
-const progressOf = (reading: Promise<CheckpointRows>): Promise<Progress | undefined> =>
-  reading.then(
-    (rows) => {
-      const positions = [...rows.values()].map(({ position }) => position);
-      return { furthest: Math.max(-1, ...positions), least: positions.length === 0 ? -1 : Math.min(...positions) };
-    },
-    () => undefined,
-  );
-
 /** Answers everything from the primary. */
-export const NO_REPLICAS = new Replicas([], { current: async () => new Map() }, 0);
+export const NO_REPLICAS = new Replicas(undefined, { current: async () => new Map() }, 0);

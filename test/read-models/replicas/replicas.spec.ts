@@ -1,146 +1,160 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { Pool } from 'pg';
+import type { Pool, QueryConfig } from 'pg';
 import { NotFound } from '../../../src/errors.js';
+import type { Connection } from '../../../src/postgres/statement.js';
 import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js';
-import { MetricsPool, type Replica, type WatchPool } from '../../../src/read-models/pools.js';
+import { createReplicaPools, MetricsPool, type WatchPool } from '../../../src/read-models/pools.js';
 import { Replicas, TooOld } from '../../../src/read-models/replicas/replicas.js';
 import { requireReached } from '../../../src/records/record-queries.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
+import { type Gate, gateBefore } from '../../support/gate.js';
 import { TestClock } from '../../support/test-clock.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
-/** A pool whose read models have reached this position; undefined: it does not answer. */
-const poolAt = (name: string, position: () => number | undefined): Pool =>
-  ({
-    name,
-    query: () => {
-      const at = position();
-      const rows = [{ projection: 'metrics', position: at, asOf: 0 }];
-      return at === undefined ? Promise.reject(new Error('away')) : Promise.resolve({ rows });
-    },
-    end: () => Promise.resolve(),
-  }) as unknown as Pool;
+/** The positions of its projections, or how it fails; `silent`: a statement gets no answer, and ends at its time limit. */
+type State = readonly number[] | 'away' | { readonly silentAt: 'begin' | 'select' };
 
-const nameOf = (pool: Pool): string => (pool as unknown as { name: string }).name;
+const MAX_LAG_MS = 10_000;
 const failure = (code: string): Error => Object.assign(new Error('no'), { code });
 
+/** A server whose pool has only what a read uses. */
+class Server {
+  constructor(public state: State) {}
+
+  readonly pool = {
+    connect: async () => ({ query: this.query, release: () => {} }),
+    query: (statement: string | QueryConfig) => this.query(statement),
+    end: async () => {},
+  } as unknown as Pool;
+
+  private readonly query = async (statement: string | QueryConfig): Promise<unknown> => {
+    const { text, query_timeout: limit } = (typeof statement === 'string' ? { text: statement } : statement) as {
+      text: string;
+      query_timeout?: number;
+    };
+    const { state } = this;
+    if (state === 'away') throw failure('ECONNREFUSED');
+    if ('silentAt' in state) {
+      if (!text.startsWith(state.silentAt)) return { rows: [] };
+      throw new Error(limit === undefined ? 'This statement has no time limit' : 'Query read timeout');
+    }
+    return { rows: state.map((position, n) => ({ projection: `projection-${n}`, position, asOf: 0 })) };
+  };
+}
+
 describe('A read', () => {
-  const seen: Record<string, number | undefined> = {};
-  const replicaOf = (name: string): Replica => {
-    const pool = poolAt(name, () => seen[name]);
-    return { watch: pool, metrics: pool, records: pool };
-  };
-  const MAX_LAG_MS = 10_000;
-  const primary = poolAt('primary', () => seen['primary']);
-  const checkpoints = new Checkpoints(primary as WatchPool);
   let clock: TestClock;
+  let primary: Server;
+  let replica: Server;
+  let replicas: Replicas;
   /** The primary was at 90,000 when the longest allowed lag began, and is at 100,000 now. */
-  const open = async (positions: Record<string, number | undefined>): Promise<Replicas> => {
+  const open = async (state: State): Promise<void> => {
     clock = new TestClock();
-    Object.assign(seen, { primary: 90_000, ...positions });
-    const replicas = new Replicas(
-      Object.keys(positions)
-        .filter((name) => name !== 'primary')
-        .map(replicaOf),
-      checkpoints,
-      MAX_LAG_MS,
-      clock,
-    );
+    [primary, replica] = [new Server([90_000]), new Server(state)];
+    const checkpoints = new Checkpoints(primary.pool as WatchPool);
+    replicas = new Replicas({ metrics: replica.pool, records: replica.pool }, checkpoints, MAX_LAG_MS, clock);
     await clock.advance(20);
-    Object.assign(seen, { primary: 100_000, ...positions });
+    primary.state = [100_000];
     await clock.advance(MAX_LAG_MS, 200);
-    return replicas;
   };
-  const nameOfAnswer = async (pool: Pool): Promise<string> => nameOf(pool);
+  const nameOfServer = async (_: Connection, isReplica: boolean): Promise<string> =>
+    isReplica ? 'replica' : 'primary';
+  const read = (minPosition?: number): Promise<string> =>
+    replicas.read('metrics', primary.pool, nameOfServer, minPosition);
 
-  it('is answered by the replicas in turn that are not too far behind, and that answer', async () => {
-    const replicas = await open({ a: 90_000, b: 89_999, c: 100_000, d: undefined });
-    const asked: string[] = [];
-    for (let n = 0; n < 4; n += 1) asked.push(await replicas.read('metrics', primary, nameOfAnswer));
-    expect(asked.sort()).toEqual(['a', 'a', 'c', 'c']);
+  it('is answered by a replica with the position that the primary had READ_MAX_LAG ago, and no older one', async () => {
+    await open([90_000, 5]);
+    expect(await read()).toBe('replica');
+    replica.state = [89_999];
+    expect(await read()).toBe('primary');
+    replica.state = [90_000];
+    expect(await read()).toBe('replica');
     await replicas.end();
   });
 
-  it('is answered by the primary if no replica has reached the position that the answer must include', async () => {
-    const replicas = await open({ a: 95_000, b: 99_000 });
-    const asked: string[] = [];
-    for (const position of [95_000, 95_001, 99_000, 99_001])
-      for (let n = 0; n < 2; n += 1) asked.push(await replicas.read('metrics', primary, nameOfAnswer, position));
-    expect(asked.slice(0, 2).sort()).toEqual(['a', 'b']);
-    expect(asked.slice(2)).toEqual(['b', 'b', 'b', 'b', 'primary', 'primary']);
+  it('is answered by a replica only if each projection there has reached the position of the token', async () => {
+    await open([95_000, 99_000]);
+    expect([await read(95_000), await read(95_001), await read(95_000)]).toEqual(['replica', 'primary', 'replica']);
     await replicas.end();
   });
 
-  it('is answered by a replica that answers while the primary does not', async () => {
-    const replicas = await open({ primary: undefined, a: 1 });
-    expect(await replicas.read('records', primary, async (pool) => nameOf(pool))).toBe('a');
+  it('is answered by the primary until the position of the primary is known', async () => {
+    [primary, replica] = [new Server('away'), new Server([100_000])];
+    const checkpoints = new Checkpoints(primary.pool as WatchPool);
+    replicas = new Replicas({ metrics: replica.pool, records: replica.pool }, checkpoints, MAX_LAG_MS, new TestClock());
+    expect(await read()).toBe('primary');
     await replicas.end();
   });
 
-  it('is answered by one that is too far behind only after the primary has not answered several looks', async () => {
-    const replicas = await open({ a: 1 });
-    const asked = (): Promise<string> => replicas.read('records', primary, nameOfAnswer);
-    expect(await asked()).toBe('primary');
-    seen['primary'] = undefined;
+  it('is answered by a replica that lags only after the primary has not answered five times, and never behind a token', async () => {
+    await open([1]);
+    primary.state = 'away';
     await clock.advance(600, 100);
-    expect(await asked()).toBe('primary');
+    expect(await read()).toBe('primary');
     await clock.advance(1_000, 100);
-    expect(await asked()).toBe('a');
+    expect([await read(), await read(1), await read(2)]).toEqual(['replica', 'replica', 'primary']);
+    replica.state = [];
+    expect([await read(), await read(0)]).toEqual(['replica', 'primary']);
+    primary.state = [100_000];
+    await clock.advance(400, 100);
+    expect(await read()).toBe('primary');
     await replicas.end();
   });
 
   it.each(['40001', '57014', '57P01', 'ECONNREFUSED'])(
-    'is asked of the primary, as a whole, where a replica fails with %s, and the next one at once',
+    'is repeated as a whole on the primary if a replica fails with %s, and no replica is asked for a second',
     async (code) => {
-      const replicas = await open({ a: 100_000 });
+      await open([100_000]);
       const asked: string[] = [];
-      const answer = async (pool: Pool, isReplica: boolean): Promise<string> => {
-        asked.push(nameOf(pool));
+      const answer = async (connection: Connection, isReplica: boolean): Promise<void> => {
+        asked.push(await nameOfServer(connection, isReplica));
         if (isReplica) throw failure(code);
-        return 'answered';
       };
-      for (const _ of [1, 2]) expect(await replicas.read('metrics', primary, answer)).toBe('answered');
-      expect(asked).toEqual(['a', 'primary', 'primary']);
+      await replicas.read('metrics', primary.pool, answer);
+      await clock.advance(900, 100);
+      await replicas.read('metrics', primary.pool, answer);
+      expect(asked).toEqual(['replica', 'primary', 'primary']);
+      await clock.advance(100);
+      expect(await read()).toBe('replica');
       await replicas.end();
     },
   );
 
-  it('is asked of the primary where its reader has seen more, and the replica stays', async () => {
-    const replicas = await open({ a: 100_000 });
+  it.each(['begin', 'select'] as const)(
+    'is answered by the primary if a replica returns nothing to `%s`, and no replica is asked for a second',
+    async (silentAt) => {
+      await open([100_000]);
+      replica.state = { silentAt };
+      expect(await read()).toBe('primary');
+      replica.state = [100_000];
+      expect(await read()).toBe('primary');
+      await clock.advance(1_000, 100);
+      expect(await read()).toBe('replica');
+      await replicas.end();
+    },
+  );
+
+  it('is answered by the primary if its reader has seen more than the replica has, which is asked again', async () => {
+    await open([100_000]);
     const asked: string[] = [];
-    const answer = async (pool: Pool, isReplica: boolean): Promise<void> => {
-      asked.push(nameOf(pool));
+    const answer = async (connection: Connection, isReplica: boolean): Promise<void> => {
+      asked.push(await nameOfServer(connection, isReplica));
       requireReached(isReplica, 5, 6);
     };
-    for (const _ of [1, 2]) await replicas.read('records', primary, answer);
-    expect(asked).toEqual(['a', 'primary', 'a', 'primary']);
+    for (const _ of [1, 2]) await replicas.read('records', primary.pool, answer);
+    expect(asked).toEqual(['replica', 'primary', 'replica', 'primary']);
     expect(() => requireReached(true, 6, 6)).not.toThrow();
     expect(() => requireReached(true, null, 0)).toThrow(TooOld);
     await replicas.end();
   });
 
-  it('is asked of the primary as soon as its replica is found silent', async () => {
-    const replicas = await open({ a: 100_000 });
-    const asked: string[] = [];
-    const answer = (pool: Pool, isReplica: boolean): Promise<string> => {
-      asked.push(nameOf(pool));
-      return isReplica ? new Promise(() => {}) : Promise.resolve('answered');
-    };
-    const answers = [1, 2].map(() => replicas.read('metrics', primary, answer));
-    expect(asked).toEqual(['a', 'a']);
-    seen['a'] = undefined;
-    await clock.advance(400, 100);
-    expect(await Promise.all(answers)).toEqual(['answered', 'answered']);
-    expect(asked).toEqual(['a', 'a', 'primary', 'primary']);
-    await replicas.end();
-  });
-
-  it('that has a good reason to fail is not asked twice', async () => {
-    const replicas = await open({ a: 100_000 });
+  it('is not repeated on the primary if it fails for a reason that is none of the database', async () => {
+    await open([100_000]);
     const answer = jest.fn(() => Promise.reject(new NotFound('Brand not found')));
-    await expect(replicas.read('metrics', primary, answer)).rejects.toThrow('Brand not found');
+    await expect(replicas.read('metrics', primary.pool, answer)).rejects.toThrow('Brand not found');
     expect(answer).toHaveBeenCalledTimes(1);
+    expect(await read()).toBe('replica');
     await replicas.end();
   });
 });
@@ -148,6 +162,7 @@ describe('A read', () => {
 describe('The API with DATABASE_READ_URL', () => {
   let app: TestApp;
   let replica: TestDatabase;
+  let gate: Gate;
   let key: string;
   const now = Date.now();
 
@@ -181,31 +196,60 @@ describe('The API with DATABASE_READ_URL', () => {
   beforeAll(async () => {
     replica = await createDatabase();
     await setCheckpoint(replica.pool, now - 5_000, 3);
-    app = await startApp({ env: { DATABASE_READ_URL: replica.url, READ_MAX_LAG: '1' } });
+    const before = await gateBefore(replica.url);
+    ({ gate } = before);
+    app = await startApp({ env: { DATABASE_READ_URL: before.url, READ_MAX_LAG: '1' } });
     await setCheckpoint(app.pool, now, 3);
     key = await app.issueKey({ organization: 'acme' });
   });
   afterAll(async () => {
     await app?.close();
+    await gate?.close();
     await replica?.drop().catch(() => {});
   });
 
-  it('asks the primary nothing, and says as of when the replica is', async () => {
-    await eventually('the replica answers', () => areAsOf(now - 5_000));
+  it('sends the primary no statement of a read that the replica answers, and returns the instant of the replica', async () => {
     const asked = jest.spyOn(app.app.get(MetricsPool), 'query');
-    for (let n = 0; n < 5; n += 1) expect(await areAsOf(now - 5_000)).toBe(true);
+    await eventually('the replica answers', async () => {
+      asked.mockClear();
+      return areAsOf(now - 5_000);
+    });
     expect(asked).toHaveBeenCalledTimes(0);
   });
 
-  it('passes over a replica that is too far behind, until it has caught up', async () => {
+  it('answers from one snapshot of the replica, that of the checked position', async () => {
+    const pools = createReplicaPools(replica.url);
+    const replicas = new Replicas(pools, { current: async () => new Map() }, 1_000);
+    const position = (connection: Connection): Promise<unknown> =>
+      connection.query({ text: 'select position from read.checkpoints' }).then(({ rows }) => rows[0].position);
+    let seen: unknown;
+    await eventually('the replica answers', () =>
+      replicas.read('metrics', app.pool, async (connection, isReplica) => {
+        await setCheckpoint(replica.pool, now - 5_000, 4);
+        seen = await position(connection);
+        await setCheckpoint(replica.pool, now - 5_000, 3);
+        return isReplica;
+      }),
+    );
+    expect(seen).toBe(3);
+    await replicas.end();
+  });
+
+  it('answers from the primary while the replica is too far behind, until it has caught up', async () => {
     await setCheckpoint(app.pool, now, 5);
     await eventually('the primary answers', () => areAsOf(now));
     await setCheckpoint(replica.pool, now - 1, 5);
     await eventually('the replica answers', () => areAsOf(now - 1));
-    expect(await areAsOf(now)).toBe(false);
   });
 
-  it('passes over a replica that is gone, without an error', async () => {
+  it('answers from the primary, without an error, while the replica is silent', async () => {
+    gate.silence();
+    expect(await areAsOf(now)).toBe(true);
+    gate.speak();
+    await eventually('the replica answers', () => areAsOf(now - 1));
+  });
+
+  it('answers from the primary, without an error, if the replica is gone', async () => {
     const name = new URL(replica.url).pathname.slice(1);
     await app.pool.query(`alter database ${name} allow_connections false`);
     await app.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);

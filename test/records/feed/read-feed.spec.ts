@@ -23,12 +23,13 @@ const ID = (parked: number): string =>
 
 /** A server that has nothing new, and these events parked before the position asked for. */
 const server = (name: string, parkedBefore: number, asked: string[]): RecordsPool => {
-  const query = async ({ name: statement }: QueryConfig) => {
-    if (!statement!.startsWith('feed-')) return { rows: [{ projection: 'records', position: 1, asOf: 1 }] };
+  const query = async (sent: string | QueryConfig) => {
+    const statement = typeof sent === 'string' ? undefined : sent.name;
+    if (statement?.startsWith('feed-') !== true) return { rows: [{ projection: 'records', position: 1, asOf: 1 }] };
     asked.push(name);
     return { rows: [{ asOf: 1, upTo: 10, parkedBefore, parkedToFirst: 0, parked: null, found: 0, position: null }] };
   };
-  return { query, end: async () => {} } as unknown as RecordsPool;
+  return { query, connect: async () => ({ query, release: () => {} }), end: async () => {} } as unknown as RecordsPool;
 };
 
 /** What a reader with this id is answered, and who was asked. */
@@ -37,7 +38,7 @@ const read = async (id: string, parkedOn: { replica: number; primary: number }):
   const primary = server('primary', parkedOn.primary, asked);
   const pool: Pool = server('replica', parkedOn.replica, asked);
   const checkpoints = new Checkpoints(primary as unknown as WatchPool);
-  const replicas = new Replicas([{ watch: pool, metrics: pool, records: pool }], checkpoints, 10_000);
+  const replicas = new Replicas({ metrics: pool, records: pool }, checkpoints, 10_000);
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   const queries = new RecordQueries(primary, { done: async () => {} } as FirstFill, replicas);
   const handler = new ReadFeedHandler(queries, LOG, {} as FeedWatch, new TimeSlices());
