@@ -7,6 +7,7 @@ import { type Answer } from '../support/call.js';
 import { eventuallyPasses } from '../support/eventually.js';
 import { emptyBlocks } from '../support/empty-blocks.js';
 import { converse } from '../support/raw.js';
+import { cpuMs } from '../support/cpu.js';
 
 const MiB = 1024 * 1024;
 const GROUPS = '/v2/organization/asset-groups';
@@ -91,14 +92,14 @@ describe('The body of a bulk check', () => {
     ];
     for (const body of bodies) {
       let longest = 0;
-      let last = performance.now();
+      let last = cpuMs();
       const timer = setInterval(() => {
-        longest = Math.max(longest, performance.now() - last);
-        last = performance.now();
+        longest = Math.max(longest, cpuMs() - last);
+        last = cpuMs();
       }, 1);
       expect([200, 400]).toContain((await post(BULK, body)).status);
       clearInterval(timer);
-      // Brackets took seconds; this process is client and service at once, on a machine that does other things.
+      // Brackets took seconds; this process is client and service at once.
       expect(longest).toBeLessThan(1_000);
     }
   });
@@ -114,9 +115,9 @@ describe('The body of a bulk check', () => {
 
 it('64 KiB of brackets on any other route are harmless', async () => {
   const brackets = '['.repeat(32_000) + ']'.repeat(32_000);
-  const begun = performance.now();
+  const before = cpuMs();
   for (let round = 0; round < 20; round += 1) expect((await post(CHECK, brackets)).status).toBe(400);
-  expect((performance.now() - begun) / 20).toBeLessThan(200);
+  expect((cpuMs() - before) / 20).toBeLessThan(200);
 });
 
 describe('The bounds of a JSON text', () => {

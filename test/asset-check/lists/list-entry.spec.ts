@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Format } from '../../../src/asset-check/lists/parse-list.js';
 import { brief, listOf } from '../asking.js';
+import { cpuMs } from '../../support/cpu.js';
 
 const CID = 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E';
 const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
@@ -200,9 +201,9 @@ describe('an entry together with others', () => {
 
   it('costs a check of a long path and a deep host little', async () => {
     const { ask } = await listOf(Array.from({ length: 10_000 }, (_, n) => `x.example/a/${n}`).join('\n'), 'plain');
-    const started = performance.now();
+    const before = cpuMs();
     for (let n = 0; n < 20; n += 1) ask(`https://${'a.'.repeat(100)}x.example/${'b/'.repeat(1_900)}`);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(cpuMs() - before).toBeLessThan(1_000);
   });
 });
 
