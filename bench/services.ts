@@ -43,7 +43,7 @@ export const startApi = async (
     DATA_DIR: await temporaryFolder(bench),
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '999999999',
-    UNAUTHENTICATED_PER_MINUTE: '0',
+    UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0',
     MAX_CONNECTIONS_PER_ADDRESS: '0',
     // It has a row of its own, G1b.
     ACCESS_LOG: 'off',

@@ -32,7 +32,7 @@ const open = async (bench: Bench): Promise<Stage> => {
   const database = await bench.database();
   const keyFile = join(await temporaryFolder(bench), 'master-key');
   await writeFile(keyFile, `${randomBytes(32).toString('base64')}\n`);
-  const webhooks = { WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOW: '127.0.0.0/8' };
+  const webhooks = { WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
   const { url } = await startApi(bench, database, 'src/main.js', webhooks);
   const env = { ...webhooks, DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(bench), ACCESS_LOG: 'off' };
   const projector = await startChild('projections/main.js', [], env);

@@ -1,4 +1,4 @@
-// Sends a file of CloudEvents, one JSON object a line, to the ingestion endpoint: send.ts URL FILE, the key in TP_KEY.
+// Sends a file of CloudEvents, one JSON object a line, to the ingestion endpoint: send.ts URL FILE, the key in THREAT_PROTECTION_API_KEY.
 // FILE.sent holds the number of lines that have been answered: the next run continues after them, also after a kill.
 // A batch that was stored but not answered is sent again and counts as duplicates.
 import { createReadStream, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const [url = '', file = ''] = process.argv.slice(2);
 const state = `${file}.sent`;
 const endpoint = `${url.replace(/\/$/, '')}/v2/events`;
 const headers = {
-  'x-api-key': process.env['TP_KEY'] ?? '',
+  'x-api-key': process.env['THREAT_PROTECTION_API_KEY'] ?? '',
   'content-type': 'application/cloudevents-batch+json',
   'content-encoding': 'gzip',
 };

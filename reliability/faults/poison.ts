@@ -164,7 +164,7 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
     const all = JSON.parse(status.output) as { projection: string; parked: number; unknown: number }[];
     const { parked, unknown: unknowns } = all.find(({ projection }) => projection === 'metrics')!;
     if (parked !== 1 || unknowns !== 1) found.push(`The status says ${status.output}`);
-    const dropped = await call(scene, env, ['parked', 'drop', unreadable, '--why', 'a test']);
+    const dropped = await call(scene, env, ['parked', 'drop', unreadable, '--reason', 'a test']);
     if (dropped.code !== 0) found.push(`parked drop ended with ${dropped.code}: ${dropped.output}`);
     for (const until = Date.now() + PATIENCE_MS; (await parkedNow()) > 0 && Date.now() < until;) await sleep(20);
     if ((await parkedNow()) > 0) found.push('The dropped event is still parked');

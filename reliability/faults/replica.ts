@@ -19,7 +19,7 @@ interface ReplicaDose {
   readonly measuredMs: number;
 }
 
-/** `READ_MAX_LAG`. Seconds */
+/** `READ_MAX_LAG_SECONDS`. Seconds */
 const MAX_LAG = 1;
 /** Reads of the primary's position are apart, and take time; generous on a busy machine. ms */
 const NOTICED_WITHIN_MS = 3_000;
@@ -102,7 +102,7 @@ export const troubledReplica: Scenario<ReplicaDose> = {
   full: { rounds: 5, ways: WAYS, lastsMs: 10_000, reports: 20_000, measuredMs: 10_000 },
   unfit: needs(findPrograms() !== undefined, POSTGRES_PROGRAMS),
   run: (scene, dose) => troubled(scene, dose),
-  guard: 'READ_MAX_LAG',
+  guard: 'READ_MAX_LAG_SECONDS',
   counterTest: { rounds: 1, ways: ['lagging'], lastsMs: 8_000, reports: 1_000, measuredMs: 0 },
   without: (scene, dose) => troubled(scene, dose, 86_400),
 };

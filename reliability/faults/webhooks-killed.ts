@@ -62,7 +62,7 @@ const disturb = async (scene: Scene, dose: Dose, keepsCursors = true): Promise<O
   const env = {
     DATABASE_URL: rig.database.url,
     WEBHOOK_MASTER_KEY_FILE: rig.keyFile,
-    WEBHOOK_ALLOW: '127.0.0.0/8',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   };
   const start = (): Process => Process.start(scene, 'src/deliver', env);
   const deeds = deedsOf(dose);

@@ -14,7 +14,11 @@ export const builtUrl = (path: string): string => pathToFileURL(built(path)).hre
 export const preloadOf = (name: string): string => builtUrl(`reliability/rig/preload/${name}`);
 
 /** Everything here comes from one address, with one key. */
-const NO_LIMITS = { RATE_LIMIT_PER_MINUTE: '0', UNAUTHENTICATED_PER_MINUTE: '0', MAX_CONNECTIONS_PER_ADDRESS: '0' };
+const NO_LIMITS = {
+  RATE_LIMIT_PER_MINUTE: '0',
+  UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0',
+  MAX_CONNECTIONS_PER_ADDRESS: '0',
+};
 
 export type Environment = Readonly<Record<string, string>>;
 

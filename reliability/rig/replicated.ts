@@ -43,7 +43,7 @@ export class Replicated {
   ) {}
 
   /**
-   * @param maxLag `READ_MAX_LAG`, seconds
+   * @param maxLag `READ_MAX_LAG_SECONDS`, seconds
    * @param organizations those that have a key; default as `issueKeys`
    * @param changed settings of the two processes, and a file that is loaded into them before they begin
    */
@@ -64,7 +64,7 @@ export class Replicated {
     const env = {
       DATABASE_URL: as(primary),
       DATABASE_READ_URL: as(standby),
-      READ_MAX_LAG: String(maxLag),
+      READ_MAX_LAG_SECONDS: String(maxLag),
       ...changed.env,
     };
     const { preload } = changed;

@@ -21,11 +21,11 @@ const ORGANIZATIONS = [...TENANTS, ...QUIET];
 /** Listing the facts of S16 takes some minutes. */
 const CATCH_UP_MS = 600_000;
 /** Some attacks need hundreds of connections and thousands of requests without a key; each has another against it. */
-const LIMITS_OFF = { MAX_CONNECTIONS_PER_ADDRESS: '0', UNAUTHENTICATED_PER_MINUTE: '0' };
+const LIMITS_OFF = { MAX_CONNECTIONS_PER_ADDRESS: '0', UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0' };
 /** For attacks that these are against. An empty setting is as good as none. */
 export const DEFAULT_LIMITS = {
   MAX_CONNECTIONS_PER_ADDRESS: '',
-  UNAUTHENTICATED_PER_MINUTE: '',
+  UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '',
   RATE_LIMIT_PER_MINUTE: '',
 };
 

@@ -99,7 +99,7 @@ export class Skewed {
     const folder = await scene.folder();
     const env = {
       DATABASE_URL: databaseUrl,
-      MIGRATE: 'off',
+      MIGRATE_ON_START: 'false',
       INGEST_EVENTS_PER_DAY: String(QUOTA),
       ...(await webhookSettings(folder)),
     };

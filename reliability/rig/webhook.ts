@@ -10,7 +10,7 @@ import type { Scene } from './scene.js';
 export const webhookSettings = async (folder: string): Promise<Environment> => {
   const file = join(folder, 'master-keys');
   await writeFile(file, `${randomBytes(32).toString('base64')}\n`);
-  return { WEBHOOK_MASTER_KEY_FILE: file, WEBHOOK_ALLOW: '127.0.0.0/8' };
+  return { WEBHOOK_MASTER_KEY_FILE: file, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 };
 
 /** Each record came, in order; what came again is counted. @param due their subjects */

@@ -20,16 +20,16 @@ const asOption = (error: unknown): unknown => {
 
 interface CopyOptions {
   readonly to?: string;
-  readonly toFile?: string;
+  readonly urlFile?: string;
 }
 
-const addressOf = async ({ to = '', toFile }: CopyOptions): Promise<string> => {
-  if (toFile === undefined && to.includes('@'))
+const addressOf = async ({ to = '', urlFile }: CopyOptions): Promise<string> => {
+  if (urlFile === undefined && to.includes('@'))
     throw new Invalid(
       'A password on the command line can be read by every process on the machine: put the address into a file and use ' +
-        '--to-file FILE (- for standard input)',
+        '--url-file FILE (- for standard input)',
     );
-  const address = toFile === undefined ? to : await readSecret(toFile, 'the address');
+  const address = urlFile === undefined ? to : await readSecret(urlFile, 'the address');
   try {
     return readConfig({ EVENTSTORE_URL: address.trim() || '-' }).eventStoreUrl!;
   } catch (error) {
@@ -72,7 +72,7 @@ export const addLog = (program: Command): void => {
       .command('copy')
       .description('copy the whole log into an EventStoreDB, in order; repeat the call to continue an interrupted copy')
       .option('--to <url>', 'the EventStoreDB, such as esdb://127.0.0.1:2113?tls=false')
-      .option('--to-file <file>', 'read the address from this file if it contains a password (- for standard input)'),
+      .option('--url-file <file>', 'read the address from this file if it contains a password (- for standard input)'),
     copy,
   );
 };

@@ -62,10 +62,10 @@ const retry = (id: string | undefined): Promise<Result> =>
     };
   });
 
-const drop = async (id: string, { why }: { readonly why: string }): Promise<Result> => {
-  if (why === '') throw new Invalid('--why must be a non-empty string');
+const drop = async (id: string, { reason }: { readonly reason: string }): Promise<Result> => {
+  if (reason === '') throw new Invalid('--reason must be a non-empty string');
   return withProjections(async (session) => {
-    await dropParked(session.log, await parkedEvents(session, id), why);
+    await dropParked(session.log, await parkedEvents(session, id), reason);
     return { lines: [`${id} will not be applied`], json: { dropped: [id] } };
   });
 };
@@ -79,7 +79,7 @@ export const addParked = (program: Command): void => {
       .command('drop')
       .argument('<id>')
       .description('never apply it, and record why')
-      .requiredOption('--why <text>', 'the reason'),
+      .requiredOption('--reason <text>', 'why it is dropped'),
     drop,
   );
 };

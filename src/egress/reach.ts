@@ -11,7 +11,7 @@ export class Reach {
   readonly isWidened: boolean;
   private readonly networks = new BlockList();
 
-  /** @param allow valid addresses and networks, such as those of `WEBHOOK_ALLOW` */
+  /** @param allow valid addresses and networks, such as those of `WEBHOOK_ALLOWED_NETWORKS` */
   constructor(allow: readonly string[]) {
     this.isWidened = allow.length > 0;
     for (const network of allow) {

@@ -21,7 +21,8 @@ const awaitTables = async (pool: Pool, tell: Tell, stop?: AbortSignal): Promise<
       if (hasWaited) tell('The tables are at this version');
       return;
     }
-    if (!hasWaited) tell(`The tables lack ${first}; waiting for \`migrate\` of this version (MIGRATE is off)`, 'warn');
+    if (!hasWaited)
+      tell(`The tables lack ${first}; waiting for \`migrate\` of this version (MIGRATE_ON_START is false)`, 'warn');
     hasWaited = true;
     await pause(LOOKS_EVERY_MS, stop);
   }

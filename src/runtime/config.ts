@@ -25,6 +25,15 @@ const FOLLOWS_PRIMARY =
   `DNS (${SEE})`;
 const OF_REPLICAS = `give one address that leads to the replicas (${SEE})`;
 
+/** Settings of earlier versions, and what they are called now. */
+const RENAMED: Readonly<Record<string, string>> = {
+  MIGRATE: 'MIGRATE_ON_START (true or false)',
+  READ_MAX_LAG: 'READ_MAX_LAG_SECONDS',
+  TP_KEY: 'THREAT_PROTECTION_API_KEY',
+  UNAUTHENTICATED_PER_MINUTE: 'UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE',
+  WEBHOOK_ALLOW: 'WEBHOOK_ALLOWED_NETWORKS',
+};
+
 /** @throws ConfigError naming the variable */
 const settingsOf = (env: NodeJS.ProcessEnv) => {
   const names = new Set<string>();
@@ -75,6 +84,8 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
       throw new ConfigError(`${name} is "${value}"; it must be a number from 0 to 1`);
     return Number(value);
   };
+  for (const [former, name] of Object.entries(RENAMED))
+    if (env[former]?.trim()) throw new ConfigError(`${former} is no longer a setting: set ${name} instead`);
   const sourcesFile = read('SOURCES_FILE');
   const webhookMasterKeyFile = read('WEBHOOK_MASTER_KEY_FILE');
   const portOf = (name: string): number | undefined =>
@@ -112,9 +123,9 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** The address of standbys that answer reads. Absent: the primary answers all. */
     databaseReadUrl: database('DATABASE_READ_URL', OF_REPLICAS),
     /** How far a standby may be behind to answer reads. Seconds. */
-    readMaxLag: number('READ_MAX_LAG', '10', 86_400),
+    readMaxLag: number('READ_MAX_LAG_SECONDS', '10', 86_400),
     /** Whether this process brings the tables to its version; otherwise it waits until `migrate` has done so. */
-    migrates: choice('MIGRATE', 'on', SWITCH) === 'on',
+    migrates: choice('MIGRATE_ON_START', 'true', ['true', 'false']) === 'true',
     /** Absolute. */
     dataDir: resolve(read('DATA_DIR') ?? '.data'),
     /** Absent: the log is in PostgreSQL. Always with the scheme `esdb`. */
@@ -139,7 +150,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** Bytes of bodies that one organization's own ingest keys may send in a UTC day; 0 means no limit. */
     ingestBytesPerDay: number('INGEST_BYTES_PER_DAY', '21474836480', MAX_A_DAY),
     /** Requests without a good key per client address and minute; 0 means no limit. */
-    unauthenticatedPerMinute: number('UNAUTHENTICATED_PER_MINUTE', '600', MAX_LIMIT),
+    unauthenticatedPerMinute: number('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE', '600', MAX_LIMIT),
     /** Connections open at once per client address; 0 means no limit. Not applied behind `trustProxy`. */
     maxConnectionsPerAddress: number('MAX_CONNECTIONS_PER_ADDRESS', '256', MAX_LIMIT),
     /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
@@ -147,11 +158,11 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** Absolute. Absent: in `dataDir` with the embedded PostgreSQL; otherwise there are no webhooks. */
     webhookMasterKeyFile: webhookMasterKeyFile && resolve(webhookMasterKeyFile),
     /** Addresses or networks that webhooks may reach although they are not public, and by `http` too. */
-    webhookAllow: networks('WEBHOOK_ALLOW'),
+    webhookAllow: networks('WEBHOOK_ALLOWED_NETWORKS'),
     /** A forward proxy that every delivery goes through, and which decides where it may go. */
     webhookProxy: address('WEBHOOK_PROXY', ['http', 'https']),
-    /** The key that `replay` sends events with. Absent: one that is issued for it. */
-    replayKey: read('TP_KEY'),
+    /** The key that `events send` uses. Absent: one is issued for the call. */
+    apiKey: read('THREAT_PROTECTION_API_KEY'),
     /** A variable of the environment that the sources file names; undefined if it is absent or empty. */
     variable: read,
     /** What the settings were read from, for processes that get the same ones. */

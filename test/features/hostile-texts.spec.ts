@@ -28,7 +28,7 @@ const call = (...words: string[]): Promise<Call> =>
       EVENTSTORE_URL: '',
       DATA_DIR: folder,
       SOURCES_FILE: join(folder, 'sources.json'),
-      TP_KEY: 'tp_test',
+      THREAT_PROTECTION_API_KEY: 'tp_test',
     },
     ...words,
   );
@@ -75,8 +75,8 @@ afterAll(async () => {
   await database?.drop();
 });
 
-const replayCall = (): string[] => [
-  'replay',
+const sendCall = (): string[] => [
+  'events send',
   join(folder, 'events.ndjson'),
   '--url',
   `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -91,9 +91,9 @@ describe('A hostile text that is stored', () => {
     ['parked retry', 2],
     ['sources status', 1],
     ['projections verify', 1],
-    ['replay', 2],
+    ['events send', 2],
   ])('is shown escaped by %s, and says what it was in --json', async (words, least) => {
-    const given = words === 'replay' ? replayCall() : words.split(' ');
+    const given = words === 'events send' ? sendCall() : words.split(' ');
     const { out, err } = await call(...given);
     expect(`${out}${err}`).not.toMatch(UNSAFE);
     expect(out.split(SHOWN).length - 1).toBeGreaterThanOrEqual(least);

@@ -182,7 +182,9 @@ describe('POST /v2/organization/webhooks', () => {
   });
 
   it('takes what the operator has allowed, by http too, and nothing more', async () => {
-    const open = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOW: '127.0.0.1,10.1.0.0/16' } });
+    const open = await startApp({
+      env: { WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1,10.1.0.0/16' },
+    });
     try {
       const { create } = await newCaller(open);
       for (const url of [

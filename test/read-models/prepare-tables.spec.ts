@@ -4,7 +4,7 @@ import { operatorCall } from '../support/operator-call.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
-describe('With MIGRATE=off', () => {
+describe('With MIGRATE_ON_START=false', () => {
   let database: TestDatabase;
   beforeEach(async () => void (database = await createDatabase({ migrated: false })));
   afterEach(() => database.drop());
@@ -15,7 +15,7 @@ describe('With MIGRATE=off', () => {
     const told: string[] = [];
     const waiting = prepared((line) => void told.push(line));
     await eventually('it says that it waits', () => told.length > 0);
-    const env = { DATABASE_URL: database.url, MIGRATE: 'off' };
+    const env = { DATABASE_URL: database.url, MIGRATE_ON_START: 'false' };
     expect(await operatorCall(env, 'keys', 'list')).toMatchObject({
       code: 1,
       err: expect.stringContaining('`migrate`'),
@@ -24,7 +24,7 @@ describe('With MIGRATE=off', () => {
     expect(await operatorCall(env, 'migrate')).toMatchObject({ code: 0 });
     await waiting;
     expect(told).toEqual([
-      'The tables lack 0001-projections; waiting for `migrate` of this version (MIGRATE is off)',
+      'The tables lack 0023-baseline; waiting for `migrate` of this version (MIGRATE_ON_START is false)',
       'The tables are at this version',
     ]);
     expect(await operatorCall(env, 'keys', 'list')).toMatchObject({ code: 0 });

@@ -38,7 +38,7 @@ export const startApp = async ({
   const config = readConfig({
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
-    UNAUTHENTICATED_PER_MINUTE: '0',
+    UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0',
     MAX_CONNECTIONS_PER_ADDRESS: '0',
     LOG_FORMAT: 'json',
     ACCESS_LOG: 'off',

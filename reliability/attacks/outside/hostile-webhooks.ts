@@ -116,7 +116,7 @@ const attack = async (scene: Scene, dose: Dose, preload = 'reliability/rig/prelo
   const env = {
     DATABASE_URL: rig.database.url,
     WEBHOOK_MASTER_KEY_FILE: rig.keyFile,
-    WEBHOOK_ALLOW: '127.0.0.0/8',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     WEIGHTS: weights,
   };
   const deliveries = Process.start(scene, 'src/deliver', env, { preload: builtUrl(preload) });

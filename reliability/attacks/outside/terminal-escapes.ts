@@ -118,8 +118,14 @@ const attack = async (scene: Scene, target: Opened, { texts: many, calls }: Dose
     }),
   );
   await writeFile(file, [...lines, texts.join('')].join('\n'));
-  const { output } = await call(scene, { ...target.env, TP_KEY: target.ingest }, ['replay', file, '--url', target.url]);
-  if (dangerous(output) > 0) findings.push(`replay shows ${dangerous(output)} such characters as they are`);
+  const { output } = await call(scene, { ...target.env, THREAT_PROTECTION_API_KEY: target.ingest }, [
+    'events',
+    'send',
+    file,
+    '--url',
+    target.url,
+  ]);
+  if (dangerous(output) > 0) findings.push(`events send shows ${dangerous(output)} such characters as they are`);
   const logged = dangerous(target.output());
   if (logged > 0) findings.push(`The services' logs hold ${logged} such characters as they are`);
   return {

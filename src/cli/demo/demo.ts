@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { type Config, environmentOf, readConfig } from '../../runtime/config.js';
 import { drawBrands, drawMetrics, type DrawnMetrics } from '../../demo/chart.js';
 import { Invalid } from '../../errors.js';
-import { answeredOf, replay } from '../../replay/send-events.js';
+import { answeredOf, sendEvents } from '../../sending/send-events.js';
 import { BRANDS, ORGANIZATION, rowEvents } from '../../demo/row-events.js';
 import { readAddressRows, readSiteRows } from '../../demo/shipped-rows.js';
 import { print, say } from '../../runtime/terminal.js';
@@ -53,7 +53,7 @@ const sendShippedData = async (url: string, key: string, signal: AbortSignal): P
     for (const event of events) yield { json: JSON.stringify(event), place: event.id };
   };
   const tokens: string[] = [];
-  const { accepted, duplicates, rejected } = await replay(
+  const { accepted, duplicates, rejected } = await sendEvents(
     sendables(),
     { url, key },
     {

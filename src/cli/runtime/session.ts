@@ -23,7 +23,7 @@ export interface SessionOptions {
   readonly endsItself?: boolean;
   /** No statement timeout, and past a pooler, for rebuilds. */
   readonly takesItsTime?: boolean;
-  /** The tables are brought to this version even where MIGRATE is off. */
+  /** The tables are brought to this version even where MIGRATE_ON_START is false. */
   readonly migrates?: boolean;
 }
 
@@ -32,7 +32,8 @@ const NO_LIMITS = { statement_timeout: 0, query_timeout: 0, idle_in_transaction_
 /** @throws ConfigError if the tables are not at this version */
 const requireTables = async (pool: Pool): Promise<void> => {
   const [first] = await missingOfReadModels(pool);
-  if (first !== undefined) throw new ConfigError(`The tables lack ${first}: call \`migrate\` (MIGRATE is off)`);
+  if (first !== undefined)
+    throw new ConfigError(`The tables lack ${first}: call \`migrate\` (MIGRATE_ON_START is false)`);
 };
 
 const useDatabase = async <Result>(

@@ -185,7 +185,8 @@ export const createPostgresLog = async (pool: Pool, followers = pool, migrates =
   if (migrates) await migrate(pool, 'log', LOG_MIGRATIONS);
   else {
     const [first] = await missingMigrations(pool, 'log', LOG_MIGRATIONS);
-    if (first !== undefined) throw new ConfigError(`The log lacks ${first}: run \`migrate\`, or set MIGRATE to on`);
+    if (first !== undefined)
+      throw new ConfigError(`The log lacks ${first}: run \`migrate\`, or set MIGRATE_ON_START to true`);
   }
   const log = new PostgresLog(pool, followers);
   if ((await log.head()) === BEGINNING) await appendLogOpened(log);

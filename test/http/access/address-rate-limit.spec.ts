@@ -19,9 +19,9 @@ describe('Requests without a good key', () => {
   let good: string;
   let proxied: TestApp;
   beforeAll(async () => {
-    const UNAUTHENTICATED_PER_MINUTE = String(LIMIT);
-    app = await startApp({ env: { UNAUTHENTICATED_PER_MINUTE } });
-    proxied = await startApp({ env: { UNAUTHENTICATED_PER_MINUTE, TRUST_PROXY: '127.0.0.1' } });
+    const UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE = String(LIMIT);
+    app = await startApp({ env: { UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE } });
+    proxied = await startApp({ env: { UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE, TRUST_PROXY: '127.0.0.1' } });
     good = await app.issueKey({ organization: 'acme' });
   });
   afterAll(() => Promise.all([app?.close(), proxied?.close()]));

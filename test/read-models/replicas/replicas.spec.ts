@@ -63,7 +63,7 @@ describe('A read', () => {
   const read = (minPosition?: number): Promise<string> =>
     replicas.read('metrics', primary.pool, nameOfServer, minPosition);
 
-  it('is answered by a replica with the position that the primary had READ_MAX_LAG ago, and no older one', async () => {
+  it('is answered by a replica with the position that the primary had READ_MAX_LAG_SECONDS ago, and no older one', async () => {
     await open([90_000, 5]);
     expect(await read()).toBe('replica');
     replica.state = [89_999];
@@ -198,7 +198,7 @@ describe('The API with DATABASE_READ_URL', () => {
     await setCheckpoint(replica.pool, now - 5_000, 3);
     const before = await gateBefore(replica.url);
     ({ gate } = before);
-    app = await startApp({ env: { DATABASE_READ_URL: before.url, READ_MAX_LAG: '1' } });
+    app = await startApp({ env: { DATABASE_READ_URL: before.url, READ_MAX_LAG_SECONDS: '1' } });
     await setCheckpoint(app.pool, now, 3);
     key = await app.issueKey({ organization: 'acme' });
   });

@@ -105,7 +105,7 @@ describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
       writeFileSync(join(folder, sample.file), sample.text.replace(BASE, app.url));
       running = spawn(sample.program, [sample.file], {
         cwd: folder,
-        env: { ...process.env, TP_KEY: key },
+        env: { ...process.env, THREAT_PROTECTION_API_KEY: key },
         stdio: ['ignore', 'ignore', 'inherit'],
       });
     };

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 const run = async (key: string, sample: string): Promise<string> => {
-  const env = { ...process.env, TP_KEY: key };
+  const env = { ...process.env, THREAT_PROTECTION_API_KEY: key };
   const { stdout } = await promisify(execFile)('python3', ['-c', sample.replace(BASE, app.url)], { env });
   return stdout;
 };

@@ -167,7 +167,7 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
   const run = async (url = app.url, withKey = key) => {
     const [program, script] = command();
     child = spawn(program, [script, url, file], {
-      env: { ...process.env, TP_KEY: withKey },
+      env: { ...process.env, THREAT_PROTECTION_API_KEY: withKey },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let out = '';

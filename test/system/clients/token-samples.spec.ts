@@ -66,7 +66,7 @@ describe('The samples of docs/clients.md that read what they wrote', () => {
         writeFileSync(join(folder, 'event.json'), JSON.stringify(event));
         const { stdout } = await promisify(execFile)(program, [file, JSON.stringify(event)], {
           cwd: folder,
-          env: { ...process.env, TP_KEY: key },
+          env: { ...process.env, THREAT_PROTECTION_API_KEY: key },
         });
         expect(stdout).toContain('"accepted":1');
         expect(stdout).toContain(`"reports":${reports}`);

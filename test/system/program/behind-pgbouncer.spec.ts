@@ -58,7 +58,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
       PORT: '0',
       ACCESS_LOG: 'off',
       WEBHOOK_MASTER_KEY_FILE: keys,
-      WEBHOOK_ALLOW: '127.0.0.1',
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
     };
     running.push(startProgram('src/cli.js', ['start'], { env }), startProgram('src/main.js', [], { env }));
     urls = await Promise.all(running.map((program) => program.listening()));

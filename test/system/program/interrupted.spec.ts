@@ -31,14 +31,14 @@ describe('An operator’s call that starts the database itself', () => {
     expect(await server()).toBeUndefined();
   });
 
-  it('ends a replay that waits for its input, with a sentence', async () => {
-    const program = call('replay', '-');
+  it('ends `events send` that waits for its input, with a sentence', async () => {
+    const program = call('events', 'send', '-');
     await eventually('it says where it sends to', () => program.err().includes('Sending to'));
     await eventually('the server runs', async () => (await server()) !== undefined);
     // The key for it has been issued: from here on it waits for lines.
     await eventuallyPasses(async () => {
       const keys = `select data->>'name' as name from log.events where type = 'ApiKeyIssued'`;
-      expect(await queryOnce(await superuserOf(dataDir), keys)).toEqual([{ name: 'replay' }]);
+      expect(await queryOnce(await superuserOf(dataDir), keys)).toEqual([{ name: 'events send' }]);
     });
     expect(await program.stop('SIGINT')).toBe(1);
     expect(program.err()).toContain('0 events were answered');

@@ -169,7 +169,7 @@ describe('The operator’s command, while the service runs', () => {
     );
     expect((await call('parked', 'retry')).code).toBe(1);
     expect((await call('parked', 'drop', id)).code).toBe(2);
-    expect((await call('parked', 'drop', id, '--why', '-- sent by mistake')).code).toBe(0);
+    expect((await call('parked', 'drop', id, '--reason', '-- sent by mistake')).code).toBe(0);
     await healthSays('ready');
     const statuses = await ask<{ projection: string; parked: number }[]>('projections', 'status');
     expect(statuses.map(({ projection }) => projection)).toEqual(expect.arrayContaining(['metrics', 'records']));
@@ -208,7 +208,7 @@ describe('The operator’s command', () => {
       ['log', 'copy', '--to', 'esdb://admin:changeit@127.0.0.1:2113'],
       ['brands', 'add', '--organization', 'acme'],
       ['flags', 'enable', '--organization', 'acme', '--organization=other', '--flag', 'brands-metrics'],
-      ['parked', 'drop', 'some-id', '--why', 'one', '--why', 'another'],
+      ['parked', 'drop', 'some-id', '--reason', 'one', '--reason', 'another'],
       ['brands', 'add', '--organization', 'acme', '--brand', 'A brand'],
     ];
     const calls = await Promise.all(wrong.map((words) => call(...words)));
@@ -225,7 +225,7 @@ describe('The operator’s command', () => {
     expect((await call('log', 'copy', '--to', 'esdb://127.0.0.1:1?none=1')).err).toBe(
       '--to has the unknown option "none"\n',
     );
-    const none = await call('replay', '/none/such.ndjson');
+    const none = await call('events', 'send', '/none/such.ndjson');
     expect(none).toEqual({ code: 1, out: '', err: expect.stringMatching(/^\/none\/such.ndjson cannot be read: /) });
   });
 
@@ -244,7 +244,8 @@ describe('The operator’s command', () => {
       'keys',
       'brands',
       'flags',
-      'replay',
+      'events',
+      'send',
       'projections',
       'parked',
       'sources',

@@ -85,9 +85,9 @@ describe('npm start', () => {
     'runs everything, starts again what was killed at the address it had, and stops the API, the projector and the database in this order',
     async () => {
       const watched = watchCommandLines();
-      start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0', TP_KEY: KEY });
+      start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0', THREAT_PROTECTION_API_KEY: KEY });
       await eventually('the API is ready', answers);
-      const call = { DATA_DIR: dataDir, DATABASE_URL: '', TP_KEY: KEY };
+      const call = { DATA_DIR: dataDir, DATABASE_URL: '', THREAT_PROTECTION_API_KEY: KEY };
       expect(await startProgram('src/cli.js', ['projections', 'status'], { env: call }).ended()).toBe(0);
       watched.stop();
       lines = watched.seen;

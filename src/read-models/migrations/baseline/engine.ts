@@ -34,12 +34,12 @@ export const ENGINE: readonly string[] = [
     organizations text[] collate "C",
     primary key (projection, event_id)
   )`,
-  `create index parked_events_by_id on read.parked_events (event_id)`,
   `create index parked_events_by_position on read.parked_events (projection, position)`,
+  `create index parked_events_of_organization on read.parked_events (organization, position, projection)`,
+  `create index parked_events_of_key on read.parked_events (key_id, position, projection)`,
+  `create index parked_events_by_id on read.parked_events (event_id)`,
   `create index parked_events_of_entries on read.parked_events (projection, position)
     where type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`,
-  `create index parked_events_of_key on read.parked_events (key_id, position, projection)`,
-  `create index parked_events_of_organization on read.parked_events (organization, position, projection)`,
   `create table read.projector_leases (
     lane text collate "C" not null,
     owner text not null,

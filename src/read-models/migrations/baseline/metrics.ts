@@ -51,9 +51,9 @@ export const METRICS: readonly string[] = [
   ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`,
   `create index takedowns_completed on read.takedowns (organization, type, took) include (updated_at)
     where outcome = 1`,
+  `create index takedowns_withdrawn on read.takedowns (organization, created_at) include (outcome)
+    where outcome in (2, 3)`,
   `create index takedowns_of_brand
     on read.takedowns (organization, brand, updated_at) include (outcome, type, took)
     where brand <> '' and outcome is not null`,
-  `create index takedowns_withdrawn on read.takedowns (organization, created_at) include (outcome)
-    where outcome in (2, 3)`,
 ];

@@ -27,8 +27,8 @@ export const ORGANIZATIONS: readonly string[] = [
     endpoint jsonb not null,
     primary key (organization, id)
   )`,
+  `create index webhook_endpoints_living on read.webhook_endpoints (organization, id) where state <> 'DELETED'`,
+  `create index webhook_endpoints_by_revision on read.webhook_endpoints (organization, revision)`,
   `create index webhook_endpoints_by_request on read.webhook_endpoints (organization, request_key_hash)
     where request_key_hash is not null`,
-  `create index webhook_endpoints_by_revision on read.webhook_endpoints (organization, revision)`,
-  `create index webhook_endpoints_living on read.webhook_endpoints (organization, id) where state <> 'DELETED'`,
 ];

@@ -3,12 +3,12 @@ import { issueApiKey } from '../api-keys/issue-api-key.js';
 import { revokeApiKey } from '../api-keys/revoke-api-key.js';
 import { readConfig } from '../runtime/config.js';
 import { readUrl } from '../runtime/read-url.js';
-import { answeredOf, type IngestionEndpoint, replay, type Replayed, ReplayStopped } from '../replay/send-events.js';
+import { answeredOf, type IngestionEndpoint, sendEvents, type Sent, SendingStopped } from '../sending/send-events.js';
 import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { say } from '../runtime/terminal.js';
-import { EventLines } from '../replay/event-lines.js';
-import { requireReadable } from '../replay/readable-files.js';
+import { EventLines } from '../sending/event-lines.js';
+import { requireReadable } from '../sending/readable-files.js';
 import { operatorName } from './runtime/operator-name.js';
 import { onFirstSignal } from './runtime/interruption.js';
 import { prints, type Result } from './runtime/output.js';
@@ -17,11 +17,12 @@ import { oneToken, readSecret } from './runtime/secret.js';
 import { type Session, withLog } from './runtime/session.js';
 import { pause } from '../flow/retry.js';
 
-interface ReplayOptions {
+interface SendOptions {
   readonly url?: string;
   readonly key?: string | true;
   readonly keyFile?: string;
   readonly from: string;
+  readonly dryRun?: boolean;
 }
 
 const sendFiles = async (
@@ -29,36 +30,36 @@ const sendFiles = async (
   endpoint: IngestionEndpoint,
   from: number,
   signal: AbortSignal,
-): Promise<Replayed> => {
+): Promise<Sent> => {
   const lines = new EventLines(files, from, signal);
   const progress = new Progress('events');
   try {
-    const replayed = await replay(lines.events(), endpoint, {
+    const sent = await sendEvents(lines.events(), endpoint, {
       signal,
       onProgress: (soFar, last) => progress.update(answeredOf(soFar), last.part),
       onRetry: (reason) => progress.note(`${reason}; retrying`),
     });
     progress.end();
-    return { ...replayed, rejected: [...lines.refused, ...replayed.rejected] };
+    return { ...sent, rejected: [...lines.refused, ...sent.rejected] };
   } catch (error) {
     progress.end();
-    if (!(error instanceof ReplayStopped)) throw error;
+    if (!(error instanceof SendingStopped)) throw error;
     // Unsent lines may lie between answered ones, so this may be a few too early, never too late.
     const goOn = from + error.answered;
     throw new Error(
-      `The replay stopped, ${error.message}. ${count(error.answered)} events were answered. Repeating the call sends ` +
-        `them again, which counts nothing twice; --from ${goOn} continues after them.`,
+      `Sending stopped, ${error.message}. ${count(error.answered)} events were answered. Repeating the call sends ` +
+        `them again, and each counts once; --from ${goOn} continues after them.`,
       { cause: error },
     );
   }
 };
 
-/** Issues a key for one replay into the service of these settings. */
-const withKey = (signal: AbortSignal, work: (key: string) => Promise<Replayed>): Promise<Replayed> => {
-  const underKey = async ({ log }: Session): Promise<Replayed> => {
+/** Issues a key for one call, to send to the service of these settings. */
+const withKey = (signal: AbortSignal, work: (key: string) => Promise<Sent>): Promise<Sent> => {
+  const underKey = async ({ log }: Session): Promise<Sent> => {
     const operator = operatorName();
     const expiresAt = Date.now() + MS_PER_DAY;
-    const { id, key } = await issueApiKey(log, { scopes: ['ingest'], name: 'replay', expiresAt, operator });
+    const { id, key } = await issueApiKey(log, { scopes: ['ingest'], name: 'events send', expiresAt, operator });
     // A new key takes up to a second to work on every instance.
     await pause(1_000, signal);
     try {
@@ -70,28 +71,32 @@ const withKey = (signal: AbortSignal, work: (key: string) => Promise<Replayed>):
   return withLog(underKey, { endsItself: true });
 };
 
-const resultOf = ({ accepted, duplicates, rejected }: Replayed): Result => ({
+const linesOf = (events: Sent['rejected']): string[] =>
+  events.map(({ place, id, issues }) => `${place}${id === undefined ? '' : ` ${id}`}: ${issues.join('; ')}`);
+
+const resultOf = ({ accepted, duplicates, rejected, warnings }: Sent): Result => ({
   lines: [
     `accepted ${accepted}`,
     `duplicates ${duplicates}`,
     `rejected ${rejected.length}`,
-    ...rejected.map(({ place, id, issues }) => `${place}${id === undefined ? '' : ` ${id}`}: ${issues.join('; ')}`),
+    ...linesOf(rejected),
+    ...(warnings.length > 0 ? [`warnings ${warnings.length}`, ...linesOf(warnings)] : []),
   ],
-  json: { accepted, duplicates, rejected },
+  json: { accepted, duplicates, rejected, warnings },
   failed: rejected.length > 0,
 });
 
 /** @returns undefined if none is given */
-const readKey = async (files: readonly string[], { key, keyFile }: ReplayOptions): Promise<string | undefined> => {
+const readKey = async (files: readonly string[], { key, keyFile }: SendOptions): Promise<string | undefined> => {
   if (key !== undefined)
     throw new Invalid(
-      'A key on the command line can be read by every process on the machine: set TP_KEY, or put it into a ' +
+      'A key on the command line can be read by every process on the machine: set THREAT_PROTECTION_API_KEY, or put it into a ' +
         'file and use --key-file FILE (- for standard input)',
     );
   if (keyFile === '-' && files.includes('-')) throw new Invalid('Standard input cannot be both the events and the key');
   if (keyFile !== undefined) return readSecret(keyFile, 'the key');
-  const { replayKey } = readConfig();
-  return replayKey && oneToken(replayKey, 'TP_KEY', 'the key');
+  const { apiKey } = readConfig();
+  return apiKey && oneToken(apiKey, 'THREAT_PROTECTION_API_KEY', 'the key');
 };
 
 const checkUrl = (url: string): void => {
@@ -101,20 +106,22 @@ const checkUrl = (url: string): void => {
   if (username !== '' || password !== '') throw new Invalid('--url must not contain a user or password');
 };
 
-const replayFiles = async (files: string[], options: ReplayOptions): Promise<Result> => {
-  const { url, from } = options;
+const sendFilesTo = async (files: string[], options: SendOptions): Promise<Result> => {
+  const { url, from, dryRun } = options;
   if (!/^\d{1,15}$/.test(from)) throw new Invalid(`--from is "${from}"; it must be a whole number of events`);
   if (url !== undefined) checkUrl(url);
   const key = await readKey(files, options);
   if (url !== undefined && key === undefined)
-    throw new Invalid('--url needs a key of that service with the scope ingest: set TP_KEY or use --key-file');
+    throw new Invalid(
+      '--url needs a key of that service with the scope ingest: set THREAT_PROTECTION_API_KEY or use --key-file',
+    );
   const { host, port } = readConfig();
   const target = url ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   await requireReadable(files);
   const stop = new AbortController();
   const stopListening = onFirstSignal(() => stop.abort());
-  const send = (given: string): Promise<Replayed> =>
-    sendFiles(files, { url: target, key: given }, Number(from), stop.signal);
+  const send = (given: string): Promise<Sent> =>
+    sendFiles(files, { url: target, key: given, isDryRun: dryRun }, Number(from), stop.signal);
   try {
     say(`Sending to ${target}`);
     return resultOf(await (key === undefined ? withKey(stop.signal, send) : send(key)));
@@ -123,22 +130,26 @@ const replayFiles = async (files: string[], options: ReplayOptions): Promise<Res
   }
 };
 
-export const addReplay = (program: Command): void => {
+export const addEvents = (program: Command): void => {
+  const events = program.command('events').description('send events');
   prints(
-    program
-      .command('replay')
+    events
+      .command('send')
       .argument('<file...>', 'CloudEvents, one JSON object per line; - for standard input, .gz is decompressed')
       .description(
-        'send events to the ingestion endpoint, each until it is answered; repeats count once; fails if one is rejected',
+        'send events to the ingestion endpoint and retry until each is answered; an event sent twice counts once; fails if ' +
+          'an event is rejected',
       )
       .option('--url <url>', 'the service, such as http://127.0.0.1:3000; default: the service of these settings')
       .option(
         '--key-file <file>',
-        'a file with a key with the scope ingest, - for standard input; default: TP_KEY, or a key issued for this replay',
+        'a file with a key with the scope ingest, - for standard input; default: THREAT_PROTECTION_API_KEY, or a key ' +
+          'issued for this call',
       )
       // Rejected with a message, because scripts of earlier versions use it.
       .addOption(new Option('--key [key]').hideHelp())
-      .option('--from <events>', 'skip the first N events', '0'),
-    replayFiles,
+      .option('--from <events>', 'skip the first N events', '0')
+      .option('--dry-run', 'ask the endpoint how it would treat the events; it stores none'),
+    sendFilesTo,
   );
 };

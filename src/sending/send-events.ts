@@ -17,35 +17,39 @@ export interface Refusal {
 }
 
 /** Counts of the answered events by outcome. */
-export interface Replayed {
+export interface Sent {
   readonly accepted: number;
   readonly duplicates: number;
   readonly rejected: readonly Refusal[];
+  /** Events that were accepted although they look like a mistake. */
+  readonly warnings: readonly Refusal[];
 }
 
 export interface IngestionEndpoint {
   /** Without the path: `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly key: string;
+  /** Whether the endpoint only says how it would treat the events. Default: false. */
+  readonly isDryRun?: boolean;
 }
 
-export interface ReplayOptions {
+export interface SendOptions {
   /**
    * Called after each answer with the counts so far, in order and without gaps, and the last event included. The counts
    * go on growing after the call.
    */
-  readonly onProgress?: (soFar: Replayed, last: Sendable) => void;
+  readonly onProgress?: (soFar: Sent, last: Sendable) => void;
   /** Called with the `Consistency-Token` of each answered batch. The last one need not name the highest position. */
   readonly onToken?: (token: string) => void;
   /** Called with the reason when a batch is sent again. */
   readonly onRetry?: (reason: string) => void;
   readonly signal?: AbortSignal;
-  /** How long one batch is sent again and again before the replay gives up. Milliseconds. */
+  /** How long one batch is sent again and again before sending stops. Milliseconds. */
   readonly patience?: number;
 }
 
-/** The replay stopped early. Answered events stay; sending them again counts once. */
-export class ReplayStopped extends Error {
+/** Sending stopped early. Answered events stay; sending them again counts once. */
+export class SendingStopped extends Error {
   constructor(
     reason: string,
     /** Events answered, from the first on without gaps. */
@@ -83,10 +87,17 @@ const toBatches = async function* (
   if (batch.length > 0) yield batch;
 };
 
+interface Noted {
+  readonly index: number;
+  readonly id?: string;
+  readonly issues: readonly { readonly message: string }[];
+}
+
 interface Answer {
   readonly accepted?: number;
   readonly duplicates?: number;
-  readonly rejected?: readonly { index: number; id?: string; issues: readonly { message: string }[] }[];
+  readonly rejected?: readonly Noted[];
+  readonly warnings?: readonly Noted[];
   readonly message?: string;
   readonly issues?: readonly { message: string }[];
 }
@@ -100,6 +111,13 @@ const refusedAll = (batch: readonly Sendable[], { message = 'refused', issues = 
   }
   return batch.map(({ place }, index) => ({ place, issues: own[index]!.length > 0 ? own[index]! : [message] }));
 };
+
+const placed = (batch: readonly Sendable[], noted: readonly Noted[] = []): Refusal[] =>
+  noted.map(({ index, id, issues }) => ({
+    place: batch[index]!.place,
+    ...(id !== undefined && { id }),
+    issues: issues.map(({ message }) => message),
+  }));
 
 /** The endpoint could not take the batch; whether it was stored is unknown. */
 class Refused extends Error {
@@ -117,12 +135,13 @@ const reasonOf = (error: unknown): string => {
 };
 
 /** @throws Refused if the same batch should be sent again; Error if that would not help */
-const post = async (batch: readonly Sendable[], { url, key }: IngestionEndpoint, signal: AbortSignal | undefined) => {
+const post = async (batch: readonly Sendable[], endpoint: IngestionEndpoint, signal: AbortSignal | undefined) => {
+  const { url, key, isDryRun = false } = endpoint;
   const limit = AbortSignal.timeout(TIME_LIMIT_MS);
   let response: Response;
   let answer: Answer;
   try {
-    response = await fetch(new URL('/v2/events', url), {
+    response = await fetch(new URL(isDryRun ? '/v2/events?dryRun=true' : '/v2/events', url), {
       method: 'POST',
       headers: { 'x-api-key': key, 'content-type': 'application/cloudevents-batch+json' },
       body: `[${batch.map(({ json }) => json).join(',')}]`,
@@ -144,8 +163,8 @@ const post = async (batch: readonly Sendable[], { url, key }: IngestionEndpoint,
 const sendBatch = async (
   batch: readonly Sendable[],
   endpoint: IngestionEndpoint,
-  options: ReplayOptions,
-): Promise<Replayed> => {
+  options: SendOptions,
+): Promise<Sent> => {
   const { signal, patience = PATIENCE_MS, onRetry, onToken } = options;
   const end = performance.now() + patience;
   const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
@@ -159,14 +178,15 @@ const sendBatch = async (
         total.add(await sendBatch(batch.slice(half), endpoint, options));
         return total;
       }
-      if (status !== 200) return { accepted: 0, duplicates: 0, rejected: refusedAll(batch, answer) };
+      if (status !== 200) return { accepted: 0, duplicates: 0, rejected: refusedAll(batch, answer), warnings: [] };
       if (token !== null) onToken?.(token);
-      const rejected = (answer.rejected ?? []).map(({ index, id, issues }) => ({
-        place: batch[index]!.place,
-        id,
-        issues: issues.map(({ message }) => message),
-      }));
-      return { accepted: answer.accepted ?? 0, duplicates: answer.duplicates ?? 0, rejected };
+      const { accepted = 0, duplicates = 0 } = answer;
+      return {
+        accepted,
+        duplicates,
+        rejected: placed(batch, answer.rejected),
+        warnings: placed(batch, answer.warnings),
+      };
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof Refused)) throw error;
@@ -179,33 +199,34 @@ const sendBatch = async (
 };
 
 /** Counts that grow with each answer. The rejected events are added in place: copying them would be quadratic. */
-class Total implements Replayed {
+class Total implements Sent {
   accepted = 0;
   duplicates = 0;
   readonly rejected: Refusal[] = [];
+  readonly warnings: Refusal[] = [];
 
-  add({ accepted, duplicates, rejected }: Replayed): void {
+  add({ accepted, duplicates, rejected, warnings }: Sent): void {
     this.accepted += accepted;
     this.duplicates += duplicates;
     for (const refusal of rejected) this.rejected.push(refusal);
+    for (const warning of warnings) this.warnings.push(warning);
   }
 }
 
-export const answeredOf = ({ accepted, duplicates, rejected }: Replayed): number =>
-  accepted + duplicates + rejected.length;
+export const answeredOf = ({ accepted, duplicates, rejected }: Sent): number => accepted + duplicates + rejected.length;
 
 /**
  * Sends events to the ingestion endpoint in batches, each until it is answered. Event ids are fixed, so a batch whose
  * answer was lost counts once however often it is sent.
- * @throws ReplayStopped if retrying would not help, the endpoint has not answered for too long, or the signal aborts
+ * @throws SendingStopped if retrying would not help, the endpoint has not answered for too long, or the signal aborts
  */
-export const replay = async (
+export const sendEvents = async (
   events: Iterable<Sendable> | AsyncIterable<Sendable>,
   endpoint: IngestionEndpoint,
-  options: ReplayOptions = {},
-): Promise<Replayed> => {
+  options: SendOptions = {},
+): Promise<Sent> => {
   const soFar = new Total();
-  const underWay: { readonly batch: readonly Sendable[]; readonly sent: Promise<Replayed> }[] = [];
+  const underWay: { readonly batch: readonly Sendable[]; readonly sent: Promise<Sent> }[] = [];
   const settleOne = async (): Promise<void> => {
     const { batch, sent } = underWay.shift()!;
     soFar.add(await sent);
@@ -224,6 +245,6 @@ export const replay = async (
   } catch (error) {
     await Promise.allSettled(underWay.map(({ sent }) => sent));
     const reason = options.signal?.aborted ? 'interrupted' : (error as Error).message;
-    throw new ReplayStopped(reason, answeredOf(soFar));
+    throw new SendingStopped(reason, answeredOf(soFar));
   }
 };

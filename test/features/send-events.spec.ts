@@ -7,9 +7,9 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Command } from 'commander';
-import { EventLines } from '../../src/replay/event-lines.js';
-import { addReplay } from '../../src/cli/replay.js';
-import { replay, type ReplayOptions, ReplayStopped, type Sendable } from '../../src/replay/send-events.js';
+import { EventLines } from '../../src/sending/event-lines.js';
+import { addEvents } from '../../src/cli/events.js';
+import { sendEvents, type SendOptions, SendingStopped, type Sendable } from '../../src/sending/send-events.js';
 import { startApp, type TestApp } from '../support/app.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
@@ -65,15 +65,15 @@ const between = async (handle: (forward: RequestListener, count: number) => Requ
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
-const send = (events: Iterable<Sendable>, url = app.url, options: ReplayOptions = {}) =>
-  replay(events, { url, key }, options);
+const send = (events: Iterable<Sendable>, url = app.url, options: SendOptions = {}) =>
+  sendEvents(events, { url, key }, options);
 
-describe('A replay', () => {
+describe('Sending events', () => {
   it('sends everything in batches that the endpoint accepts, and reports its progress', async () => {
     const before = await stored();
     const progress: number[] = [];
     const answer = await send(sendables(2_500), app.url, { onProgress: ({ accepted }) => progress.push(accepted) });
-    expect(answer).toEqual({ accepted: 2_500, duplicates: 0, rejected: [] });
+    expect(answer).toEqual({ accepted: 2_500, duplicates: 0, rejected: [], warnings: [] });
     expect(progress).toEqual([1_000, 2_000, 2_500]);
     expect((await stored()) - before).toBe(2_500n);
   });
@@ -92,7 +92,7 @@ describe('A replay', () => {
   });
 
   it('sends nothing if there are no events', async () => {
-    expect(await send([], 'http://127.0.0.1:1')).toEqual({ accepted: 0, duplicates: 0, rejected: [] });
+    expect(await send([], 'http://127.0.0.1:1')).toEqual({ accepted: 0, duplicates: 0, rejected: [], warnings: [] });
   });
 
   it('also limits batches to 8 MiB', async () => {
@@ -116,7 +116,7 @@ describe('A replay', () => {
       request.resume();
       request.once('end', () => response.writeHead(413).end('{"message":"too large"}'));
     });
-    expect(await send(sendables(100), url)).toEqual({ accepted: 100, duplicates: 0, rejected: [] });
+    expect(await send(sendables(100), url)).toEqual({ accepted: 100, duplicates: 0, rejected: [], warnings: [] });
   });
 
   it('names the place of each rejected event, in a batch of good ones and in a batch of bad ones', async () => {
@@ -127,6 +127,7 @@ describe('A replay', () => {
       accepted: 2,
       duplicates: 0,
       rejected: [{ place: 'line 2', id: expect.any(String), issues: [reason] }],
+      warnings: [],
     });
     expect(await send([bad, { json: '1', place: 'line 3' }])).toEqual({
       accepted: 0,
@@ -135,6 +136,7 @@ describe('A replay', () => {
         { place: 'line 2', issues: [reason] },
         { place: 'line 3', issues: ['the event must be a JSON object'] },
       ],
+      warnings: [],
     });
   });
 
@@ -166,7 +168,7 @@ describe('A replay', () => {
     });
     const retries: string[] = [];
     const answer = await send(sendables(100), url, { onRetry: (reason) => retries.push(reason) });
-    expect(answer).toEqual({ accepted: 0, duplicates: 100, rejected: [] });
+    expect(answer).toEqual({ accepted: 0, duplicates: 100, rejected: [], warnings: [] });
     expect(retries).toHaveLength(1);
     expect((await stored()) - before).toBe(100n);
   });
@@ -190,15 +192,15 @@ describe('A replay', () => {
     );
     const stopped = (await send(sendables(2_000), url, { patience: 0 }).catch(
       (error: unknown) => error,
-    )) as ReplayStopped;
-    expect(stopped).toBeInstanceOf(ReplayStopped);
+    )) as SendingStopped;
+    expect(stopped).toBeInstanceOf(SendingStopped);
     expect(stopped.message).toMatch(/^gave up after 0 s: /);
     expect(stopped.answered % 1_000).toBe(0);
     expect(stopped.answered).toBeLessThan(2_000);
   });
 
   it('stops at once if a retry would not help', async () => {
-    const answer = replay(sendables(1), { url: app.url, key: 'wrong' });
+    const answer = sendEvents(sendables(1), { url: app.url, key: 'wrong' });
     await expect(answer).rejects.toThrow(`${app.url} answered 401: API key with organization access required`);
   });
 
@@ -212,26 +214,26 @@ describe('A replay', () => {
         if (accepted >= 2_000) stop.abort();
       },
     });
-    const stopped = (await interrupted.catch((error: unknown) => error)) as ReplayStopped;
+    const stopped = (await interrupted.catch((error: unknown) => error)) as SendingStopped;
     expect(stopped.message).toBe('interrupted');
     expect(stopped.answered).toBeGreaterThanOrEqual(2_000);
     const rest = await send(events.slice(stopped.answered));
     expect(rest.accepted + rest.duplicates).toBe(5_000 - stopped.answered);
     expect((await stored()) - before).toBe(5_000n);
-    expect(await send(events)).toEqual({ accepted: 0, duplicates: 5_000, rejected: [] });
+    expect(await send(events)).toEqual({ accepted: 0, duplicates: 5_000, rejected: [], warnings: [] });
   });
 });
 
-describe('The call replay', () => {
+describe('The call `events send`', () => {
   const call = async (...given: string[]): Promise<{ lines: string[]; words: string; code: number | undefined }> => {
     const program = new Command().exitOverride();
-    addReplay(program);
+    addEvents(program);
     const written: string[] = [];
     const stdout = jest.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
     const said: string[] = [];
     const stderr = jest.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
     try {
-      await program.parseAsync(['replay', ...given], { from: 'user' });
+      await program.parseAsync(['events', 'send', ...given], { from: 'user' });
       const code = process.exitCode as number | undefined;
       return { lines: written.join('').trimEnd().split('\n'), words: said.join(''), code };
     } finally {
@@ -247,7 +249,7 @@ describe('The call replay', () => {
   };
   const endpoint = (): string[] => ['--url', app.url, '--key-file', join(folder, 'key')];
   beforeAll(() => writeFile(join(folder, 'key'), `${key}\n`));
-  afterEach(() => void delete process.env['TP_KEY']);
+  afterEach(() => void delete process.env['THREAT_PROTECTION_API_KEY']);
 
   it('reads files line by line, compressed ones too, and names file and line of each rejected event', async () => {
     const good = Array.from({ length: 5 }, () => JSON.stringify(event()));
@@ -265,7 +267,7 @@ describe('The call replay', () => {
     ]);
     expect(refused.code).toBe(1);
     const taken = await call(packed, '--json', ...endpoint());
-    expect(taken.lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[]}']);
+    expect(taken.lines).toEqual(['{"accepted":0,"duplicates":3,"rejected":[],"warnings":[]}']);
     expect(taken.code).toBeUndefined();
   });
 
@@ -333,16 +335,16 @@ describe('The call replay', () => {
     async (given) => {
       const { code, words, lines } = await call('x', ...given);
       expect([code, lines]).toEqual([2, ['']]);
-      expect(words).toMatch(/TP_KEY.*--key-file/);
+      expect(words).toMatch(/THREAT_PROTECTION_API_KEY.*--key-file/);
       expect(words).not.toContain('tp_secret');
     },
   );
 
-  it('takes the key from a file, else from TP_KEY', async () => {
+  it('takes the key from a file, else from THREAT_PROTECTION_API_KEY', async () => {
     const file = await write('keyed.ndjson', JSON.stringify(event()));
-    process.env['TP_KEY'] = key;
+    process.env['THREAT_PROTECTION_API_KEY'] = key;
     expect((await call(file, '--url', app.url)).lines[0]).toBe('accepted 1');
-    process.env['TP_KEY'] = 'tp_wrong';
+    process.env['THREAT_PROTECTION_API_KEY'] = 'tp_wrong';
     expect((await call(file, '--url', app.url)).words).toContain('answered 401');
     expect((await call(file, ...endpoint())).lines[1]).toBe('duplicates 1');
   });
@@ -368,8 +370,10 @@ describe('The call replay', () => {
         `${keyFile} must contain only the key, on one line\n`,
       ]);
     }
-    process.env['TP_KEY'] = 'tp_two words';
-    expect((await call(file, '--url', app.url)).words).toBe('TP_KEY must contain only the key, on one line\n');
+    process.env['THREAT_PROTECTION_API_KEY'] = 'tp_two words';
+    expect((await call(file, '--url', app.url)).words).toBe(
+      'THREAT_PROTECTION_API_KEY must contain only the key, on one line\n',
+    );
     const none = await call(file, '--url', app.url, '--key-file', join(folder, 'none'));
     expect([none.code, none.words]).toEqual([2, expect.stringMatching(/^the key cannot be read from .*none: /)]);
   });
@@ -379,7 +383,7 @@ describe('The call replay', () => {
     const lines = Array.from({ length: 4_000 }, () => JSON.stringify(event({ padding })));
     const events = new EventLines([await write('progress.ndjson', lines.join('\n'))], 0).events();
     const parts: (readonly [number, number])[] = [];
-    await replay(
+    await sendEvents(
       events,
       { url: app.url, key },
       {
