@@ -49,6 +49,7 @@ class Run {
   readonly findings: Finding[] = [];
   readonly others: string[] = [];
   reads = 0;
+  readsPutOff = 0;
   tokens = 0;
   putOff = 0;
 
@@ -107,6 +108,7 @@ class Run {
 
   private async end(skewed: Skewed): Promise<void> {
     this.reads += await skewed.stop();
+    this.readsPutOff += skewed.readsPutOff;
     this.tokens += skewed.tokensRead;
     this.putOff += skewed.tokensPutOff;
     this.findings.push(...skewed.findings);
@@ -133,7 +135,8 @@ const skewClocks = async (
   return {
     dose: `${processes.join(', ')}, each ${offsets.map(shown).join(', ')}, and set back, for ${lastsMs / 1000} s each`,
     seen:
-      `${run.reads} reads, ${run.tokens} with tokens, of which ${run.putOff} put off; ` +
+      `${run.reads} reads, of which ${run.readsPutOff} put off, ` +
+      `and ${run.tokens} with tokens, of which ${run.putOff} put off; ` +
       ROWS.map((row) => `${row}: ${bad.includes(row) ? 'not always' : 'always'}`).join(', '),
     findings: [...findings, ...run.others],
   };

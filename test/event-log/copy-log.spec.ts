@@ -102,7 +102,12 @@ describe('log copy', () => {
       source,
       target,
       () => {
-        if (++pages < 3) setTimeout(() => double.drop(), 3);
+        if (++pages >= 3) return;
+        // The first append of the next page is stored, and its answer is lost.
+        const stopListening = double.store.onAppended(() => {
+          stopListening();
+          double.drop();
+        });
       },
       PAGE,
     );

@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { Unavailable } from '../../src/errors.js';
 import type { EventLog, NewEvent } from '../../src/event-log/event-log.js';
@@ -57,8 +56,11 @@ export class Load {
     this.isStopping = true;
     const [, ...writers] = this.running;
     await Promise.all(writers);
-    await eventually('the follower has everything', () => this.seen.length >= this.count, PATIENCE_MS);
-    await delay(50);
+    // What the follower gets twice, it gets before what is appended last.
+    const last = `threat-${this.organization}:last`;
+    await this.append(last, []);
+    const [id] = this.acknowledged.get(last)!;
+    await eventually('the follower has the last event', () => this.seen.includes(id!), PATIENCE_MS);
     this.abort.abort();
     await this.running[0];
   }
@@ -73,24 +75,27 @@ export class Load {
 
   private async write(stream: string): Promise<void> {
     const ids: string[] = [];
+    while (!this.isStopping) await this.append(stream, ids);
+  }
+
+  /** Appends one event more to the stream, with the same id until it is acknowledged. */
+  private async append(stream: string, ids: string[]): Promise<void> {
     this.acknowledged.set(stream, ids);
-    while (!this.isStopping) {
-      const event = someEvent();
-      const expected = ids.length === 0 ? 'no-stream' : BigInt(ids.length - 1);
-      for (;;) {
-        const sentAt = performance.now();
-        try {
-          await this.log.append(stream, expected, [event]);
-          ids.push(event.id);
-          break;
-        } catch (error) {
-          if (!(error instanceof Unavailable)) throw error;
-          this.failures++;
-          await delay(20);
-        } finally {
-          this.longestCallMs = Math.max(this.longestCallMs, performance.now() - sentAt);
-        }
+    const event = someEvent();
+    const expected = ids.length === 0 ? 'no-stream' : BigInt(ids.length - 1);
+    await eventually(`${stream} takes an append`, async () => {
+      const sentAt = performance.now();
+      try {
+        await this.log.append(stream, expected, [event]);
+        ids.push(event.id);
+        return true;
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error;
+        this.failures++;
+        return false;
+      } finally {
+        this.longestCallMs = Math.max(this.longestCallMs, performance.now() - sentAt);
       }
-    }
+    });
   }
 }

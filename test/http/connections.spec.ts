@@ -1,7 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { limitConnections } from '../../src/http/connections/connections-per-address.js';
 import { limitPipelining } from '../../src/http/connections/pipelined-requests.js';
@@ -130,21 +129,31 @@ describe('A client that reads too slowly', () => {
   const serve = async (
     bytesPerSecond: number,
     rate: () => ReadingRate = () => ({ windowMs: WINDOW_MS, bytesPerSecond }),
-  ): Promise<{ url: string; cut: { count: number } }> => {
+  ): Promise<{ url: string; cut: { count: number }; sweeps: () => number }> => {
     const cut = { count: 0 };
+    let sweeps = 0;
     const server = createServer((_, response) => response.end(LARGE));
     servers.push(server);
-    cutSlowReaders(server, () => cut.count++, rate, WINDOW_MS / 4);
+    const onSweep = (): ReadingRate => {
+      sweeps += 1;
+      return rate();
+    };
+    cutSlowReaders(server, () => cut.count++, onSweep, WINDOW_MS / 4);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut };
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cut, sweeps: () => sweeps };
   };
 
   /** Reads some megabytes a window, which is more than the buffers of the operating system take. */
-  const readSlowly = async ({ socket, seen }: ReturnType<typeof connection>, windows: number): Promise<void> => {
+  const readSlowly = async (
+    { socket, seen }: ReturnType<typeof connection>,
+    windows: number,
+    sweeps: () => number,
+  ): Promise<void> => {
     for (let window = 0; window < windows && !seen.isClosed; window += 1) {
       socket.pause();
-      await sleep(WINDOW_MS / 2);
+      const swept = sweeps();
+      await eventually('half a window has passed', () => sweeps() >= swept + 2);
       const before = seen.read;
       socket.resume();
       await eventually('it has read some more', () => seen.read - before > 3_000_000 || seen.isClosed);
@@ -164,16 +173,16 @@ describe('A client that reads too slowly', () => {
   });
 
   it('is cut off if it reads a little now and then', async () => {
-    const { url, cut } = await serve(1_000_000_000);
+    const { url, cut, sweeps } = await serve(1_000_000_000);
     const slow = connection(url);
-    await readSlowly(slow, 6);
+    await readSlowly(slow, 6, sweeps);
     expect({ cut: cut.count, isClosed: slow.seen.isClosed }).toEqual({ cut: 1, isClosed: true });
   });
 
   it('is left alone if it reads fast enough', async () => {
-    const { url, cut } = await serve(1_000);
+    const { url, cut, sweeps } = await serve(1_000);
     const slow = connection(url);
-    await readSlowly(slow, 3);
+    await readSlowly(slow, 3, sweeps);
     expect(cut.count).toBe(0);
     slow.socket.resume();
     await eventually('it has read all', () => slow.seen.read >= LARGE.length);
@@ -181,17 +190,13 @@ describe('A client that reads too slowly', () => {
 
   it('gets less time as soon as memory is short', async () => {
     let isShort = false;
-    let sweeps = 0;
-    const rate = (): ReadingRate => {
-      sweeps += 1;
-      return { windowMs: isShort ? 300 : 600_000, bytesPerSecond: 1_000 };
-    };
-    const { url, cut } = await serve(0, rate);
+    const rate = (): ReadingRate => ({ windowMs: isShort ? 300 : 600_000, bytesPerSecond: 1_000 });
+    const { url, cut, sweeps } = await serve(0, rate);
     const silent = connection(url);
     silent.socket.pause();
     await eventually('its answer waits', () => silent.socket.readableLength > 0);
-    const before = sweeps;
-    await eventually('several sweeps have passed it', () => sweeps >= before + 4);
+    const before = sweeps();
+    await eventually('several sweeps have passed it', () => sweeps() >= before + 4);
     expect(cut.count).toBe(0);
     isShort = true;
     await eventually('it is cut', () => cut.count === 1);

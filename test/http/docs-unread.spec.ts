@@ -22,6 +22,7 @@ const askAndLeave = (path: string): Promise<void> =>
     const { hostname, port } = new URL(app.url);
     const socket = connect(Number(port), hostname, () => {
       socket.pause();
+      // Nothing tells when the server has begun the requests whose answers wait behind one that nobody reads.
       socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(REQUESTS), () =>
         setTimeout(() => socket.resetAndDestroy(), 500),
       );

@@ -14,19 +14,25 @@ const NOON = (dayOf(Date.now()) + 0.5) * MS_PER_DAY;
 
 let database: TestDatabase;
 let registry: Registry;
+/** Each writes in the background until it is stopped. */
+const running: DailyQuota[] = [];
 
 beforeEach(async () => {
   database = await createDatabase();
   jest.spyOn(Date, 'now').mockReturnValue(NOON);
 });
 afterEach(async () => {
+  for (const quota of running.splice(0)) await quota.beforeApplicationShutdown();
   jest.restoreAllMocks();
   await database.drop();
 });
 
 const instance = (events = '1000', bytes = '5000', pool = database.pool): DailyQuota => {
   registry = new Registry();
-  return new DailyQuota(pool, readConfig({ INGEST_EVENTS_PER_DAY: events, INGEST_BYTES_PER_DAY: bytes }), registry);
+  const config = readConfig({ INGEST_EVENTS_PER_DAY: events, INGEST_BYTES_PER_DAY: bytes });
+  const quota = new DailyQuota(pool, config, registry);
+  running.push(quota);
+  return quota;
 };
 const taking = (quota: DailyQuota, amount: Partial<Amount>, organization = 'acme'): Promise<unknown> =>
   quota.take(organization, { events: 0, bytes: 0, ...amount }).then(

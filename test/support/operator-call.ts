@@ -10,12 +10,14 @@ export interface Call {
 const callNow = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promise<Call> => {
   const before = process.env;
   const said = { stdout: '', stderr: '' };
-  const taken = (['stdout', 'stderr'] as const).map((stream) =>
-    jest.spyOn(process[stream], 'write').mockImplementation((text) => {
-      said[stream] += String(text);
+  // Of this spec's `process` alone: its streams are those of every spec that has run in the same process of Jest.
+  const taken = (['stdout', 'stderr'] as const).map((name) => {
+    const write = (text: unknown): boolean => {
+      said[name] += String(text);
       return true;
-    }),
-  );
+    };
+    return jest.spyOn(process, name, 'get').mockReturnValue(Object.create(process[name], { write: { value: write } }));
+  });
   process.env = { ...before, LOG_FORMAT: 'json', ...env };
   process.exitCode = undefined;
   try {
@@ -24,7 +26,7 @@ const callNow = async (env: NodeJS.ProcessEnv, words: readonly string[]): Promis
   } finally {
     process.exitCode = undefined;
     process.env = before;
-    for (const stream of taken) stream.mockRestore();
+    for (const each of taken) each.mockRestore();
   }
 };
 

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { serverOwner } from '../../src/postgres/embedded/os-user.js';
 import { eventuallyPasses } from './eventually.js';
@@ -51,7 +50,7 @@ export const launchCluster = async (programs: string, folder: string): Promise<C
   const stop = async (): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return;
     server.kill('SIGQUIT');
-    await Promise.race([once(server, 'exit'), sleep(5_000)]);
+    await once(server, 'exit');
   };
   try {
     await eventuallyPasses(async () => void (await queryOnce(url, 'select 1')));

@@ -67,24 +67,13 @@ export class PostgresWriter {
     this.writing = false;
   }
 
-  /** The longest prefix of the queue that fits one statement, with no conditional append sharing its stream. */
+  /** The longest prefix of the queue that fits one statement. */
   private takeBatch(): Waiting[] {
     let events = 0;
-    const streams = new Set<string>();
-    const conditional = new Set<string>();
     let length = 0;
     for (const { request } of this.waiting) {
       events += request.entries.length;
       if (length > 0 && events > MAX_EVENTS) break;
-      const isConditional = request.expected !== undefined;
-      const clashes = request.entries.some(
-        ({ stream }) => conditional.has(stream) || (isConditional && streams.has(stream)),
-      );
-      if (clashes) break;
-      for (const { stream } of request.entries) {
-        streams.add(stream);
-        if (isConditional) conditional.add(stream);
-      }
       length += 1;
     }
     return this.waiting.splice(0, length);

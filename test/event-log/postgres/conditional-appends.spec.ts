@@ -20,16 +20,18 @@ afterAll(async () => {
 
 /** Appends to these streams in one statement; the events of a request are one after the other. */
 const append = (
-  requests: readonly { readonly stream: string; readonly ids: readonly string[] }[],
-  expected: bigint | undefined = -1n,
+  requests: readonly { readonly stream: string; readonly ids: readonly string[]; readonly expected?: bigint }[],
+  ofAll: bigint | undefined = -1n,
 ) => {
-  const entries = requests.flatMap(({ stream, ids }, request) => ids.map((id) => ({ request, stream, id })));
+  const entries = requests.flatMap(({ stream, ids, expected = ofAll }, request) =>
+    ids.map((id) => ({ request, stream, id, expected })),
+  );
   return APPEND.run(
     pool,
     {
       requests: entries.map(({ request }) => request),
       streams: entries.map(({ stream }) => stream),
-      expected: entries.map(() => expected),
+      expected: entries.map(({ expected }) => expected),
       ids: entries.map(({ id }) => id),
       types: entries.map(() => 'AssetGroupCreated'),
       data: entries.map(() => '{}'),
@@ -58,6 +60,20 @@ it('tells the requests of a statement apart, whatever their place and length', a
     'duplicate',
     ...refused,
     ...Array.from({ length: 5 }, () => 'duplicate'),
+  ]);
+});
+
+it('decides each request of a stream by what the ones before it in the statement have appended', async () => {
+  const ids = Array.from({ length: 5 }, () => randomUUID());
+  const to = (at: number, expected: bigint) => ({ stream: 'one', ids: [ids[at]!], expected });
+  const rows = await append([to(0, -1n), to(1, -1n), to(0, -1n), to(2, 0n), to(3, 0n), to(4, 1n)]);
+  expect(rows.map(({ outcome, revision, stream_revision }) => [outcome, revision, stream_revision])).toEqual([
+    ['appended', 0, -1],
+    ['conflict', null, 0],
+    ['duplicate', 0, -1],
+    ['appended', 1, 0],
+    ['conflict', null, 1],
+    ['appended', 2, 1],
   ]);
 });
 

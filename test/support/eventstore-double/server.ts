@@ -121,7 +121,7 @@ export class EventStoreDouble {
   /** How many appends it left unanswered because the same ids were just being stored. */
   droppedRepetitions = 0;
   /** How many times each kind of call came in. */
-  readonly calls = { append: 0, read: 0, subscribe: 0 };
+  readonly calls = { append: 0, read: 0, subscribe: 0, gossip: 0 };
 
   /** Whether its user may read `$all`: by default administrators alone may. */
   mayReadAll = true;
@@ -151,7 +151,10 @@ export class EventStoreDouble {
       },
     });
     this.server.addService(gossipGrpc.GossipService, {
-      read: (_call: unknown, answer: (error: null, cluster: unknown) => void) => answer(null, this.cluster()),
+      read: (_call: unknown, answer: (error: null, cluster: unknown) => void) => {
+        this.calls.gossip++;
+        answer(null, this.cluster());
+      },
     });
   }
 

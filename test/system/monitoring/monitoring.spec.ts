@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../../support/app.js';
@@ -63,6 +62,9 @@ describeWithPrometheus('A Prometheus that scrapes the service', () => {
     const query = encodeURIComponent(expr.replaceAll('$__rate_interval', '10s'));
     return ((await ask(`/api/v1/query?query=${query}`)) as { result: { value: [number, string] }[] }).result;
   };
+
+  /** When Prometheus last scraped the service, in seconds; 0 if it has not yet. */
+  const lastScrape = async (): Promise<number> => Number((await valuesOf('timestamp(up)'))[0]?.value[1] ?? 0);
 
   beforeAll(async () => {
     partner = new ListServer();
@@ -151,7 +153,8 @@ scrape_configs: [{ job_name: threat-protection, static_configs: [{ targets: ['${
       'every query has an answer that is a number',
       async () => {
         await traffic();
-        await sleep(500);
+        const before = await lastScrape();
+        await eventually('Prometheus has scraped the service again', async () => (await lastScrape()) > before);
         for (const expr of missing) {
           const values = await valuesOf(expr);
           if (values.length > 0 && values.every(({ value }) => Number.isFinite(Number(value[1])))) missing.delete(expr);

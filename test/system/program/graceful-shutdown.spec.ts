@@ -48,6 +48,7 @@ describe('A process that is asked to stop', () => {
         outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
         // Nothing listens any more: this client would go to another instance.
         if (outcome.startsWith('ECONNREFUSED')) return;
+        // The pace of a client: nothing is waited for, and fifty without one would keep the service from the processor.
         await sleep(5);
       }
     });
@@ -103,7 +104,6 @@ describe('A process that is asked to stop', () => {
     expect(await get(`${url}/health/live`, agent)).toBe('200');
     const ended = service.stop();
     await eventually('nothing listens', async () => (await get(`${url}/health/live`, new Agent())) === REFUSED);
-    await sleep(300);
     expect(await get(`${url}/health/live`, agent)).toBe('200');
     expect(await get(`${url}/health/live`, agent)).toBe(REFUSED);
     agent.destroy();

@@ -1,9 +1,10 @@
 import { thisClock } from '../../../support/this-clock.js';
 import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import messages from '@eventstore/db-client/generated/streams_pb.js';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ConfigError } from '../../../../src/runtime/config.js';
 import { Invalid, Unavailable } from '../../../../src/errors.js';
 import { type Batch, BEGINNING, type EventLog, type NewEvent } from '../../../../src/event-log/event-log.js';
@@ -184,6 +185,7 @@ describe('The log in EventStoreDB', () => {
     it('says so in time even if the connection is left meanwhile, and the next one is silent too', async () => {
       double.silence();
       const first = failureOf(log.append('threat-a:1', 'any', [someEvent()]));
+      // Nothing tells how much of the first append's two seconds has passed, and the second one begins shortly before their end.
       await delay(1_900);
       const from = performance.now();
       expect(await failureOf(log.append('threat-a:2', 'any', [someEvent()]))).toBeInstanceOf(Unavailable);
@@ -203,9 +205,13 @@ describe('The log in EventStoreDB', () => {
 
   describe('when the store is not ready', () => {
     it('tries the whole of an append again, the look at its end included', async () => {
-      await delay(30);
+      // The end that was read at the start is not fresh any more.
+      const now = performance.now.bind(performance);
+      const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 1_000);
       double.unreadableEnds = 2;
       expect(await log.append('threat-a:1', 'no-stream', [someEvent()])).toMatchObject({ revision: 0n });
+      expect(double.unreadableEnds).toBeLessThanOrEqual(0);
+      clock.mockRestore();
     });
 
     it('reads again what failed at once', async () => {
@@ -308,8 +314,9 @@ describe('The log in EventStoreDB', () => {
       const followed = clustered.subscribe(BEGINNING, async (batch) => void asOf.push(batch.asOf ?? 0), abort.signal);
       await eventually('it is up to date', () => (asOf.at(-1) ?? 0) > 0, PATIENCE_MS);
       double.silence();
-      // Until the cluster has noticed it names the frozen one, and so the client has connected to that again.
-      await delay(3_000);
+      // Until the cluster has noticed it names the frozen one, and so the client connects to that again.
+      const told = other.calls.gossip;
+      await eventually('the client is told of the frozen one again', () => other.calls.gossip > told, PATIENCE_MS);
       other.leader = undefined;
       const elected = Date.now();
       await eventually('it is fresh again', () => asOf.at(-1)! > elected, PATIENCE_MS);
@@ -326,10 +333,12 @@ describe('The log in EventStoreDB', () => {
       const handed = new Set<string>();
       const answered = new Map<string, number>();
       const late: string[] = [];
+      let batches = 0;
       const abort = new AbortController();
       const followed = followers.subscribe(
         BEGINNING,
         async ({ events, asOf }) => {
+          batches += 1;
           for (const { id } of events) handed.add(id);
           for (const [id, at] of answered) if (at < (asOf ?? 0) && !handed.has(id)) late.push(id);
         },
@@ -339,9 +348,11 @@ describe('The log in EventStoreDB', () => {
         const event = someEvent();
         await clustered.append('threat-a:1', 'any', [event]);
         answered.set(event.id, Date.now());
+        if (n % 5 !== 4) continue;
         // It goes back to the follower again and again.
-        if (n % 5 === 4) other.drop();
-        await delay(50);
+        other.drop();
+        const before = batches;
+        await eventually('batches come all the same', () => batches >= before + 2, PATIENCE_MS);
       }
       await eventually('everything is handed over', () => handed.size > answered.size, PATIENCE_MS);
       expect(late).toEqual([]);
@@ -561,8 +572,14 @@ describe('A start against an EventStoreDB', () => {
   it('waits for a store that is late', async () => {
     const double = await EventStoreDouble.start();
     await double.kill();
+    let refused = 0;
+    const nobody = createServer((socket) => {
+      refused += 1;
+      socket.destroy();
+    }).listen(double.address.port, double.address.host);
     const opened = createEventStoreDbLog(double.url, thisClock);
-    await delay(600);
+    await eventually('it has been asked in vain', () => refused > 1);
+    await new Promise((resolve) => nobody.close(resolve));
     await double.restart();
     const log = await opened;
     expect(await log.id()).toMatch(/^[0-9a-f-]{36}$/);

@@ -4,7 +4,6 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EventLog } from '../../../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../../../src/event-log/eventstoredb/log.js';
@@ -139,7 +138,8 @@ for (const { name, open } of victims)
       await survives(
         async () => void process.kill(running, 'SIGSTOP'),
         async () => {
-          await delay(500);
+          const { failures } = load;
+          await eventually('another append is given up', () => load.failures > failures, PATIENCE_MS);
           process.kill(running, 'SIGCONT');
         },
       );

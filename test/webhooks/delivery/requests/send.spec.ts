@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Reach } from '../../../../src/egress/reach.js';
 import { Destinations } from '../../../../src/egress/destinations.js';
 import { Connection, Egress } from '../../../../src/webhooks/delivery/requests/send.js';
@@ -81,6 +80,8 @@ const send = (connection: Connection, url: string) =>
     { url: new URL(url), headers: { 'content-type': 'application/json' }, body: Buffer.from('{}') },
     new AbortController().signal,
   );
+
+afterEach(() => void jest.useRealTimers());
 
 describe('A delivery', () => {
   const listener = new Receiver();
@@ -179,17 +180,22 @@ describe('A delivery', () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
-    let isLate = false;
-    const lookUp = async () => {
-      await sleep(4_500);
-      void sleep(3_000, undefined, { ref: false }).then(() => (isLate = true));
-      return ['127.0.0.1'];
-    };
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
+    let answerLookUp!: (addresses: string[]) => void;
+    const lookUp = () => new Promise<string[]>((resolve) => (answerLookUp = resolve));
     const connection = connectionTo(new Destinations(new Reach(['127.0.0.0/8']), lookUp));
-    expect(await send(connection, `https://silent.example:${port}/`)).toEqual({
-      error: 'there was no connection within 5 s',
-    });
-    expect(isLate).toBe(false);
+    let answer: unknown;
+    const sent = send(connection, `https://silent.example:${port}/`).then((given) => (answer = given));
+    jest.advanceTimersByTime(4_500);
+    const connected = once(silent, 'connection');
+    answerLookUp(['127.0.0.1']);
+    const [socket] = (await connected) as [Socket];
+    await jest.advanceTimersByTimeAsync(499);
+    expect(answer).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(1);
+    await sent;
+    expect(answer).toEqual({ error: 'there was no connection within 5 s' });
+    socket.destroy();
     silent.close();
   });
 
