@@ -80,7 +80,12 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('Behind PgBouncer', () 
     itIn(`by ${mode}, prepared statements are found on every connection`, async () => {
       const { url } = await behind(settings);
       expect(await poolModeOf(url)).toBe(mode);
-      const pools = [createPool(url), createPool(url), createReplicaPool(url, {})].map(opened);
+      const patient = { connectionTimeoutMillis: 60_000, query_timeout: 60_000, statement_timeout: 60_000 };
+      const pools = [
+        createPool(url, () => {}, patient),
+        createPool(url, () => {}, patient),
+        createReplicaPool(url, patient),
+      ].map(opened);
       const asked = Array.from({ length: 300 }, (_, n) => NAMED.run(pools[n % pools.length]!, { n }));
       expect((await Promise.all(asked)).map(([row]) => row!.n)).toEqual(asked.map((__, n) => n));
     });
