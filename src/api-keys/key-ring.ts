@@ -70,13 +70,13 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
   ) {
     super();
     readiness.register('keys', () => ({
-      state: this.complete ? 'ok' : 'away',
+      state: this.complete ? 'ok' : 'unavailable',
       detail: { known: this.keys.byDigest.size },
     }));
   }
 
   verify(presented: string): Caller | undefined {
-    if (!this.complete) throw new Unavailable('The keys have not been read yet; try again');
+    if (!this.complete) throw new Unavailable('The API keys have not been loaded yet; try again');
     let key = this.remembered.get(presented);
     if (key === undefined) {
       if (!isWellFormed(presented)) return undefined;

@@ -39,10 +39,15 @@ export class AssetCheckController {
   @HttpCode(200)
   @Access({ scope: 'read', reads: READS })
   @ApiOperation({
-    summary: 'Check one asset: blocked, allowed or unknown, which source says so, and why',
-    description: 'A link, a domain, an address, a profile, an e-mail address. UNKNOWN never means safe.',
+    summary: 'Check one asset',
+    description:
+      'Returns whether the asset is blocked, allowed or unknown, which source says so, and why. An asset is a link, a ' +
+      'domain, an address, a profile or an e-mail address. UNKNOWN never means safe.',
   })
-  @ApiOkResponse({ type: AssetCheckAnswer, description: 'What the sources say; any status is a 200.' })
+  @ApiOkResponse({
+    type: AssetCheckAnswer,
+    description: 'The result. Every asset status is returned with the status code 200.',
+  })
   async checkAsset(
     @Body() { content }: AssetCheckRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -56,10 +61,13 @@ export class AssetCheckController {
   @Access({ scope: 'read', reads: READS, ...BULK })
   @ApiOperation({
     summary: 'Check up to 1,000 assets at once',
-    description: 'As many single checks, answered in the order of the contents.',
+    description: 'Equivalent to one check for each content. The results are in the order of the contents.',
   })
   @Header('content-type', 'application/json; charset=utf-8')
-  @ApiOkResponse({ type: BulkAssetCheckAnswer, description: 'One answer for each content, in order.' })
+  @ApiOkResponse({
+    type: BulkAssetCheckAnswer,
+    description: 'One result for each content, in the order of the contents.',
+  })
   async checkAssets(
     @Body() { contents }: BulkAssetCheckRequest,
     @Organization() organization: string,
@@ -77,8 +85,10 @@ export class AssetCheckController {
   @HttpCode(200)
   @Access({ scope: 'read', reads: READS, namesCheckpoint: true })
   @ApiOperation({
-    summary: "An asset's history: this service's own statuses, and since when each list has had it",
-    description: 'List times are as observed by this service; they are kept across refreshes and restarts.',
+    summary: 'Get the history of an asset',
+    description:
+      'Returns this service’s own statuses of the asset, and since when each list has had the asset. List times are as ' +
+      'observed by this service, and are kept across refreshes and restarts.',
   })
   @ApiOkResponse({ type: AssetHistoryAnswer, description: 'The history, newest first.' })
   getAssetHistory(

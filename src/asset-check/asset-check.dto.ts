@@ -21,7 +21,7 @@ export class AssetCheckRequest {
 
 export class BulkAssetCheckRequest {
   /**
-   * Content that would be invalid on its own is answered with the code `parse-error`.
+   * Content that would be invalid in a single check has the code `parse-error`.
    * @example ["https://polkadot-dot.info/claim", "hxxps://evil[.]example"]
    */
   @IsArray({ message: CONTENTS })
@@ -43,10 +43,10 @@ export class SourceAnswerDto {
   @ApiProperty({ enum: MODES, example: 'ENABLED' })
   mode!: Mode;
   /**
-   * Why the source says so. `not-found`: it does not list the asset. `unsupported-type`: it does not cover assets of
-   * this type. `source-error`: it failed. `timeout`: it did not answer in time. `parent-domain`: it lists a domain,
-   * page or profile above the asset, and that decides. `hosting-domain`: it lists a domain above the asset, but anybody
-   * can publish there.
+   * Why the source has this status. `not-found`: the source does not list the asset. `unsupported-type`: the source does
+   * not cover assets of this type. `source-error`: the source failed. `timeout`: the source did not respond in time.
+   * `parent-domain`: the source lists a domain, page or profile above the asset, which determines the status.
+   * `hosting-domain`: the source lists a domain above the asset, but anybody can publish there.
    */
   @ApiProperty({ enum: REASONS, required: false })
   reason?: Reason;
@@ -61,28 +61,29 @@ export class UnderstoodAsset {
   /** @example "URL" */
   type!: string;
   /**
-   * In a bulk check at most 120 characters, then an ellipsis.
+   * In a bulk check, content of more than 120 characters is cut and ends with an ellipsis.
    * @example "polkadot-dot.info"
    */
   content!: string;
 }
 
 export class AssetCheckAnswer {
-  /** UNKNOWN means that no source lists the asset; it says nothing about safety. */
+  /** UNKNOWN means that no source lists the asset. It does not mean that the asset is safe. */
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * The source that decided; our own if none did.
+   * The source that determined the status. If no source did, this service's own source.
    * @example "metamask"
    */
   source!: string;
   /**
-   * Why. Absent if our own status of exactly this asset decided; `external-source` if another source's exact entry did;
-   * `parent-domain` if an entry for a domain, page or profile above it did; `not-found` with a `code`.
+   * Why the asset has this status. Absent if this service's own status of exactly this asset determined the status.
+   * `external-source`: an exact entry of another source determined the status. `parent-domain`: an entry for a domain, page
+   * or profile above the asset determined the status. `not-found`: also used with a `code`.
    */
   @ApiProperty({ enum: REASONS, required: false, example: 'external-source' })
   reason?: Reason;
-  /** One item per configured source, in configured order. */
+  /** One item per configured source, in the configured order. */
   @ApiProperty({ type: [SourceAnswerDto] })
   sources!: readonly SourceAnswerDto[];
   /** One sentence for a person: who lists the content, since when, and where to appeal, if known. */
@@ -91,11 +92,11 @@ export class AssetCheckAnswer {
       '"https://polkadot-dot.info/claim" is blocked: the source metamask has "polkadot-dot.info" on its blocklist.',
   })
   message!: string;
-  /** How the content was understood; absent with `parse-error`. */
+  /** How the content was parsed. Absent with `parse-error`. */
   asset?: UnderstoodAsset;
   /**
-   * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: it is an address of the
-   * browser, the machine or a private network. `internal-error`: the check itself failed.
+   * Why no source was queried. `parse-error`: the content is not an asset. `internal-scheme`: the content is an address of
+   * the browser, the machine or a private network. `internal-error`: the check itself failed.
    */
   @ApiProperty({ enum: CODES, required: false })
   code?: Code;
@@ -114,14 +115,14 @@ export class BulkSummary {
    */
   errored!: number;
   /**
-   * Results to which an enabled source that supports the type did not contribute because it failed or was too slow.
+   * Results to which an enabled source that supports the type did not contribute because the source failed or was too slow.
    * @example 0
    */
   incomplete!: number;
 }
 
 export class BulkAssetCheckAnswer {
-  /** In the order of the contents. */
+  /** The results, in the order of the contents. */
   @ApiProperty({ type: [AssetCheckAnswer] })
   results!: readonly AssetCheckAnswer[];
   /** The first four counts add up to the number of contents. */
@@ -133,12 +134,12 @@ export class PastStatus {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * When the status began (ISO 8601, UTC); it lasted until the entry before it in this list.
+   * When the status began (ISO 8601, UTC). It lasted until the previous entry of this list began.
    * @example "2026-03-01T12:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time' })
   from!: string;
-  /** The caller's brands that reviewed it; other organizations' brands are not named. */
+  /** The organization's own brands that reviewed the asset. Brands of other organizations are not shown. */
   @ApiProperty({ type: [String], example: ['acme-wallet'] })
   brands!: readonly string[];
   /**
@@ -157,14 +158,14 @@ export class ListedSince {
   /** A disabled source is listed but not queried. */
   @ApiProperty({ enum: MODES, example: 'ENABLED' })
   mode!: Mode;
-  /** What the list says now, as in the asset check. */
+  /** The current status in the list, as in the asset check. */
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
-  /** Why, as in the asset check. */
+  /** Why the list has this status, as in the asset check. */
   @ApiProperty({ enum: REASONS, required: false })
   reason?: Reason;
   /**
-   * The matching entry, as the source wrote it; it may be for a domain, page or profile above the asset.
+   * The matching entry, as the source wrote it. The entry may be for a domain, page or profile above the asset.
    * @example "polkadot-dot.info"
    */
   match?: string;
@@ -176,7 +177,7 @@ export class ListedSince {
   @ApiProperty({ type: String, format: 'date-time', required: false })
   seenSince?: string;
   /**
-   * When this service first read the list (ISO 8601, UTC). Absent if it never did, or if the list is too long to track.
+   * When this service first read the list (ISO 8601, UTC). Absent if this service has never read the list, or if the list is too long to track.
    * Each data folder keeps its own times.
    * @example "2026-01-10T00:00:00.000Z"
    */
@@ -185,7 +186,7 @@ export class ListedSince {
 }
 
 export class AssetHistoryAnswer {
-  /** How the content was understood; absent with `parse-error`. */
+  /** How the content was parsed. Absent with `parse-error`. */
   asset?: UnderstoodAsset;
   /** Why no source was queried, as in the asset check. */
   @ApiProperty({ enum: CODES, required: false })
@@ -194,11 +195,11 @@ export class AssetHistoryAnswer {
   @ApiProperty({ type: [PastStatus] })
   statuses!: readonly PastStatus[];
   /**
-   * Whether older ones exist.
+   * Whether older statuses exist.
    * @example false
    */
   hasMore!: boolean;
-  /** One item per configured list, in configured order. */
+  /** One item per configured list, in the configured order. */
   @ApiProperty({ type: [ListedSince] })
   lists!: readonly ListedSince[];
 }

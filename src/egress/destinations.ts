@@ -7,7 +7,7 @@ import type { Reach } from './reach.js';
 const LOOK_UP_MS = 5_000;
 const QUESTION_MS = 2_000;
 
-/** All that is ever said of a host that may not be reached. */
+/** The only reason that clients see for a refused host. */
 export const NOT_PUBLIC = 'not a public address';
 
 /** A destination that may not be connected to. The message says nothing of the network of this host. */
@@ -73,7 +73,10 @@ export class Destinations {
     let giveUp = (_reason: unknown): void => {};
     const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
     const onStop = (): void => giveUp(stop!.reason);
-    const timer = setTimeout(() => giveUp(new AddressRefused('the look-up of its name took too long')), LOOK_UP_MS);
+    const timer = setTimeout(
+      () => giveUp(new AddressRefused('the look-up of the host name took too long')),
+      LOOK_UP_MS,
+    );
     stop?.addEventListener('abort', onStop);
     try {
       const found = await Promise.race([this.lookUp(name), givenUp]);
@@ -85,6 +88,6 @@ export class Destinations {
       clearTimeout(timer);
       stop?.removeEventListener('abort', onStop);
     }
-    throw new AddressRefused('its name has no address');
+    throw new AddressRefused('the host name does not resolve');
   }
 }

@@ -14,14 +14,15 @@ export const ATTRIBUTES: Readonly<Record<string, JsonSchema>> = {
   id: {
     ...ID,
     pattern: ID_PATTERN,
-    description: 'Identifies the event together with `source`, `type` and the record; a repetition has no effect.',
+    description:
+      'Identifies the event, together with `source`, `type` and the record. Sending the event again has no effect.',
   },
   source: {
     ...ID,
     pattern: URI_REFERENCE.source,
     description: 'The origin of the event: a URI reference (RFC 3986).',
   },
-  time: instant('When it happened.').schema,
+  time: instant('When the event happened.').schema,
   datacontenttype: {
     type: ['string', 'null'],
     maxLength: MAX_MEDIA_TYPE_LENGTH,
@@ -36,9 +37,9 @@ const UNREAD: Readonly<Record<string, JsonSchema>> = {
     type: ['string', 'null'],
     format: 'uri',
     description:
-      'The URL of the schema of `data`, such as `https://HOST/schemas/ReportFiled.json`. Ignored: `type` decides.',
+      'The URL of the schema of `data`, such as `https://HOST/schemas/ReportFiled.json`. Ignored, because `type` determines the schema.',
   },
-  subject: { type: ['string', 'null'], description: 'Ignored: the subject is in `data`.' },
+  subject: { type: ['string', 'null'], description: 'Ignored, because the subject is in `data`.' },
 };
 
 const attributes: JsonSchema = {
@@ -121,8 +122,8 @@ const cloudEvent = (refTo: (type: string) => JsonSchema): JsonSchema => ({
   required: [...(attributes['required'] as string[]), 'type', 'data'],
   properties: {
     ...(attributes['properties'] as object),
-    type: { type: 'string', enum: UPSTREAM.map(({ type }) => type), description: 'What happened.' },
-    data: { type: 'object', description: "As in the schema of the event's type." },
+    type: { type: 'string', enum: UPSTREAM.map(({ type }) => type), description: 'The event type.' },
+    data: { type: 'object', description: 'The data of the event, as described by the schema of its type.' },
   },
   // Not oneOf: this way a validator reports errors for the intended type only.
   allOf: UPSTREAM.map(({ type }) => ({

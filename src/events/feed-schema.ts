@@ -10,27 +10,27 @@ const SCHEMA_NAMES = KIND_NAMES.map((kind) => [kind, kind[0]!.toUpperCase() + ki
 
 const element = (kind: ListedKind, data: JsonSchema): JsonSchema => ({
   type: 'object',
-  description: `A ${kind} was stored or changed, or, with \`method\`, is deleted or no longer concerns the organization.`,
+  description: `A ${kind} was stored or changed. With \`method\`, the ${kind} was deleted or no longer concerns the organization.`,
   required: ['specversion', 'id', 'source', 'type', 'subject', 'time'],
   properties: {
     specversion: { type: 'string', const: '1.0', description: 'The version of CloudEvents.' },
     id: {
       type: 'string',
       pattern: '^[A-Za-z0-9._-]{1,128}$',
-      description: 'The place in the feed: `lastEventId` of the next request. Opaque.',
+      description: 'The position in the feed, to be sent as `lastEventId` of the next request. Opaque.',
     },
     source: { type: 'string', const: FEED_SOURCE, description: 'This service.' },
     type: { type: 'string', const: FEED_TYPE_PREFIX + kind, description: 'The kind of record.' },
-    subject: { type: 'string', description: "The record's id." },
+    subject: { type: 'string', description: 'The id of the record.' },
     time: {
       type: 'string',
       format: 'date-time',
       description: 'When the service stored the change.',
       examples: ['2026-03-01T12:00:00.000Z'],
     },
-    datacontenttype: { type: 'string', const: 'application/json', description: 'Where there is `data`.' },
+    datacontenttype: { type: 'string', const: 'application/json', description: 'Present if `data` is present.' },
     data,
-    method: { type: 'string', const: 'DELETE', description: 'Instead of `data`: remove the record.' },
+    method: { type: 'string', const: 'DELETE', description: 'Sent instead of `data` if the record must be removed.' },
   },
   anyOf: [
     { type: 'object', required: ['data', 'datacontenttype'] },
@@ -48,10 +48,15 @@ const page = (name: string): JsonSchema => ({
   type: 'object',
   required: ['items'],
   properties: {
-    items: { type: 'array', description: 'Newest first; at one instant by id.', items: refTo(`${name}Item`) },
+    items: {
+      type: 'array',
+      description: 'The records, newest first; records of the same instant are sorted by id.',
+      items: refTo(`${name}Item`),
+    },
     nextCursor: {
       type: 'string',
-      description: 'The cursor of the next page; absent on the last. It does not expire, and works on every instance.',
+      description:
+        'The cursor of the next page. Absent on the last page. The cursor does not expire, and works on every instance.',
       examples: ['q83vASNFZ4mrze8BlM0uK2hS9dXf1YbQ7pT3wZkVnE4rGyLtUoJmCiAxHsDv5N6'],
     },
   },
@@ -70,10 +75,10 @@ export const feedSchemas = (): Record<string, JsonSchema> =>
 export const pageSchemas = (): Record<string, JsonSchema> =>
   Object.fromEntries(SCHEMA_NAMES.map(([, name]) => [`${name}Page`, page(name)]));
 
-/** An answer of the feed. AsyncAPI has its elements as messages. */
+/** A response of the feed. In AsyncAPI, its elements are messages. */
 export const FEED_SCHEMA: JsonSchema = {
   type: 'array',
-  description: 'In the order in which changes were stored.',
+  description: 'The elements, in the order in which changes were stored.',
   items: { anyOf: FEED_MESSAGES.map(refTo) },
 };
 

@@ -20,25 +20,29 @@ export const numbersOf = (names: Iterable<string> = KIND_NAMES): number[] =>
 /** Raised whenever an item changes: the items that are stored are then written again. */
 export const ITEM_VERSION = 1;
 
-const id: JsonSchema = { type: 'string', description: 'As upstream named it.', examples: ['record-1'] };
+const id: JsonSchema = { type: 'string', description: 'The id that upstream assigned.', examples: ['record-1'] };
 const instant = (description: string): JsonSchema => ({
   type: 'string',
   format: 'date-time',
   description,
   examples: ['2026-03-01T12:00:00.000Z'],
 });
-const createdAt = instant('When it was created.');
-const updatedAt = instant('Since when it has been in this state.');
+const createdAt = instant('When the record was created.');
+const updatedAt = instant('Since when the record has been in this state.');
 const asset: JsonSchema = {
   type: 'object',
-  description: 'The asset it is about, as upstream sent it.',
+  description: 'The asset that the record is about, as upstream sent it.',
   required: ['type', 'content'],
   properties: {
     type: { type: 'string', description: 'The asset type.', examples: ['URL'] },
-    content: { type: 'string', description: 'A host, a link, an address, a name.', examples: ['phishing.example'] },
+    content: { type: 'string', description: 'A host, a link, an address or a name.', examples: ['phishing.example'] },
   },
 };
-const status: JsonSchema = { type: 'string', description: 'Its status, upper case.', examples: ['BLOCKED'] };
+const status: JsonSchema = {
+  type: 'string',
+  description: 'The status of the record, in upper case.',
+  examples: ['BLOCKED'],
+};
 const brands = (description: string): JsonSchema => ({
   type: 'array',
   items: SLUG_SCHEMA,
@@ -47,11 +51,11 @@ const brands = (description: string): JsonSchema => ({
 });
 const brand: JsonSchema = {
   ...SLUG_SCHEMA,
-  description: 'The brand it was filed for; absent if there is none.',
+  description: 'The brand that the takedown was filed for. Absent if there is none.',
   examples: ['acme-wallet'],
 };
 
-/** What lists can be filtered by. */
+/** The criteria by which lists can be filtered. */
 export type Filter = 'brand' | 'status' | 'asset';
 
 interface ItemDeclaration {
@@ -70,7 +74,7 @@ export const ITEMS = {
   report: {
     description: 'A report.',
     filters: ['brand'],
-    fields: { id, brands: brands('The brands it names.'), createdAt, updatedAt },
+    fields: { id, brands: brands('The brands that the report names.'), createdAt, updatedAt },
   },
   threat: {
     description: 'A threat.',
@@ -90,7 +94,7 @@ export const ITEMS = {
       id,
       asset,
       status: { ...status, enum: ['UNKNOWN', 'ALLOWED', 'BLOCKED'] },
-      brands: brands("The organization's own brands that it concerns, sorted."),
+      brands: brands("The organization's own brands that the entry concerns, sorted."),
       createdAt,
     },
   },

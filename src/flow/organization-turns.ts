@@ -70,7 +70,7 @@ export class OrganizationTurns {
     const answer = new Promise<Answer>((resolve, reject) => {
       const impatience = setTimeout(() => {
         queue.waiting.splice(queue.waiting.indexOf(waiting), 1);
-        reject(new Unavailable(`Earlier ${this.limits.name} of this organization take too long; try again`));
+        reject(new Unavailable(`Earlier ${this.limits.name} of this organization are still running; try again`));
       }, this.limits.patience).unref();
       begin = () => {
         clearTimeout(impatience);

@@ -23,7 +23,7 @@ const MAX_HELD = 64;
 const STOPPED_MS = 2_000;
 const RETRY_AFTER_SECONDS = 1;
 const MESSAGES = {
-  counting: 'Too many events wait to be counted; retry after the number of seconds in Retry-After',
+  counting: 'Too many events are waiting to be counted; retry after the number of seconds in Retry-After',
   storing: 'Too many events are being stored; retry after the number of seconds in Retry-After',
 };
 /** Appends tracked as waiting; beyond, the oldest are assumed counted. */

@@ -3,7 +3,7 @@ import type { Fact } from '../events/facts.js';
 import { dayOf, formatDay } from '../events/instant.js';
 import { MEASURE } from '../events/measure.js';
 
-/** What a number of the metrics is called in their answers. */
+/** The name of each measure in the responses of the metrics. */
 const NAMES = {
   [MEASURE.report]: 'reports',
   [MEASURE.threat]: 'newThreats',
@@ -13,23 +13,23 @@ const NAMES = {
 } as const;
 const COUNTED_MEASURES = Object.values(NAMES);
 
-/** One in a metric. */
+/** One count in a metric. */
 export class CountedFactDto {
   /** @example "acme" */
   organization!: string;
-  /** The brand; absent: the organization as a whole. */
+  /** The brand. Absent if the count is for the organization as a whole. */
   brand?: string;
-  /** As the metrics name it; `newThreats` of a type are also in the total of their type. */
+  /** The name of the metric. `newThreats` of a type also count in the total of their type. */
   @ApiProperty({ enum: COUNTED_MEASURES, example: 'newThreats' })
   measure!: (typeof COUNTED_MEASURES)[number];
   /**
-   * The UTC day that it is counted on.
+   * The UTC day on which it is counted.
    * @example "2026-03-01"
    */
   @ApiProperty({ type: String, format: 'date' })
   day!: string;
   /**
-   * The asset type, of a threat.
+   * The asset type. Present only for a threat.
    * @example "URL"
    */
   type?: string;

@@ -13,14 +13,16 @@ import { EventStatusesDto, EventStatusRequest, STATUS_BODY } from './status/stat
 import { GetEventUsage } from './usage/get-event-usage.js';
 import { EventUsageDto, EventUsageRequest } from './usage/usage.dto.js';
 
-/** Parked events belong to any projection. */
+/** Any projection can have parked events. */
 const READS = {
   reads: ['metrics', 'brands-and-flags', 'asset-statuses', 'asset-groups', 'takedowns', 'webhooks', 'records'],
   namesCheckpoint: true,
 } as const;
-const WHOSE = 'Of the events that the keys of the organization have sent or, for a key without one, this key.';
+const WHOSE =
+  'Covers the events that the organization’s keys have sent. For a key without an organization, covers the events that ' +
+  'this key has sent.';
 
-/** What became of sent events, for those who sent them. */
+/** The outcomes of events, for their senders. */
 @ApiTags('Events')
 @Controller('v2/events')
 export class OutcomesController {
@@ -29,10 +31,10 @@ export class OutcomesController {
   @Get('rejected')
   @Access({ scope: 'ingest', organization: false, ...READS })
   @ApiOperation({
-    summary: 'Which events were rejected, and why: a count and a sample by day and reason',
-    description: WHOSE,
+    summary: 'List rejected events by day and reason',
+    description: `${WHOSE} Each item has the number of events and a sample.`,
   })
-  @ApiOkResponse({ type: RejectionPageDto, description: 'A page, the newest day first.' })
+  @ApiOkResponse({ type: RejectionPageDto, description: 'A page of rejections, newest day first.' })
   listRejectedEvents(@CurrentCaller() caller: Caller, @Query() query: RejectionsRequest): Promise<RejectionPageDto> {
     const { from, reason, type, cursor } = query;
     return this.queries.execute(new ListRejections(ownerOf(caller), { from, reason, type }, limitOf(query), cursor));
@@ -41,12 +43,13 @@ export class OutcomesController {
   @Get('parked')
   @Access({ scope: 'ingest', organization: false, ...READS })
   @ApiOperation({
-    summary: 'Which events are stored and could not be applied, since when and why',
+    summary: 'List events that are stored but could not be applied',
     description:
-      'Events about the records of the organization or, for a key without one, those that this key has sent. The ' +
-      'operator applies a parked event again, or drops it. A later state of the record makes it unimportant.',
+      'Covers the events about the organization’s records. For a key without an organization, covers the events that ' +
+      'this key has sent. The operator retries or drops a parked event. Once a later state of the record is stored, the ' +
+      'parked event no longer matters.',
   })
-  @ApiOkResponse({ type: ParkedPageDto, description: 'A page, the last in the log first.' })
+  @ApiOkResponse({ type: ParkedPageDto, description: 'A page of parked events, newest in the log first.' })
   listParkedEvents(@CurrentCaller() caller: Caller, @Query() query: PageRequest): Promise<ParkedPageDto> {
     return this.queries.execute(new ListParked(caller, limitOf(query), query.cursor));
   }
@@ -54,10 +57,10 @@ export class OutcomesController {
   @Get('usage')
   @Access({ scope: 'ingest', organization: false, ...READS })
   @ApiOperation({
-    summary: 'How many events were accepted, known already or rejected, by day and type; what is left of the quota',
-    description: `${WHOSE} 90 days are kept.`,
+    summary: 'Get event counts by day, type and outcome, and the remaining quota',
+    description: `${WHOSE} Counts are kept for 90 days.`,
   })
-  @ApiOkResponse({ type: EventUsageDto, description: 'Counts, and the quota of an organization.' })
+  @ApiOkResponse({ type: EventUsageDto, description: 'The counts and, for a key of an organization, its quota.' })
   getEventUsage(@CurrentCaller() caller: Caller, @Query() { from, to }: EventUsageRequest): Promise<EventUsageDto> {
     return this.queries.execute(new GetEventUsage(caller, from, to));
   }
@@ -66,13 +69,14 @@ export class OutcomesController {
   @HttpCode(200)
   @Access({ scope: 'ingest', organization: false, ...STATUS_BODY, ...READS })
   @ApiOperation({
-    summary: 'What became of up to 100 events: unknown, stored, counted, superseded or parked',
+    summary: 'Get the status of up to 100 events',
     description:
-      'Of events about the records of the organization or, for a key without one, of those that this key has sent. Any ' +
-      'other is `unknown`. With the log in EventStoreDB, which finds no event by its id, an event is looked for among the ' +
-      'last 100 of its record, and unknown if it is older.',
+      'An event is unknown, stored, counted, superseded or parked. Covers the events about the organization’s records. ' +
+      'For a key without an organization, covers the events that this key has sent. Any other event is `unknown`. If the ' +
+      'log is in EventStoreDB, which cannot look up an event by its id, only the last 100 events of the record are ' +
+      'searched, and an older event is `unknown`.',
   })
-  @ApiOkResponse({ type: EventStatusesDto, description: 'One status for each event, in order.' })
+  @ApiOkResponse({ type: EventStatusesDto, description: 'One status for each event, in the order of the request.' })
   async getEventStatus(
     @CurrentCaller() caller: Caller,
     @Body() { events }: EventStatusRequest,

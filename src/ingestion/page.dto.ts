@@ -1,7 +1,7 @@
 import { IsFromAnswer, IsLimit } from '../http/parameters.js';
 
 const DEFAULT_LIMIT = 50;
-export const NO_CURSOR = 'cursor must be the nextCursor of the page before';
+export const NO_CURSOR = 'cursor must be the nextCursor of the previous page';
 
 /** Which page of a list. */
 export class PageRequest {
@@ -12,7 +12,7 @@ export class PageRequest {
   @IsLimit(100, DEFAULT_LIMIT)
   limit?: string;
 
-  /** The `nextCursor` of the page before; absent for the first. */
+  /** The `nextCursor` of the previous page. Absent for the first page. */
   @IsFromAnswer(NO_CURSOR)
   cursor?: string;
 }

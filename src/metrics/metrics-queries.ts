@@ -55,7 +55,7 @@ export class MetricsQueries {
         return await this.replicas.read('metrics', this.pool, ask, minPosition);
       } catch (error) {
         if (isTimeLimit(error))
-          throw new Unavailable('This range takes too long to count; request a shorter one, or try again', 1, {
+          throw new Unavailable('Counting this range takes too long; request a shorter range, or try again', 1, {
             cause: error,
           });
         throw error;

@@ -45,8 +45,10 @@ export class MetricsController {
   @Get('metrics')
   @Access({ scope: 'read', reads: READS })
   @ApiOperation({
-    summary: 'Reports, blocked threats, watchlist and takedowns of the organization or one of its brands',
-    description: 'Counted at the moment of the request, for any range to the millisecond; days are UTC days.',
+    summary: 'Get the metrics of the organization or of one of its brands',
+    description:
+      'Returns reports, blocked threats, watchlisted threats and takedowns, counted at the time of the request. The range ' +
+      'is exact to the millisecond; days are UTC days.',
   })
   @ApiCounted(Metrics)
   @ApiFailure(422, `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`)
@@ -63,10 +65,10 @@ export class MetricsController {
   @Get('metrics/timeline')
   @Access({ scope: 'read', reads: READS })
   @ApiOperation({
-    summary: 'The metrics by day, week, month, quarter or year',
+    summary: 'Get the metrics by day, week, month, quarter or year',
     description:
-      `The points add up to the metrics of the same range. At most ${MAX_POINTS} of them, otherwise 400. With ` +
-      '`Accept: text/csv` the answer is the table of `metrics/timeline.csv`.',
+      `The points add up to the metrics of the same range. A request for more than ${MAX_POINTS} points returns 400. With ` +
+      '`Accept: text/csv` the response is the table of `metrics/timeline.csv`.',
   })
   @ApiCounted(Timeline)
   @ApiFailure(422, TOO_MANY_COUNTS)
@@ -81,12 +83,13 @@ export class MetricsController {
     return this.answerTimeline(organization, asked, isCsv, reply, minPosition);
   }
 
-  /** An operation of its own, because generated clients know one type for an answer. */
+  /** A separate operation, because generated clients support only one response type per operation. */
   @Get('metrics/timeline.csv')
   @Access({ scope: 'read', reads: READS })
   @ApiOperation({
-    summary: 'The metrics by day, week, month, quarter or year, as a table',
-    description: 'RFC 4180: a line per point, and a column `byType.TYPE` per asset type with a blocked threat.',
+    summary: 'Export the metrics by day, week, month, quarter or year as a table',
+    description:
+      'The response is RFC 4180 CSV, with one line per point and one column `byType.TYPE` per asset type with a blocked threat.',
   })
   @ApiCounted(undefined, { 'text/csv': CSV_EXAMPLE })
   @ApiFailure(422, TOO_MANY_COUNTS)
@@ -102,8 +105,9 @@ export class MetricsController {
   @Get('metrics/comparison')
   @Access({ scope: 'read', reads: READS })
   @ApiOperation({
-    summary: 'The metrics of a window compared with those of an earlier one',
-    description: 'Both are of one snapshot and exact to the millisecond; with difference and ratio per metric.',
+    summary: 'Compare the metrics of a window with those of an earlier window',
+    description:
+      'Both windows are from one snapshot and exact to the millisecond. Returns the difference and the ratio of each metric.',
   })
   @ApiCounted(Comparison)
   compareMetrics(
@@ -119,10 +123,10 @@ export class MetricsController {
   @Get('takedowns/statistics')
   @Access({ scope: 'read', reads: READS })
   @ApiOperation({
-    summary: 'Outcomes of takedowns, and how long they took',
+    summary: 'Get the outcomes and durations of takedowns',
     description:
-      'Outcomes are of the takedowns filed in the window (`takedownsFiled` in the metrics); times are of ' +
-      'those completed in it.',
+      'The outcomes cover the takedowns that were filed in the window (`takedownsFiled` in the metrics). The durations ' +
+      'cover the takedowns that were completed in the window.',
   })
   @ApiCounted(TakedownStatistics)
   @ApiFailure(422, `Takedowns of more than ${MAX_TYPES} asset types were completed in the range.`)

@@ -7,15 +7,18 @@ const MAX_PROBE_MS = 2_000;
 
 /** The state of one part of the service. */
 export interface PartState {
-  /** `degraded`: it works, but an operator should look. `away`: it is unavailable, and so is whatever needs it. */
-  readonly state: 'ok' | 'degraded' | 'away';
+  /**
+   * `degraded`: the part works, but an operator should investigate. `unavailable`: the part, and everything that needs it,
+   * is unavailable.
+   */
+  readonly state: 'ok' | 'degraded' | 'unavailable';
   /** Details for an operator. */
   readonly detail?: unknown;
 }
 
 /** Public, so without addresses or a driver's messages. */
-const FAILED = 'No answer; see the log';
-const LATE = `No answer within ${MAX_PROBE_MS} ms`;
+const FAILED = 'No response; see the log';
+const LATE = `No response within ${MAX_PROBE_MS} ms`;
 
 const tellNest: Tell = (sentence, level) => {
   const logger = new Logger('health');
@@ -42,7 +45,7 @@ export class Readiness {
 
   constructor(private readonly tell: Tell = tellNest) {}
 
-  /** @param probe if it throws, the part is `away`; the error is logged, not shown */
+  /** @param probe if it throws, the part is `unavailable`; the error is logged, not shown */
   register(part: string, probe: Probe): void {
     this.probes.set(part, probe);
   }
@@ -55,22 +58,22 @@ export class Readiness {
       [...this.probes].map(async ([part, probe]) => [part, await this.stateOf(part, probe)] as const),
     );
     const has = (wanted: PartState['state']): boolean => states.some(([, { state }]) => state === wanted);
-    const status = has('away') ? 'not-ready' : has('degraded') ? 'degraded' : 'ready';
+    const status = has('unavailable') ? 'not-ready' : has('degraded') ? 'degraded' : 'ready';
     return { status: this.stopping ? 'stopping' : status, parts: Object.fromEntries(states) };
   }
 
   private async stateOf(part: string, probe: Probe): Promise<PartState> {
     const timer = new AbortController();
-    const away = { state: 'away', detail: LATE } as const;
-    const late = sleep(MAX_PROBE_MS, away, { signal: timer.signal });
+    const unavailable = { state: 'unavailable', detail: LATE } as const;
+    const late = sleep(MAX_PROBE_MS, unavailable, { signal: timer.signal });
     try {
       const state = await Promise.race([probe(), late]);
-      if (state !== away && this.failing.delete(part)) this.tell(`${part} answers again`);
+      if (state !== unavailable && this.failing.delete(part)) this.tell(`${part} answers again`);
       return state;
     } catch (error) {
       if (!this.failing.has(part)) this.tell(`${part} does not answer: ${messageOf(error)}`, 'warn');
       this.failing.add(part);
-      return { state: 'away', detail: FAILED };
+      return { state: 'unavailable', detail: FAILED };
     } finally {
       late.catch(() => undefined);
       timer.abort();

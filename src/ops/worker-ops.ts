@@ -32,7 +32,9 @@ export class WorkerOps {
   ) {
     this.readiness = new Readiness(tell);
     this.readiness.register('tables', () =>
-      this.hasBegun ? { state: 'ok' } : { state: 'away', detail: 'Not at this version yet; see the log' },
+      this.hasBegun
+        ? { state: 'ok' }
+        : { state: 'unavailable', detail: 'The tables are not at this version yet; see the log' },
     );
     this.readiness.register('lanes', () => ({
       state: this.lanes.stuck().length > 0 ? 'degraded' : 'ok',

@@ -9,7 +9,7 @@ import { GetOrganization } from './get-organization.js';
 import { ListOwnBrands } from './list-own-brands.js';
 import { OrganizationAnswer, OwnBrandsAnswer, type RequestLimit } from './organization.dto.js';
 
-/** As in this answer's headers; undefined if requests are not limited. */
+/** The limit in the headers of this response; undefined if requests are not limited. */
 const requestLimitOf = (reply: FastifyReply): RequestLimit | undefined => {
   const [perMinute, remaining, resetSeconds] = ['limit', 'remaining', 'reset'].map((name) =>
     Number(reply.getHeader(`ratelimit-${name}`)),
@@ -25,8 +25,8 @@ export class OrganizationController {
   @Get()
   @Access({ scope: 'any', reads: ['brands-and-flags'], namesCheckpoint: true })
   @ApiOperation({
-    summary: 'The organization of the key, its feature flags, and what is left of its limits',
-    description: 'Any scope is sufficient.',
+    summary: 'Get the organization of the key, its feature flags and its remaining limits',
+    description: 'A key of any scope can send this request.',
   })
   @ApiOkResponse({ type: OrganizationAnswer, description: 'The key and its organization.' })
   async getOrganization(
@@ -46,10 +46,11 @@ export class OrganizationController {
   @Get('brands')
   @Access({ scope: 'read', reads: ['brands-and-flags'], namesCheckpoint: true })
   @ApiOperation({
-    summary: 'The registered brands of the organization, and whether metrics are available for them',
-    description: 'The `slug` of a brand is the `brandSlug` of metrics queries.',
+    summary: 'List the registered brands of the organization',
+    description:
+      'The `slug` of a brand is the `brandSlug` of metrics queries. Each brand shows whether metrics are available for it.',
   })
-  @ApiOkResponse({ type: OwnBrandsAnswer, description: 'Registered brands, sorted by slug.' })
+  @ApiOkResponse({ type: OwnBrandsAnswer, description: 'The registered brands, sorted by slug.' })
   listBrands(@Organization() organization: string): Promise<OwnBrandsAnswer> {
     return this.queries.execute(new ListOwnBrands(organization));
   }

@@ -2,14 +2,14 @@ import { ApiProperty } from '@nestjs/swagger';
 import { SCOPES, type Scope } from '../events/types/api-keys.js';
 
 export class CurrentKey {
-  /** Identifies the key in the operator's lists and in the access log; it is not the secret. @example 'key_8f2c' */
+  /** Identifies the key in the operator's lists and in the access log. The id is not secret. @example 'key_8f2c' */
   id!: string;
-  /** The name the operator gave the key, if any. @example 'dashboard' */
+  /** The name that the operator gave the key, if any. @example 'dashboard' */
   name?: string;
   /** The key's scopes. */
   @ApiProperty({ enum: SCOPES, isArray: true, example: ['read', 'write'] })
   scopes!: readonly Scope[];
-  /** When the key expires (ISO 8601, UTC); absent if it does not. @example '2027-01-01T00:00:00.000Z' */
+  /** When the key expires (ISO 8601, UTC); absent if the key does not expire. @example '2027-01-01T00:00:00.000Z' */
   @ApiProperty({ type: String, format: 'date-time', required: false })
   expiresAt?: string;
 }
@@ -24,7 +24,7 @@ export class RequestLimit {
 }
 
 export class DailyQuotaDto {
-  /** What the organization's own ingest keys may send, and its changes of groups and members store, per UTC day. @example 10000000 */
+  /** The quota per UTC day, for what the organization's own ingest keys send and what changes of its groups store. @example 10000000 */
   perDay!: number;
   /** What is left of today's quota, as of the last second. @example 9999000 */
   remaining!: number;
@@ -60,9 +60,9 @@ export class OrganizationAnswer {
 export class OwnBrandDto {
   /** The value for `brandSlug`. @example 'acme-wallet' */
   slug!: string;
-  /** Absent if it has none. @example 'Acme Wallet' */
+  /** The display name. Absent if the brand has none. @example 'Acme Wallet' */
   name?: string;
-  /** Whether metrics are available for the brand: the organization has the flag `brands-metrics`. @example true */
+  /** Whether metrics are available for the brand, which requires the flag `brands-metrics`. @example true */
   metricsAvailable!: boolean;
 }
 

@@ -23,16 +23,17 @@ const ApiTooMany = (): MethodDecorator =>
 
 /**
  * Documents a list of records.
- * @param description what of it the metrics count
+ * @param description which records of the list the metrics count
  */
 export const ApiRecordList = (kind: ListedKind, description: string): MethodDecorator =>
   applyDecorators(
     ApiOperation({
       operationId: `list${capitalized(kind)}s`,
-      summary: `The organization’s ${kind}s, newest first, page by page`,
+      summary: `List the ${kind}s of the organization`,
       description:
-        `${description} While others write, what does not change is on exactly one page, and nothing is on two; what ` +
-        `changes in the meantime may be missing. With \`Accept: text/csv\` the answer is the table of \`${kind}s.csv\`.`,
+        `${description} The records are listed newest first, in pages. A record that does not change while the pages are ` +
+        'read is on exactly one page; a record that changes in the meantime is on at most one page, and may be missing. ' +
+        `With \`Accept: text/csv\` the response is the table of \`${kind}s.csv\`.`,
     }),
     ApiCounted(`${capitalized(kind)}Page`, {}, brandOf(kind)),
     ApiTooMany(),
@@ -41,8 +42,8 @@ export const ApiRecordList = (kind: ListedKind, description: string): MethodDeco
 /** Documents one record. @param id an example of an id */
 export const ApiRecord = (kind: ListedKind, id: string, description: string): MethodDecorator =>
   applyDecorators(
-    ApiOperation({ operationId: `get${capitalized(kind)}`, summary: `One ${kind}`, description }),
-    ApiParam({ name: 'id', description: 'As upstream named it.', schema: { type: 'string' }, example: id }),
+    ApiOperation({ operationId: `get${capitalized(kind)}`, summary: `Get one ${kind}`, description }),
+    ApiParam({ name: 'id', description: 'The id that upstream assigned.', schema: { type: 'string' }, example: id }),
     ApiCounted(`${capitalized(kind)}Item`, {}, kind),
   );
 
@@ -51,13 +52,14 @@ export const ApiRecordTable = (kind: ListedKind): MethodDecorator =>
   applyDecorators(
     ApiOperation({
       operationId: `get${capitalized(kind)}Table`,
-      summary: `The organization’s ${kind}s, newest first, as a table`,
+      summary: `Export the ${kind}s of the organization as a table`,
       description:
-        `RFC 4180, the whole selection from one moment, at most ${MOST} rows, and one table at a time for each ` +
-        'organization. A table that breaks off loses its connection; it never ends as if it were whole.',
+        `The response is RFC 4180 CSV with all selected records, newest first, at most ${MOST} rows. Each organization ` +
+        'can request one table at a time. If a table cannot be completed, the connection is aborted, so that an ' +
+        'incomplete table never looks complete.',
     }),
     ApiOkResponse({
-      description: 'Everything is of one snapshot.',
+      description: 'All data is from one snapshot.',
       headers: { 'X-As-Of': AS_OF },
       content: {
         'text/csv': { schema: { type: 'string' }, example: headerOf(kind) + lineOf(kind, exampleItem(kind)) },

@@ -55,8 +55,8 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
     await this.fill.done();
     const { organization } = asked;
     if (this.exporting.has(organization))
-      throw new TooManyRequests(5, 'A table of this organization is being sent; retry when it has ended');
-    if (this.exporting.size >= MAX_AT_ONCE) throw new Unavailable('Too many tables are being sent; try again', 5);
+      throw new TooManyRequests(5, 'A CSV export of this organization is running; retry when it has finished');
+    if (this.exporting.size >= MAX_AT_ONCE) throw new Unavailable('Too many CSV exports are running; try again', 5);
     this.exporting.add(organization);
     const free = (): void => void this.exporting.delete(organization);
     try {
@@ -84,10 +84,10 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
       const [{ n }] = (await send<{ n: number }>(counted)) as [{ n: number }];
       if (n > this.maxRows)
         throw new Unprocessable(
-          `A table has at most ${this.maxRows} rows; narrow the range or the filters, or follow the feed for everything`,
+          `A table has at most ${this.maxRows} rows; narrow the range or the filters, or use the feed to get all records`,
         );
       const first = await readPage(selection, { after, upTo: null, limit: ROWS_A_PAGE }, send);
-      // Cut, not ended in order: without a length it would look whole.
+      // Destroy the socket: a clean end without Content-Length would look complete.
       const cut = (): void => void table.destroy(new Error('The reader of a table is too slow'));
       const table = Readable.from(this.parts(selection, first, send, cut), { objectMode: false });
       const limit = setTimeout(cut, MAX_MS).unref();

@@ -12,8 +12,8 @@ const RETRY_AFTER_SECONDS = 5;
 const SHARED_FOR_MS = 500;
 
 /**
- * After an upgrade the tables are filled while the service runs. Until they hold everything that the log held when they
- * were made, a list would look complete and not be.
+ * After an upgrade the tables are filled while the service runs. Until they contain everything that the log contained
+ * when they were created, lists would be incomplete without any sign of it.
  */
 @Injectable()
 export class FirstFill {
@@ -32,12 +32,12 @@ export class FirstFill {
   async done(): Promise<void> {
     if (this.isDone) return;
     const now = performance.now();
-    // However many ask, the database is asked twice a second.
+    // The database is queried at most twice a second, regardless of the number of requests.
     if (this.looking === undefined || now > this.looking.until)
       this.looking = { progress: this.look(), until: now + SHARED_FOR_MS };
     const progress = await this.looking.progress;
     if (progress !== undefined)
-      throw new Unavailable(`The lists are being filled for the first time: ${progress}`, RETRY_AFTER_SECONDS);
+      throw new Unavailable(`The lists are not complete yet: ${progress}`, RETRY_AFTER_SECONDS);
   }
 
   private async look(): Promise<string | undefined> {
@@ -47,7 +47,7 @@ export class FirstFill {
       const { asOf = 0, position = -1 } = (await this.checkpoints.current()).get('records') ?? {};
       this.isDone = asOf >= this.madeAt;
       if (this.isDone) return undefined;
-      return `${Math.min(99, Math.floor((100 * Math.max(0, position)) / Math.max(1, head)))} % of the log is read`;
+      return `${Math.min(99, Math.floor((100 * Math.max(0, position)) / Math.max(1, head)))} % of the log has been read`;
     } catch (error) {
       this.looking = undefined;
       throw asUnavailable(error);

@@ -14,16 +14,17 @@ export type Send = <Row extends QueryResultRow>(statement: QueryConfig) => Promi
 /** Answers from one server, a replica or the primary: all that it sends goes there. */
 export type AnswerFrom<Answer> = (send: Send, connection: Connection, isReplica: boolean) => Promise<Answer>;
 
-/** @throws TooOld if a replica's rows are of before what their reader has seen, so that the primary is asked */
+/** @throws TooOld if the replica is behind what this client has already seen, so that the query is retried on the primary */
 export const requireReached = (isReplica: boolean, upTo: number | null, seen: number | null): void => {
-  if (isReplica && (upTo ?? -1) < (seen ?? -1)) throw new TooOld('This replica has not got what was read before');
+  if (isReplica && (upTo ?? -1) < (seen ?? -1))
+    throw new TooOld('This replica is behind what the client has already seen');
 };
 
 /** Runs the queries of lists and feed of all organizations, within the limits of each. */
 @Injectable()
 export class RecordQueries {
   private readonly turns = new OrganizationTurns({
-    name: 'queries of records',
+    name: 'record queries',
     running: 2,
     waiting: 32,
     patience: 1_000,
@@ -31,7 +32,7 @@ export class RecordQueries {
   });
 
   private readonly feedTurns = new OrganizationTurns({
-    name: 'requests of the feed',
+    name: 'feed requests',
     running: 2,
     waiting: 96,
     patience: 4_000,
@@ -92,7 +93,11 @@ export class RecordQueries {
         return await this.replicas.read('records', this.pool, ask, minPosition);
       } catch (error) {
         if (isTimeLimit(error))
-          throw new Unavailable('This selection takes too long to read; narrow it, or try again', 1, { cause: error });
+          throw new Unavailable(
+            'Reading this selection takes too long; narrow the range or the filters, or try again',
+            1,
+            { cause: error },
+          );
         throw asUnavailable(error);
       }
     });

@@ -22,11 +22,11 @@ import { type AskedSelection, readSelection } from './selection.js';
 /** `checkBrand` reads the brands. */
 const READS = ['records', 'brands-and-flags'] as const;
 
-/** What the reference says of the records of a kind. */
+/** The texts of the reference for one kind of records. */
 interface Described {
   /** An example of an id. */
   readonly id: string;
-  /** What of the list the metrics count. */
+  /** Which records of the list the metrics count. */
   readonly list: string;
   readonly one: string;
 }
@@ -58,7 +58,7 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
       const { answer, ...moment } = await this.queries.execute(query);
       const items = `[${answer.rows.map(({ item }) => item).join(',')}]`;
       const next = answer.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(answer.nextCursor)}`;
-      // A cursor says what time it was; it is not what the page holds.
+      // The cursor contains the time of the request, so it is not part of the page's content.
       const content = `${items}${next === '' ? '' : ','}`;
       return sendCounted(
         { type: JSON_TYPE, text: `{"items":${items}${next}}`, content, ...moment },
@@ -67,7 +67,7 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
       );
     }
 
-    // An operation of its own, because generated clients know one type for an answer.
+    // A separate operation, because generated clients support only one response type per operation.
     @Get(`${kind}s.csv`)
     @Access({ scope: 'read', reads: READS })
     @ApiRecordTable(kind)
@@ -106,30 +106,30 @@ const controllerOf = (kind: ListedKind, { id: example, list, one }: Described): 
 export const RECORDS_CONTROLLERS = [
   controllerOf('report', {
     id: 'report-1',
-    list: 'The reports that the metrics count as `reports`.',
-    one: 'A report as upstream’s newest state of it says.',
+    list: 'Lists the reports that the metrics count as `reports`.',
+    one: 'Returns a report in the newest state that upstream has sent.',
   }),
   controllerOf('threat', {
     id: 'threat-1',
     list:
-      'The metrics count those of status BLOCKED, APPROVED and AUTO_APPROVED as `newThreats`, WATCHLISTED as ' +
-      '`threatsWatchlisted`.',
-    one: 'A threat as upstream’s newest state of it says.',
+      'The metrics count threats with the status BLOCKED, APPROVED or AUTO_APPROVED as `newThreats`, and threats with the ' +
+      'status WATCHLISTED as `threatsWatchlisted`.',
+    one: 'Returns a threat in the newest state that upstream has sent.',
   }),
   controllerOf('takedown', {
     id: 'takedown-1',
     list:
-      'The metrics count all as `takedownsFiled`, COMPLETED as `takedownsCompleted`. With a `brandSlug` they are listed ' +
-      'by `updatedAt`, as the metrics of a brand count them.',
+      'The metrics count all takedowns as `takedownsFiled`, and takedowns with the status COMPLETED as ' +
+      '`takedownsCompleted`. If `brandSlug` is given, takedowns are listed by `updatedAt`, as in the metrics of a brand.',
     one:
-      'A takedown as upstream’s newest state of it says. One whose id is `statistics` cannot be asked for here, because ' +
-      'that address is of the statistics. Lists, tables and the feed have it.',
+      'Returns a takedown in the newest state that upstream has sent. A takedown with the id `statistics` cannot be ' +
+      'requested here, because that path returns the takedown statistics. Lists, tables and the feed include it.',
   }),
   controllerOf('verdict', {
     id: 'change-1',
     list:
-      'Entries of the asset status history that concern a brand of the organization. The metrics of a brand count ' +
-      'those of status BLOCKED as `newThreats`.',
-    one: 'A verdict with the organization’s own brands alone, whoever else it concerns.',
+      'Lists the entries of the asset status history that concern a brand of the organization. The metrics of a brand ' +
+      'count entries with the status BLOCKED as `newThreats`.',
+    one: 'Returns a verdict. Of the brands that the verdict concerns, only the organization’s own are shown.',
   }),
 ];

@@ -13,7 +13,7 @@ export interface AskedAsset {
   readonly hash: string;
 }
 
-/** What a list is of. */
+/** Which records a list contains. */
 interface Criteria {
   readonly organization: string;
   /** As in `kinds.ts`. */
@@ -52,8 +52,8 @@ const namesIn = (parameter: string, text: string | undefined): readonly string[]
   if (text === undefined) return undefined;
   const names = [...new Set(text.split(','))].sort();
   if (!names.every(isUpperCaseName))
-    throw new Invalid(`${parameter} must be one or several upper-case names, separated by commas`);
-  if (names.length > MAX_VALUES) throw new Invalid(`${parameter} must be at most ${MAX_VALUES} names`);
+    throw new Invalid(`${parameter} must be one or more upper-case names, separated by commas`);
+  if (names.length > MAX_VALUES) throw new Invalid(`${parameter} must have at most ${MAX_VALUES} names`);
   return names;
 };
 
@@ -62,7 +62,7 @@ const assetIn = (content: string | undefined): AskedAsset | undefined => {
   const issue = contentIssue(content);
   if (issue !== undefined) throw new Invalid(issue);
   const { reading, code, internal } = { reading: undefined, internal: undefined, ...parseContent(content) };
-  if (code === 'parse-error') throw new Invalid('Content could not be read as an asset');
+  if (code === 'parse-error') throw new Invalid('Content could not be parsed as an asset');
   if (internal !== undefined)
     return { type: internal.type, hash: hashOfKey(assetKey({ type: internal.type, content: internal.name })) };
   const { type, keys } = reading!;
@@ -86,7 +86,7 @@ export const readSelection = (kind: ListedKind, organization: string, parameters
   const statuses = namesIn('status', status);
   const types = namesIn('assetType', assetType);
   if ((statuses?.length ?? 1) * (types?.length ?? 1) > MAX_COMBINATIONS)
-    throw new Invalid(`status and assetType must make at most ${MAX_COMBINATIONS} combinations`);
+    throw new Invalid(`status and assetType must have at most ${MAX_COMBINATIONS} combinations`);
   const asset = assetIn(content);
   return { organization, kind: LISTED_KIND[kind], range, brand, statuses, types, asset };
 };

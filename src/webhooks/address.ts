@@ -5,7 +5,7 @@ import { MAX_URL } from '../events/types/webhooks.js';
 import { readUrl } from '../runtime/read-url.js';
 
 const HTTPS_PORT = 443;
-/** Below are the ports of other services. */
+/** Lower ports belong to other services. */
 const FIRST_FREE_PORT = 1_024;
 
 /** A scheme's own port is left out of a `URL`. */
@@ -14,7 +14,7 @@ const isPort = ({ port }: URL): boolean =>
 
 /**
  * The address of an endpoint, as it is called: without a fragment, its host normalised.
- * @returns `issue` says what is wrong with it, and nothing of what is there
+ * @returns `issue` says what is wrong with the URL, without revealing anything about the host's network
  */
 export const readAddress = (
   text: unknown,
@@ -24,12 +24,12 @@ export const readAddress = (
   // oxlint-disable-next-line no-control-regex
   const url = text.length > MAX_URL || /[\s\0-\x1f\x7f\\]/.test(text) ? undefined : readUrl(text);
   if (url === undefined)
-    return { issue: `url must be an address of at most ${MAX_URL} characters, such as https://example.com/webhooks` };
+    return { issue: `url must be a URL of at most ${MAX_URL} characters, such as https://example.com/webhooks` };
   const host = hostOf(url);
   const isHttp = url.protocol === 'http:' && reach.isWidened && (isIP(host) === 0 || reach.isAllowed(host));
   if (url.protocol !== 'https:' && !isHttp) return { issue: 'url must begin with https://' };
-  if (url.username !== '' || url.password !== '') return { issue: 'url must not hold a user or password' };
-  if (!isPort(url)) return { issue: `url must have port ${HTTPS_PORT}, or one of ${FIRST_FREE_PORT} and above` };
+  if (url.username !== '' || url.password !== '') return { issue: 'url must not contain a user or password' };
+  if (!isPort(url)) return { issue: `url must have port ${HTTPS_PORT}, or a port of ${FIRST_FREE_PORT} or above` };
   if (!reach.mayInclude(host)) return { issue: `url: ${NOT_PUBLIC}` };
   url.hash = '';
   return url.href.length > MAX_URL ? { issue: `url must be at most ${MAX_URL} characters` } : { url: url.href };

@@ -1,19 +1,19 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 
 export class TestResultDto {
-  /** The `webhook-id` it was sent with. */
+  /** The `webhook-id` of the test request. */
   deliveryId!: string;
-  /** Of the answer; absent if none came. */
+  /** The status of the response. Absent if there was no response. */
   @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599 })
   status?: number | undefined;
-  /** Why it would be tried again; absent: a success. */
+  /** Why the test failed. Absent if the test succeeded. */
   @ApiPropertyOptional({ type: 'string' })
   error?: string | undefined;
-  /** The beginning of the answer, at most 1 KiB, without what cannot be printed. */
+  /** The beginning of the response body, at most 1 KiB, without unprintable characters. */
   @ApiPropertyOptional({ type: 'string' })
   answer?: string | undefined;
   /**
-   * How long it took, milliseconds.
+   * Duration of the request, in milliseconds.
    * @example 41
    */
   @ApiProperty({ type: 'integer', minimum: 0 })
@@ -31,34 +31,34 @@ export class AttemptDto {
   /** @example "2026-03-01T12:00:00.000Z" */
   @ApiProperty({ format: 'date-time' })
   at!: string;
-  /** Whether it was a `webhook.test`. */
+  /** Whether the attempt was a `webhook.test`. */
   isTest!: boolean;
-  /** Its `webhook-id`: the same over retries of the same content. */
+  /** The `webhook-id` of the delivery. Retries of the same content have the same id. */
   deliveryId!: string;
   /**
-   * How many it held.
+   * Number of records in the delivery.
    * @example 1
    */
   @ApiProperty({ type: 'integer', minimum: 0 })
   records!: number;
-  /** Of the answer; absent if none came. */
+  /** The status of the response. Absent if there was no response. */
   @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599 })
   status?: number | undefined;
-  /** Absent: a success. */
+  /** Why the attempt failed. Absent if the attempt succeeded. */
   @ApiPropertyOptional({ type: 'string' })
   error?: string | undefined;
   /**
-   * How long it took, milliseconds.
+   * Duration of the request, in milliseconds.
    * @example 41
    */
   @ApiProperty({ type: 'integer', minimum: 0 })
   ms!: number;
-  /** The record that was refused so often that it was set aside after this attempt. */
+  /** The record that was set aside after this attempt, because the endpoint rejected it too often. */
   @ApiPropertyOptional({ type: () => SetAsideDto })
   setAside?: SetAsideDto | undefined;
 }
 
 export class AttemptListDto {
-  /** The newest first. */
+  /** The attempts, newest first. */
   attempts!: AttemptDto[];
 }

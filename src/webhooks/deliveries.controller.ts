@@ -20,7 +20,7 @@ import { RotatedSecretDto, WebhookDto } from './webhooks.dto.js';
 const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;
 const MAX_ATTEMPTS = '100';
 
-/** What a receiver and its operator do with a webhook: its secret, tests, replays and attempts. */
+/** The secret, tests, replays and delivery attempts of a webhook. */
 @ApiTags('Webhooks')
 @Controller('v2/organization/webhooks')
 export class DeliveriesController {
@@ -34,13 +34,13 @@ export class DeliveriesController {
   @HttpCode(200)
   @Access({ scope: 'write' })
   @ApiOperation({
-    summary: 'Make a new secret for a webhook',
-    description: 'For 24 hours the new secret and the previous one both sign each delivery.',
+    summary: 'Rotate the secret of a webhook',
+    description: 'For 24 hours, each delivery is signed with both the new secret and the previous one.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The new secret, shown this once.', type: RotatedSecretDto })
+  @ApiOkResponse({ description: 'The new secret. It is shown only in this response.', type: RotatedSecretDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
-  @ApiFailure(409, 'It was rotated within the last 24 hours, and `force` is not `true`.')
+  @ApiFailure(409, 'The secret was rotated within the last 24 hours, and `force` is not `true`.')
   async rotateWebhookSecret(
     @Organization() organization: string,
     @Param('id') id: string,
@@ -56,11 +56,16 @@ export class DeliveriesController {
   @HttpCode(200)
   @Access({ scope: 'write', ...READS })
   @ApiOperation({
-    summary: 'Send one webhook.test now',
-    description: 'Whatever its state, and beside its deliveries. Answers with what came back, within some 20 seconds.',
+    summary: 'Send a test event to a webhook',
+    description:
+      'Sends a `webhook.test` event to the endpoint, in any state, without affecting its deliveries. Returns the ' +
+      'endpoint’s response within about 20 seconds.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'It was sent; without `error` it was a success.', type: TestResultDto })
+  @ApiOkResponse({
+    description: 'The test event was sent. If `error` is absent, the test succeeded.',
+    type: TestResultDto,
+  })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   testWebhook(@Organization() organization: string, @Param('id') id: string): Promise<TestResultDto> {
     return this.commands.execute(new TestWebhook(organization, id));
@@ -70,11 +75,11 @@ export class DeliveriesController {
   @HttpCode(200)
   @Access({ scope: 'write' })
   @ApiOperation({
-    summary: 'Send again what was stored since an instant',
-    description: 'Moves the cursor to `from`. If that lies after it, what is in between is skipped.',
+    summary: 'Replay the changes since a point in time',
+    description: 'Moves the cursor to `from`. If `from` is after the cursor, the changes in between are skipped.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The cursor is set.', type: WebhookDto })
+  @ApiOkResponse({ description: 'The webhook. Its cursor has been moved.', type: WebhookDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async replayWebhook(
     @Organization() organization: string,
@@ -90,11 +95,12 @@ export class DeliveriesController {
   @Get(':id/attempts')
   @Access({ scope: 'read', ...READS })
   @ApiOperation({
-    summary: 'List the newest attempts of a webhook, tests included',
-    description: 'Each delivery with what came back. The attempt after which a record was set aside names it.',
+    summary: 'List the newest delivery attempts of a webhook, including tests',
+    description:
+      'Each attempt shows the endpoint’s response. If a record was set aside after an attempt, the attempt names the record.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'The newest 100, or fewer.', type: AttemptListDto })
+  @ApiOkResponse({ description: 'At most 100 attempts, newest first.', type: AttemptListDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async listWebhookAttempts(
     @Organization() organization: string,

@@ -53,31 +53,33 @@ const descriptionIssue = (value: unknown): string | undefined => {
 const startIssue = (value: unknown): string | undefined =>
   typeof value === 'string' ? undefined : 'from must be "beginning" or an ISO 8601 time';
 
-/** What an organization decides about an endpoint; `url` is read where it is known what may be reached. */
+/** The settings of a webhook. The controller validates `url`, because it knows which addresses may be reached. */
 class WebhookSettingsDto {
   /**
-   * Of these kinds of records only. Null or absent: of all.
+   * Delivers only records of these kinds. If null or absent, delivers all kinds.
    * @example ["threat", "takedown"]
    */
-  @IsFilter(isKind, `one or several of ${KIND_NAMES.join(', ')}`, { type: 'string', enum: [...KIND_NAMES] })
+  @IsFilter(isKind, `one or more of ${KIND_NAMES.join(', ')}`, { type: 'string', enum: [...KIND_NAMES] })
   types?: ListedKind[] | null;
 
   /**
-   * Of records about assets of these types only; deletions are told whatever the type was. Null or absent: of all.
+   * Delivers only records about assets of these types. Deletions are delivered regardless of the type. If null or
+   * absent, delivers all types.
    * @example ["URL"]
    */
   @IsFilter(isName, `1 to ${MAX_NAMES} upper-case names`)
   assetTypes?: string[] | null;
 
   /**
-   * Of records in these statuses only; deletions are told whatever the status was. Null or absent: in all.
+   * Delivers only records in these statuses. Deletions are delivered regardless of the status. If null or absent,
+   * delivers all statuses.
    * @example ["BLOCKED", "COMPLETED"]
    */
   @IsFilter(isName, `1 to ${MAX_NAMES} upper-case names`)
   statuses?: string[] | null;
 
   /**
-   * Records of a delivery at most. Over 1, deliveries are batches, even of one record.
+   * Maximum number of records in a delivery. If greater than 1, each delivery is a batch, even if it has one record.
    * @example 1
    */
   @IfGiven()
@@ -86,7 +88,7 @@ class WebhookSettingsDto {
   batch?: number;
 
   /**
-   * For people.
+   * A description for people.
    * @example "Blocks at our gateway"
    */
   @IfGiven()
@@ -96,8 +98,8 @@ class WebhookSettingsDto {
 }
 
 const URL_RULE =
-  'Where deliveries are sent: `https`, no user or password, port 443 or 1024 and above, the host a public name or address. ' +
-  'Its form is normalised, and a fragment left out.';
+  'The URL that deliveries are sent to. It must use `https`, contain no user or password, and have port 443, or 1024 or ' +
+  'above. Its host must be a public name or address. The URL is normalised, and its fragment is removed.';
 
 export class NewWebhookDto extends WebhookSettingsDto {
   @IfGiven()
@@ -110,7 +112,8 @@ export class NewWebhookDto extends WebhookSettingsDto {
   url!: string;
 
   /**
-   * Where in the feed it begins: `beginning`, or an ISO 8601 time. Absent: at the feed's present end.
+   * Where in the feed deliveries start: `beginning`, or an ISO 8601 time. If absent, deliveries start at the current
+   * end of the feed.
    * @example "2026-03-01T00:00:00Z"
    */
   @IfGiven()
@@ -125,7 +128,7 @@ export class WebhookChangeDto extends WebhookSettingsDto {
   url?: string;
 
   /**
-   * `DISABLED`: nothing is sent, and nothing lost. `ACTIVE`: it is told again, from where it stopped.
+   * `DISABLED` stops deliveries; no change is lost. `ACTIVE` resumes deliveries from where they stopped.
    * @example "ACTIVE"
    */
   @IfGiven()
@@ -135,7 +138,10 @@ export class WebhookChangeDto extends WebhookSettingsDto {
 }
 
 export class RotationDto {
-  /** A secret has leaked: rotate even where two sign already; the older of them no longer does. */
+  /**
+   * If `true`, rotates the secret even if two secrets are in use; the older of the two stops signing. Use this if a
+   * secret has leaked.
+   */
   @IfGiven()
   @Checked((value) => (typeof value === 'boolean' ? undefined : 'force must be true or false'))
   @ApiPropertyOptional({ type: 'boolean', default: false })
@@ -144,7 +150,7 @@ export class RotationDto {
 
 export class ReplayDto {
   /**
-   * `beginning`, or an ISO 8601 time: what was stored since then is sent again, each record as its newest state.
+   * `beginning`, or an ISO 8601 time. Changes stored since then are sent again, each record in its newest state.
    * @example "2026-03-01T00:00:00Z"
    */
   @Checked(startIssue)
@@ -153,7 +159,7 @@ export class ReplayDto {
 }
 
 export class AttemptsRequest {
-  /** Attempts at most, 1 to 100. Default: 100. */
+  /** Maximum number of attempts, 1 to 100. Default: 100. */
   @IsLimit(100, MAX_ATTEMPTS)
   limit?: string;
 }

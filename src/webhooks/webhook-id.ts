@@ -1,4 +1,4 @@
-/** How the routes of one webhook describe it. */
+/** The parts of the reference that all routes of one webhook share. */
 export const NO_SUCH_WEBHOOK = 'The organization has no webhook with this id.';
 export const WEBHOOK_ID = {
   name: 'id',

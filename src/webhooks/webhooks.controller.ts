@@ -24,7 +24,7 @@ import { CreatedWebhookDto, DeletedWebhookDto, WebhookDto, WebhookListDto } from
 
 const READS = { reads: ['webhooks'], namesCheckpoint: true } as const;
 
-/** As they are kept; null: all. */
+/** Sorts names and removes duplicates, as they are stored; null or absent: no filter. */
 const namesOf = (names: readonly string[] | null | undefined): string[] | undefined =>
   names ? [...new Set(names)].sort() : undefined;
 const kindsOf = (types: NewWebhookDto['types']): Settings['types'] =>
@@ -48,21 +48,22 @@ export class WebhooksController {
   @HttpCode(201)
   @Access({ scope: 'write' })
   @ApiOperation({
-    summary: 'Create a webhook: the feed, delivered',
+    summary: 'Create a webhook endpoint',
     description:
-      'Each change in the feed that passes the filter is sent to `url`, in order, signed as Standard Webhooks says, and ' +
-      'again until it answers with 2xx. It begins at the present end of the feed, unless `from` says otherwise.',
+      'Sends each change in the feed that passes the filters to `url`, in order, signed as specified by Standard ' +
+      'Webhooks. A delivery is retried until the endpoint returns a 2xx status. Deliveries start at the current end of ' +
+      'the feed, unless `from` is given.',
   })
   @ApiHeader({
     name: 'Idempotency-Key',
     required: false,
     description:
-      '1 to 255 printable characters. For 24 hours the same key and body return the first answer, without its secret: ' +
-      'where that was lost, rotate it.',
+      '1 to 255 printable characters. For 24 hours, a request with the same key and body returns the first response, ' +
+      'without its secret. If the secret was lost, rotate it.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   })
   @ApiCreatedResponse({
-    description: 'Created. The secret is shown this once.',
+    description: 'The created webhook. The secret is shown only in this response.',
     type: CreatedWebhookDto,
     headers: {
       Location: {
@@ -72,12 +73,12 @@ export class WebhooksController {
         example: '/v2/organization/webhooks/wh_4a7d1ed414474e4033ac29cc',
       },
       'Idempotent-Replayed': {
-        description: '`true` if this repeats the first answer to the `Idempotency-Key`; otherwise absent.',
+        description: '`true` if this repeats the first response to the `Idempotency-Key`; otherwise absent.',
         schema: { type: 'string', enum: ['true'] },
       },
     },
   })
-  @ApiFailure(409, `The organization has ${MAX_WEBHOOKS} webhooks.`)
+  @ApiFailure(409, `The organization already has ${MAX_WEBHOOKS} webhooks.`)
   @ApiFailure(422, 'The `Idempotency-Key` was used with another body.')
   async createWebhook(
     @Organization() organization: string,
@@ -105,7 +106,8 @@ export class WebhooksController {
   @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'List all webhooks with their state',
-    description: 'In the order in which they were created. What was answered before is in it, on every instance.',
+    description:
+      'Webhooks are listed in the order in which they were created. Includes all earlier changes, on every instance.',
   })
   @ApiOkResponse({ description: 'All webhooks of the organization.', type: WebhookListDto })
   async listWebhooks(@Organization() organization: string): Promise<WebhookListDto> {
@@ -116,7 +118,7 @@ export class WebhooksController {
   @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'Get one webhook with its state',
-    description: 'How far its deliveries are, what failed last, and when it is tried again.',
+    description: 'Shows how many records are still to be sent, the last failure, and when the next retry is due.',
   })
   @ApiParam(WEBHOOK_ID)
   @ApiOkResponse({ description: 'The webhook.', type: WebhookDto })
@@ -130,11 +132,11 @@ export class WebhooksController {
   @ApiOperation({
     summary: 'Change a webhook',
     description:
-      'What is absent stays; null removes a filter or the description. Deliveries that begin after the answer follow it. ' +
-      'The cursor stays: what a new filter lets through is sent from there on.',
+      'Absent fields keep their value; null removes a filter or the description. Deliveries that start after the ' +
+      'response use the new settings. The cursor does not move: a new filter applies to the changes after the cursor.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'Changed.', type: WebhookDto })
+  @ApiOkResponse({ description: 'The changed webhook.', type: WebhookDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async changeWebhook(
     @Organization() organization: string,
@@ -161,10 +163,11 @@ export class WebhooksController {
   @Access({ scope: 'write' })
   @ApiOperation({
     summary: 'Delete a webhook',
-    description: 'After the answer nothing is sent but what is already on its way. No body is needed.',
+    description:
+      'After the response, nothing is sent except requests that are already in flight. No request body is needed.',
   })
   @ApiParam(WEBHOOK_ID)
-  @ApiOkResponse({ description: 'Deleted.', type: DeletedWebhookDto })
+  @ApiOkResponse({ description: 'The webhook is deleted.', type: DeletedWebhookDto })
   @ApiFailure(404, NO_SUCH_WEBHOOK)
   async deleteWebhook(
     @Organization() organization: string,

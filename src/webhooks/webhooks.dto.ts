@@ -9,7 +9,7 @@ export class WebhookFailureDto {
   @ApiProperty({ format: 'date-time' })
   at!: string;
   /**
-   * Of the answer; absent if none came.
+   * The status of the response. Absent if there was no response.
    * @example 503
    */
   @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599 })
@@ -17,7 +17,7 @@ export class WebhookFailureDto {
   /** @example "answered 503" */
   error!: string;
   /**
-   * The beginning of the answer, at most 1 KiB, without what cannot be printed.
+   * The beginning of the response body, at most 1 KiB, without unprintable characters.
    * @example "Service Unavailable"
    */
   answer!: string;
@@ -28,13 +28,13 @@ export class WebhookDto {
   id!: string;
   /** @example "https://acme.example/webhooks/threats" */
   url!: string;
-  /** Absent: of all kinds. */
+  /** The kinds of records that are delivered. Absent if all kinds are delivered. */
   @ApiPropertyOptional({ type: 'array', items: { type: 'string', enum: [...KIND_NAMES] } })
   types?: readonly ListedKind[] | undefined;
-  /** Absent: of all types. */
+  /** The asset types whose records are delivered. Absent if all types are delivered. */
   @ApiPropertyOptional({ type: 'array', items: { type: 'string' } })
   assetTypes?: readonly string[] | undefined;
-  /** Absent: in all statuses. */
+  /** The statuses in which records are delivered. Absent if records in all statuses are delivered. */
   @ApiPropertyOptional({ type: 'array', items: { type: 'string' } })
   statuses?: readonly string[] | undefined;
   /** @example 1 */
@@ -44,30 +44,36 @@ export class WebhookDto {
   @ApiPropertyOptional({ type: 'string' })
   description?: string | undefined;
   /**
-   * `FAILING`: its last delivery failed, and is tried again.
+   * `FAILING`: the last delivery failed and is being retried.
    * @example "ACTIVE"
    */
   @ApiProperty({ enum: STATES })
   state!: (typeof STATES)[number];
-  /** Of a disabled one: `requested`; `gone`, because it answered 410; or `failing`, for 5 days without a success. */
+  /**
+   * Why the webhook is disabled: `requested`; `gone` if the endpoint returned 410; or `failing` if no delivery succeeded
+   * for 5 days.
+   */
   @ApiPropertyOptional({ enum: DISABLED_REASONS })
   disabledReason?: DisabledReason | undefined;
   /**
-   * Records that are still to be sent, of the next 10,000 changes in the feed.
+   * Number of records that are still to be sent, among the next 10,000 changes in the feed.
    * @example 0
    */
   @ApiProperty({ type: 'integer', minimum: 0, maximum: 10_000 })
   behind!: number;
-  /** Absent: nothing was delivered yet. */
+  /** When the last successful delivery was sent. Absent if nothing has been delivered yet. */
   @ApiPropertyOptional({ type: 'string', format: 'date-time' })
   lastSuccessAt?: string | undefined;
-  /** Absent: nothing has failed yet. */
+  /** The last failed delivery. Absent if no delivery has failed yet. */
   @ApiPropertyOptional({ type: () => WebhookFailureDto })
   lastFailure?: WebhookFailureDto | undefined;
-  /** Absent: it is told as soon as there is something, or not at all. */
+  /**
+   * When the next retry is due. Absent if no retry is due: new records are sent immediately, or not at all if the webhook
+   * is disabled.
+   */
   @ApiPropertyOptional({ type: 'string', format: 'date-time' })
   nextAttemptAt?: string | undefined;
-  /** Until when the previous secret still signs; absent: one signs. */
+  /** Until when the previous secret also signs deliveries. Absent if only one secret is in use. */
   @ApiPropertyOptional({ type: 'string', format: 'date-time' })
   previousSecretUntil?: string | undefined;
   /** @example "2026-03-01T12:00:00.000Z" */
@@ -79,13 +85,16 @@ export class WebhookDto {
 }
 
 export class CreatedWebhookDto extends WebhookDto {
-  /** For `webhook-signature` (Standard Webhooks). Shown this once: absent where an answer is repeated. */
+  /**
+   * The secret of `webhook-signature` (Standard Webhooks). It is shown only in this response, and is absent if the
+   * response repeats an earlier one.
+   */
   @ApiPropertyOptional({ type: 'string', example: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' })
   secret?: string | undefined;
 }
 
 export class WebhookListDto {
-  /** In the order in which they were created. */
+  /** All webhooks, in the order in which they were created. */
   webhooks!: WebhookDto[];
 }
 
@@ -99,10 +108,10 @@ export class DeletedWebhookDto {
 export class RotatedSecretDto {
   /** @example "wh_4a7d1ed414474e4033ac29cc" */
   id!: string;
-  /** Shown this once. */
+  /** The new secret. It is shown only in this response. */
   @ApiProperty({ type: 'string', example: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' })
   secret!: string;
-  /** Until when the previous secret still signs. */
+  /** Until when the previous secret also signs deliveries. */
   @ApiProperty({ format: 'date-time' })
   previousSecretUntil!: string;
 }

@@ -33,7 +33,7 @@ describe('Destinations', () => {
   it('refuse a name whose look-up takes 5 s', async () => {
     jest.useFakeTimers();
     const looking = from(endless).addressesOf(new URL('https://slow.example/'));
-    const refused = expect(looking).rejects.toThrow(new AddressRefused('the look-up of its name took too long'));
+    const refused = expect(looking).rejects.toThrow(new AddressRefused('the look-up of the host name took too long'));
     jest.advanceTimersByTime(5_000);
     await refused;
   });

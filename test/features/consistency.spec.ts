@@ -19,8 +19,15 @@ import { cloudEvent, EXAMPLES, type Sent, sent, SOURCE, stored } from '../suppor
 const FORM = /^[A-Za-z0-9._-]{1,128}$/;
 const GROUPS = '/v2/organization/asset-groups';
 const WEBHOOKS = '/v2/organization/webhooks';
-const NOT_REACHED = { code: 'SERVICE_UNAVAILABLE', message: 'The read models have not reached this token yet' };
-const READ_AGAIN = { code: 'GONE', message: 'Read again without Consistency-Token' };
+const NOT_REACHED = {
+  code: 'SERVICE_UNAVAILABLE',
+  message: 'The service has not reached the state of this Consistency-Token yet; try again',
+};
+const READ_AGAIN = {
+  code: 'GONE',
+  message:
+    'Consistency-Token is from another log, or from a state that was lost; repeat the request without Consistency-Token',
+};
 const MALFORMED = 'Consistency-Token must be the Consistency-Token of an earlier response';
 const AT = '2026-03-01T12:00:00.000Z';
 const SCOPES = ['read', 'write', 'ingest'] as const;

@@ -318,13 +318,16 @@ describe('While the database is unavailable', () => {
         expect(headers.get('retry-after')).toBe('1');
         expect(body).toEqual({
           code: 'SERVICE_UNAVAILABLE',
-          message: expect.stringMatching(/try again$|the same request again is safe$/),
+          message: expect.stringMatching(/try again$|it is safe to repeat the request$/),
         });
       }
       expect((await fetch(`${lonely.url}/health/live`)).status).toBe(200);
       const ready = await fetch(`${lonely.url}/health/ready`);
       expect(ready.status).toBe(503);
-      expect(await ready.json()).toMatchObject({ status: 'not-ready', parts: { readModels: { state: 'away' } } });
+      expect(await ready.json()).toMatchObject({
+        status: 'not-ready',
+        parts: { readModels: { state: 'unavailable' } },
+      });
       expect((await fetch(`${lonely.url}/metrics`)).status).toBe(200);
     } finally {
       await lonely.close().catch(() => undefined);

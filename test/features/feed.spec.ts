@@ -31,7 +31,13 @@ const newest = async (): Promise<{ id: string; subject: string }[]> => {
     all.push(...body);
   }
 };
-const gone = { status: 410, body: { code: 'GONE', message: 'Start again without lastEventId' } };
+const gone = {
+  status: 410,
+  body: {
+    code: 'GONE',
+    message: 'lastEventId is from another log, or from before a restore; start again without lastEventId',
+  },
+};
 
 beforeAll(async () => {
   app = await startApp();

@@ -102,7 +102,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
             asset: { type: 'URL', content: 'chrome://settings' },
             message: expect.stringMatching(/./),
           },
-          { result: 'error', reason: 'parse-error', message: 'It could not be read as an asset' },
+          { result: 'error', reason: 'parse-error', message: 'The content could not be parsed as an asset' },
         ],
         summary: { added: 2, moved: 0, unchanged: 0, errored: 2 },
       },

@@ -139,7 +139,7 @@ describe('An organization that asks for metrics without end', () => {
       expect(rows[0]!.ms).toBe(2_500);
       const { status, retryAfter, message } = await ask(key, 1);
       expect({ status, retryAfter }).toEqual({ status: 503, retryAfter: '1' });
-      expect(message).toBe('This range takes too long to count; request a shorter one, or try again');
+      expect(message).toBe('Counting this range takes too long; request a shorter range, or try again');
     } finally {
       await database.pool.query('drop view read.type_days; alter table read.all_type_days rename to type_days');
     }

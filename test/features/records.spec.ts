@@ -244,7 +244,10 @@ describe('the feed', () => {
     for (const id of gone)
       expect(await get(`feed?lastEventId=${id}`)).toMatchObject({
         status: 410,
-        body: { code: 'GONE', message: 'Start again without lastEventId' },
+        body: {
+          code: 'GONE',
+          message: 'lastEventId is from another log, or from before a restore; start again without lastEventId',
+        },
       });
   });
 });

@@ -128,19 +128,16 @@ describe('POST /v2/organization/webhooks', () => {
   it.each([
     [{ url: undefined }, 'url is required'],
     [{ url: 7 }, 'url is required'],
-    [
-      { url: 'acme.example' },
-      'url must be an address of at most 2048 characters, such as https://example.com/webhooks',
-    ],
+    [{ url: 'acme.example' }, 'url must be a URL of at most 2048 characters, such as https://example.com/webhooks'],
     [{ url: `https://acme.example/${'x'.repeat(2_048)}` }, /at most 2048 characters/],
-    [{ url: 'https://acme.example/\nhost' }, /url must be an address/],
+    [{ url: 'https://acme.example/\nhost' }, /url must be a URL/],
     [{ url: 'http://acme.example/' }, 'url must begin with https://'],
     [{ url: 'ftp://acme.example/' }, 'url must begin with https://'],
-    [{ url: 'https://me@acme.example/' }, 'url must not hold a user or password'],
-    [{ url: 'https://:secret@acme.example/' }, 'url must not hold a user or password'],
-    [{ url: 'https://acme.example:22/' }, 'url must have port 443, or one of 1024 and above'],
-    [{ url: 'https://acme.example:80/' }, 'url must have port 443, or one of 1024 and above'],
-    [{ types: [] }, 'types must be null or a list of one or several of report, threat, takedown, verdict'],
+    [{ url: 'https://me@acme.example/' }, 'url must not contain a user or password'],
+    [{ url: 'https://:secret@acme.example/' }, 'url must not contain a user or password'],
+    [{ url: 'https://acme.example:22/' }, 'url must have port 443, or a port of 1024 or above'],
+    [{ url: 'https://acme.example:80/' }, 'url must have port 443, or a port of 1024 or above'],
+    [{ types: [] }, 'types must be null or a list of one or more of report, threat, takedown, verdict'],
     [{ types: ['threats'] }, /types must be/],
     [{ types: 'threat' }, /types must be/],
     [{ assetTypes: ['url'] }, 'assetTypes must be null or a list of 1 to 50 upper-case names'],
@@ -248,7 +245,7 @@ describe('POST /v2/organization/webhooks', () => {
     expect(await list()).toEqual([]);
   });
 
-  it('begins at the present end of the feed, at its beginning, or at an instant', async () => {
+  it('begins at the current end of the feed, at its beginning, or at an instant', async () => {
     const { organization, create, list } = await newCaller();
     await report(organization, [{}, {}]);
     const between = new Date().toISOString();
@@ -319,7 +316,10 @@ describe('POST /v2/organization/webhooks', () => {
     try {
       const { create } = await newCaller(without);
       const { status, body, headers } = await create();
-      expect([status, body.message]).toEqual([503, 'This installation has no key for the secrets of webhooks']);
+      expect([status, body.message]).toEqual([
+        503,
+        'Webhooks are not configured: the operator must set WEBHOOK_MASTER_KEY_FILE to a file with the master keys',
+      ]);
       expect(headers.get('retry-after')).toBe('60');
     } finally {
       await without.close();
@@ -474,7 +474,7 @@ describe('DELETE /v2/organization/webhooks/{id}', () => {
       const { status, body } = await call('DELETE', `/${id}`);
       expect([status, body.message]).toEqual([
         503,
-        'The change is stored, but deliveries do not follow it yet; repeat the request',
+        'The change is stored, but has not taken effect yet; repeat the request',
       ]);
     } finally {
       await quiet.close();
@@ -565,7 +565,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
     expect([status, headers.get('retry-after'), body.message]).toEqual([
       503,
       '5',
-      'The process that delivers webhooks does not answer; try again',
+      'The webhook delivery process did not respond; try again',
     ]);
   });
 });

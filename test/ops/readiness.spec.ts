@@ -13,7 +13,7 @@ describe('Readiness', () => {
       parts: { a: { state: 'ok' }, b: { state: 'degraded', detail: 'one event is parked' } },
     });
     readiness.register('c', () => Promise.reject(new Error('no connection')));
-    expect(await readiness.report()).toMatchObject({ status: 'not-ready', parts: { c: { state: 'away' } } });
+    expect(await readiness.report()).toMatchObject({ status: 'not-ready', parts: { c: { state: 'unavailable' } } });
   });
 
   it('hides driver messages, and logs one until the part answers again', async () => {
@@ -34,7 +34,10 @@ describe('Readiness', () => {
   it('does not wait forever for a part', async () => {
     const readiness = new Readiness();
     readiness.register('silent', () => new Promise(() => {}));
-    expect(await readiness.report()).toMatchObject({ status: 'not-ready', parts: { silent: { state: 'away' } } });
+    expect(await readiness.report()).toMatchObject({
+      status: 'not-ready',
+      parts: { silent: { state: 'unavailable' } },
+    });
   });
 
   it('asks each part once for concurrent requests', async () => {

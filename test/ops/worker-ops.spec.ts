@@ -36,7 +36,7 @@ describe('A worker', () => {
   it('lives before its tables are ready, and is not ready', async () => {
     expect(told).toEqual([expect.stringMatching(/^Health and metrics for operators on http:\/\/127\.0\.0\.1:\d+$/)]);
     expect(await ask('/health/live')).toEqual([200, '{"status":"live"}']);
-    expect(await ask('/health/ready')).toEqual([503, expect.stringContaining('"tables":{"state":"away"')]);
+    expect(await ask('/health/ready')).toEqual([503, expect.stringContaining('"tables":{"state":"unavailable"')]);
   });
 
   it('says which lanes it works, and how far the projections are', async () => {

@@ -76,7 +76,7 @@ describe('a table of records', () => {
       422,
       {
         code: 'UNPROCESSABLE_CONTENT',
-        message: 'A table has at most 3 rows; narrow the range or the filters, or follow the feed for everything',
+        message: 'A table has at most 3 rows; narrow the range or the filters, or use the feed to get all records',
       },
     ]);
   });

@@ -410,13 +410,13 @@ describe('before the tables have been filled for the first time', () => {
     const handler = lists(log);
     const ask = () =>
       handler.execute(new ListRecords(selectionOf({ ...randomQuery(new Random(1)), brand: undefined }), 1, undefined));
-    await expect(ask()).rejects.toThrow('The lists are being filled for the first time: 0 % of the log is read');
+    await expect(ask()).rejects.toThrow('The lists are not complete yet: 0 % of the log has been read');
     await project(log);
     await database.pool.query(
       `update read.checkpoints set as_of = 1, position = position / 2 where projection = 'records'`,
     );
     await eventuallyPasses(() =>
-      expect(ask()).rejects.toThrow(/filled for the first time: (48|49|50|51) % of the log is read/),
+      expect(ask()).rejects.toThrow(/not complete yet: (48|49|50|51) % of the log has been read/),
     );
     await database.pool.query(`update read.checkpoints set as_of = $1 where projection = 'records'`, [Date.now()]);
     await eventuallyPasses(async () => void (await ask()));

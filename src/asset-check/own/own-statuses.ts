@@ -143,7 +143,8 @@ export class OwnStatuses {
   async reach(position: number): Promise<void> {
     if (this.position >= position) return;
     await this.refresh();
-    if (this.position < position) throw new Unavailable('The read models have not reached this token yet');
+    if (this.position < position)
+      throw new Unavailable('The service has not reached the state of this Consistency-Token yet; try again');
   }
 
   /** Reads what is new; concurrent calls share a read that begins after them. Never rejects. */

@@ -133,7 +133,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     if (own !== undefined)
       readiness.register('asset-statuses', () => {
         const { age, known, bytes } = own;
-        if (age === undefined) return { state: 'away', detail: 'The asset statuses have not been read yet' };
+        if (age === undefined) return { state: 'unavailable', detail: 'The asset statuses have not been read yet' };
         return { state: age > STALE_MS ? 'degraded' : 'ok', detail: { known, bytes, ageMs: Math.round(age) } };
       });
     // A list that is missing does not make an instance unready: every other instance has the same problem.

@@ -30,7 +30,7 @@ const NAME_TAKEN = 'A group with this name already exists';
 
 const REPLAYED_HEADER = {
   'Idempotent-Replayed': {
-    description: '`true` if this repeats the first answer to the `Idempotency-Key`; otherwise absent.',
+    description: '`true` if this repeats the first response to the `Idempotency-Key`; otherwise absent.',
     schema: { type: 'string' as const, enum: ['true'] },
   },
 };
@@ -60,12 +60,12 @@ export class AssetGroupsController {
     name: 'Idempotency-Key',
     required: false,
     description:
-      '1 to 255 printable characters. For 24 hours the same key and body return the first answer, so that a request ' +
-      'can be retried until it is answered.',
+      '1 to 255 printable characters. For 24 hours, a request with the same key and body returns the first response, so ' +
+      'that a request can be retried safely.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   })
   @ApiCreatedResponse({
-    description: 'Created.',
+    description: 'The created group.',
     type: NamedAssetGroupDto,
     headers: { ...LOCATION_HEADER, ...REPLAYED_HEADER },
   })
@@ -92,7 +92,7 @@ export class AssetGroupsController {
   @Access({ scope: 'read', ...READS })
   @ApiOperation({
     summary: 'List all groups with their asset counts',
-    description: 'In one answer, in the order of their ids. What was answered before is in it, on every instance.',
+    description: 'Returns all groups at once, ordered by id. Includes all earlier changes, on every instance.',
   })
   @ApiOkResponse({ description: 'All groups of the organization, empty ones included.', type: AssetGroupListDto })
   listAssetGroups(@Organization() organization: string): Promise<string | Readable> {
@@ -101,9 +101,12 @@ export class AssetGroupsController {
 
   @Patch(':id')
   @Access({ scope: 'write' })
-  @ApiOperation({ summary: 'Rename a group', description: 'The previous name is free at once.' })
+  @ApiOperation({ summary: 'Rename a group', description: 'The previous name can be reused immediately.' })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'Renamed. The current name is allowed.', type: NamedAssetGroupDto })
+  @ApiOkResponse({
+    description: 'The renamed group. Renaming a group to its current name is allowed.',
+    type: NamedAssetGroupDto,
+  })
   @ApiFailure(404, NO_SUCH_GROUP)
   @ApiFailure(409, NAME_TAKEN)
   async renameAssetGroup(
@@ -119,9 +122,12 @@ export class AssetGroupsController {
 
   @Delete(':id')
   @Access({ scope: 'write' })
-  @ApiOperation({ summary: 'Delete a group', description: 'Its assets are then in no group. No body is needed.' })
+  @ApiOperation({
+    summary: 'Delete a group',
+    description: 'The assets of the group are then in no group. No request body is needed.',
+  })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'Deleted.', type: DeletedAssetGroupDto })
+  @ApiOkResponse({ description: 'The group is deleted.', type: DeletedAssetGroupDto })
   @ApiFailure(404, NO_SUCH_GROUP)
   async deleteAssetGroup(
     @Organization() organization: string,

@@ -14,8 +14,8 @@ const nameIssue = (name: unknown): string | undefined => {
 
 export class AssetGroupNameDto {
   /**
-   * 1 to 255 Unicode code points, stored as sent: not trimmed or folded. Unique within the organization,
-   * case-sensitively.
+   * 1 to 255 Unicode code points, stored as sent, without trimming or case folding. The name is unique within the
+   * organization; uniqueness is case-sensitive.
    * @example "Landing pages"
    */
   @Checked(nameIssue)
@@ -25,7 +25,7 @@ export class AssetGroupNameDto {
 
 export class NamedAssetGroupDto {
   /**
-   * Numbered 1, 2, 3 … within the organization; ids are never reused.
+   * Groups are numbered 1, 2, 3 … within the organization. Ids are never reused.
    * @example 1
    */
   id!: number;
@@ -56,7 +56,7 @@ export class DeletedAssetGroupDto {
   /** @example 1 */
   id!: number;
   /**
-   * Number of assets that were in the group and are now in none.
+   * Number of assets that were in the group and are now in no group.
    * @example 12
    */
   unassignedAssetCount!: number;

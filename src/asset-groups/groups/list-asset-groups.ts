@@ -29,7 +29,7 @@ const SLICE_ROWS = 1_200;
 /** Long lists whose next slice is being read, in this process; the connections they use. */
 const MAX_READING = 2;
 /** Long lists of an organization. ms */
-const TURNS = { name: 'long lists of groups', running: 1, waiting: 4, patience: 4_000, rest: 0 };
+const TURNS = { name: 'long group lists', running: 1, waiting: 4, patience: 4_000, rest: 0 };
 /** A client that takes longer is cut off. ms */
 const MAX_SENDING = 120_000;
 /** How long the reading of a slice is retried. ms */

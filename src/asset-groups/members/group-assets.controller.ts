@@ -27,8 +27,8 @@ const READS = { reads: ['asset-groups'], namesCheckpoint: true } as const;
 const WRITE = { scope: 'write', ...BULK } as const;
 
 const REPEATABLE =
-  'The answer is sent once every instance lists and counts the change. After a 503, or no answer, ' +
-  'repeat the request: changes already stored are then `unchanged`.';
+  'The response is sent once every instance lists and counts the change. If the response is 503, or there is no response, ' +
+  'repeat the request; changes that are already stored are then `unchanged`.';
 
 @ApiTags('Asset groups')
 @Controller('v2/organization/asset-groups/:id')
@@ -42,11 +42,11 @@ export class GroupAssetsController {
   @Get()
   @Access({ scope: 'read', ...READS })
   @ApiOperation({
-    summary: 'One group with its asset count',
-    description: 'What was answered before is in it, on every instance.',
+    summary: 'Get one group with its asset count',
+    description: 'Includes all earlier changes, on every instance.',
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'The group as it is now.', type: ListedAssetGroupDto })
+  @ApiOkResponse({ description: 'The current state of the group.', type: ListedAssetGroupDto })
   @ApiFailure(404, NO_SUCH_GROUP)
   getAssetGroup(@Organization() organization: string, @Param('id') id: string): Promise<ListedAssetGroupDto> {
     return this.queries.execute(new GetAssetGroup(organization, groupIdOf(id)));
@@ -55,8 +55,9 @@ export class GroupAssetsController {
   @Get('assets')
   @Access({ scope: 'read', ...READS })
   @ApiOperation({
-    summary: 'The assets of a group, page by page',
-    description: '`nextCursor` leads to the next page, on any instance; the last page has none.',
+    summary: 'List the assets of a group',
+    description:
+      'The assets are returned in pages. `nextCursor` works on every instance, and is absent on the last page.',
   })
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'A page of the group.', type: GroupAssetPageDto })
@@ -75,7 +76,7 @@ export class GroupAssetsController {
   @Access(WRITE)
   @ApiOperation({
     summary: 'Add up to 1,000 assets to a group',
-    description: `An asset is in at most one group: one in another group is moved. ${REPEATABLE}`,
+    description: `An asset is in at most one group. An asset that is in another group is moved. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'The result for each content.', type: AssignmentAnswer })
@@ -99,7 +100,7 @@ export class GroupAssetsController {
   @Access(WRITE)
   @ApiOperation({
     summary: 'Remove up to 1,000 assets from a group',
-    description: `They are then in no group; an asset in another group stays there. ${REPEATABLE}`,
+    description: `The removed assets are then in no group. An asset that is in another group stays there. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
   @ApiOkResponse({ description: 'The result for each content.', type: RemovalAnswer })

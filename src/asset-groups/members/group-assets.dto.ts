@@ -16,13 +16,13 @@ export const NO_CURSOR = 'cursor must be the nextCursor of an earlier page of th
 
 export class GroupAssetsRequest {
   /**
-   * Assets per page, 1 to 1,000; a page of 256 KiB ends before. Default: 100.
+   * Assets per page, 1 to 1,000. Default: 100. A page is also limited to 256 KiB.
    * @example 100
    */
   @IsLimit(1000, DEFAULT_LIMIT)
   limit?: string;
 
-  /** The `nextCursor` of the previous page; absent for the first. */
+  /** The `nextCursor` of the previous page. Absent for the first page. */
   @IsFromAnswer(NO_CURSOR)
   cursor?: string;
 }
@@ -31,12 +31,12 @@ export class GroupAssetDto {
   /** @example "URL" */
   type!: string;
   /**
-   * As it was reported, or the normalised form if it was added here.
+   * The content as it was reported, or its normalised form if the asset was added through this API.
    * @example "polkadot-dot.info"
    */
   content!: string;
   /**
-   * When it was last added to the group (ISO 8601, UTC).
+   * When the asset was last added to the group (ISO 8601, UTC).
    * @example "2026-03-01T12:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time' })
@@ -45,12 +45,12 @@ export class GroupAssetDto {
 
 export class GroupAssetPageDto {
   /**
-   * At most `limit`; fewer, at least one, if they would be more than 256 KiB. In a stable order: an asset that stays in the group is on exactly one page, whatever is written in
-   * between.
+   * At most `limit` assets; fewer, but at least one, if they would exceed 256 KiB. The order is stable: an asset that stays
+   * in the group is on exactly one page, even if the group changes between pages.
    */
   assets!: GroupAssetDto[];
   /**
-   * Cursor of the next page; absent on the last page. Opaque, and valid for this group only.
+   * The cursor of the next page. Absent on the last page. The cursor is opaque and valid for this group only.
    * @example "MTowYzVmY2YwMWRjZTA2NGRkZGY4ZDIzYjk4YzlhODI1Zg"
    */
   nextCursor?: string;
@@ -58,8 +58,8 @@ export class GroupAssetPageDto {
 
 export class MembershipRequest {
   /**
-   * Contents as in the asset check, 1 to 4,096 characters each. One that cannot be parsed has the result `error` and
-   * does not affect the others.
+   * Contents as in the asset check, 1 to 4,096 characters each. A content that cannot be parsed has the result `error`
+   * and does not affect the other contents.
    * @example ["https://polkadot-dot.info/claim", "hxxps://evil[.]example"]
    */
   @IsArray({ message: CONTENTS })
@@ -78,28 +78,29 @@ export class UnderstoodGroupAsset {
 
 export class MembershipItemDto implements MembershipItem {
   /**
-   * `added`: it was in no group. `moved`: it was in another group. `removed`: it was in this group. `unchanged`:
-   * nothing to do, or a repetition within the request. `error`: it was not processed.
+   * `added`: the asset was in no group. `moved`: the asset was in another group. `removed`: the asset was in this group.
+   * `unchanged`: no change was necessary, or the content is repeated within the request. `error`: the content was not
+   * processed.
    */
   @ApiProperty({ enum: MEMBERSHIP_RESULTS, example: 'added' })
   result!: MembershipResult;
   /** How the content was understood; absent with `parse-error`. */
   asset?: UnderstoodGroupAsset;
   /**
-   * With `moved`: the group it was in.
+   * The previous group of the asset. Present only with `moved`.
    * @example 2
    */
   movedFrom?: number;
   /**
-   * With `error`. `parse-error`: the content is not an asset, or too long. `internal-scheme`: it is an address of the
-   * browser, the machine or a private network. `internal-error`: no event can follow its newest one, which is dated at
-   * the end of time.
+   * Present only with `error`. `parse-error`: the content is not an asset, or is too long. `internal-scheme`: the content is
+   * an address of the browser, the machine or a private network. `internal-error`: the newest event of the asset has the
+   * latest possible date, so no event can follow it.
    */
   @ApiProperty({ enum: MEMBERSHIP_REASONS, required: false })
   reason?: MembershipReason;
   /**
-   * With `error`: why, for people.
-   * @example "It could not be read as an asset"
+   * An explanation for people. Present only with `error`.
+   * @example "The content could not be parsed as an asset"
    */
   message?: string;
 }
@@ -116,7 +117,7 @@ export class AssignmentSummary {
 }
 
 export class AssignmentAnswer {
-  /** In the order of the contents. */
+  /** The results, in the order of the contents. */
   @ApiProperty({ type: [MembershipItemDto] })
   results!: readonly MembershipItemDto[];
   /** The four counts add up to the number of contents. */
@@ -133,7 +134,7 @@ export class RemovalSummary {
 }
 
 export class RemovalAnswer {
-  /** In the order of the contents. */
+  /** The results, in the order of the contents. */
   @ApiProperty({ type: [MembershipItemDto] })
   results!: readonly MembershipItemDto[];
   /** The three counts add up to the number of contents. */

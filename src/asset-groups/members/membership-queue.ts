@@ -120,7 +120,7 @@ export class MembershipQueue {
    */
   private async reach(position: bigint): Promise<void> {
     if (!(await this.checkpoints.reached(['asset-groups'], position, this.patience)))
-      throw new Unavailable('The groups have not caught up with the log; the change may be stored, repeat the request');
+      throw new Unavailable('The change may be stored, but has not taken effect yet; repeat the request');
   }
 
   /** Charges the quota for what is stored. @returns the position of the last event */

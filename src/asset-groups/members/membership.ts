@@ -51,14 +51,14 @@ export const readContent = (content: unknown): ReadContent => {
   if (issue !== undefined) return refusal('parse-error', issue);
   const { reading, code, internal } = { internal: undefined, ...parseContent(content as string) };
   if (internal)
-    return refusal('internal-scheme', 'It is an address of the browser, the machine or a private network', {
+    return refusal('internal-scheme', 'The content is an address of the browser, the machine or a private network', {
       type: internal.type,
       content: internal.name,
     });
-  if (code !== undefined) return refusal('parse-error', 'It could not be read as an asset');
+  if (code !== undefined) return refusal('parse-error', 'The content could not be parsed as an asset');
   const asset = { type: reading.type, content: reading.name };
   if (!isStorable(asset))
-    return refusal('parse-error', 'It could be read, but is too long or has characters that cannot be kept');
+    return refusal('parse-error', 'The content is too long, or has characters that cannot be stored');
   return { asset, hash: assetHash(asset) };
 };
 
@@ -94,7 +94,7 @@ export const decideMembership = (
     if (isMember === (action === 'add')) return { result: 'unchanged', asset };
     const updatedAt = Math.max(now, (before?.updatedAt ?? 0) + 1);
     if (updatedAt > LATEST)
-      return refusal('internal-error', 'Its newest event is dated at the end of time', asset).error;
+      return refusal('internal-error', 'The newest event of the asset has the latest possible date', asset).error;
     if (action === 'remove') {
       placements.set(hash, { groupId: undefined, updatedAt });
       events.push({ type: 'AssetUngrouped', data: { organization, asset, updatedAt } });

@@ -62,11 +62,15 @@ export const timedOut = (afterMs: number): Error =>
 export const unavailable = (error: unknown): Unavailable =>
   error instanceof Unavailable
     ? error
-    : new Unavailable('The event store did not answer, so the outcome is unknown; the same request again is safe', 1, {
-        cause: isRefusal(error)
-          ? new RefusedByStore(reasonOf(error), { cause: error })
-          : new Error(reasonOf(error), { cause: error }),
-      });
+    : new Unavailable(
+        'The event store did not respond, so the outcome is unknown; it is safe to repeat the request',
+        1,
+        {
+          cause: isRefusal(error)
+            ? new RefusedByStore(reasonOf(error), { cause: error })
+            : new Error(reasonOf(error), { cause: error }),
+        },
+      );
 
 /** A caller's mistake as itself, everything else as `Unavailable`. */
 export const appendFailure = (stream: string, expected: ExpectedRevision, error: unknown): Error => {

@@ -138,7 +138,7 @@ export const ASSET_SCHEMA: JsonSchema = {
       examples: [...ASSET_TYPES],
       description: 'Unknown types are accepted, but not from an organization’s own key.',
     },
-    content: { ...textSchema(MAX_CONTENT), description: 'The asset as found: an address, a link, a name.' },
+    content: { ...textSchema(MAX_CONTENT), description: 'The asset as it was found: an address, a link or a name.' },
   },
 };
 
@@ -152,7 +152,7 @@ const readAsset: Field<Asset>['read'] = (value, path, reading) => {
   else if (typeof type !== 'string' || !UPPER_CASE_NAME.test(type)) reading.refuse(`${path}.type`, UPPER_CASE_RULE);
   if (content === undefined) reading.refuse(`${path}.content`, REQUIRED);
   else readText(content, `${path}.content`, MAX_CONTENT, reading);
-  // Not String(): a sender's object may have a toString that is none.
+  // Not String(): a sender's object may have a `toString` that is not a function.
   return { type: typeof type === 'string' ? type : '', content: typeof content === 'string' ? content : '' };
 };
 

@@ -10,15 +10,17 @@ export const apiKeyIssued = ownEvent('ApiKeyIssued', {
   keyId: id('Identifies the key.'),
   keyHash: id('SHA-256 of the key, hex. The key itself is never stored.'),
   name: optional(text(255, 'The name given by the operator.')),
-  organization: optional(slug('Absent: the key belongs to no organization (`ingest` only).')),
-  scopes: someOf(SCOPES, 'What it may be used for.'),
-  createdAt: instant('When it was issued.'),
-  expiresAt: optional(instant('When it expires.')),
+  organization: optional(
+    slug('The organization of the key. Absent if the key belongs to no organization (`ingest` only).'),
+  ),
+  scopes: someOf(SCOPES, 'What the key may be used for.'),
+  createdAt: instant('When the key was issued.'),
+  expiresAt: optional(instant('When the key expires.')),
 });
 export type ApiKeyIssued = Declared<typeof apiKeyIssued>;
 
 export const apiKeyRevoked = ownEvent('ApiKeyRevoked', {
   keyId: id('The revoked key.'),
-  revokedAt: instant('When it was revoked.'),
+  revokedAt: instant('When the key was revoked.'),
 });
 export type ApiKeyRevoked = Declared<typeof apiKeyRevoked>;

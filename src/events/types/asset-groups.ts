@@ -5,9 +5,9 @@ export const assetGrouped = upstreamEvent('AssetGrouped', {
   description: 'An asset was added to a group, and left any other group of the organization.',
   fields: {
     organization: slug('The organization that owns the group.'),
-    groupId: wholeNumber(1, "The group's id. The group may be created later; the asset counts from then on."),
+    groupId: wholeNumber(1, 'The id of the group. If the group is created later, the asset counts from then on.'),
     asset: asset('The grouped asset.'),
-    updatedAt: instant('Since when it has been in this group.'),
+    updatedAt: instant('Since when the asset has been in this group.'),
   },
   example: {
     organization: 'acme',
@@ -21,8 +21,8 @@ export const assetUngrouped = upstreamEvent('AssetUngrouped', {
   description: 'An asset was removed from its group; it is now in no group of the organization.',
   fields: {
     organization: slug('The organization that owned the group.'),
-    asset: asset('The asset removed.'),
-    updatedAt: instant('Since when it has been in no group.'),
+    asset: asset('The removed asset.'),
+    updatedAt: instant('Since when the asset has been in no group.'),
   },
   example: {
     organization: 'acme',
@@ -35,22 +35,22 @@ export const assetGroupCreated = ownEvent('AssetGroupCreated', {
   organization: slug('The organization that owns the group.'),
   groupId: wholeNumber(1, 'Unique within the organization, never reused.'),
   name: text(255, 'Unique within the organization at any time.'),
-  createdAt: instant('When it was created.'),
+  createdAt: instant('When the group was created.'),
 });
 export type AssetGroupCreated = Declared<typeof assetGroupCreated>;
 
 export const assetGroupRenamed = ownEvent('AssetGroupRenamed', {
   organization: slug('The organization that owns the group.'),
-  groupId: wholeNumber(1, "The group's id."),
-  name: text(255, 'Its new name.'),
-  updatedAt: instant('When it was renamed.'),
+  groupId: wholeNumber(1, 'The id of the group.'),
+  name: text(255, 'The new name of the group.'),
+  updatedAt: instant('When the group was renamed.'),
 });
 export type AssetGroupRenamed = Declared<typeof assetGroupRenamed>;
 
 export const assetGroupDeleted = ownEvent('AssetGroupDeleted', {
   organization: slug('The organization that owned the group.'),
-  groupId: wholeNumber(1, "The group's id."),
-  deletedAt: instant('When it was deleted.'),
+  groupId: wholeNumber(1, 'The id of the group.'),
+  deletedAt: instant('When the group was deleted.'),
 });
 export type AssetGroupDeleted = Declared<typeof assetGroupDeleted>;
 
@@ -61,7 +61,7 @@ export type AssetGroupDeleted = Declared<typeof assetGroupDeleted>;
 export const assetGroupRefused = ownEvent('AssetGroupRefused', {
   organization: slug('The organization that would have owned the group.'),
   name: text(255, 'The name that was taken.'),
-  createdAt: instant('When it was refused.'),
+  createdAt: instant('When the request was refused.'),
 });
 export type AssetGroupRefused = Declared<typeof assetGroupRefused>;
 

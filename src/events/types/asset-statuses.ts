@@ -6,13 +6,19 @@ export const ASSET_STATUSES = ['UNKNOWN', 'ALLOWED', 'BLOCKED'] as const;
 export type AssetStatus = (typeof ASSET_STATUSES)[number];
 
 export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
-  description: "An entry of an asset's status history. The newest one that is not deleted is the asset's status.",
+  description:
+    "An entry of an asset's status history. The newest entry that is not deleted determines the asset's status.",
   fields: {
     changeId: id('Identifies the entry across organizations.'),
     asset: asset('The asset that has the status.'),
-    status: oneOf(ASSET_STATUSES, 'The status that the asset check returns; UNKNOWN counts as none.'),
-    brandReviews: brandReviews('The brands the entry concerns. Of a BLOCKED entry, each counts it as one threat.'),
-    createdAt: instant('Since when the asset has had this status; it is counted at this instant.'),
+    status: oneOf(
+      ASSET_STATUSES,
+      'The status that the asset check returns. UNKNOWN means that the asset has no status.',
+    ),
+    brandReviews: brandReviews(
+      'The brands that the entry concerns. A BLOCKED entry counts as one threat for each brand.',
+    ),
+    createdAt: instant('Since when the asset has had this status. The entry is counted at this instant.'),
   },
   example: {
     changeId: 'change-90210',
@@ -25,11 +31,11 @@ export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
 export type AssetStatusChanged = Declared<typeof assetStatusChanged>;
 
 export const assetStatusChangeDeleted = upstreamEvent('AssetStatusChangeDeleted', {
-  description: "An entry of an asset's status history was deleted permanently: nothing restores it.",
+  description: "An entry of an asset's status history was deleted permanently. Nothing restores the entry.",
   fields: {
-    changeId: id('The entry, as `AssetStatusChanged` names it; it may not have been reported yet.'),
+    changeId: id('The id of the entry, as in `AssetStatusChanged`. The entry may not have been reported yet.'),
     asset: asset('The asset of the entry.'),
-    deletedAt: instant('When it was deleted.'),
+    deletedAt: instant('When the entry was deleted.'),
   },
   example: {
     changeId: 'change-90187',

@@ -4,20 +4,21 @@ import { boolean, instant, optional, slug, text } from '../declaring/fields.js';
 /** A brand's full state, except whether it is registered, which is the event's type. */
 const fields = {
   organization: slug('The organization that owns the brand.'),
-  brand: slug('Identifies the brand within the organization; the `brandSlug` of metrics queries.'),
+  brand: slug('Identifies the brand within the organization. Metrics queries use this value as `brandSlug`.'),
   name: optional(text(255, 'The display name.')),
-  updatedAt: instant('Since when it has been in this state.'),
+  updatedAt: instant('Since when the brand has been in this state.'),
 };
 
 export const brandRegistered = upstreamEvent('BrandRegistered', {
-  description: 'A brand of an organization was registered, or renamed: its full state.',
+  description: 'A brand of an organization was registered or renamed. The event has its full state.',
   fields,
   example: { organization: 'acme', brand: 'metamask', name: 'MetaMask', updatedAt: '2026-02-01T10:00:00.000Z' },
 });
 export type BrandRegistered = Declared<typeof brandRegistered>;
 
 export const brandRemoved = upstreamEvent('BrandRemoved', {
-  description: 'A brand was removed: its metrics are no longer available. A later `BrandRegistered` restores it.',
+  description:
+    'A brand was removed, and its metrics are no longer available. A later `BrandRegistered` restores the brand.',
   fields,
   example: { organization: 'acme', brand: 'old-wallet', name: 'Old Wallet', updatedAt: '2026-02-15T10:00:00.000Z' },
 });
@@ -27,9 +28,9 @@ export const featureFlagChanged = upstreamEvent('FeatureFlagChanged', {
   description: 'A feature flag of an organization was turned on or off.',
   fields: {
     organization: slug('The organization.'),
-    flag: text(64, 'The feature; `brands-metrics` enables metrics by brand.'),
-    enabled: boolean('Whether it is on.'),
-    updatedAt: instant('Since when it has been in this state.'),
+    flag: text(64, 'The name of the flag. `brands-metrics` enables metrics by brand.'),
+    enabled: boolean('Whether the flag is on.'),
+    updatedAt: instant('Since when the flag has been in this state.'),
   },
   example: { organization: 'acme', flag: 'brands-metrics', enabled: true, updatedAt: '2026-02-01T10:00:00.000Z' },
 });

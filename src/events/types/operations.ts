@@ -4,13 +4,13 @@ import { id, instant, text } from '../declaring/fields.js';
 /** The first event of every log. Checkpoints are valid only for the log with this id. */
 export const logOpened = ownEvent('LogOpened', {
   logId: id("The log's id."),
-  createdAt: instant('When it was opened.'),
+  createdAt: instant('When the log was opened.'),
 });
 
 /** An operator's decision not to apply a parked event, so that a rebuild does not park it again. */
 export const parkedEventDropped = ownEvent('ParkedEventDropped', {
-  projection: id('The projection that parked it.'),
+  projection: id('The projection that parked the event.'),
   eventId: id('The parked event.'),
-  reason: text(1_000, 'Why it was dropped.'),
-  createdAt: instant('When it was dropped.'),
+  reason: text(1_000, 'Why the event was dropped.'),
+  createdAt: instant('When the event was dropped.'),
 });

@@ -3,13 +3,13 @@ import { id, instant, slug } from '../declaring/fields.js';
 import { orEmpty, slugs } from '../declaring/list-fields.js';
 
 export const reportFiled = upstreamEvent('ReportFiled', {
-  description: 'A report was filed, or changed since: its full state.',
+  description: 'A report was filed or changed. The event has its full state.',
   fields: {
     organization: slug('The organization that filed the report.'),
     reportId: id('Identifies the report within the organization.'),
-    brands: orEmpty(slugs('The brands it is about; duplicates count once.')),
-    createdAt: instant('When the report was filed; it is counted at this instant.'),
-    updatedAt: instant('Since when it has been in this state.'),
+    brands: orEmpty(slugs('The brands that the report is about. Duplicates count once.')),
+    createdAt: instant('When the report was filed. The report is counted at this instant.'),
+    updatedAt: instant('Since when the report has been in this state.'),
   },
   example: {
     organization: 'acme',
@@ -21,11 +21,11 @@ export const reportFiled = upstreamEvent('ReportFiled', {
 });
 
 export const reportDeleted = upstreamEvent('ReportDeleted', {
-  description: 'A report was deleted and no longer counts. A later `ReportFiled` restores it.',
+  description: 'A report was deleted and no longer counts. A later `ReportFiled` restores the report.',
   fields: {
     organization: slug('The organization that filed the report.'),
-    reportId: id('The report, as `ReportFiled` names it; it may not have been reported yet.'),
-    deletedAt: instant('When it was deleted.'),
+    reportId: id('The id of the report, as in `ReportFiled`. The report may not be known yet.'),
+    deletedAt: instant('When the report was deleted.'),
   },
   example: { organization: 'acme', reportId: 'report-1987', deletedAt: '2026-03-02T08:00:00.000Z' },
 });

@@ -15,11 +15,15 @@ const STATUSES = [
 const fields = {
   organization: slug('The organization that filed the takedown.'),
   takedownId: id('Identifies the takedown within the organization.'),
-  brand: optional(slug('The brand it was filed for.')),
+  brand: optional(slug('The brand that the takedown was filed for.')),
   asset: asset('The asset to take down.'),
-  status: upperCaseName(STATUSES, 'COMPLETED counts as completed; every status counts as filed.'),
-  createdAt: instant('When the takedown was filed; the organization counts it at this instant.'),
-  updatedAt: instant('Since when it has been in this state; the brand counts it at this instant.'),
+  status: upperCaseName(STATUSES, 'COMPLETED counts as completed. Every status counts as filed.'),
+  createdAt: instant(
+    'When the takedown was filed. The metrics of the organization count the takedown at this instant.',
+  ),
+  updatedAt: instant(
+    'Since when the takedown has been in this state. The metrics of the brand count the takedown at this instant.',
+  ),
 };
 
 const example = {
@@ -33,23 +37,23 @@ const example = {
 };
 
 export const takedownFiled = upstreamEvent('TakedownFiled', {
-  description: 'A takedown was filed: its full state.',
+  description: 'A takedown was filed. The event has its full state.',
   fields,
   example,
 });
 
 export const takedownStatusChanged = upstreamEvent('TakedownStatusChanged', {
-  description: 'The status of a takedown changed: its full state, as in `TakedownFiled`.',
+  description: 'The status of a takedown changed. The event has its full state, as in `TakedownFiled`.',
   fields,
   example: { ...example, status: 'COMPLETED', updatedAt: '2026-03-04T16:45:00.000Z' },
 });
 
 export const takedownDeleted = upstreamEvent('TakedownDeleted', {
-  description: 'A takedown was deleted and no longer counts. A later state of it restores it.',
+  description: 'A takedown was deleted and no longer counts. A later state of the takedown restores it.',
   fields: {
     organization: slug('The organization that filed the takedown.'),
-    takedownId: id('The takedown, as `TakedownFiled` names it; it may not have been reported yet.'),
-    deletedAt: instant('When it was deleted.'),
+    takedownId: id('The id of the takedown, as in `TakedownFiled`. The takedown may not have been reported yet.'),
+    deletedAt: instant('When the takedown was deleted.'),
   },
   example: { organization: 'acme', takedownId: 'takedown-287', deletedAt: '2026-03-02T08:10:00.000Z' },
 });

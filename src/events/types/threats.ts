@@ -4,7 +4,7 @@ import { asset, id, instant, slug, upperCaseName } from '../declaring/fields.js'
 const STATUSES = ['PENDING', 'APPROVED', 'AUTO_APPROVED', 'BLOCKED', 'REJECTED', 'WATCHLISTED'] as const;
 
 export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
-  description: 'A threat was found, or its status changed: its full state.',
+  description: 'A threat was found, or its status changed. The event has its full state.',
   fields: {
     organization: slug('The organization that the threat targets.'),
     threatId: id('Identifies the threat within the organization.'),
@@ -13,8 +13,8 @@ export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
       STATUSES,
       'APPROVED, AUTO_APPROVED and BLOCKED count as threats, WATCHLISTED as watchlisted.',
     ),
-    createdAt: instant('When the threat was found; it is counted at this instant.'),
-    updatedAt: instant('Since when it has been in this state.'),
+    createdAt: instant('When the threat was found. The threat is counted at this instant.'),
+    updatedAt: instant('Since when the threat has been in this state.'),
   },
   example: {
     organization: 'acme',
@@ -27,11 +27,11 @@ export const threatStatusChanged = upstreamEvent('ThreatStatusChanged', {
 });
 
 export const threatDeleted = upstreamEvent('ThreatDeleted', {
-  description: 'A threat was deleted and no longer counts. A later `ThreatStatusChanged` restores it.',
+  description: 'A threat was deleted and no longer counts. A later `ThreatStatusChanged` restores the threat.',
   fields: {
     organization: slug('The organization that the threat targets.'),
-    threatId: id('The threat, as `ThreatStatusChanged` names it; it may not have been reported yet.'),
-    deletedAt: instant('When it was deleted.'),
+    threatId: id('The id of the threat, as in `ThreatStatusChanged`. The threat may not have been reported yet.'),
+    deletedAt: instant('When the threat was deleted.'),
   },
   example: { organization: 'acme', threatId: 'threat-5498', deletedAt: '2026-03-02T08:05:00.000Z' },
 });

@@ -14,32 +14,32 @@ export const MAX_BATCH = 100;
 export const MAX_NAMES = 50;
 
 /**
- * An endpoint after the event. Each event has all of it, so that the newest one is the endpoint, and whoever passes over
- * one of the others misses nothing.
+ * The full state of an endpoint after the event. Each event has all fields, so that the newest event alone determines
+ * the endpoint.
  */
 const endpoint = {
-  organization: slug('The organization that is told.'),
+  organization: slug('The organization that owns the endpoint.'),
   webhookId: id('Identifies the endpoint; never reused.'),
-  url: text(MAX_URL, 'Where it is told.'),
-  types: optional(someOf(KIND_NAMES, 'Of these kinds of records only.')),
-  assetTypes: optional(upperCaseNames(MAX_NAMES, 'Of records about assets of these types only.')),
-  statuses: optional(upperCaseNames(MAX_NAMES, 'Of records in these statuses only.')),
-  batch: wholeNumber(1, 'Records of a delivery, at most.'),
-  description: optional(text(255, 'What the organization calls it.')),
-  state: oneOf(['ACTIVE', 'DISABLED', 'DELETED'], 'Whether it is told.'),
-  disabledReason: optional(oneOf(DISABLED_REASONS, 'Of a disabled one: why.')),
-  generation: wholeNumber(1, 'Which of its secrets signs.'),
+  url: text(MAX_URL, 'The URL that deliveries are sent to.'),
+  types: optional(someOf(KIND_NAMES, 'Delivers only records of these kinds.')),
+  assetTypes: optional(upperCaseNames(MAX_NAMES, 'Delivers only records about assets of these types.')),
+  statuses: optional(upperCaseNames(MAX_NAMES, 'Delivers only records in these statuses.')),
+  batch: wholeNumber(1, 'Maximum number of records in a delivery.'),
+  description: optional(text(255, 'The description given by the organization.')),
+  state: oneOf(['ACTIVE', 'DISABLED', 'DELETED'], 'Whether the endpoint receives deliveries.'),
+  disabledReason: optional(oneOf(DISABLED_REASONS, 'Why the endpoint is disabled.')),
+  generation: wholeNumber(1, 'The generation of the secret that signs.'),
   masterKey: id('The id of the master key that the secret is derived from. The secret itself is never stored.'),
-  previousGeneration: optional(wholeNumber(1, 'The secret before it.')),
-  previousMasterKey: optional(id('The master key of that one.')),
-  previousUntil: optional(instant('Until when that one signs too.')),
-  startAfter: wholeNumber(-1, 'The position in the log after which it begins; -1: the beginning.'),
-  startLog: id('The id of the log in which that is a position.'),
-  replay: wholeNumber(0, 'How often its cursor was set back.'),
-  createdAt: instant('When it was created.'),
-  updatedAt: instant('When it became like this.'),
-  idempotencyKeyHash: optional(id('SHA-256 of the `Idempotency-Key` it was created with, hex.')),
-  bodyHash: optional(id('SHA-256 of the body it was created with, hex.')),
+  previousGeneration: optional(wholeNumber(1, 'The generation of the previous secret.')),
+  previousMasterKey: optional(id('The master key of the previous secret.')),
+  previousUntil: optional(instant('Until when the previous secret also signs.')),
+  startAfter: wholeNumber(-1, 'The position in the log after which deliveries start; -1: the beginning.'),
+  startLog: id('The id of the log that `startAfter` refers to.'),
+  replay: wholeNumber(0, 'How often the cursor was moved by a replay.'),
+  createdAt: instant('When the endpoint was created.'),
+  updatedAt: instant('When the endpoint reached this state.'),
+  idempotencyKeyHash: optional(id('SHA-256 of the `Idempotency-Key` of the request that created the endpoint, hex.')),
+  bodyHash: optional(id('SHA-256 of the body of the request that created the endpoint, hex.')),
 };
 
 const webhookCreated = ownEvent('WebhookCreated', endpoint);

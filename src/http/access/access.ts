@@ -48,12 +48,12 @@ declare module 'fastify' {
 
 /** Errors that any route with `@Access` may answer, worded the same everywhere. */
 export const SHARED_FAILURES: Readonly<Record<number, string>> = {
-  401: 'The key is missing, unknown, malformed, revoked or expired, or names no organization.',
+  401: 'The key is missing, unknown, malformed, revoked or expired, or belongs to no organization.',
   414: 'The URL exceeds 8,192 bytes.',
-  410: 'The `Consistency-Token` is of another log, or of a state that was lost. Read again without it.',
-  429: 'Too many requests with this key, or over 16 MiB of the organization at once, as bodies or as answers not yet read; `Retry-After` says when to try again.',
+  410: 'The `Consistency-Token` is from another log, or from a state that was lost. Repeat the request without it.',
+  429: 'Too many requests with this key, or more than 16 MiB of request bodies or of unread responses of the organization at once. Retry after `Retry-After` seconds.',
   500: 'An internal error. The log has the details under `X-Request-Id`.',
-  503: 'The log or the database did not answer; it is safe to retry after `Retry-After` seconds.',
+  503: 'The log or the database did not respond; it is safe to retry after `Retry-After` seconds.',
 };
 
 /**
@@ -72,14 +72,19 @@ export const Access = (requirement: Requirement): MethodDecorator =>
       name: 'Consistency-Token',
       required: false,
       description:
-        'The `Consistency-Token` of an earlier response: the answer includes everything up to it. `Prefer: wait=SECONDS` ' +
-        '(0 to 10, default 2) says how long to wait for that.',
+        'The `Consistency-Token` of an earlier response. The response then includes everything up to that state. ' +
+        '`Prefer: wait=SECONDS` (0 to 10, default 2) sets how long to wait for that state.',
       schema: { type: 'string', minLength: 1, maxLength: 128 },
     }),
-    ApiFailure(400, 'The request is invalid; `issues` says where.'),
+    ApiFailure(400, 'The request is invalid; `issues` lists the problems.'),
     ...(requirement.scope === 'any'
       ? []
-      : [ApiFailure(403, `The key lacks the scope \`${requirement.scope}\`, or the organization may not do this.`)]),
+      : [
+          ApiFailure(
+            403,
+            `The key lacks the scope \`${requirement.scope}\`, or the organization is not allowed to do this.`,
+          ),
+        ]),
     // Removed from the description of routes without a body.
     ApiFailure(413, `The body is larger than ${(requirement.bodyLimit ?? BODY_LIMIT).toLocaleString('en')} bytes.`),
     ApiFailure(415, 'The route does not accept this media type or content encoding.'),

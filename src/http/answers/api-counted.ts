@@ -4,7 +4,8 @@ import { ApiFailure } from '../errors/api-failure.js';
 
 /** The header `X-As-Of`. */
 export const AS_OF = {
-  description: 'Everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC) is in the answer.',
+  description:
+    'The response includes everything that `POST /v2/events` acknowledged before this instant (ISO 8601, UTC).',
   required: true,
   schema: { type: 'string', format: 'date-time' },
 } as const;
@@ -12,8 +13,7 @@ export const AS_OF = {
 const HEADERS = {
   'X-As-Of': AS_OF,
   ETag: {
-    description:
-      'Weak; identifies the content. Send it as `If-None-Match` to get a 304 while the content is unchanged.',
+    description: 'A weak tag of the content. Send it as `If-None-Match` to get a 304 while the content is unchanged.',
     required: true,
     schema: { type: 'string' },
   },
@@ -23,7 +23,7 @@ const HEADERS = {
  * Documents the answers of a route that answers as of one moment.
  * @param type the class of a JSON answer, or the name of its schema; undefined if there is none
  * @param others media types besides JSON, each with an example
- * @param unknown what a 404 says that there is none of; null: there is none to ask for
+ * @param unknown the resource named in the 404; null if the route has no 404
  */
 export const ApiCounted = (
   type: Type | string | undefined,
@@ -35,11 +35,11 @@ export const ApiCounted = (
     ApiHeader({
       name: 'If-None-Match',
       required: false,
-      description: 'One or more `ETag`s of answers the client has, or `*`.',
+      description: 'One or more `ETag`s of responses that the client has, or `*`.',
       schema: { type: 'string' },
     }),
     ApiOkResponse({
-      description: 'Everything is of one snapshot.',
+      description: 'All data is from one snapshot.',
       headers: HEADERS,
       content: {
         ...(type !== undefined && { 'application/json': { schema: { $ref: getSchemaPath(type) } } }),

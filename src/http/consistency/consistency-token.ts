@@ -9,7 +9,8 @@ import { BLOCK_BYTES, SealedBlocks } from '../sealed-blocks.js';
 export const CONSISTENCY_TOKEN = 'consistency-token';
 
 const MALFORMED = 'Consistency-Token must be the Consistency-Token of an earlier response';
-const READ_AGAIN = 'Read again without Consistency-Token';
+const READ_AGAIN =
+  'Consistency-Token is from another log, or from a state that was lost; repeat the request without Consistency-Token';
 
 /** The token names a position that this log does not have. */
 export const gone = (): Gone => new Gone(READ_AGAIN);

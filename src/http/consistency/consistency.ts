@@ -72,7 +72,8 @@ export class Consistency {
     const isReached = await this.waiting
       .run(ownerOf(request.caller ?? undefined), () => this.checkpoints.reached(reads, position, ms, left.signal))
       .finally(() => reply.raw.off('close', leave));
-    if (!isReached) throw new Unavailable('The read models have not reached this token yet');
+    if (!isReached)
+      throw new Unavailable('The service has not reached the state of this Consistency-Token yet; try again');
   }
 }
 

@@ -12,27 +12,27 @@ export class Issue {
 
 /** One rejected item of a batch. */
 export class RejectionDto {
-  /** Its index in the request, from 0. */
+  /** The index of the item in the request, from 0. */
   @ApiProperty({ type: 'integer', minimum: 0, example: 0 })
   index!: number;
-  /** Its id, if it has one. */
+  /** The id of the item, if it has one. */
   id?: string;
-  /** Every problem found in it. */
+  /** All problems found in the item. */
   issues!: Issue[];
 }
 
 /** The body of every error. */
 export class ErrorBody {
-  /** The kind of error: one per status. */
+  /** The kind of error. Each status has one code. */
   @ApiProperty({ enum: Object.values(ERROR_CODES), example: 'BAD_REQUEST' })
   code!: string;
   /**
-   * One sentence for people.
+   * A sentence for people.
    * @example "Group name is required"
    */
   message!: string;
-  /** The rejected events of a batch that was rejected as a whole. */
+  /** The rejected events, if a whole batch was rejected. */
   rejected?: RejectionDto[];
-  /** Every problem found, if the message does not cover them. */
+  /** All problems found, if the message does not cover them. */
   issues?: Issue[];
 }

@@ -8,7 +8,7 @@ import { Health, Liveness } from './health.dto.js';
 import { ProjectionLags } from '../../ops/projection-lag.js';
 import { Readiness, type Report } from '../../ops/readiness.js';
 
-/** Answers with a report, in a status that a load balancer understands without the body. */
+/** Returns a report, with a status code that a load balancer understands without the body. */
 const answerReport = (report: Report, reply: FastifyReply): Report => {
   if (report.status === 'not-ready' || report.status === 'stopping') void reply.code(503).header('retry-after', '1');
   // Set here too: the request may have arrived before the signal, and the report been made after it.
@@ -35,20 +35,24 @@ export class HealthController {
 
   @Get('live')
   @ApiOperation({
-    summary: 'Whether the process responds',
-    description: 'Asks no database, so that an outage does not restart processes.',
+    summary: 'Check whether the process responds',
+    description: 'Queries no database, so that a database outage does not restart processes.',
   })
-  @ApiOkResponse({ type: Liveness, description: 'It responds.' })
+  @ApiOkResponse({ type: Liveness, description: 'The process responds.' })
   getLiveness(): Liveness {
     return { status: 'live' };
   }
 
   @Get('ready')
   @ApiOperation({
-    summary: 'Whether this process should receive requests, and the state of each part',
-    description: 'The status code says it to a load balancer. With `OPS_PORT`, details are served there alone.',
+    summary: 'Check whether the process should receive requests, with the state of each part',
+    description:
+      'A load balancer needs only the status code. If `OPS_PORT` is set, details are served on that port only.',
   })
-  @ApiOkResponse({ type: Health, description: 'It should; with `degraded`, an operator should look.' })
+  @ApiOkResponse({
+    type: Health,
+    description: 'The process should receive requests. If the status is `degraded`, an operator should investigate.',
+  })
   @ApiServiceUnavailableResponse({ type: Health, description: 'A part is unavailable, or the process is stopping.' })
   async getReadiness(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const report = await this.readiness.report();

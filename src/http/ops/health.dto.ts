@@ -1,11 +1,12 @@
 /** The state of one part of the service. */
 export class PartHealth {
   /**
-   * `degraded`: it works, but an operator should look. `away`: it is unavailable, and so is whatever needs it.
+   * `degraded`: the part works, but an operator should investigate. `unavailable`: the part, and everything that needs it,
+   * is unavailable.
    * @example "ok"
    */
-  state!: 'ok' | 'degraded' | 'away';
-  /** Details for an operator; with `OPS_PORT` set, given on that port only. */
+  state!: 'ok' | 'degraded' | 'unavailable';
+  /** Details for an operator. If `OPS_PORT` is set, details are shown on that port only. */
   detail?: unknown;
 }
 
@@ -17,6 +18,6 @@ export class Liveness {
 export class Health {
   /** @example "ready" */
   status!: 'ready' | 'degraded' | 'not-ready' | 'stopping';
-  /** Each part by name. */
+  /** The state of each part, by name. */
   parts!: Record<string, PartHealth>;
 }

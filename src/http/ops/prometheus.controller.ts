@@ -11,11 +11,12 @@ export class PrometheusController {
   @Get()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
   @ApiOperation({
-    summary: 'Metrics for Prometheus',
-    description: 'Of this process, up to a second old. With `OPS_PORT` they are served there alone.',
+    summary: 'Get metrics for Prometheus',
+    description:
+      'The metrics of this process, at most one second old. If `OPS_PORT` is set, metrics are served on that port only.',
   })
   @ApiProduces('text/plain')
-  @ApiOkResponse({ schema: { type: 'string' }, description: 'The Prometheus text format' })
+  @ApiOkResponse({ schema: { type: 'string' }, description: 'The metrics in the Prometheus text format.' })
   getPrometheusMetrics(): Promise<string> {
     return this.prometheus.scrape();
   }

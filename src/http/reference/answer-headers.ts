@@ -17,29 +17,32 @@ const count = (description: string, example: number): Headers[string] => ({
 export const SHARED_HEADERS: Headers = {
   'X-Request-Id': {
     ...text(
-      'Names this request in the log. A valid id sent by the client (1 to 128 of A-Z a-z 0-9 . _ : -) is kept.',
+      'Identifies this request in the log. A valid id sent by the client (1 to 128 of A-Z a-z 0-9 . _ : -) is kept.',
       '7f0d6c1e-5b1e-4d0e-9a43-1f6f0a6c2b11',
     ),
     required: true,
   },
   'Consistency-Token': {
     description:
-      'Names the state that this response belongs to. A request that sends it as `Consistency-Token` is answered from ' +
-      'a state that includes it, on any instance.',
+      'Identifies the state that this response reflects. If a later request sends this value as `Consistency-Token`, its ' +
+      'response includes that state, on any instance.',
     schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9._-]+$' },
     example: 'q3T0cXlW.mZ1v8Qm0w1c9oYb7Jw2dXg',
     required: true,
   },
-  'Preference-Applied': text('The `wait` that was applied to the token of the request.', 'wait=2'),
+  'Preference-Applied': text(
+    'The `wait` preference that was applied to the `Consistency-Token` of the request.',
+    'wait=2',
+  ),
   'RateLimit-Limit': count(
-    'Requests per minute with this key, in each process of the API. Absent if there is no limit.',
+    'Requests allowed per minute with this key, in each process of the API. Absent if there is no limit.',
     6000,
   ),
-  'RateLimit-Remaining': count('Requests left in this minute in the process that answers.', 5999),
+  'RateLimit-Remaining': count('Requests left in this minute, in the process that sent this response.', 5999),
   'RateLimit-Reset': count('Seconds until the minute ends.', 42),
   'Retry-After': { ...count('Seconds to wait before a retry.', 1), required: true },
   'WWW-Authenticate': {
-    ...text('Names the scheme: the key is sent as `X-API-KEY`.', 'ApiKey realm="threat-protection"'),
+    ...text('The authentication scheme: the key is sent as `X-API-KEY`.', 'ApiKey realm="threat-protection"'),
     required: true,
   },
 };

@@ -16,7 +16,7 @@ export const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietar
 const ERROR_BODY = '#/components/schemas/ErrorBody';
 /** Rejections that apply to any HTTP request: two Host lines, an ambiguous length. */
 const BAD_REQUEST: Response = {
-  description: 'The request cannot be read, or could be read in two ways.',
+  description: 'The request cannot be parsed, or is ambiguous.',
   content: { 'application/json': { schema: { $ref: ERROR_BODY } } },
 };
 

@@ -1,18 +1,21 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { CountedFactDto } from '../counted-fact.dto.js';
 
-/** What an event that would be accepted would change in the metrics, after those before it in the request. */
+/** What an event that would be accepted would change in the metrics, given the events before it in the request. */
 export class TriedEventDto {
-  /** Its index in the request, from 0. */
+  /** The index of the event in the request, from 0. */
   @ApiProperty({ type: 'integer', minimum: 0, example: 0 })
   index!: number;
-  /** Its id. */
+  /** The id of the event. */
   id!: string;
-  /** The metrics that would gain one. Empty: it counts as nothing, or its record counts as this already. */
+  /**
+   * The metrics that would increase by one. Empty if the event counts in no metric, or if its record is already counted
+   * in the same way.
+   */
   wouldCount!: CountedFactDto[];
-  /** The metrics that would lose one, because the record counts otherwise now; absent if none would. */
+  /** The metrics that would decrease by one, because the record now counts differently. Absent if there are none. */
   wouldNoLongerCount?: CountedFactDto[];
-  /** Its record has a later state already, so that it would change nothing; absent otherwise. */
+  /** True if the record already has a later state, so that the event would change nothing. Otherwise absent. */
   @ApiProperty({ enum: [true], type: Boolean, required: false })
   superseded?: true;
 }

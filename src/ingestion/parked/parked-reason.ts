@@ -1,6 +1,6 @@
 /**
- * Why an event is parked, for its sender. What the database said of an event that could not be applied is for the operator.
- * @param reason of an event that cannot be read
+ * Why an event is parked, for its sender. A database error is shown only to the operator.
+ * @param reason why the event could not be parsed; null if the database failed to apply it
  */
 export const parkedReason = (reason: string | null): string =>
-  reason ?? 'it could not be applied; the operator has the details';
+  reason ?? 'the event could not be applied; the operator has the details';

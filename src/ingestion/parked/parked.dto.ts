@@ -2,23 +2,23 @@ import { ApiProperty } from '@nestjs/swagger';
 
 /** An event that is stored and that a projection could not apply. */
 export class ParkedEventDto {
-  /** As it was sent; null if the log does not say. @example "https://upstream.example" */
+  /** The `source` of the event, as sent. Null if the log does not have it. @example "https://upstream.example" */
   @ApiProperty({ type: String, nullable: true })
   source!: string | null;
-  /** As it was sent; null if the log does not say. @example "threat-5512:approved" */
+  /** The `id` of the event, as sent. Null if the log does not have it. @example "threat-5512:approved" */
   @ApiProperty({ type: String, nullable: true })
   id!: string | null;
   /** @example "ThreatStatusChanged" */
   type!: string;
-  /** What could not apply it; the others have. @example "metrics" */
+  /** The projection that could not apply the event. The other projections have applied it. @example "metrics" */
   projection!: string;
-  /** Since when it is parked. @example "2026-03-01T12:00:01.000Z" */
+  /** Since when the event has been parked. @example "2026-03-01T12:00:01.000Z" */
   @ApiProperty({ type: String, format: 'date-time' })
   since!: string;
-  /** When the log took it; null if that was not kept. @example "2026-03-01T12:00:00.000Z" */
+  /** When the event was stored in the log. Null if the time was not kept. @example "2026-03-01T12:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
   storedAt!: string | null;
-  /** How often it was tried. @example 1 */
+  /** How often the projection has tried to apply the event. @example 1 */
   @ApiProperty({ type: 'integer', minimum: 1 })
   attempts!: number;
   /** @example "data.updatedAt must be an RFC 3339 time with an offset" */
@@ -26,8 +26,8 @@ export class ParkedEventDto {
 }
 
 export class ParkedPageDto {
-  /** The last in the log first. */
+  /** The parked events, newest in the log first. */
   items!: ParkedEventDto[];
-  /** The cursor of the next page; absent on the last. */
+  /** The cursor of the next page. Absent on the last page. */
   nextCursor?: string;
 }

@@ -37,7 +37,8 @@ export class EventsController {
   @ApiSendEvents()
   @ApiOkResponse({
     type: RecordedEventsDto,
-    description: 'Acknowledged events are on disk, except with `dryRun`; rejected ones have their issues.',
+    description:
+      'Acknowledged events are stored on disk, except with `dryRun`. Rejected events are listed with their issues.',
   })
   async sendEvents(
     @Req() request: FastifyRequest,

@@ -5,8 +5,8 @@ import { Issue, RejectionDto } from '../../http/errors/error-body.dto.js';
 
 export class SendEventsRequest {
   /**
-   * With `true` nothing is stored and no quota is charged: the answer is what the same request would be answered now,
-   * and `events` says what each event would count as. Default: `false`.
+   * If `true`, nothing is stored and no quota is charged. The response is the one that the same request would get now,
+   * and `events` shows what each event would count as. Default: `false`.
    */
   @IsOptional()
   @Matches(/^(?:true|false)$/, { message: 'dryRun must be true or false' })
@@ -14,27 +14,27 @@ export class SendEventsRequest {
   dryRun?: string;
 }
 
-/** One event that was taken as it is, though it looks like a mistake. */
+/** An event that was accepted unchanged but looks like a mistake. */
 export class EventWarningDto {
-  /** Its index in the request, from 0. */
+  /** The index of the event in the request, from 0. */
   @ApiProperty({ type: 'integer', minimum: 0, example: 0 })
   index!: number;
-  /** Its id. */
+  /** The id of the event. */
   id?: string;
-  /** Everything that looks wrong in it. */
+  /** Everything that looks wrong in the event. */
   issues!: Issue[];
 }
 
 /** `accepted`, `duplicates` and `rejected` add up to the number of events sent. */
 export class RecordedEventsDto {
-  /** Stored on disk by this request. */
+  /** Events that this request stored on disk. */
   accepted!: number;
-  /** Already stored; nothing was changed. */
+  /** Events that were already stored. Nothing was changed. */
   duplicates!: number;
-  /** Rejected; the other events of the batch are kept. */
+  /** Rejected events. The other events of the batch are stored. */
   rejected!: RejectionDto[];
-  /** Accepted events and duplicates that look like a mistake; absent if none does. */
+  /** Accepted events and duplicates that look like a mistake. Absent if there are none. */
   warnings?: EventWarningDto[];
-  /** Of `dryRun=true` alone: each event that would be accepted, in order. */
+  /** Present only with `dryRun=true`: each event that would be accepted, in order. */
   events?: TriedEventDto[];
 }

@@ -6,8 +6,8 @@ import { BATCH, BINARY, STRUCTURED } from '../receive/content-mode.js';
 import { HOW_TO_SEND } from './how-to-send.js';
 
 const DESCRIPTION = `The events that feed the service: CloudEvents 1.0 over HTTP. A message is one event in structured mode
-(\`${STRUCTURED}\`). A list of them may be sent as \`${BATCH}\`, or one in binary mode: \`data\` as
-\`${BINARY}\`, the attributes in \`ce-\` headers. \`GET /openapi.json\` has the request and its answers.
+(\`${STRUCTURED}\`). A list of events can be sent as \`${BATCH}\`. One event can also be sent in binary mode, with
+\`data\` as \`${BINARY}\` and the attributes in \`ce-\` headers. \`GET /openapi.json\` describes the request and its responses.
 
 ${HOW_TO_SEND}`;
 
@@ -59,19 +59,19 @@ export const asyncApi = (): object => ({
     service: {
       host: '{host}',
       protocol: 'https',
-      description: 'Wherever the operator runs it; over plain HTTP if no proxy ends TLS.',
-      variables: { host: { default: '127.0.0.1:3000', description: 'Name or address, and port.' } },
+      description: 'The address where the operator runs the service. Plain HTTP is used if no proxy terminates TLS.',
+      variables: { host: { default: '127.0.0.1:3000', description: 'Host name or IP address, and port.' } },
     },
   },
   channels: {
     events: {
       address: '/v2/events',
-      description: 'Everything that upstream reports.',
+      description: 'All events that upstream reports.',
       messages: Object.fromEntries(refs('#/components/messages')),
     },
     feed: {
       address: FEED_SOURCE,
-      description: 'The records of an organization as they change.',
+      description: 'The changes of the records of an organization.',
       messages: Object.fromEntries(FEED_MESSAGES.map((name) => [name, { $ref: `#/components/messages/${name}` }])),
     },
   },
@@ -79,8 +79,9 @@ export const asyncApi = (): object => ({
     getFeed: {
       action: 'send',
       channel: { $ref: '#/channels/feed' },
-      summary: 'Read what changed in the records of an organization.',
-      description: 'HTTP Feeds: a batch of CloudEvents after `lastEventId`, each record once, as its newest state.',
+      summary: 'Read the changes of the records of an organization.',
+      description:
+        'HTTP Feeds: returns a batch of CloudEvents after `lastEventId`. Each record appears once, in its newest state.',
       security: [{ $ref: '#/components/securitySchemes/readKey' }],
       bindings: { http: { method: 'GET', bindingVersion: '0.3.0' } },
       messages: FEED_MESSAGES.map((name) => ({ $ref: `#/channels/feed/messages/${name}` })),
@@ -89,7 +90,8 @@ export const asyncApi = (): object => ({
       action: 'receive',
       channel: { $ref: '#/channels/events' },
       summary: 'Report what happened upstream.',
-      description: 'Answered means on disk. Send again whatever is not answered: nothing counts twice.',
+      description:
+        'Acknowledged events are stored on disk. If there is no response, send the events again; an event is never counted twice.',
       security: [{ $ref: '#/components/securitySchemes/key' }],
       bindings: { http: { method: 'POST', bindingVersion: '0.3.0' } },
       messages: refs('#/channels/events/messages').map(([, ref]) => ref),

@@ -9,25 +9,26 @@ import { MAX_EVENTS } from '../receive/event-limits.js';
 
 const refTo = (name: string): { $ref: string } => ({ $ref: `#/components/schemas/${name}` });
 
-const DESCRIPTION = `One event as \`${STRUCTURED}\`, up to ${MAX_EVENTS.toLocaleString('en')} as \`${BATCH}\`, or one in
-binary mode: its data as \`${BINARY}\`, its attributes in \`ce-\` headers, percent-encoded unless ASCII.
+const DESCRIPTION = `The body is one event as \`${STRUCTURED}\`, or up to ${MAX_EVENTS.toLocaleString('en')} events as \`${BATCH}\`.
+One event can also be sent in binary mode, with its data as \`${BINARY}\` and its attributes in \`ce-\` headers, which must be
+percent-encoded unless they are ASCII.
 
 ${HOW_TO_SEND}
 
-\`GET /asyncapi.json\` has the same events as AsyncAPI 3.
+\`GET /asyncapi.json\` describes the same events as AsyncAPI 3.
 
-\`accepted\`, \`duplicates\` and \`rejected\` add up to the number of events sent. The good events of a batch are kept, whatever the
-others are; where all are rejected the answer is 400, with the same \`rejected\`. \`warnings\` names events that were taken as
-they are, though they look like a mistake: \`updatedAt\` before \`createdAt\`, blank content, an ADDRESS that is none.
+\`accepted\`, \`duplicates\` and \`rejected\` add up to the number of events sent. Valid events of a batch are
+stored even if others are rejected. If all events are rejected, the response is 400, with the same \`rejected\`. \`warnings\` lists
+events that were accepted unchanged but look like a mistake: \`updatedAt\` is before \`createdAt\`, the content is blank, or the
+content of an ADDRESS is not a valid address.
 
-With \`dryRun=true\` nothing is stored: the answer is what the request would be answered now, and \`events\` says of each event
-that would be accepted what it would count as, after those before it. With the log in EventStoreDB \`duplicates\` are then
-recognised among the last 100 events of a record.
+With \`dryRun=true\` nothing is stored. The response is the one that the request would get now, and \`events\` shows for each
+event that would be accepted what it would count as, given the events before it in the request. If the log is in EventStoreDB,
+a dry run recognises \`duplicates\` only among the last 100 events of a record.
 
-\`OPTIONS\` with
-\`WebHook-Request-Origin\` answers the handshake of the CloudEvents WebHook specification.`;
+\`OPTIONS\` with \`WebHook-Request-Origin\` performs the handshake of the CloudEvents WebHook specification.`;
 
-/** The example event of binary mode, as parameters and body. */
+/** The example event for the headers and the body of binary mode. */
 const SHOWN = EXAMPLES[0]!;
 
 const content = {
@@ -41,7 +42,7 @@ const content = {
   },
   [BINARY]: {
     schema: refTo('EventData'),
-    examples: { [SHOWN.type]: { summary: 'With the ce- headers of the examples', value: SHOWN.data } },
+    examples: { [SHOWN.type]: { summary: 'To be sent with the ce- headers of the examples', value: SHOWN.data } },
   },
 };
 
@@ -61,7 +62,7 @@ const headerSchema = (name: (typeof HEADERS)[number]): JsonSchema => {
 export const ApiSendEvents = (): MethodDecorator =>
   applyDecorators(
     ApiOperation({
-      summary: 'Report what happened upstream, as CloudEvents 1.0',
+      summary: 'Send upstream events as CloudEvents 1.0',
       description: DESCRIPTION,
       requestBody,
     }),
@@ -69,20 +70,21 @@ export const ApiSendEvents = (): MethodDecorator =>
       HEADERS.map((name) => ({
         name: `ce-${name}`,
         required: false,
-        description: `The attribute \`${name}\`, with \`${BINARY}\` only; there it is required.`,
+        description: `The attribute \`${name}\`. Used only with \`${BINARY}\`, where it is required.`,
         schema: headerSchema(name) as object,
         example: SHOWN[name],
       })),
     ),
     ApiResponse({
       status: 400,
-      description: 'All events were rejected, or the request is invalid; `issues` says where.',
+      description: 'All events were rejected, or the request is invalid; `issues` lists the problems.',
       type: ErrorBody,
     }),
     ApiResponse({
       status: 429,
       description:
-        'Too many requests with this key, too much of the organization at once or waiting to be counted, or its quota of the day is used up; `Retry-After` says when to try again.',
+        'Too many requests with this key, too much data of the organization in flight, too many of its events waiting to be ' +
+        'counted, or its daily quota is used up. Retry after `Retry-After` seconds.',
       type: ErrorBody,
     }),
   );

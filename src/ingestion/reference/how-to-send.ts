@@ -9,25 +9,26 @@ import { OWN_KEY_TYPES } from '../receive/permission.js';
 const number = (value: number): string => value.toLocaleString('en');
 const codes = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
 
-/** What a producer has to know besides the schemas, for both references. Markdown. */
-export const HOW_TO_SEND = `Each event carries the full state of the record it is about. The newest state is determined by \`updatedAt\`
-(\`createdAt\` of an entry of the status history) or \`deletedAt\`, never by the order of arrival, so events may be
-sent late, again and in any order. Answered means on disk; not answered means: send it again, nothing counts twice.
+/** The instructions for senders in both references. Markdown. */
+export const HOW_TO_SEND = `Each event carries the full state of the record that the event is about. The newest state is determined by
+\`updatedAt\` (\`createdAt\` for an entry of the status history) or \`deletedAt\`, never by the order of arrival. Events can
+therefore be sent late, repeatedly and in any order. Acknowledged events are stored on disk. If there is no response, send the
+events again; an event is never counted twice.
 
-\`type\` determines \`data\`: \`GET /schemas\` lists the JSON Schema of each. \`dataschema\` may name it, and is not
-read. Fields that no schema names are ignored and not stored; attributes that are not read refuse nothing. In place of
-\`data\`, \`data_base64\` may hold the same JSON in base64.
+\`type\` determines the schema of \`data\`; \`GET /schemas\` lists the JSON Schema of each type. \`dataschema\` may name the
+schema, but is ignored. Unknown fields are ignored and not stored. Unknown attributes are ignored. Instead of \`data\`,
+\`data_base64\` may contain the same JSON in base64.
 
 | limit | |
 | --- | --- |
-| events of a request | ${number(MAX_EVENTS)}; more are 413, none is fine |
-| body of a request | ${number(MAX_BODY)} bytes (8 MiB), after decompression of \`Content-Encoding: gzip\`; otherwise 413 |
+| events of a request | ${number(MAX_EVENTS)}; more return 413, and an empty batch is accepted |
+| body of a request | ${number(MAX_BODY)} bytes (8 MiB), after decompression of \`Content-Encoding: gzip\`; a larger body returns 413 |
 | one event | ${DEEPEST} levels deep, ${number(MAX_TOKENS)} brackets, commas and colons |
 | \`source\`, \`id\` | ${number(MAX_ID_LENGTH)} characters each, no control characters |
 | brands of a report, reviews of a status entry | ${MAX_LIST} |
-| instants | from 1970 on, at most 24 hours in the future; from an organization's own key 5 minutes |
+| instants | from 1970 on, at most 24 hours in the future, or 5 minutes with an organization's own key |
 | any string | no U+0000, no lone surrogates |
 
-A key of one organization sends that organization's ${codes(UPSTREAM_TYPES.filter((type) => OWN_KEY_TYPES.has(type)))},
-of these asset types: ${[...ASSET_TYPES].join(', ')}. ${codes(UPSTREAM_TYPES.filter((type) => !OWN_KEY_TYPES.has(type)))}
-need a key without an organization; it sends events of every organization.`;
+A key of an organization can send that organization's ${codes(UPSTREAM_TYPES.filter((type) => OWN_KEY_TYPES.has(type)))},
+with these asset types: ${[...ASSET_TYPES].join(', ')}. ${codes(UPSTREAM_TYPES.filter((type) => !OWN_KEY_TYPES.has(type)))}
+need a key without an organization, which can send events of every organization.`;

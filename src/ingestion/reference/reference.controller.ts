@@ -28,7 +28,7 @@ const kept = (type: string, content: () => object) => onceMade(() => keepAnswer(
 const JSON_TYPE = 'application/json; charset=utf-8';
 const SCHEMA_TYPE = 'application/schema+json';
 
-/** What a producer needs to write events; public and served from memory. */
+/** The schemas of the events; public and served from memory. */
 @ApiExcludeController()
 @Controller()
 export class ReferenceController {

@@ -9,23 +9,23 @@ const TYPES = [...UPSTREAM_TYPES, 'other'];
 
 export class RejectionsRequest extends PageRequest {
   /**
-   * Only of this UTC day and later ones.
+   * Returns only rejections of this UTC day and later days.
    * @example "2026-03-01"
    */
   @IsGivenOnce()
   @ApiProperty({ type: String, format: 'date', required: false })
   from?: string;
 
-  /** Only rejections for this reason. */
+  /** Returns only rejections for this reason. */
   @IsOneOf(REJECT_REASONS)
   reason?: RejectReason;
 
-  /** Only events of this type; `other`: of none that upstream may send. */
+  /** Returns only events of this type. `other` stands for every type that upstream may not send. */
   @IsOneOf(TYPES)
   type?: string;
 }
 
-/** The first of the rejected events, as it was sent, cut. */
+/** The first of the rejected events, as it was sent, truncated. */
 export class RejectedSampleDto {
   /** @example "threat-5512:approved" */
   @ApiProperty({ type: String, nullable: true })
@@ -34,10 +34,10 @@ export class RejectedSampleDto {
   source!: string;
   /** @example "ThreatStatusChanged" */
   type!: string;
-  /** JSON, at most 2 KiB of it; cut, it is JSON no longer. */
+  /** The data as JSON, truncated after 2 KiB. Truncated data is not valid JSON. */
   @ApiProperty({ type: String, nullable: true })
   data!: string | null;
-  /** Every problem found in it, up to 10. */
+  /** The problems found in the event, at most 10. */
   issues!: Issue[];
 }
 
@@ -49,26 +49,29 @@ export class RejectedEventsDto {
   /** The key that sent them. @example "key_8f2c4d6e8a0b1c2d" */
   keyId!: string;
   /**
-   * `attributes`: one of CloudEvents is missing or invalid, or the event cannot be read. `data`: it is not as the type
-   * demands. `unknown-type`, `own-type`: there is no such type, or it is the service's own. `not-permitted`: not for this
-   * key.
+   * `attributes`: a CloudEvents attribute is missing or invalid, or the event cannot be parsed. `data`: the data does not
+   * match the schema of the type. `unknown-type`: the type does not exist. `own-type`: the type is reserved for the
+   * service. `not-permitted`: this key may not send the event.
    */
   @ApiProperty({ enum: REJECT_REASONS, example: 'data' })
   reason!: RejectReason;
-  /** The event type; `other`: none that upstream may send. @example "ThreatStatusChanged" */
+  /** The event type. `other` stands for every type that upstream may not send. @example "ThreatStatusChanged" */
   type!: string;
   /** @example 3 */
   @ApiProperty({ type: 'integer', minimum: 1 })
   count!: number;
-  /** When the last of them came. @example "2026-03-01T12:00:00.000Z" */
+  /** When the last of these events arrived. @example "2026-03-01T12:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time' })
   lastAt!: string;
   sample!: RejectedSampleDto;
 }
 
 export class RejectionPageDto {
-  /** The newest day first. The last second may be missing, and the oldest days are dropped after 10,000 rows of all. */
+  /**
+   * The rejections, newest day first. Rejections of the last second may be missing. If there are more than 10,000 rows in
+   * total, the oldest days are dropped.
+   */
   items!: RejectedEventsDto[];
-  /** The cursor of the next page; absent on the last. */
+  /** The cursor of the next page. Absent on the last page. */
   nextCursor?: string;
 }

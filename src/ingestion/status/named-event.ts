@@ -41,7 +41,7 @@ const eventAbout = (type: Type, given: Record<string, unknown>) =>
     ...Object.fromEntries(IDENTITY[type].map((name) => [name, given[name]])),
   });
 
-/** What no log has, looked for in place of another organization's event: so the two cannot be told apart by time either. */
+/** A nonexistent event, queried instead of another organization's event so that the response time reveals nothing. */
 const nobodys = (): NamedEvent => {
   const id = randomUUID();
   return { stream: `threat-nobody:${id}`, id, record: { organization: '', kind: 'threat', id } };
@@ -56,18 +56,19 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
  * @returns the event, or everything that is wrong with the item
  */
 export const readNamedEvent = (item: unknown, organization: string | undefined): NamedEvent | readonly string[] => {
-  if (!isObject(item)) return ['must be an object with source, id, type and data or record'];
+  if (!isObject(item)) return ['must be an object with source, id, type, and data or record'];
   const { source, id, type, data, record } = item;
   const issues: string[] = [];
   const textOf = (name: string, value: unknown): string => {
-    const issue = typeof value === 'string' ? issueOfId(value) : 'is required, a string';
+    const issue = typeof value === 'string' ? issueOfId(value) : 'must be a string';
     if (issue !== undefined) issues.push(`${name} ${issue}`);
     return typeof value === 'string' ? value : '';
   };
   const [sourceText, idText] = [textOf('source', source), textOf('id', id)];
-  if (typeof type !== 'string' || !isUpstreamType(type)) issues.push('type must be a type of GET /schemas');
+  if (typeof type !== 'string' || !isUpstreamType(type))
+    issues.push('type must be an event type that GET /schemas lists');
   const about = data ?? record;
-  if (!isObject(about)) issues.push('data, or a record with the fields of data that name it, is required');
+  if (!isObject(about)) issues.push('data is required, or a record with the fields of data that identify the record');
   if (!isObject(about) || typeof type !== 'string' || !isUpstreamType(type)) return issues;
   const { event, issues: wrong = [] } = eventAbout(type, about);
   const place = data === undefined || data === null ? 'record.' : 'data.';

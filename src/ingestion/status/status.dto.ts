@@ -3,16 +3,16 @@ import { ArrayMaxSize, ArrayMinSize, IsArray } from 'class-validator';
 import { CountedFactDto } from '../counted-fact.dto.js';
 
 const MAX_ASKED = 100;
-const EVENTS = `events must be an array of 1 to ${MAX_ASKED} objects with source, id, type and data or record`;
+const EVENTS = `events must be an array of 1 to ${MAX_ASKED} objects with source, id, type, and data or record`;
 export const EVENT_STATUSES = ['unknown', 'stored', 'counted', 'superseded', 'parked'] as const;
 
-/** Of a request about up to 100 events with their data. */
+/** The limits of a request about up to 100 events with their data. */
 export const STATUS_BODY = { bodyLimit: 1024 * 1024, json: { depth: 32, values: 20_000 } } as const;
 
 export class EventStatusRequest {
   /**
-   * Each event by its `source`, `id` and `type`, and either its `data` or a `record` with the fields of the data that say
-   * which record it is about, such as `organization` and `threatId`.
+   * Each event is identified by its `source`, `id` and `type`, and by either its `data` or a `record` with those fields of
+   * the data that identify the record, such as `organization` and `threatId`.
    * @example [{ "source": "https://upstream.example", "id": "threat-5512:approved", "type": "ThreatStatusChanged", "record": { "organization": "acme", "threatId": "threat-5512" } }]
    */
   @IsArray({ message: EVENTS })
@@ -24,16 +24,16 @@ export class EventStatusRequest {
 
 /** The later state of the record. */
 export class LaterStateDto {
-  /** Its `updatedAt` or `deletedAt`; absent for the deletion of a status entry, which is final. @example "2026-03-02T12:00:00.000Z" */
+  /** The `updatedAt` or `deletedAt` of the state. Absent for the deletion of a status entry, which is final. @example "2026-03-02T12:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time', required: false })
   at?: string;
-  /** Whether it is a deletion. */
+  /** Whether the later state is a deletion. */
   deleted!: boolean;
 }
 
-/** Why an event is not counted though it is stored. */
+/** Why a stored event is not counted. */
 export class ParkedStateDto {
-  /** What could not apply it. @example "metrics" */
+  /** The projection that could not apply the event. @example "metrics" */
   projection!: string;
   /** @example "2026-03-01T12:00:01.000Z" */
   @ApiProperty({ type: String, format: 'date-time' })
@@ -44,23 +44,24 @@ export class ParkedStateDto {
 
 export class EventStatusDto {
   /**
-   * `unknown`: not stored, or not an event of this key. `stored`: not counted yet. `counted`: the newest state of its
-   * record. `superseded`: its record has a later state. `parked`: it could not be applied.
+   * `unknown`: the event is not stored, or not visible to this key. `stored`: the event is not counted yet. `counted`: the
+   * event is the newest state of its record. `superseded`: the record has a later state. `parked`: the event could not be
+   * applied.
    */
   @ApiProperty({ enum: EVENT_STATUSES, example: 'counted' })
   status!: (typeof EVENT_STATUSES)[number];
-  /** When the log took it; absent if it is unknown. @example "2026-03-01T12:00:00.000Z" */
+  /** When the event was stored in the log. Absent if the event is `unknown`. @example "2026-03-01T12:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time', required: false })
   storedAt?: string;
-  /** Of a counted one: the metrics it counts in; empty if it counts as nothing. */
+  /** The metrics in which a `counted` event counts. Empty if it counts in no metric. */
   countedAs?: CountedFactDto[];
-  /** Of a superseded one. */
+  /** The later state, for a `superseded` event. */
   supersededBy?: LaterStateDto;
-  /** Of a parked one. */
+  /** Why the event is parked, for a `parked` event. */
   parked?: ParkedStateDto;
 }
 
 export class EventStatusesDto {
-  /** In the order asked. */
+  /** The statuses, in the order of the request. */
   events!: EventStatusDto[];
 }

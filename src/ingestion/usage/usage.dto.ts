@@ -4,7 +4,7 @@ import { type Outcome, OUTCOMES } from '../../read-models/event-usage.js';
 
 export class EventUsageRequest {
   /**
-   * The first UTC day. Default, and at most: 89 days ago.
+   * The first UTC day. Default: 89 days ago, which is also the earliest day.
    * @example "2026-03-01"
    */
   @IsGivenOnce()
@@ -26,7 +26,7 @@ export class DayUsageDto {
   @ApiProperty({ type: String, format: 'date' })
   day!: string;
   /**
-   * The event type; `other`: none that upstream may send.
+   * The event type. `other` stands for every type that upstream may not send.
    * @example "ThreatStatusChanged"
    */
   type!: string;
@@ -38,28 +38,30 @@ export class DayUsageDto {
 }
 
 export class QuotaAmountDto {
-  /** A UTC day's. @example 10000000 */
+  /** The quota of one UTC day. @example 10000000 */
   @ApiProperty({ type: 'integer', minimum: 1 })
   limit!: number;
-  /** What is left of today's. @example 9999880 */
+  /** What is left of today's quota. @example 9999880 */
   @ApiProperty({ type: 'integer', minimum: 0 })
   left!: number;
 }
 
-/** The organization's quota of the UTC day, which changes of its groups use too. */
+/** The organization's quota for one UTC day. Changes of the organization's groups also count against it. */
 export class EventQuotaDto {
-  /** Events that may be stored; absent: no limit. */
+  /** The number of events that may be stored. Absent if there is no limit. */
   events?: QuotaAmountDto;
-  /** Bytes of bodies, unpacked; absent: no limit. */
+  /** The number of bytes of request bodies, uncompressed. Absent if there is no limit. */
   bytes?: QuotaAmountDto;
-  /** When it begins again. @example "2026-03-04T00:00:00.000Z" */
+  /** When the quota resets. @example "2026-03-04T00:00:00.000Z" */
   @ApiProperty({ type: String, format: 'date-time' })
   resetsAt!: string;
 }
 
 export class EventUsageDto {
-  /** By day, type and outcome; where nothing was sent there is no item. The last second may be missing. */
+  /**
+   * Counts by day, type and outcome. A combination without events has no item. Events of the last second may be missing.
+   */
   usage!: DayUsageDto[];
-  /** Absent for a key without an organization, and where nothing is limited. */
+  /** The quota. Absent for a key without an organization, and if nothing is limited. */
   quota?: EventQuotaDto;
 }

@@ -29,7 +29,7 @@ export class ComparedMetrics {
   metrics!: Totals;
 }
 
-/** Each metric of the window divided by the earlier one; null if that is 0. */
+/** Each metric of the window divided by the metric of the earlier window. Null if the earlier metric is 0. */
 export class Ratios implements Record<keyof Totals, number | null> {
   /** @example 1.25 */
   reports!: number | null;
@@ -51,10 +51,10 @@ export class Ratios implements Record<keyof Totals, number | null> {
   otherThreats!: number | null;
 }
 
-/** Unlike a count, it may be negative. */
+/** Unlike a count, a difference may be negative. */
 const ApiDifference = (): PropertyDecorator => ApiProperty({ type: 'integer', format: 'int64', example: -3 });
 
-/** Each metric of the window minus the earlier one. */
+/** Each metric of the window minus the metric of the earlier window. */
 export class Differences implements Record<keyof Totals, number> {
   @ApiDifference()
   reports!: number;
@@ -82,10 +82,10 @@ export class Comparison {
   with!: Earlier;
   /** The requested window. */
   current!: ComparedMetrics;
-  /** The window it is compared with. */
+  /** The window that the requested window is compared with. */
   earlier!: ComparedMetrics;
-  /** Each metric of the window minus the earlier one. */
+  /** Each metric of the window minus the metric of the earlier window. */
   difference!: Differences;
-  /** Each metric of the window divided by the earlier one; null if that is 0. */
+  /** Each metric of the window divided by the metric of the earlier window. Null if the earlier metric is 0. */
   ratio!: Ratios;
 }

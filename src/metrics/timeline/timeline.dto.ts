@@ -13,9 +13,9 @@ export class TimelineRequest extends MetricsRequest {
 }
 
 export class Window {
-  /** Its first instant. @example '2026-01-01T00:00:00.000Z' */
+  /** The first instant of the window. @example '2026-01-01T00:00:00.000Z' */
   startDate!: string;
-  /** Its last instant, inclusive. @example '2026-01-31T23:59:59.999Z' */
+  /** The last instant of the window, inclusive. @example '2026-01-31T23:59:59.999Z' */
   endDate!: string;
 }
 
@@ -34,7 +34,7 @@ export class TimelinePoint {
   takedownsFiled!: number;
   /** Takedown requests completed. @example 98 */
   takedownsCompleted!: number;
-  /** Threats blocked by asset type; types without any are omitted. */
+  /** Threats blocked by asset type; types without blocked threats are omitted. */
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },
@@ -45,8 +45,8 @@ export class TimelinePoint {
 
 export class Timeline {
   /**
-   * The window counted. Without a `startDate` it begins with the interval of the first record; with neither date it
-   * ends now, or with the last record if that is later.
+   * The window counted. If `startDate` is absent, the window starts with the interval of the first record. If both dates are
+   * absent, the window ends now, or with the last record if that is later.
    */
   window!: Window;
   /** @example 'week' */

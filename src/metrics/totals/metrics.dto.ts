@@ -19,7 +19,7 @@ export class MetricsRequest {
 
   /**
    * The last instant counted: an ISO 8601 date (its last millisecond, UTC) or date-time (UTC without an offset).
-   * Default: now if a start is given; otherwise everything is counted.
+   * Default: now if `startDate` is given; otherwise everything is counted.
    * @example '2026-01-31'
    */
   @IsDateText()
@@ -64,8 +64,8 @@ export class BlockedOnDay {
 
 export class Metrics {
   metrics!: Totals;
-  /** One item per type with a blocked threat, highest count first, then by name. */
+  /** One item per asset type with a blocked threat, sorted by count (highest first), then by name. */
   blockedByType!: BlockedOfType[];
-  /** One item per day with a blocked threat, in order. */
+  /** One item per day with a blocked threat, in chronological order. */
   blockedByDay!: BlockedOnDay[];
 }

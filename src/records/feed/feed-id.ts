@@ -14,13 +14,14 @@ export interface Place {
   readonly parked: number;
 }
 
-/** Says what an id has to be. */
+/** The message for a malformed id. */
 export const NO_ID = 'lastEventId must be the id of an element of this feed';
-const REFUSALS = { malformed: () => new Invalid(NO_ID), foreign: () => new Gone('Start again without lastEventId') };
+const OF_OTHER_LOG = 'lastEventId is from another log, or from before a restore; start again without lastEventId';
+const REFUSALS = { malformed: () => new Invalid(NO_ID), foreign: () => new Gone(OF_OTHER_LOG) };
 
 /**
- * The ids of a feed's elements. They are one encrypted block, which every instance can read and nobody else, so that no
- * client builds on what is in it, or learns how many events others have.
+ * The ids of a feed's elements. Each id is one encrypted block that only instances of this service can read, so that
+ * clients do not depend on its content, and do not learn how many events other organizations have.
  */
 export class FeedIds {
   private readonly blocks: SealedBlocks;
@@ -47,7 +48,7 @@ export class FeedIds {
   read(id: string): Place {
     const plain = this.blocks.open(id, REFUSALS);
     const position = plain.readBigInt64BE(0);
-    // Nobody but this service makes a block that is none of its own.
+    // Authenticates the id: a foreign block does not decrypt to a valid position.
     if (position < 0n || position > BigInt(Number.MAX_SAFE_INTEGER)) throw REFUSALS.foreign();
     return { position: Number(position), event: plain.toString('hex', 8, 12), parked: plain.readInt32BE(12) };
   }

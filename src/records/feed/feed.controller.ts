@@ -25,21 +25,22 @@ export class FeedController {
   @Get('feed')
   @Access({ scope: 'read', reads: ['records'] })
   @ApiOperation({
-    summary: 'The records as they change: a full copy, and then every change',
+    summary: 'Read the feed of record changes',
     description:
-      'HTTP Feeds (aggregated, compacted): CloudEvents in the order in which changes were stored. Each record comes ' +
-      'once, as its newest state, where its last change stands, or with `method: DELETE` where it is deleted or no ' +
-      'longer concerns the organization. A reader that keeps the `id` of the last element it has worked on with its ' +
-      'copy, and sends it as `lastEventId`, never misses a change and never takes an older state over a newer one. A ' +
-      'state that was overtaken before it was read may be left out. Nothing expires.',
+      'The feed follows HTTP Feeds (aggregated, compacted): it consists of CloudEvents in the order in which changes were ' +
+      'stored. A client first reads a full copy of all records, and then every change. Each record appears once, in its ' +
+      'newest state, at the position of its last change. If a record is deleted or no longer concerns the organization, ' +
+      'it appears with `method: DELETE`. A client that stores the `id` of the last element it has processed, and sends ' +
+      'that `id` as `lastEventId`, never misses a change and never replaces a newer state with an older one. A state ' +
+      'may be left out if a newer state was stored before the client read it. Elements do not expire.',
   })
   @ApiOkResponse({
-    description: 'The next elements; none if there is nothing new.',
+    description: 'The next elements. The list is empty if there are no new elements.',
     headers: {
       'X-As-Of': {
         description:
-          'Together with all answers before, everything that `POST /v2/events` acknowledged before this instant ' +
-          '(ISO 8601, UTC) is in this answer; if it has as many elements as it may, up to its last one.',
+          'This response and all earlier ones together include everything that `POST /v2/events` acknowledged before ' +
+          'this instant (ISO 8601, UTC). If the response has the maximum size, this applies up to its last element.',
         required: true,
         schema: { type: 'string', format: 'date-time' },
       },
@@ -48,7 +49,8 @@ export class FeedController {
   })
   @ApiResponse({
     status: 410,
-    description: 'The `lastEventId` or the token is of another log, or of before a restore. Start again without it.',
+    description:
+      'The `lastEventId` or the `Consistency-Token` is from another log, or from before a restore. Start again without it.',
     type: ErrorBody,
   })
   async getFeed(

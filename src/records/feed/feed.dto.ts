@@ -9,12 +9,12 @@ const KINDS = Object.keys(LISTED_KIND) as ListedKind[];
 const NAMES = KINDS.join('|');
 
 export class FeedRequest {
-  /** The `id` of the last element that was worked on; absent: everything there is, from the beginning. */
+  /** The `id` of the last element that the client has processed. If absent, the feed starts from the beginning. */
   @IsFromAnswer(NO_ID)
   lastEventId?: string;
 
   /**
-   * How long to wait for an element if there is none, 0 to 25,000 milliseconds. Default: 0.
+   * How long to wait if there is no new element, 0 to 25,000 milliseconds. Default: 0.
    * @example 20000
    */
   @IsOptional()
@@ -23,17 +23,18 @@ export class FeedRequest {
   timeout?: string;
 
   /**
-   * Only these, separated by commas. A reader that keeps a copy names the same ones each time.
+   * Returns only records of these kinds, separated by commas. A client that keeps a copy must send the same kinds in
+   * each request.
    * @example 'threat,takedown'
    */
   @IsOptional()
   @Matches(new RegExp(`^(?:${NAMES})(?:,(?:${NAMES}))*$`), {
-    message: `types must be one or several of ${KINDS.join(', ')}, separated by commas`,
+    message: `types must be one or more of ${KINDS.join(', ')}, separated by commas`,
   })
   types?: string;
 
   /**
-   * Elements at most, 1 to 1,000. Default: 1,000. An answer also ends at 4 MiB.
+   * Maximum number of elements, 1 to 1,000. Default: 1,000. A response is also limited to 4 MiB.
    * @example 1000
    */
   @IsLimit(1000, MAX_ELEMENTS)

@@ -42,7 +42,10 @@ export class Secrets {
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       this.logger.warn(`Webhooks have no secrets: ${error.message}`);
-      throw new Unavailable('This installation has no key for the secrets of webhooks', RETRY_AFTER_SECONDS);
+      throw new Unavailable(
+        'Webhooks are not configured: the operator must set WEBHOOK_MASTER_KEY_FILE to a file with the master keys',
+        RETRY_AFTER_SECONDS,
+      );
     }
   }
 }

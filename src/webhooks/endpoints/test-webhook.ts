@@ -29,7 +29,7 @@ const PATIENCE_ALONE = 6_000;
 const LOOK_EVERY_MS = 100;
 const RETRY_AFTER_SECONDS = 5;
 const TIME_LIMIT_MS = 2_500;
-const TURNS = { name: 'tests of webhooks', running: 2, waiting: 8, patience: 4_000, rest: 0 };
+const TURNS = { name: 'webhook tests', running: 2, waiting: 8, patience: 4_000, rest: 0 };
 
 @CommandHandler(TestWebhook)
 export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
@@ -66,6 +66,6 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
     } finally {
       await DELETE_WEBHOOK_TEST.run(this.pool, { id }, TIME_LIMIT_MS).catch(() => {});
     }
-    throw new Unavailable('The process that delivers webhooks does not answer; try again', RETRY_AFTER_SECONDS);
+    throw new Unavailable('The webhook delivery process did not respond; try again', RETRY_AFTER_SECONDS);
   }
 }

@@ -83,7 +83,7 @@ export class VisibleChanges {
   async execute(command: WebhookCommand, origin: Origin): Promise<AtPosition<CommandResult>> {
     const executed = await this.commands.execute(command, origin);
     if (!(await this.checkpoints.reached(['webhooks'], executed.position, PATIENCE_MS)))
-      throw new Unavailable('The change is stored, but deliveries do not follow it yet; repeat the request');
+      throw new Unavailable('The change is stored, but has not taken effect yet; repeat the request');
     return executed;
   }
 }

@@ -168,7 +168,7 @@ const rotate = (current: Webhook, { masterKey, force }: CommandOf<'Rotate'>, upd
   if (!force && current.previousUntil !== undefined && updatedAt < current.previousUntil)
     return refuse(
       new Conflict(
-        'The secret was rotated within the last 24 hours and two secrets sign; a third one needs { "force": true }',
+        'The secret was rotated within the last 24 hours, so two secrets are in use; to rotate again, send { "force": true }',
       ),
     );
   return recorded('WebhookSecretRotated', {

@@ -91,7 +91,7 @@ describe('A list that redirects to a name', () => {
 
   it('is refused if the name has no address', async () => {
     await expect(read(configured, leadingTo([]))).rejects.toThrow(
-      'It redirected to lists.example: its name has no address',
+      'It redirected to lists.example: the host name does not resolve',
     );
   });
 

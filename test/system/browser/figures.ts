@@ -250,7 +250,14 @@ export const tokens = () =>
         const hasToken = route.request().headers()[TOKEN] !== undefined;
         asked.push(hasToken);
         return hasToken
-          ? route.fulfill({ status: 410, json: { code: 'GONE', message: 'Read again without Consistency-Token' } })
+          ? route.fulfill({
+              status: 410,
+              json: {
+                code: 'GONE',
+                message:
+                  'Consistency-Token is from another log, or from a state that was lost; repeat the request without Consistency-Token',
+              },
+            })
           : route.continue();
       });
       await page.clock.fastForward(31_000);

@@ -117,7 +117,7 @@ export const which = () =>
       await shows(1);
       expect(await column(page, 0)).toEqual([HOSTILE]);
       await filter('content', '¯_(ツ)_/¯');
-      await page.locator(`${DIALOG} [role=alert]`).getByText('Content could not be read as an asset.').waitFor();
+      await page.locator(`${DIALOG} [role=alert]`).getByText('Content could not be parsed as an asset.').waitFor();
     });
 
     it('of a brand are the verdicts that name it', async () => {

@@ -107,19 +107,19 @@ const NO_BODY = { 'content-type': 'application/json' };
 const MARCH = 'startDate=2026-03-01&endDate=2026-03-31';
 const counted = (query: string): Case[] => [
   { status: 200, summary: 'The whole organization in a month', query },
-  { status: 304, summary: 'The client has this content', query, headers: { 'if-none-match': '*' } },
-  { status: 400, summary: 'A date that is none', query: query.replace('2026-03-31', '2026-02-30') },
-  { status: 404, summary: 'A brand that is not registered', query: `${query}&brandSlug=nobody` },
+  { status: 304, summary: 'The client already has the content', query, headers: { 'if-none-match': '*' } },
+  { status: 400, summary: 'An invalid date', query: query.replace('2026-03-31', '2026-02-30') },
+  { status: 404, summary: 'An unregistered brand', query: `${query}&brandSlug=nobody` },
 ];
 const TOO_MANY_COUNTS: Case = {
   status: 422,
-  summary: 'More counts by type than an answer holds',
+  summary: 'Too many counts by type',
   query: `${MARCH}&interval=day`,
   organization: LARGE_ORGANIZATION,
 };
 const TOO_MANY_ROWS: Case = {
   status: 422,
-  summary: 'More rows than a table may have',
+  summary: 'Too many rows',
   organization: LARGE_ORGANIZATION,
 };
 
@@ -146,8 +146,13 @@ const WEBHOOKS: readonly Operation[] = [
     cases: [
       { status: 201, summary: 'A new webhook', headers: { 'idempotency-key': 'w-1' }, body: NEW_WEBHOOK },
       { status: 201, summary: 'The same request again', headers: { 'idempotency-key': 'w-1' }, body: NEW_WEBHOOK },
-      { status: 400, summary: 'An address inside', body: { url: 'https://10.0.0.1/' } },
-      { status: 409, summary: 'Ten already', body: NEW_WEBHOOK, organization: LARGE_ORGANIZATION },
+      { status: 400, summary: 'An address in a private network', body: { url: 'https://10.0.0.1/' } },
+      {
+        status: 409,
+        summary: 'The organization has ten webhooks',
+        body: NEW_WEBHOOK,
+        organization: LARGE_ORGANIZATION,
+      },
       {
         status: 422,
         summary: 'An Idempotency-Key with another body',
@@ -160,15 +165,20 @@ const WEBHOOKS: readonly Operation[] = [
   {
     id: 'getWebhook',
     scope: 'read',
-    cases: [{ status: 200, summary: 'One that is failing', path: { id: WEBHOOK } }, NO_WEBHOOK],
+    cases: [{ status: 200, summary: 'A failing webhook', path: { id: WEBHOOK } }, NO_WEBHOOK],
   },
   {
     id: 'changeWebhook',
     scope: 'write',
     cases: [
-      { status: 200, summary: 'Batches, and no filter', path: { id: WEBHOOK }, body: { batch: 100, types: null } },
-      { status: 200, summary: 'Disabled', path: { id: WEBHOOK }, body: { state: 'DISABLED' } },
-      { status: 400, summary: 'Too many in a batch', path: { id: WEBHOOK }, body: { batch: 1_000 } },
+      {
+        status: 200,
+        summary: 'Set a batch size and remove a filter',
+        path: { id: WEBHOOK },
+        body: { batch: 100, types: null },
+      },
+      { status: 200, summary: 'Disable the webhook', path: { id: WEBHOOK }, body: { state: 'DISABLED' } },
+      { status: 400, summary: 'A batch size that is too large', path: { id: WEBHOOK }, body: { batch: 1_000 } },
       { ...NO_WEBHOOK, body: { batch: 100 } },
     ],
   },
@@ -177,18 +187,18 @@ const WEBHOOKS: readonly Operation[] = [
     scope: 'write',
     cases: [
       { status: 200, summary: 'A new secret', path: { id: WEBHOOK }, body: {} },
-      { status: 200, summary: 'Another one, because it has leaked', path: { id: WEBHOOK }, body: { force: true } },
-      { status: 400, summary: 'A body that is no JSON', path: { id: WEBHOOK }, body: '{' },
+      { status: 200, summary: 'A leaked secret is replaced', path: { id: WEBHOOK }, body: { force: true } },
+      { status: 400, summary: 'A body that is not JSON', path: { id: WEBHOOK }, body: '{' },
       { ...NO_WEBHOOK, body: {} },
-      { status: 409, summary: 'Two sign already', path: { id: WEBHOOK }, body: {} },
+      { status: 409, summary: 'Two secrets are in use', path: { id: WEBHOOK }, body: {} },
     ],
   },
   {
     id: 'testWebhook',
     scope: 'write',
     cases: [
-      { status: 200, summary: 'It answered', path: { id: WEBHOOK } },
-      { status: 400, summary: 'A body that is no JSON', path: { id: WEBHOOK }, body: '{' },
+      { status: 200, summary: 'The endpoint responded', path: { id: WEBHOOK } },
+      { status: 400, summary: 'A body that is not JSON', path: { id: WEBHOOK }, body: '{' },
       NO_WEBHOOK,
     ],
   },
@@ -196,8 +206,8 @@ const WEBHOOKS: readonly Operation[] = [
     id: 'replayWebhook',
     scope: 'write',
     cases: [
-      { status: 200, summary: 'Everything there is', path: { id: WEBHOOK }, body: { from: 'beginning' } },
-      { status: 400, summary: 'No instant', path: { id: WEBHOOK }, body: {} },
+      { status: 200, summary: 'All changes', path: { id: WEBHOOK }, body: { from: 'beginning' } },
+      { status: 400, summary: 'No start time', path: { id: WEBHOOK }, body: {} },
       { ...NO_WEBHOOK, body: { from: 'beginning' } },
     ],
   },
@@ -206,7 +216,7 @@ const WEBHOOKS: readonly Operation[] = [
     scope: 'read',
     cases: [
       { status: 200, summary: 'A failure after a success', path: { id: WEBHOOK } },
-      { status: 400, summary: 'None', path: { id: WEBHOOK }, query: 'limit=0' },
+      { status: 400, summary: 'An invalid limit', path: { id: WEBHOOK }, query: 'limit=0' },
       NO_WEBHOOK,
     ],
   },
@@ -215,7 +225,7 @@ const WEBHOOKS: readonly Operation[] = [
     scope: 'write',
     cases: [
       { status: 200, summary: 'Deleted', path: { id: WEBHOOK } },
-      { status: 400, summary: 'A body that is no JSON', path: { id: WEBHOOK }, body: '{' },
+      { status: 400, summary: 'A body that is not JSON', path: { id: WEBHOOK }, body: '{' },
       { status: 404, summary: 'Deleted already', path: { id: WEBHOOK } },
     ],
   },
@@ -228,10 +238,10 @@ export const OPERATIONS: readonly Operation[] = [
     scope: 'ingest',
     cases: [
       { status: 200, summary: 'One event', headers: JSON_EVENT, body: ONE },
-      { status: 200, summary: 'A batch, of which one is known already', headers: JSON_BATCH, body: [ONE, ...BATCH] },
+      { status: 200, summary: 'A batch with a duplicate', headers: JSON_BATCH, body: [ONE, ...BATCH] },
       {
         status: 200,
-        summary: 'A dry run: what would become of two events',
+        summary: 'A dry run with two events',
         query: 'dryRun=true',
         headers: JSON_BATCH,
         body: [
@@ -239,18 +249,18 @@ export const OPERATIONS: readonly Operation[] = [
           threat('threat-3', 'URL', 'acme-airdrop.example', 'PENDING', '2026-03-02T09:00:00.000Z'),
         ],
       },
-      { status: 200, summary: 'A batch, of which one is refused', headers: JSON_BATCH, body: [ONE, WRONG] },
+      { status: 200, summary: 'A batch with a rejected event', headers: JSON_BATCH, body: [ONE, WRONG] },
       {
         status: 200,
         summary: 'An event that looks like a mistake',
         headers: JSON_EVENT,
         body: threat('threat-6', 'ADDRESS', 'acme.example', 'PENDING', '2026-03-02T15:00:00.000Z'),
       },
-      { status: 400, summary: 'All of a batch are refused', headers: JSON_BATCH, body: [WRONG] },
-      { status: 400, summary: 'JSON without the headers of an event', headers: NO_BODY, body: ONE },
+      { status: 400, summary: 'A batch with only rejected events', headers: JSON_BATCH, body: [WRONG] },
+      { status: 400, summary: 'JSON without ce- headers', headers: NO_BODY, body: ONE },
       {
         status: 429,
-        summary: 'The quota of the day is used up',
+        summary: 'The daily quota is used up',
         headers: JSON_BATCH,
         body: BATCH.slice(2, 5),
         organization: 'acme',
@@ -262,25 +272,25 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'listRejectedEvents',
     scope: 'ingest',
     cases: [
-      { status: 200, summary: 'What was rejected of the events above', query: 'limit=1' },
-      { status: 400, summary: 'A reason that is none', query: 'reason=bad-luck' },
+      { status: 200, summary: 'The rejections of the events sent', query: 'limit=1' },
+      { status: 400, summary: 'An unknown reason', query: 'reason=bad-luck' },
     ],
   },
   {
     id: 'listParkedEvents',
     scope: 'ingest',
     cases: [
-      { status: 200, summary: 'Nothing is parked' },
-      { status: 400, summary: 'A cursor that is none', query: 'cursor=42' },
+      { status: 200, summary: 'No parked events' },
+      { status: 400, summary: 'An invalid cursor', query: 'cursor=42' },
     ],
   },
   {
     id: 'getEventUsage',
     scope: 'ingest',
     cases: [
-      { status: 200, summary: 'What became of the events above' },
-      { status: 200, summary: 'An organization that has sent nothing, and its quota', organization: 'acme' },
-      { status: 400, summary: 'A day that is none', query: 'from=yesterday' },
+      { status: 200, summary: 'The usage of a key without an organization' },
+      { status: 200, summary: 'An organization without events, with its quota', organization: 'acme' },
+      { status: 400, summary: 'An invalid day', query: 'from=yesterday' },
     ],
   },
   {
@@ -289,7 +299,7 @@ export const OPERATIONS: readonly Operation[] = [
     cases: [
       {
         status: 200,
-        summary: 'One that is counted, by its record, and one that nobody has sent',
+        summary: 'A counted event and an unknown event',
         body: {
           events: [
             {
@@ -322,7 +332,7 @@ export const OPERATIONS: readonly Operation[] = [
       { status: 409, summary: 'The name is taken', headers: { 'idempotency-key': 'a-2' }, body: { name: 'Profiles' } },
       {
         status: 409,
-        summary: 'The same refusal again',
+        summary: 'The same request again',
         headers: { 'idempotency-key': 'a-2' },
         body: { name: 'Profiles' },
       },
@@ -341,13 +351,13 @@ export const OPERATIONS: readonly Operation[] = [
     cases: [
       {
         status: 200,
-        summary: 'Three contents, of which one is in the group already and one cannot be read',
+        summary: 'Three contents: one already in the group, one not an asset',
         path: { id: '1' },
         body: { contents: ['https://phishing.example', 'acme-airdrop.example', '¯\\_(ツ)_/¯'] },
       },
       {
         status: 200,
-        summary: 'One that is in another group',
+        summary: 'An asset of another group',
         path: { id: '2' },
         body: { contents: ['phishing.example'] },
       },
@@ -359,9 +369,9 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'listGroupAssets',
     scope: 'read',
     cases: [
-      { status: 200, summary: 'The first page of one asset', path: { id: '1' }, query: 'limit=1' },
+      { status: 200, summary: 'A first page with one asset', path: { id: '1' }, query: 'limit=1' },
       { status: 200, summary: 'The only page', path: { id: '2' } },
-      { status: 400, summary: 'A page of none', path: { id: '1' }, query: 'limit=0' },
+      { status: 400, summary: 'An invalid limit', path: { id: '1' }, query: 'limit=0' },
       { status: 404, summary: 'No such group', path: { id: '17' } },
     ],
   },
@@ -392,7 +402,7 @@ export const OPERATIONS: readonly Operation[] = [
       { status: 409, summary: 'The name is taken', path: { id: '2' }, body: { name: 'Landing pages' } },
     ],
   },
-  { id: 'getOrganization', scope: 'read', cases: [{ status: 200, summary: 'What the key may do' }] },
+  { id: 'getOrganization', scope: 'read', cases: [{ status: 200, summary: 'The key and its organization' }] },
   { id: 'listBrands', scope: 'read', cases: [{ status: 200, summary: 'One brand' }] },
   {
     id: 'getMetrics',
@@ -401,12 +411,12 @@ export const OPERATIONS: readonly Operation[] = [
       ...counted(MARCH),
       {
         status: 200,
-        summary: 'What was just written is counted',
+        summary: 'A request with a Consistency-Token',
         query: MARCH,
         headers: { 'consistency-token': TOKEN, prefer: 'wait=10' },
       },
       { status: 200, summary: 'One brand', query: `${MARCH}&brandSlug=acme-wallet` },
-      { status: 422, summary: 'More days than an answer holds', organization: LARGE_ORGANIZATION },
+      { status: 422, summary: 'Too many days', organization: LARGE_ORGANIZATION },
     ],
   },
   {
@@ -420,7 +430,7 @@ export const OPERATIONS: readonly Operation[] = [
     scope: 'read',
     cases: [
       ...counted(MARCH),
-      { status: 422, summary: 'More asset types than an answer holds', query: MARCH, organization: LARGE_ORGANIZATION },
+      { status: 422, summary: 'Too many asset types', query: MARCH, organization: LARGE_ORGANIZATION },
     ],
   },
   { id: 'compareMetrics', scope: 'read', cases: counted(MARCH) },
@@ -429,12 +439,10 @@ export const OPERATIONS: readonly Operation[] = [
     scope: 'read',
     cases: [
       { status: 200, summary: 'A page', query: `${MARCH}&limit=1` },
-      { status: 200, summary: 'Some of them', query: filter },
-      { status: 304, summary: 'The client has this content', query: MARCH, headers: { 'if-none-match': '*' } },
-      { status: 400, summary: 'A page of none', query: 'limit=0' },
-      ...(kind === 'Threat'
-        ? []
-        : [{ status: 404, summary: 'A brand that is not registered', query: 'brandSlug=nobody' }]),
+      { status: 200, summary: 'Filtered', query: filter },
+      { status: 304, summary: 'The client already has the content', query: MARCH, headers: { 'if-none-match': '*' } },
+      { status: 400, summary: 'An invalid limit', query: 'limit=0' },
+      ...(kind === 'Threat' ? [] : [{ status: 404, summary: 'An unregistered brand', query: 'brandSlug=nobody' }]),
       { ...TOO_MANY_ROWS, headers: { accept: 'text/csv' } },
     ],
   })),
@@ -443,10 +451,8 @@ export const OPERATIONS: readonly Operation[] = [
     scope: 'read',
     cases: [
       { status: 200, summary: 'A table', query: filter },
-      { status: 400, summary: 'A date that is none', query: 'startDate=2026-02-30' },
-      ...(kind === 'Threat'
-        ? []
-        : [{ status: 404, summary: 'A brand that is not registered', query: 'brandSlug=nobody' }]),
+      { status: 400, summary: 'An invalid date', query: 'startDate=2026-02-30' },
+      ...(kind === 'Threat' ? [] : [{ status: 404, summary: 'An unregistered brand', query: 'brandSlug=nobody' }]),
       TOO_MANY_ROWS,
     ],
   })),
@@ -455,7 +461,7 @@ export const OPERATIONS: readonly Operation[] = [
     scope: 'read',
     cases: [
       { status: 200, summary: 'One record', path: { id } },
-      { status: 304, summary: 'The client has this content', path: { id }, headers: { 'if-none-match': '*' } },
+      { status: 304, summary: 'The client already has the content', path: { id }, headers: { 'if-none-match': '*' } },
       { status: 404, summary: 'No such record', path: { id: missing } },
     ],
   })),
@@ -464,9 +470,9 @@ export const OPERATIONS: readonly Operation[] = [
     scope: 'read',
     cases: [
       { status: 200, summary: 'The first two changes', query: 'limit=2' },
-      { status: 200, summary: 'Reports alone', query: 'types=report' },
-      { status: 400, summary: 'An id that is none', query: 'lastEventId=42' },
-      { status: 410, summary: 'The id is of another log', query: 'lastEventId=AAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA' },
+      { status: 200, summary: 'Reports only', query: 'types=report' },
+      { status: 400, summary: 'An invalid id', query: 'lastEventId=42' },
+      { status: 410, summary: 'An id from another log', query: 'lastEventId=AAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA' },
     ],
   },
   ...WEBHOOKS,
@@ -474,14 +480,14 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'checkAsset',
     scope: 'read',
     cases: [
-      { status: 200, summary: 'A list has it', body: { content: 'https://polkadot-dot.info/claim' } },
+      { status: 200, summary: 'A listed asset', body: { content: 'https://polkadot-dot.info/claim' } },
       {
         status: 200,
-        summary: 'A domain above it is listed',
+        summary: 'A page of a listed domain',
         body: { content: 'hxxps://wallet[.]polkadot-dot[.]info' },
       },
-      { status: 200, summary: 'Nobody lists it', body: { content: 'https://example.org' } },
-      { status: 200, summary: 'No asset', body: { content: '¯\\_(ツ)_/¯' } },
+      { status: 200, summary: 'An unlisted asset', body: { content: 'https://example.org' } },
+      { status: 200, summary: 'Not an asset', body: { content: '¯\\_(ツ)_/¯' } },
       { status: 400, summary: 'No content', body: {} },
     ],
   },
@@ -501,7 +507,11 @@ export const OPERATIONS: readonly Operation[] = [
     id: 'getAssetHistory',
     scope: 'read',
     cases: [
-      { status: 200, summary: 'Our own status', body: { content: 'https://acme-airdrop.example' } },
+      {
+        status: 200,
+        summary: 'An asset with a status of this service',
+        body: { content: 'https://acme-airdrop.example' },
+      },
       { status: 400, summary: 'No content', body: {} },
     ],
   },
@@ -510,17 +520,17 @@ export const OPERATIONS: readonly Operation[] = [
     scope: 'write',
     cases: [
       { status: 200, summary: 'Deleted', path: { id: '1' } },
-      { status: 400, summary: 'A body that is no JSON', path: { id: '1' }, body: '{' },
+      { status: 400, summary: 'A body that is not JSON', path: { id: '1' }, body: '{' },
       { status: 404, summary: 'Deleted already', path: { id: '1' } },
     ],
   },
-  { id: 'getLiveness', cases: [{ status: 200, summary: 'It answers' }] },
+  { id: 'getLiveness', cases: [{ status: 200, summary: 'The process responds' }] },
   {
     id: 'getReadiness',
     cases: [
       { status: 200, summary: 'Ready' },
-      { status: 503, summary: 'The database is away', away: true },
+      { status: 503, summary: 'The database is unavailable', away: true },
     ],
   },
-  { id: 'getPrometheusMetrics', cases: [{ status: 200, summary: 'One of the metrics' }] },
+  { id: 'getPrometheusMetrics', cases: [{ status: 200, summary: 'One metric' }] },
 ];

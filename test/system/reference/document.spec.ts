@@ -108,7 +108,7 @@ describe('The API reference', () => {
   it('says that each process counts the requests of a key for itself', () => {
     const { headers } = reference.components as unknown as { headers: Record<string, { description: string }> };
     expect(headers['RateLimit-Limit']!.description).toContain('in each process of the API');
-    expect(headers['RateLimit-Remaining']!.description).toContain('in the process that answers');
+    expect(headers['RateLimit-Remaining']!.description).toContain('in the process that sent this response');
   });
 
   it('explains each code of an error, once', () => {

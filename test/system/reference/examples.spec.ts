@@ -82,7 +82,7 @@ describe('The examples of the reference', () => {
     await scene.endPools();
     const metrics = addresses.get('getMetrics')!;
     const answer = await send(scene.app.url, metrics, await scene.key(['read']), { query: 'startDate=2026-03-01' });
-    record('getMetrics', 503, 'The database is away', undefined, answer);
+    record('getMetrics', 503, 'The database is unavailable', undefined, answer);
   });
 
   it('show every status that an operation declares', () => {

@@ -29,7 +29,7 @@ export const refusalsOf = (
     headers: { 'content-type': type },
   });
   return [
-    { status: 400, summary: 'Two Host lines', ask: () => sendAmbiguous(url, address, ask) },
+    { status: 400, summary: 'Two Host headers', ask: () => sendAmbiguous(url, address, ask) },
     { status: 401, summary: 'No key', ask: () => send(url, address, undefined, ask) },
     {
       status: 403,
@@ -38,21 +38,25 @@ export const refusalsOf = (
     },
     {
       status: 410,
-      summary: 'The token is of another log',
+      summary: 'A token from another log',
       ask: () =>
         send(url, address, key, { ...ask, headers: { ...ask.headers, 'consistency-token': OTHER_LOGS_TOKEN } }),
     },
     {
       status: 413,
-      summary: 'Too large',
+      summary: 'A body that is too large',
       ask: () => send(url, address, key, withBody('x'.repeat(8 * MIB + 1))),
     },
     {
       status: 414,
-      summary: 'The address is too long',
+      summary: 'A URL that is too long',
       ask: () => send(url, address, key, { ...ask, query: `x=${'x'.repeat(8_192)}` }),
     },
-    { status: 415, summary: 'Another media type', ask: () => send(url, address, key, withBody('x', 'text/plain')) },
+    {
+      status: 415,
+      summary: 'An unsupported media type',
+      ask: () => send(url, address, key, withBody('x', 'text/plain')),
+    },
     {
       status: 429,
       summary: 'Too many requests',
@@ -62,7 +66,7 @@ export const refusalsOf = (
         return send(scene.limited.url, address, limited, ask);
       },
     },
-    { status: 500, summary: 'A fault of the service', ask: () => scene.broken(() => send(url, address, key, ask)) },
+    { status: 500, summary: 'An internal error', ask: () => scene.broken(() => send(url, address, key, ask)) },
     { status: 503, summary: 'The service has just started', ask: () => send(scene.away.url, address, key, ask) },
   ];
 };

@@ -2,38 +2,38 @@ import { errors } from 'undici';
 import { printable } from '../../../runtime/terminal.js';
 import { AddressRefused } from '../../../egress/destinations.js';
 
-/** Of an answer, as much as its organization is shown. UTF-16 units; all of them printable. */
+/** How much of a response its organization is shown. UTF-16 units; all of them printable. */
 const MAX_SHOWN = 1_024;
 
-/** What came of a request. */
+/** The outcome of a request. */
 export interface Answer {
-  /** Absent: none came, or not in time. */
+  /** Absent if no response arrived in time. */
   readonly status?: number;
-  /** What it said first. */
+  /** The beginning of the response body. */
   readonly text?: string;
   /** The header. */
   readonly retryAfter?: string;
-  /** Why it failed, for the organization; absent: it was taken. */
+  /** Why the request failed, for the organization. Absent if the request succeeded. */
   readonly error?: string;
 }
 
-/** What connections end with, in words that say nothing of the host's network. */
+/** Connection errors, in words that reveal nothing about the host's network. */
 const FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection was reset',
   EPIPE: 'the connection was reset',
-  UND_ERR_SOCKET: 'the connection was closed before the answer was complete',
-  UND_ERR_CONNECT_TIMEOUT: 'there was no connection within 5 s',
-  ETIMEDOUT: 'there was no connection within 5 s',
+  UND_ERR_SOCKET: 'the connection was closed before the response was complete',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection was established within 5 s',
+  ETIMEDOUT: 'no connection was established within 5 s',
   EHOSTUNREACH: 'the host is unreachable',
   ENETUNREACH: 'the host is unreachable',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  UND_ERR_HEADERS_OVERFLOW: 'the headers of its answer are too large',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is not trusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is not trusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is not trusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is not trusted',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+  UND_ERR_HEADERS_OVERFLOW: 'the response headers are too large',
 };
 
 const codeOf = (error: unknown): string | undefined => {
@@ -46,8 +46,8 @@ const codeOf = (error: unknown): string | undefined => {
 export const failureOf = (error: unknown): Answer => {
   if (error instanceof AddressRefused) return { error: error.message };
   const code = codeOf(error);
-  if (error instanceof errors.HTTPParserError) return { error: 'its answer is not HTTP' };
-  if (code?.startsWith('ERR_SSL_') || code === 'EPROTO') return { error: 'it does not speak TLS' };
+  if (error instanceof errors.HTTPParserError) return { error: 'the response is not HTTP' };
+  if (code?.startsWith('ERR_SSL_') || code === 'EPROTO') return { error: 'the server does not support TLS' };
   return { error: FAILURES[code ?? ''] ?? 'the connection failed' };
 };
 

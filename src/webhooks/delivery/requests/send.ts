@@ -5,7 +5,7 @@ import { AddressRefused, type Destinations, knowing } from '../../../egress/dest
 /** The look-up of a name and the connection, together. */
 const OPEN_MS = 5_000;
 const ANSWER_MS = 15_000;
-/** Of an answer, as many bytes are read. */
+/** How many bytes of a response are read. */
 const MAX_READ = 4_096;
 const MAX_HEADER_BYTES = 16_384;
 /** A connection without a request is closed after this time: receivers that close theirs sooner are rare. ms */
@@ -33,7 +33,7 @@ export class Egress {
       this.proxy = new ProxyAgent({ ...LIMITS, uri: proxyUrl, proxyTls: tls, requestTls: tls });
   }
 
-  /** Whether it is not told when a connection is open. */
+  /** True if connection events are unavailable, because a proxy opens the connections. */
   get isProxied(): boolean {
     return this.proxy !== undefined;
   }
@@ -122,7 +122,9 @@ export class Connection {
     } catch (error) {
       this.end();
       if (!late.signal.aborted || error instanceof AddressRefused) return failureOf(error);
-      return { error: isOpening ? 'there was no connection within 5 s' : 'there was no complete answer within 15 s' };
+      return {
+        error: isOpening ? 'no connection was established within 5 s' : 'no complete response arrived within 15 s',
+      };
     } finally {
       clearTimeout(timer);
       this.begin = () => {};

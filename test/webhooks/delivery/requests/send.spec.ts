@@ -172,7 +172,7 @@ describe('A delivery', () => {
     const destinations = new Destinations(new Reach(['127.0.0.1']), async () => ['127.0.0.1']);
     const answer = await send(connectionTo(destinations), `https://hooks.example:${port}/`);
     expect(names).toEqual(['hooks.example']);
-    expect(answer.error).toMatch(/^(?:it does not speak TLS|the connection was (?:reset|closed).*)$/);
+    expect(answer.error).toMatch(/^(?:the server does not support TLS|the connection was (?:reset|closed).*)$/);
     server.close();
   });
 
@@ -194,7 +194,7 @@ describe('A delivery', () => {
     expect(answer).toBeUndefined();
     await jest.advanceTimersByTimeAsync(1);
     await sent;
-    expect(answer).toEqual({ error: 'there was no connection within 5 s' });
+    expect(answer).toEqual({ error: 'no connection was established within 5 s' });
     socket.destroy();
     silent.close();
   });
@@ -205,7 +205,9 @@ describe('A delivery', () => {
       expect(error).toBe('not a public address');
     }
     const failing = new Destinations(new Reach([]), () => Promise.reject(new Error('queryA ENOTFOUND ns.internal')));
-    expect(await send(connectionTo(failing), 'https://none.example/')).toEqual({ error: 'its name has no address' });
+    expect(await send(connectionTo(failing), 'https://none.example/')).toEqual({
+      error: 'the host name does not resolve',
+    });
   });
 });
 
