@@ -1,4 +1,4 @@
-"""Sends a file of CloudEvents, one JSON object a line, to the ingestion endpoint: send.py URL FILE, the key in TP_KEY.
+"""Sends a file of CloudEvents, one JSON object a line, to the ingestion endpoint: send.py URL FILE, the key in THREAT_PROTECTION_API_KEY.
 FILE.sent holds the number of lines that have been answered: the next run continues after them, also after a kill.
 A batch that was stored but not answered is sent again and counts as duplicates. Python 3.8, standard library only."""
 import gzip, http.client, json, os, random, sys, time, urllib.parse
@@ -11,7 +11,7 @@ url, file = sys.argv[1:3]
 state = file + ".sent"
 target = urllib.parse.urlsplit(url)
 connect = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection
-headers = {"X-API-KEY": os.environ.get("TP_KEY", ""), "Content-Type": "application/cloudevents-batch+json",
+headers = {"X-API-KEY": os.environ.get("THREAT_PROTECTION_API_KEY", ""), "Content-Type": "application/cloudevents-batch+json",
            "Content-Encoding": "gzip"}
 total = {"accepted": 0, "duplicates": 0, "rejected": 0, "warning": 0}
 

@@ -245,7 +245,6 @@ describe('The operator’s command', () => {
       'brands',
       'flags',
       'events',
-      'send',
       'projections',
       'parked',
       'sources',
