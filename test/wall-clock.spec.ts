@@ -26,7 +26,7 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/api-keys/issue-api-key.ts': [1, 'when an operator issued a key; its expiry is a time that the operator typed'],
   'src/api-keys/revoke-api-key.ts': [1, 'when an operator revoked a key, for people'],
   'src/brands/append-operator-change.ts': [1, 'the time that an operator states, as upstream does, after the newest'],
-  'src/cli/replay.ts': [1, 'the expiry of a key for one call, a day later'],
+  'src/cli/events.ts': [1, 'the expiry of a key for one call, a day later'],
   'src/cli/demo/keys.ts': [2, 'the expiry of a key for the demo'],
   'src/dashboard/page/live.js': [2, 'the timer of a page, in the browser'],
   'src/dashboard/page/range.js': [1, 'the range that a person chose, in the browser'],

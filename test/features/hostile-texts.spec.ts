@@ -76,7 +76,8 @@ afterAll(async () => {
 });
 
 const sendCall = (): string[] => [
-  'events send',
+  'events',
+  'send',
   join(folder, 'events.ndjson'),
   '--url',
   `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
