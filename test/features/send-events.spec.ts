@@ -9,7 +9,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { Command } from 'commander';
 import { EventLines } from '../../src/sending/event-lines.js';
 import { addEvents } from '../../src/cli/events.js';
-import { sendEvents, type SendOptions, SendingStopped, type Sendable } from '../../src/sending/send-events.js';
+import type { Sendable } from '../../src/sending/post-events.js';
+import { sendEvents, type SendOptions, SendingStopped } from '../../src/sending/send-events.js';
 import { startApp, type TestApp } from '../support/app.js';
 
 const AT = '2026-03-01T12:00:00.000Z';

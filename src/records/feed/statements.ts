@@ -6,7 +6,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 /** Parked events that are told apart within an answer; beyond, it ends earlier. */
 export const MAX_PARKED = 1_000;
 
-/** As in the index of the migration `0021-organizations-of-parked-events`. */
+/** The condition of the index `parked_events_of_entries`. */
 const OF_ENTRY = `type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`;
 /**
  * The parked events that would change the organization's feed if they were applied. An event about an entry of the asset
