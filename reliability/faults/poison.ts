@@ -124,7 +124,7 @@ const poisonBatches = async (scene: Scene, { batches, goodMs }: Dose, hasParking
     if ((await health()).status !== 'degraded')
       found.push(`Health says ${(await health()).status} while events are parked`);
     const metrics = String((await ask(`${service.url}/metrics`)).body);
-    if (!metrics.includes(`parked_events{projection="metrics"} ${n}`))
+    if (!metrics.includes(`threat_protection_parked_events{projection="metrics"} ${n}`))
       found.push('Prometheus is not told of the parked events');
     found.push(
       ...(await checkMetrics(

@@ -51,7 +51,9 @@ export class Workers {
       const { body: metrics } = await ask(`${worker.opsUrl}/metrics`);
       // A lease may go from one to another between two looks.
       if (String(await heldBy(worker)) !== String(held)) return [];
-      const counted = [...String(metrics).matchAll(/^lane_held\{lane="(\w+)"\} 1$/gm)].map(([, lane]) => lane);
+      const counted = [
+        ...String(metrics).matchAll(/^threat_protection_projector_lane_leader\{lane="(\w+)"\} 1$/gm),
+      ].map(([, lane]) => lane);
       const untold = held.filter((lane) => !worker.lines.some((line) => line.includes(`ing ${lane}`)));
       return [
         ...(String(counted) === String(held)

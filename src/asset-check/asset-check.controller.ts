@@ -10,10 +10,10 @@ import { MinPosition } from '../http/consistency/consistency.js';
 import { ConsistencyTokens } from '../http/consistency/consistency-token.js';
 import { BULK } from '../http/byte-limits.js';
 import {
-  AssetCheckAnswer,
+  AssetCheckResponse,
   AssetCheckRequest,
-  AssetHistoryAnswer,
-  BulkAssetCheckAnswer,
+  AssetHistoryResponse,
+  BulkAssetCheckResponse,
   BulkAssetCheckRequest,
 } from './asset-check.dto.js';
 import { CheckAsset } from './check-asset.js';
@@ -45,14 +45,14 @@ export class AssetCheckController {
       'domain, an address, a profile or an e-mail address. UNKNOWN never means safe.',
   })
   @ApiOkResponse({
-    type: AssetCheckAnswer,
+    type: AssetCheckResponse,
     description: 'The result. Every asset status is returned with the status code 200.',
   })
   async checkAsset(
     @Body() { content }: AssetCheckRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
-  ): Promise<AssetCheckAnswer> {
+  ): Promise<AssetCheckResponse> {
     return this.tokens.addTo(reply, await this.queries.execute(new CheckAsset(content, minPosition)));
   }
 
@@ -65,7 +65,7 @@ export class AssetCheckController {
   })
   @Header('content-type', 'application/json; charset=utf-8')
   @ApiOkResponse({
-    type: BulkAssetCheckAnswer,
+    type: BulkAssetCheckResponse,
     description: 'One result for each content, in the order of the contents.',
   })
   async checkAssets(
@@ -90,11 +90,11 @@ export class AssetCheckController {
       'Returns this service’s own statuses of the asset, and since when each list has had the asset. List times are as ' +
       'observed by this service, and are kept across refreshes and restarts.',
   })
-  @ApiOkResponse({ type: AssetHistoryAnswer, description: 'The history, newest first.' })
+  @ApiOkResponse({ type: AssetHistoryResponse, description: 'The history, newest first.' })
   getAssetHistory(
     @Organization() organization: string,
     @Body() { content }: AssetCheckRequest,
-  ): Promise<AssetHistoryAnswer> {
+  ): Promise<AssetHistoryResponse> {
     return this.queries.execute(new GetAssetHistory(organization, content));
   }
 }

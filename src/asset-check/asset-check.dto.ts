@@ -67,7 +67,7 @@ export class UnderstoodAsset {
   content!: string;
 }
 
-export class AssetCheckAnswer {
+export class AssetCheckResponse {
   /** UNKNOWN means that no source lists the asset. It does not mean that the asset is safe. */
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
@@ -121,10 +121,10 @@ export class BulkSummary {
   incomplete!: number;
 }
 
-export class BulkAssetCheckAnswer {
+export class BulkAssetCheckResponse {
   /** The results, in the order of the contents. */
-  @ApiProperty({ type: [AssetCheckAnswer] })
-  results!: readonly AssetCheckAnswer[];
+  @ApiProperty({ type: [AssetCheckResponse] })
+  results!: readonly AssetCheckResponse[];
   /** The first four counts add up to the number of contents. */
   summary!: BulkSummary;
 }
@@ -185,7 +185,7 @@ export class ListedSince {
   watchedSince?: string;
 }
 
-export class AssetHistoryAnswer {
+export class AssetHistoryResponse {
   /** How the content was parsed. Absent with `parse-error`. */
   asset?: UnderstoodAsset;
   /** Why no source was queried, as in the asset check. */

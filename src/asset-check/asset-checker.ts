@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { parseContent, type ParsedContent } from '../assets/parse-content.js';
-import type { AssetCheckAnswer, SourceAnswerDto } from './asset-check.dto.js';
+import type { AssetCheckResponse, SourceAnswerDto } from './asset-check.dto.js';
 import { describe, describeCode } from './message.js';
 import type { Code } from './opinion.js';
 import { MAX_AT_ONCE } from './lookups/lookup-source.js';
@@ -53,8 +53,11 @@ export class AssetChecker {
    * Synchronous unless a lookup has to be awaited. Never throws or rejects.
    * @param deadline `performance.now()` until which lookups may take
    */
-  check(content: string, deadline = performance.now() + this.budgetMs): AssetCheckAnswer | Promise<AssetCheckAnswer> {
-    let asset: AssetCheckAnswer['asset'];
+  check(
+    content: string,
+    deadline = performance.now() + this.budgetMs,
+  ): AssetCheckResponse | Promise<AssetCheckResponse> {
+    let asset: AssetCheckResponse['asset'];
     try {
       const read = parseContent(content);
       if (read.code === 'parse-error') return this.refusal(read.code, content);
@@ -76,11 +79,11 @@ export class AssetChecker {
   }
 
   /** The answer to content that would be invalid as a request of its own. */
-  get unreadable(): AssetCheckAnswer {
+  get unreadable(): AssetCheckResponse {
     return this.refusal('parse-error', undefined);
   }
 
-  private refusal(code: Code, content: string | undefined, asset?: AssetCheckAnswer['asset']): AssetCheckAnswer {
+  private refusal(code: Code, content: string | undefined, asset?: AssetCheckResponse['asset']): AssetCheckResponse {
     return {
       status: 'UNKNOWN',
       source: this.own,
@@ -106,7 +109,7 @@ export class AssetChecker {
     content: string,
     reading: ParsedContent,
     asked: readonly (readonly SourceOpinion[])[],
-  ): AssetCheckAnswer {
+  ): AssetCheckResponse {
     const index = decidingIndex(asked.map(decide));
     const opinions = asked[index]!;
     const verdict = decide(opinions);
@@ -127,7 +130,7 @@ export class AssetChecker {
     };
   }
 
-  private failed(error: unknown, content: string, asset: AssetCheckAnswer['asset']): AssetCheckAnswer {
+  private failed(error: unknown, content: string, asset: AssetCheckResponse['asset']): AssetCheckResponse {
     this.logger.error('An asset check failed', error instanceof Error ? error.stack : error);
     return this.refusal('internal-error', content, asset);
   }

@@ -1,5 +1,5 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import type { AssetCheckAnswer, BulkAssetCheckAnswer } from './asset-check.dto.js';
+import type { AssetCheckResponse, BulkAssetCheckResponse } from './asset-check.dto.js';
 import type { AtPosition } from '../event-log/command-queue.js';
 import { SourceRefresh } from './sources/source-refresh.js';
 import { AssetChecker } from './asset-checker.js';
@@ -8,7 +8,7 @@ import { arrayJson } from '../json/array-json.js';
 import { cut } from './message.js';
 import { TimeSlices, type Work } from '../flow/time-slices.js';
 
-export class CheckAssets extends Query<AtPosition<BulkAssetCheckAnswer>> {
+export class CheckAssets extends Query<AtPosition<BulkAssetCheckResponse>> {
   constructor(
     readonly contents: readonly unknown[],
     /** Callers on different lanes take turns. */
@@ -21,13 +21,13 @@ export class CheckAssets extends Query<AtPosition<BulkAssetCheckAnswer>> {
 }
 
 /** The content as understood can take three times the bytes of the content as sent, a thousand times over. */
-const withShortAsset = (answer: AssetCheckAnswer): AssetCheckAnswer =>
+const withShortAsset = (answer: AssetCheckResponse): AssetCheckResponse =>
   answer.asset === undefined
     ? answer
     : { ...answer, asset: { type: answer.asset.type, content: cut(answer.asset.content) } };
 
 /** Equals `JSON.stringify`, one result at a time. */
-export function* bulkJson({ results, summary }: BulkAssetCheckAnswer): Work<string> {
+export function* bulkJson({ results, summary }: BulkAssetCheckResponse): Work<string> {
   return `{"results":${yield* arrayJson(results)},"summary":${JSON.stringify(summary)}}`;
 }
 
@@ -43,7 +43,7 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
    * All contents share one budget, which grows with their number.
    * @throws Unavailable if the own statuses do not include the position
    */
-  async execute({ contents, owner, minPosition }: CheckAssets): Promise<AtPosition<BulkAssetCheckAnswer>> {
+  async execute({ contents, owner, minPosition }: CheckAssets): Promise<AtPosition<BulkAssetCheckResponse>> {
     const { own } = this.refresh;
     if (own !== undefined && minPosition >= 0) await own.reach(minPosition);
     const position = BigInt(own?.position ?? -1);
@@ -61,8 +61,8 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
     return { result: { results, summary }, position };
   }
 
-  private *ask(contents: readonly unknown[], deadline: number): Work<Promise<AssetCheckAnswer>[]> {
-    const asked: Promise<AssetCheckAnswer>[] = [];
+  private *ask(contents: readonly unknown[], deadline: number): Work<Promise<AssetCheckResponse>[]> {
+    const asked: Promise<AssetCheckResponse>[] = [];
     for (const content of contents) {
       const { assetCheck } = this;
       const answer =

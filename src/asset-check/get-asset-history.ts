@@ -5,7 +5,7 @@ import { RequestTurns } from '../read-models/request-turns.js';
 import { lookupText } from './lists/match-list.js';
 import type { ListSource } from './lists/list-source.js';
 import { SuffixHashes } from './lists/suffix-hashes.js';
-import type { AssetHistoryAnswer, ListedSince } from './asset-check.dto.js';
+import type { AssetHistoryResponse, ListedSince } from './asset-check.dto.js';
 import { SourceRefresh } from './sources/source-refresh.js';
 import { StatusEntries } from './own/status-entries.js';
 
@@ -13,7 +13,7 @@ import { StatusEntries } from './own/status-entries.js';
 export const MAX_ENTRIES = 100;
 
 /** Since when this service's own statuses and each list have known an asset. */
-export class GetAssetHistory extends Query<AssetHistoryAnswer> {
+export class GetAssetHistory extends Query<AssetHistoryResponse> {
   constructor(
     /** Only this organization's brands are named. */
     readonly organization: string,
@@ -35,7 +35,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database cannot be reached
    */
-  async execute({ organization, content }: GetAssetHistory): Promise<AssetHistoryAnswer> {
+  async execute({ organization, content }: GetAssetHistory): Promise<AssetHistoryResponse> {
     const { reading, code, internal } = { internal: undefined, ...parseContent(content) };
     const asset = reading ?? internal;
     const understood = asset && { type: asset.type, content: asset.name };

@@ -7,7 +7,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Tells Prometheus how long appends take, and how many fail. */
 export const timeAppends = (log: EventLog, registry: Registry): void => {
   const histogram = new Histogram({
-    name: 'log_append_duration_seconds',
+    name: 'threat_protection_log_append_duration_seconds',
     help: 'Appends to the log, from asked for to durable; failed: the log did not answer, or refused',
     labelNames: ['outcome'],
     buckets: BUCKETS,

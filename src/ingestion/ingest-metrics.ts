@@ -14,14 +14,18 @@ export class IngestMetrics {
   constructor(registry: Registry) {
     const registers = [registry];
     this.events = new Counter({
-      name: 'ingest_events_total',
+      name: 'threat_protection_ingest_events_total',
       help: 'Events by type (other: not an upstream type), outcome and, if rejected, reason',
       labelNames: ['type', 'outcome', 'reason'],
       registers,
     });
-    this.bytes = new Counter({ name: 'ingest_bytes_total', help: 'Bytes of event bodies, decompressed', registers });
+    this.bytes = new Counter({
+      name: 'threat_protection_ingest_bytes_total',
+      help: 'Bytes of event bodies, decompressed',
+      registers,
+    });
     this.batches = new Histogram({
-      name: 'ingest_batch_events',
+      name: 'threat_protection_ingest_batch_events',
       help: 'Events per request',
       buckets: BATCH_SIZES,
       registers,

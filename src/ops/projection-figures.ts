@@ -8,10 +8,19 @@ import type { ProjectionLags } from './projection-lag.js';
 export const watchProjections = (lags: ProjectionLags, registry: Registry): (() => Promise<void>) => {
   const gauge = (name: string, help: string, labelNames: string[] = ['projection']): Gauge =>
     new Gauge({ name, help, labelNames, registers: [registry] });
-  const position = gauge('projection_position', 'How far each projection has read the log');
-  const lag = gauge('projection_lag', 'Positions between a projection and the head of the log', ['projection', 'unit']);
-  const seconds = gauge('projection_lag_seconds', 'Age of the instant up to which everything is counted');
-  const parked = gauge('parked_events', 'Events a projection could not apply, waiting for an operator');
+  const position = gauge('threat_protection_projection_position', 'How far each projection has read the log');
+  const lag = gauge('threat_protection_projection_lag', 'Positions between a projection and the head of the log', [
+    'projection',
+    'unit',
+  ]);
+  const seconds = gauge(
+    'threat_protection_projection_lag_seconds',
+    'Age of the instant up to which everything is counted',
+  );
+  const parked = gauge(
+    'threat_protection_parked_events',
+    'Events a projection could not apply, waiting for an operator',
+  );
   return async () => {
     // While the database is unavailable, old figures would look current.
     for (const each of [position, lag, seconds, parked]) each.reset();

@@ -14,7 +14,7 @@ export const createScrape = (
   clock: Pick<Clock, 'now'> = monotonic,
 ): (() => Promise<string>) => {
   const up = new Gauge({
-    name: 'read_models_up',
+    name: 'threat_protection_read_models_up',
     help: 'Whether the log and the read models answered this scrape',
     registers: [registry],
   });

@@ -9,23 +9,23 @@ import type { WatchPool } from '../read-models/pools.js';
 export const watchWebhooks = (pool: WatchPool, registry: Registry): (() => Promise<void>) => {
   const registers = [registry];
   const endpoints = new Gauge({
-    name: 'webhook_endpoints',
+    name: 'threat_protection_webhook_endpoints',
     help: 'Endpoints of webhooks by state',
     labelNames: ['state'],
     registers,
   });
   const behind = new Gauge({
-    name: 'webhook_records_behind',
+    name: 'threat_protection_webhook_records_behind',
     help: 'Records that endpoints have not got yet, up to 100 an endpoint and kind',
     registers,
   });
   const oldest = new Gauge({
-    name: 'webhook_oldest_undelivered_seconds',
+    name: 'threat_protection_webhook_oldest_undelivered_seconds',
     help: 'Age of the oldest record that an endpoint which is not disabled has not got yet; 0 if there is none',
     registers,
   });
   const attempts = new Counter({
-    name: 'webhook_attempts_total',
+    name: 'threat_protection_webhook_attempts_total',
     help: 'Requests to endpoints by outcome, tests aside',
     labelNames: ['outcome'],
     registers,

@@ -63,7 +63,7 @@ export class WorkerOps {
     const { registry, lanes } = this;
     collectDefaultMetrics({ register: registry });
     new Gauge({
-      name: 'lane_held',
+      name: 'threat_protection_projector_lane_leader',
       help: 'Whether this process works in the lane (1) or stands by (0)',
       labelNames: ['lane'],
       registers: [registry],

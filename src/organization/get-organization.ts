@@ -5,10 +5,10 @@ import { dayOf } from '../events/instant.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { RequestTurns } from '../read-models/request-turns.js';
 import { readQuotaLeft } from '../quotas/usage.js';
-import type { DailyQuotaDto, IngestLimits, OrganizationAnswer } from './organization.dto.js';
+import type { DailyQuotaDto, IngestLimits, OrganizationResponse } from './organization.dto.js';
 import { READ_FLAGS } from './statements.js';
 
-export interface OrganizationState extends Pick<OrganizationAnswer, 'flags'> {
+export interface OrganizationState extends Pick<OrganizationResponse, 'flags'> {
   readonly ingest: IngestLimits | undefined;
 }
 

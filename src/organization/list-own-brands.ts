@@ -1,11 +1,11 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { RequestTurns } from '../read-models/request-turns.js';
-import type { OwnBrandsAnswer } from './organization.dto.js';
+import type { OwnBrandsResponse } from './organization.dto.js';
 import { READ_BRANDS } from './statements.js';
 
 /** An organization's registered brands, as projected so far. */
-export class ListOwnBrands extends Query<OwnBrandsAnswer> {
+export class ListOwnBrands extends Query<OwnBrandsResponse> {
   constructor(readonly organization: string) {
     super();
   }
@@ -24,7 +24,7 @@ export class ListOwnBrandsHandler implements IQueryHandler<ListOwnBrands> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the database is unavailable
    */
-  execute({ organization }: ListOwnBrands): Promise<OwnBrandsAnswer> {
+  execute({ organization }: ListOwnBrands): Promise<OwnBrandsResponse> {
     return this.turns.runInTurn(organization, 'brands', async () => {
       const rows = await READ_BRANDS.run(this.pool, { organization, limit: MAX_BRANDS });
       const brands = rows.map(({ brand, name, available }) => ({

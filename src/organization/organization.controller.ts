@@ -7,7 +7,7 @@ import { Access } from '../http/access/access.js';
 import { type Caller, CurrentCaller, Organization } from '../http/access/caller.js';
 import { GetOrganization } from './get-organization.js';
 import { ListOwnBrands } from './list-own-brands.js';
-import { OrganizationAnswer, OwnBrandsAnswer, type RequestLimit } from './organization.dto.js';
+import { OrganizationResponse, OwnBrandsResponse, type RequestLimit } from './organization.dto.js';
 
 /** The limit in the headers of this response; undefined if requests are not limited. */
 const requestLimitOf = (reply: FastifyReply): RequestLimit | undefined => {
@@ -28,12 +28,12 @@ export class OrganizationController {
     summary: 'Get the organization of the key, its feature flags and its remaining limits',
     description: 'A key of any scope can send this request.',
   })
-  @ApiOkResponse({ type: OrganizationAnswer, description: 'The key and its organization.' })
+  @ApiOkResponse({ type: OrganizationResponse, description: 'The key and its organization.' })
   async getOrganization(
     @Organization() slug: string,
     @CurrentCaller() { keyId, name, scopes, expiresAt }: Caller,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<OrganizationAnswer> {
+  ): Promise<OrganizationResponse> {
     const { flags, ingest } = await this.queries.execute(new GetOrganization(slug));
     return {
       slug,
@@ -50,8 +50,8 @@ export class OrganizationController {
     description:
       'The `slug` of a brand is the `brandSlug` of metrics queries. Each brand shows whether metrics are available for it.',
   })
-  @ApiOkResponse({ type: OwnBrandsAnswer, description: 'The registered brands, sorted by slug.' })
-  listBrands(@Organization() organization: string): Promise<OwnBrandsAnswer> {
+  @ApiOkResponse({ type: OwnBrandsResponse, description: 'The registered brands, sorted by slug.' })
+  listBrands(@Organization() organization: string): Promise<OwnBrandsResponse> {
     return this.queries.execute(new ListOwnBrands(organization));
   }
 }

@@ -47,7 +47,7 @@ export class OrganizationLimits {
   ingest?: IngestLimits;
 }
 
-export class OrganizationAnswer {
+export class OrganizationResponse {
   /** The organization's slug. @example 'acme' */
   slug!: string;
   /** The key of this request. */
@@ -66,7 +66,7 @@ export class OwnBrandDto {
   metricsAvailable!: boolean;
 }
 
-export class OwnBrandsAnswer {
+export class OwnBrandsResponse {
   /** The first 10,000 registered brands, sorted by `slug`. */
   brands!: OwnBrandDto[];
   /** Number of registered brands. @example 1 */

@@ -71,14 +71,14 @@ export class DailyQuota implements BeforeApplicationShutdown {
     const highest = (kind: keyof Amount): number => this.highest(kind);
     // Organizations are unbounded and so cannot be a label; `organizations usage` names them.
     this.refusals = new Counter({
-      name: 'ingest_quota_refusals_total',
+      name: 'threat_protection_ingest_quota_refusals_total',
       help: 'Requests rejected because the organization had used up its daily quota',
       labelNames: ['quota'],
       registers,
     });
     for (const quota of KINDS) this.refusals.inc({ quota }, 0);
     new Gauge({
-      name: 'ingest_quota_used_ratio',
+      name: 'threat_protection_ingest_quota_used_ratio',
       help: 'Share of its daily quota used by the organization closest to it, as far as this process knows',
       labelNames: ['quota'],
       registers,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Logger } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AssetCheckAnswer } from '../../src/asset-check/asset-check.dto.js';
+import type { AssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import { HostingSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { ListSource } from '../../src/asset-check/lists/list-source.js';
@@ -36,8 +36,8 @@ describe('a check', () => {
     return { id, mode: 'ENABLED', appeal, of: { kind: 'list', list: source } };
   };
 
-  const answerOf = (sources: readonly Source[], content: string): AssetCheckAnswer =>
-    new AssetChecker(sources, 100).check(content) as AssetCheckAnswer;
+  const answerOf = (sources: readonly Source[], content: string): AssetCheckResponse =>
+    new AssetChecker(sources, 100).check(content) as AssetCheckResponse;
 
   beforeAll(async () => {
     Logger.overrideLogger(false);

@@ -115,8 +115,10 @@ describe('the asset check with lists as people write them', () => {
 
   it('counts rejected entries in /metrics by list and reason', async () => {
     const { body: text } = await app.call('/metrics');
-    expect(text).toContain('asset_check_list_refused_entries{source="list-10",reason="redirect"} 1');
-    expect(text).toContain('asset_check_list_refused_entries{source="list-10",reason="unreadable"} 0');
-    expect(text).toContain('asset_check_list_refused_entries{source="list-0",reason="private"} 1');
+    expect(text).toContain('threat_protection_asset_check_list_rejected_entries{source="list-10",reason="redirect"} 1');
+    expect(text).toContain(
+      'threat_protection_asset_check_list_rejected_entries{source="list-10",reason="unreadable"} 0',
+    );
+    expect(text).toContain('threat_protection_asset_check_list_rejected_entries{source="list-0",reason="private"} 1');
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { answers, ListServer, sends } from '../asset-check/lists/list-server.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
-import type { AssetCheckAnswer } from '../../src/asset-check/asset-check.dto.js';
+import type { AssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Answer } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
@@ -77,7 +77,7 @@ describe('the asset check among sources that fail', () => {
   });
 
   const post = (path: string, json: unknown): Promise<Answer> => app.call(`/v2/asset/${path}`, { key, json });
-  const check = async (content: string): Promise<AssetCheckAnswer> => (await post('check', { content })).body;
+  const check = async (content: string): Promise<AssetCheckResponse> => (await post('check', { content })).body;
 
   it('starts without waiting for them', () => {
     // A start that waits for the list that hangs would go on when its time has passed.

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AssetCheckAnswer, BulkAssetCheckAnswer } from '../../src/asset-check/asset-check.dto.js';
+import type { AssetCheckResponse, BulkAssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { type Answer, call } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
@@ -19,10 +19,10 @@ describe('POST /v2/asset/check', () => {
   const post = (path: string, json: unknown, as = key, { url } = app, after?: Answer): Promise<Answer> =>
     call(`${url}/v2/asset/${path}`, { json, key: as, after });
 
-  const check = async (content: string, at = app, after?: Answer): Promise<AssetCheckAnswer> => {
+  const check = async (content: string, at = app, after?: Answer): Promise<AssetCheckResponse> => {
     const { status, body } = await post('check', { content, type: 'URL' }, key, at, after);
     expect(status).toBe(200);
-    return body as AssetCheckAnswer;
+    return body as AssetCheckResponse;
   };
 
   const report = async (...events: Sent[]): Promise<Answer> =>
@@ -175,7 +175,7 @@ describe('POST /v2/asset/check', () => {
     const contents = ['listed.example', 'good.example', 'stranger.example', '', 'chrome://x', 'x'.repeat(5_000), 7];
     const { status, body } = await post('check/bulk', { contents });
     expect(status).toBe(200);
-    const { results, summary } = body as BulkAssetCheckAnswer;
+    const { results, summary } = body as BulkAssetCheckResponse;
     expect(results.slice(0, 3)).toEqual([
       await check('listed.example'),
       await check('good.example'),
@@ -229,8 +229,8 @@ describe('POST /v2/asset/check', () => {
     expect(parts['asset-statuses']).toMatchObject({ state: 'ok' });
     expect(parts['lists'].detail).toMatchObject({ house: { entries: 3 }, friends: { entries: 2 } });
     const { body: metrics } = await app.call('/metrics');
-    expect(metrics).toContain('asset_check_list_entries{source="house"} 3');
-    expect(metrics).toContain('asset_check_list_failing{source="gone"} 1');
+    expect(metrics).toContain('threat_protection_asset_check_list_entries{source="house"} 3');
+    expect(metrics).toContain('threat_protection_asset_check_list_failing{source="gone"} 1');
   });
 
   it('checks the link that a deep link, a Markdown link or an encoded link opens', async () => {

@@ -30,7 +30,7 @@ const samples = async (name: string): Promise<Record<string, number>> => {
 };
 
 const caughtUp = async (): Promise<boolean> => {
-  const lags = Object.values(await samples('projection_lag'));
+  const lags = Object.values(await samples('threat_protection_projection_lag'));
   return lags.length === PROJECTIONS.length && lags.every((lag) => lag === 0);
 };
 
@@ -76,7 +76,10 @@ describe('Health', () => {
     await eventually('it is degraded', async () => (await ready()).body.status === 'degraded');
     const { status, body } = await ready();
     expect([status, body.status, body.parts.readModels]).toMatchObject([200, 'degraded', { state: 'degraded' }]);
-    await eventually('Prometheus knows', async () => (await samples('parked_events'))['projection="metrics"'] === 1);
+    await eventually(
+      'Prometheus knows',
+      async () => (await samples('threat_protection_parked_events'))['projection="metrics"'] === 1,
+    );
   });
 });
 
@@ -93,7 +96,7 @@ describe('Prometheus', () => {
     const last = 'method="any",route="none",status="404"';
     let counts: Record<string, number> = {};
     await eventually('the last request is counted', async () => {
-      counts = await samples('http_request_duration_seconds_count');
+      counts = await samples('threat_protection_http_request_duration_seconds_count');
       return last in counts;
     });
     expect(counts).toMatchObject({
@@ -114,11 +117,11 @@ describe('Prometheus', () => {
       return [];
     });
     await eventually('a scrape asks the database', () => {
-      void samples('read_models_up');
+      void samples('threat_protection_read_models_up');
       return read.mock.calls.length > 0;
     });
     const { length } = scrape.mock.calls;
-    const scrapes = Array.from({ length: 50 }, () => samples('read_models_up'));
+    const scrapes = Array.from({ length: 50 }, () => samples('threat_protection_read_models_up'));
     await eventually('all of them have arrived', () => scrape.mock.calls.length >= length + 50);
     expect(read).toHaveBeenCalledTimes(1);
     release();
@@ -133,28 +136,37 @@ describe('Prometheus', () => {
     // The reading before may be a second old, and without projections.
     await eventually(
       'the projections are read',
-      async () => metrics in (before = await samples('projection_position')),
+      async () => metrics in (before = await samples('threat_protection_projection_position')),
     );
     await app.log.appendAll(Array.from({ length: 20 }, (_, i) => report(`r-${i}`)));
     await eventually(
       'the projection continues',
-      async () => (await samples('projection_position'))[metrics]! > before[metrics]!,
+      async () => (await samples('threat_protection_projection_position'))[metrics]! > before[metrics]!,
     );
     await eventually('all is counted', caughtUp);
     expect(await caughtUp()).toBe(true);
-    const seconds = await samples('projection_lag_seconds');
+    const seconds = await samples('threat_protection_projection_lag_seconds');
     for (const { name } of PROJECTIONS) expect(seconds[`projection="${name}"`]).toBeLessThan(30);
-    expect(await samples('read_models_up')).toEqual({ '': 1 });
+    expect(await samples('threat_protection_read_models_up')).toEqual({ '': 1 });
+  });
+
+  it('gives every metric of the service the prefix threat_protection_', async () => {
+    const text = await (await fetch(`${app.url}/metrics`)).text();
+    const names = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name!);
+    expect(names.length).toBeGreaterThan(30);
+    expect(names.filter((name) => !/^(threat_protection|nodejs|process)_/.test(name))).toEqual([]);
   });
 
   it('gets the state of pools, event loop and lists', async () => {
-    const pool = await samples('database_pool_connections');
+    const pool = await samples('threat_protection_database_pool_connections');
     expect(Object.keys(pool).sort()).toEqual(
       ['metrics', 'requests', 'watch'].flatMap((name) =>
         ['busy', 'idle', 'waiting'].map((state) => `pool="${name}",state="${state}"`),
       ),
     );
     expect(await samples('nodejs_eventloop_lag_p99_seconds')).toEqual({ '': expect.any(Number) });
-    expect(await (await fetch(`${app.url}/metrics`)).text()).toContain('# TYPE asset_check_list_entries gauge');
+    expect(await (await fetch(`${app.url}/metrics`)).text()).toContain(
+      '# TYPE threat_protection_asset_check_list_entries gauge',
+    );
   });
 });

@@ -59,7 +59,7 @@ describe(`Connections over ${LIMIT} of an address`, () => {
         (response) => response.text(),
         () => '',
       );
-      return /^http_connections_refused_total [3-9]/m.test(text);
+      return /^threat_protection_http_connections_refused_total [3-9]/m.test(text);
     });
     await app.close();
   });

@@ -28,7 +28,7 @@ const send = (line: string, rest = '') =>
   converse(app.url, `${line} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nX-Request-Id: mine-1\r\n${rest}\r\n`);
 
 const counted = async (status: number): Promise<boolean> =>
-  new RegExp(`^http_request_duration_seconds_count\\{.*status="${status}"\\} 1$`, 'm').test(
+  new RegExp(`^threat_protection_http_request_duration_seconds_count\\{.*status="${status}"\\} 1$`, 'm').test(
     await (await fetch(`${app.url}/metrics`)).text(),
   );
 

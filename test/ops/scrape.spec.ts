@@ -33,6 +33,6 @@ describe('A scrape', () => {
     const next = scrape();
     expect(reads).toBe(2);
     end();
-    expect(await next).toContain('read_models_up 1');
+    expect(await next).toContain('threat_protection_read_models_up 1');
   });
 });

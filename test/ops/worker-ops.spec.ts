@@ -49,9 +49,13 @@ describe('A worker', () => {
       { status: 'ready', parts: { lanes: { detail: { counts: 'working', records: 'standing by' } }, log: {} } },
     ]);
     const [, metrics] = await ask('/metrics');
-    for (const line of ['lane_held{lane="counts"} 1', 'lane_held{lane="records"} 0', 'read_models_up 1'])
+    for (const line of [
+      'threat_protection_projector_lane_leader{lane="counts"} 1',
+      'threat_protection_projector_lane_leader{lane="records"} 0',
+      'threat_protection_read_models_up 1',
+    ])
       expect(metrics).toContain(`\n${line}\n`);
-    expect(metrics).toContain('# TYPE projection_lag_seconds gauge');
+    expect(metrics).toContain('# TYPE threat_protection_projection_lag_seconds gauge');
     expect(metrics).toContain('nodejs_eventloop_lag_seconds');
   });
 

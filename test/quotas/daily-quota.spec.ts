@@ -52,9 +52,9 @@ describe('The quota of a day', () => {
     expect(await taking(quota, { bytes: 1 })).toMatchObject({ message: expect.stringContaining('5000 bytes per day') });
     expect(await taking(quota, { events: 1_000, bytes: 5_000 }, 'other')).toBe('taken');
     expect(await registry.metrics()).toMatch(
-      /ingest_quota_refusals_total\{quota="events"\} 1\n[^]*quota="bytes"\} 1\n/,
+      /threat_protection_ingest_quota_refusals_total\{quota="events"\} 1\n[^]*quota="bytes"\} 1\n/,
     );
-    expect(await registry.metrics()).toMatch(/ingest_quota_used_ratio\{quota="events"\} 1\n/);
+    expect(await registry.metrics()).toMatch(/threat_protection_ingest_quota_used_ratio\{quota="events"\} 1\n/);
   });
 
   it('is not touched by what is refused, and gets back what was taken for nothing', async () => {
@@ -73,7 +73,7 @@ describe('The quota of a day', () => {
     quota.charge('acme', { events: 600, bytes: 0 });
     expect(await quota.eventsLeft('acme')).toBe(0);
     expect(quota.refusal('acme', 'events')).toBeInstanceOf(TooManyRequests);
-    expect(await registry.metrics()).toMatch(/ingest_quota_refusals_total\{quota="events"\} 1\n/);
+    expect(await registry.metrics()).toMatch(/threat_protection_ingest_quota_refusals_total\{quota="events"\} 1\n/);
     expect(await instance('0', '10').eventsLeft('acme')).toBe(Number.POSITIVE_INFINITY);
     expect(await instance('0', '0').eventsLeft('acme')).toBe(Number.POSITIVE_INFINITY);
   });

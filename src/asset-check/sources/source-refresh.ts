@@ -52,7 +52,7 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
     const { maxBytes } = sources.find(({ kind }) => kind === 'own') as OwnSettings;
     const own = new OwnStatuses(pool, log.forFollowers, suffixes, maxBytes, report);
     const lookups = new Counter({
-      name: 'asset_check_lookups_total',
+      name: 'threat_protection_asset_check_lookups_total',
       help: 'Contents to look up over HTTP, by source and outcome',
       labelNames: ['source', 'outcome'],
       registers: [registry],
@@ -173,16 +173,24 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
         },
       });
     };
-    ownGauge('asset_check_own_statuses', 'Assets with a status of this service', ({ known }) => known);
-    ownGauge('asset_check_own_bytes', "Memory used for this service's own statuses", ({ bytes }) => bytes);
+    ownGauge(
+      'threat_protection_asset_check_own_statuses',
+      'Assets with a status of this service',
+      ({ known }) => known,
+    );
+    ownGauge(
+      'threat_protection_asset_check_own_bytes',
+      "Memory used for this service's own statuses",
+      ({ bytes }) => bytes,
+    );
     gauge(
-      'asset_check_list_entries',
+      'threat_protection_asset_check_list_entries',
       'Entries in use per list; 0 until it was read',
       lists,
       ({ state }) => state.entries,
     );
     new Gauge({
-      name: 'asset_check_list_refused_entries',
+      name: 'threat_protection_asset_check_list_rejected_entries',
       help: 'Entries that are not used, by list and reason',
       labelNames: ['source', 'reason'],
       registers: [registry],
@@ -194,18 +202,21 @@ export class SourceRefresh implements OnModuleInit, BeforeApplicationShutdown {
           }
       },
     });
-    gauge('asset_check_list_bytes', 'Memory used per list', lists, ({ bytes }) => bytes);
+    gauge('threat_protection_asset_check_list_bytes', 'Memory used per list', lists, ({ bytes }) => bytes);
     gauge(
-      'asset_check_list_age_seconds',
+      'threat_protection_asset_check_list_age_seconds',
       'Time since each list was last known to be current',
       lists,
       ({ state: { checkedAt } }) => (checkedAt === undefined ? undefined : (Date.now() - checkedAt) / 1_000),
     );
-    gauge('asset_check_list_failing', '1 if the last refresh of a list failed', lists, ({ state: { lastError } }) =>
-      lastError === undefined ? 0 : 1,
+    gauge(
+      'threat_protection_asset_check_list_failing',
+      '1 if the last refresh of a list failed',
+      lists,
+      ({ state: { lastError } }) => (lastError === undefined ? 0 : 1),
     );
     const lookUps = this.sources.flatMap(({ of }) => (of.kind === 'http' ? [of.lookUp] : []));
     const help = '1 while a source is skipped because it failed five times in a row';
-    gauge('asset_check_breaker_open', help, lookUps, ({ isCircuitOpen }) => (isCircuitOpen ? 1 : 0));
+    gauge('threat_protection_asset_check_breaker_open', help, lookUps, ({ isCircuitOpen }) => (isCircuitOpen ? 1 : 0));
   }
 }

@@ -12,12 +12,12 @@ import { ListedAssetGroupDto } from '../groups/asset-groups.dto.js';
 import { ChangeMembership } from './change-membership.js';
 import { GetAssetGroup } from '../groups/get-asset-group.js';
 import {
-  AssignmentAnswer,
+  AssignmentResponse,
   DEFAULT_LIMIT,
   GroupAssetPageDto,
   GroupAssetsRequest,
   MembershipRequest,
-  RemovalAnswer,
+  RemovalResponse,
 } from './group-assets.dto.js';
 import { GROUP_ID, groupIdOf, NO_SUCH_GROUP } from '../groups/group-id.js';
 import { ListGroupAssets } from './list-group-assets.js';
@@ -79,7 +79,7 @@ export class GroupAssetsController {
     description: `An asset is in at most one group. An asset that is in another group is moved. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'The result for each content.', type: AssignmentAnswer })
+  @ApiOkResponse({ description: 'The result for each content.', type: AssignmentResponse })
   @ApiFailure(404, NO_SUCH_GROUP)
   async assignAssets(
     @Organization() organization: string,
@@ -87,7 +87,7 @@ export class GroupAssetsController {
     @Body() { contents }: MembershipRequest,
     @RequestOrigin() origin: Origin,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<AssignmentAnswer> {
+  ): Promise<AssignmentResponse> {
     const { results, of } = await this.change('add', organization, id, contents, origin, reply);
     return {
       results,
@@ -103,7 +103,7 @@ export class GroupAssetsController {
     description: `The removed assets are then in no group. An asset that is in another group stays there. ${REPEATABLE}`,
   })
   @ApiParam(GROUP_ID)
-  @ApiOkResponse({ description: 'The result for each content.', type: RemovalAnswer })
+  @ApiOkResponse({ description: 'The result for each content.', type: RemovalResponse })
   @ApiFailure(404, NO_SUCH_GROUP)
   async unassignAssets(
     @Organization() organization: string,
@@ -111,7 +111,7 @@ export class GroupAssetsController {
     @Body() { contents }: MembershipRequest,
     @RequestOrigin() origin: Origin,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<RemovalAnswer> {
+  ): Promise<RemovalResponse> {
     const { results, of } = await this.change('remove', organization, id, contents, origin, reply);
     return { results, summary: { removed: of('removed'), unchanged: of('unchanged'), errored: of('error') } };
   }

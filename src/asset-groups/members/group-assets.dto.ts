@@ -116,7 +116,7 @@ export class AssignmentSummary {
   errored!: number;
 }
 
-export class AssignmentAnswer {
+export class AssignmentResponse {
   /** The results, in the order of the contents. */
   @ApiProperty({ type: [MembershipItemDto] })
   results!: readonly MembershipItemDto[];
@@ -133,7 +133,7 @@ export class RemovalSummary {
   errored!: number;
 }
 
-export class RemovalAnswer {
+export class RemovalResponse {
   /** The results, in the order of the contents. */
   @ApiProperty({ type: [MembershipItemDto] })
   results!: readonly MembershipItemDto[];

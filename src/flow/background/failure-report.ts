@@ -33,12 +33,12 @@ export const reportFailures = (
 ): FailureReport => {
   const failures = counterOf(
     registry,
-    'background_failures_total',
+    'threat_protection_background_failures_total',
     'Failures of tasks in the background, which are tried again, by task',
   );
   const drops = counterOf(
     registry,
-    'background_dropped_rows_total',
+    'threat_protection_background_dropped_rows_total',
     'Rows that were dropped because too many were waiting to be written, by task',
   );
   failures.inc({ task }, 0);

@@ -16,13 +16,16 @@ export const guardConnections = (
   isMemoryShort: () => boolean,
 ): void => {
   const counter = (name: string, help: string): Counter => new Counter({ name, help, registers: [registry] });
-  const refused = counter('http_connections_refused_total', 'Connections refused: their address had enough of them');
+  const refused = counter(
+    'threat_protection_http_connections_refused_total',
+    'Connections refused: their address had enough of them',
+  );
   const cut = counter(
-    'http_connections_stalled_total',
+    'threat_protection_http_connections_stalled_total',
     'Connections cut: an answer waited, and too little of it was read',
   );
   const pipelined = counter(
-    'http_connections_pipelined_total',
+    'threat_protection_http_connections_pipelined_total',
     'Connections cut: too many requests waited behind the one being answered',
   );
   // Behind a proxy all connections come from its address.

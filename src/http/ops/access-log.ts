@@ -39,7 +39,7 @@ export class AccessLog implements OnApplicationShutdown {
   ) {
     this.isOn = config.accessLog;
     this.lost = new Counter({
-      name: 'access_log_lost_lines_total',
+      name: 'threat_protection_access_log_dropped_lines_total',
       help: 'Lines of the access log that were dropped because standard output was not read',
       registers: [registry],
     });

@@ -4,7 +4,7 @@ import { Gauge, type Registry } from 'prom-client';
 /** Exports how full a directory's file system is; nothing while the directory does not exist. */
 export const watchDisk = (directory: string, registry: Registry): void => {
   new Gauge({
-    name: 'data_dir_bytes',
+    name: 'threat_protection_data_dir_bytes',
     help: 'The file system of DATA_DIR: its size, and what is free for users other than root',
     labelNames: ['state'],
     registers: [registry],

@@ -39,14 +39,14 @@ export class Prometheus {
     watchDisk(config.dataDir, registry);
     this.scrape = createScrape(registry, [watchProjections(lags, registry), watchWebhooks(watch, registry)]);
     this.requests = new Histogram({
-      name: 'http_request_duration_seconds',
+      name: 'threat_protection_http_request_duration_seconds',
       help: 'Requests by route and status, from headers read to answer sent',
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS,
       registers,
     });
     new Gauge({
-      name: 'database_pool_connections',
+      name: 'threat_protection_database_pool_connections',
       help: 'Connections per pool of the read models, and queries waiting for one',
       labelNames: ['pool', 'state'],
       registers,

@@ -42,7 +42,9 @@ describe('Lists that were never read', () => {
   it('degrade the service, which says what its verdicts come from', async () => {
     const service = await startWith(unreachable);
     expect(await lists(service)).toMatchObject({ state: 'degraded' });
-    expect((await service.call('/metrics')).body).toContain('asset_check_list_entries{source="far"} 0');
+    expect((await service.call('/metrics')).body).toContain(
+      'threat_protection_asset_check_list_entries{source="far"} 0',
+    );
     await eventually('it says so', () => warnings.includes(SENTENCE));
   });
 

@@ -22,7 +22,7 @@ describe('A report of failures', () => {
     const registry = new Registry();
     const lines: string[] = [];
     const report = reportFailures('write usage', registry, undefined, (line) => lines.push(line));
-    expect(await registry.metrics()).toContain('background_failures_total{task="write usage"} 0\n');
+    expect(await registry.metrics()).toContain('threat_protection_background_failures_total{task="write usage"} 0\n');
     for (let n = 0; n < 10; n += 1) report.failed(new Error('The database is away'));
     report.dropped(3);
     report.dropped(4);
@@ -38,7 +38,7 @@ describe('A report of failures', () => {
     // Another task of the same process has counters of its own.
     reportFailures('write key uses', registry);
     expect(await registry.metrics()).toMatch(
-      /background_failures_total\{task="write usage"\} 11\n[^]*background_failures_total\{task="write key uses"\} 0\n[^]*background_dropped_rows_total\{task="write usage"\} 12\n/,
+      /threat_protection_background_failures_total\{task="write usage"\} 11\n[^]*threat_protection_background_failures_total\{task="write key uses"\} 0\n[^]*threat_protection_background_dropped_rows_total\{task="write usage"\} 12\n/,
     );
   });
 });
@@ -126,7 +126,7 @@ describe('What fails in the background', () => {
     expect(
       lines.filter((line) => line.startsWith(`Failed to ${task}`) && line.includes('database is away')),
     ).toHaveLength(1);
-    const [, failures] = new RegExp(`background_failures_total\\{task="${task}"\\} (\\d+)`).exec(
+    const [, failures] = new RegExp(`threat_protection_background_failures_total\\{task="${task}"\\} (\\d+)`).exec(
       await registry.metrics(),
     )!;
     expect(Number(failures)).toBeGreaterThan(0);

@@ -132,7 +132,7 @@ describe('The lines of the access log', () => {
     const { log, registry } = logTo(() => false);
     for (let n = 0; n < 3; n++) log.addUnread(400, 'a');
     log.onApplicationShutdown();
-    expect(await registry.metrics()).toMatch(/^access_log_lost_lines_total 3$/m);
+    expect(await registry.metrics()).toMatch(/^threat_protection_access_log_dropped_lines_total 3$/m);
   });
 
   it('are not written if ACCESS_LOG is off', () => {

@@ -84,24 +84,24 @@ describe('Refused events', () => {
     let metrics = '';
     await eventually('the scraped metrics have all batches', async () => {
       metrics = await series();
-      return metrics.includes('ingest_batch_events_count 3\n');
+      return metrics.includes('threat_protection_ingest_batch_events_count 3\n');
     });
     for (const line of [
-      'ingest_events_total{type="ThreatDeleted",outcome="accepted",reason=""} 1',
-      'ingest_events_total{type="ThreatDeleted",outcome="duplicate",reason=""} 2',
-      'ingest_events_total{type="ThreatDeleted",outcome="rejected",reason="data"} 1',
-      'ingest_events_total{type="ThreatDeleted",outcome="rejected",reason="not-permitted"} 1',
-      'ingest_events_total{type="other",outcome="rejected",reason="unknown-type"} 2',
-      'ingest_events_total{type="other",outcome="rejected",reason="own-type"} 1',
-      'ingest_batch_events_bucket{le="1"} 2',
-      'ingest_batch_events_count 3',
+      'threat_protection_ingest_events_total{type="ThreatDeleted",outcome="accepted",reason=""} 1',
+      'threat_protection_ingest_events_total{type="ThreatDeleted",outcome="duplicate",reason=""} 2',
+      'threat_protection_ingest_events_total{type="ThreatDeleted",outcome="rejected",reason="data"} 1',
+      'threat_protection_ingest_events_total{type="ThreatDeleted",outcome="rejected",reason="not-permitted"} 1',
+      'threat_protection_ingest_events_total{type="other",outcome="rejected",reason="unknown-type"} 2',
+      'threat_protection_ingest_events_total{type="other",outcome="rejected",reason="own-type"} 1',
+      'threat_protection_ingest_batch_events_bucket{le="1"} 2',
+      'threat_protection_ingest_batch_events_count 3',
     ])
       expect(metrics).toContain(`${line}\n`);
-    expect(metrics).toMatch(/^ingest_bytes_total [1-9]\d{2,}$/m);
+    expect(metrics).toMatch(/^threat_protection_ingest_bytes_total [1-9]\d{2,}$/m);
     expect(metrics).not.toContain('Made');
-    expect(metrics).toMatch(/^log_append_duration_seconds_count\{outcome="stored"\} [1-9]/m);
-    expect(metrics).toMatch(/^log_append_duration_seconds_count\{outcome="failed"\} 0$/m);
-    expect(metrics).toMatch(/^data_dir_bytes\{state="(free|size)"\} [1-9]/m);
+    expect(metrics).toMatch(/^threat_protection_log_append_duration_seconds_count\{outcome="stored"\} [1-9]/m);
+    expect(metrics).toMatch(/^threat_protection_log_append_duration_seconds_count\{outcome="failed"\} 0$/m);
+    expect(metrics).toMatch(/^threat_protection_data_dir_bytes\{state="(free|size)"\} [1-9]/m);
   });
 
   it('are forgotten when the operator says so, and kept again after it', async () => {

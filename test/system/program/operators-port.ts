@@ -46,7 +46,9 @@ export const operatorsPort = (urls: () => Urls) =>
     it('alone serves Prometheus', async () => {
       for (const method of ['GET', 'POST']) expect((await fetch(`${url}/metrics`, { method })).status).toBe(404);
       expect(await (await fetch(`${url}/openapi.json`)).text()).not.toContain('"/metrics"');
-      expect(await (await fetch(`${opsUrl}/metrics`)).text()).toContain('http_request_duration_seconds_bucket');
+      expect(await (await fetch(`${opsUrl}/metrics`)).text()).toContain(
+        'threat_protection_http_request_duration_seconds_bucket',
+      );
     });
 
     it('serves nothing else', async () => {
