@@ -3,6 +3,9 @@ import { formatInstant } from '../../events/instant.js';
 import { kindOf } from '../../events/kinds.js';
 import type { ElementRow } from './statements.js';
 
+/** The most bytes of an element without its `subject` and `data`. */
+export const MAX_ATTRIBUTE_BYTES = 320;
+
 /** An element of the feed as JSON. Written piece by piece: an answer has a thousand. */
 export const elementJson = (elementId: string, { kind, id, storedAt, item }: ElementRow): string => {
   const attributes =

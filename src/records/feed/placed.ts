@@ -13,9 +13,11 @@ export const placed = (page: FeedPage): Placed[] => {
   let mark = page.parkedBefore ^ page.parkedToFirst;
   let next = rows.length === 0 ? 0 : parked.findIndex(([position]) => position > rows[0]!.position);
   if (next === -1) next = parked.length;
-  return rows.flatMap((row, index) => {
-    if (index > 0 && row.position >= known) return [];
+  const elements: Placed[] = [];
+  for (const row of rows) {
+    if (elements.length > 0 && row.position >= known) break;
     for (; next < parked.length && parked[next]![0] <= row.position; next += 1) mark ^= parked[next]![1];
-    return { position: row.position, event: eventMark(row.eventId), parked: mark, row };
-  });
+    elements.push({ position: row.position, event: eventMark(row.eventId), parked: mark, row });
+  }
+  return elements;
 };

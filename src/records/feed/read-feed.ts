@@ -1,6 +1,5 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../../event-log/event-log.js';
-import { TimeSlices, type Work } from '../../flow/time-slices.js';
 import { type AsOf, momentOf } from '../../http/answers/send-counted.js';
 import { TooOld } from '../../read-models/replicas/replicas.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
@@ -30,28 +29,13 @@ export class ReadFeed extends Query<AsOf<string>> {
   }
 }
 
-const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const BEGINNING: Place = { position: -1, event: '', parked: 0 };
 
-interface Answer {
-  readonly text: string;
-  /** Elements in it. */
-  readonly count: number;
-}
-
-/** As many elements as an answer may hold; at least one. */
-function* batchJson(ids: FeedIds, elements: readonly Placed[]): Work<Answer> {
-  const texts: string[] = [];
-  let bytes = 2;
-  for (const [index, id] of ids.write(elements).entries()) {
-    const text = elementJson(id, elements[index]!.row);
-    bytes += Buffer.byteLength(text) + 1;
-    if (bytes > MAX_ANSWER_BYTES && texts.length > 0) break;
-    texts.push(text);
-    yield;
-  }
-  return { text: `[${texts.join(',')}]`, count: texts.length };
-}
+const batchJson = (ids: FeedIds, elements: readonly Placed[]): string =>
+  `[${ids
+    .write(elements)
+    .map((id, index) => elementJson(id, elements[index]!.row))
+    .join(',')}]`;
 
 @QueryHandler(ReadFeed)
 export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
@@ -59,7 +43,6 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
     private readonly queries: RecordQueries,
     private readonly log: EventLog,
     private readonly watch: FeedWatch,
-    private readonly slices: TimeSlices,
   ) {}
 
   /**
@@ -102,9 +85,9 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       const { asOf, upTo, found } = page;
       const elements = placed(page);
       if (elements.length > 0) {
-        const { text, count } = await this.slices.run(organization, batchJson(ids, elements));
-        const { row } = elements[count - 1]!;
-        const isEnd = count === found && count < limit;
+        const text = batchJson(ids, elements);
+        const { row } = elements.at(-1)!;
+        const isEnd = elements.length === found && found < limit;
         // What follows may be as old as the last element.
         if (isEnd) return { answer: text, ...momentOf({ asOf, position: upTo }) };
         return { answer: text, asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };

@@ -1,8 +1,14 @@
 import { LISTED_KIND } from '../../events/kinds.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
+import { MAX_ATTRIBUTE_BYTES } from './element.js';
 
-/** Bytes of items that are read for an answer, which ends at as many bytes with what is around them. */
-const MAX_BYTES = 4 * 1024 * 1024;
+/** Maximum size of a response, as JSON. It holds at least one element. */
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
+/**
+ * The most bytes that an element takes: its item, the attributes around the item, and the record's id, of which JSON
+ * escapes quotes and backslashes.
+ */
+const ELEMENT_BYTES = `(coalesce(octet_length(item), 0) + 2 * octet_length(id) + ${MAX_ATTRIBUTE_BYTES})`;
 /** Parked events that are told apart within an answer; beyond, it ends earlier. */
 export const MAX_PARKED = 1_000;
 
@@ -148,11 +154,11 @@ const nextOf = (kinds: readonly number[]) => {
         ${inOrder('event_id')} as "eventId", ${inOrder('stored_at')} as "storedAt",
         string_agg(coalesce(item, ''), e'\\n' order by position) as items
       from (
-        select *, coalesce(octet_length(item), 0) as size,
-          sum(coalesce(octet_length(item), 0)) over (order by position rows unbounded preceding) as bytes
+        select *, row_number() over in_order as number, sum(${ELEMENT_BYTES}) over in_order as bytes
         from next
+        window in_order as (order by position rows unbounded preceding)
       ) sized
-      where bytes <= ${MAX_BYTES} or bytes = size
+      where bytes < ${MAX_RESPONSE_BYTES} or number = 1
     ) page`,
   );
 };

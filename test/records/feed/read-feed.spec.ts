@@ -3,7 +3,6 @@ import { Checkpoints } from '../../../src/read-models/checkpoints/checkpoints.js
 import { describe, expect, it } from '@jest/globals';
 import type { Pool, QueryConfig } from 'pg';
 import { Gone } from '../../../src/errors.js';
-import { TimeSlices } from '../../../src/flow/time-slices.js';
 import type { RecordsPool } from '../../../src/read-models/pools.js';
 import { Replicas } from '../../../src/read-models/replicas/replicas.js';
 import { BLOCK_BYTES, SealedBlocks } from '../../../src/http/sealed-blocks.js';
@@ -41,7 +40,7 @@ const read = async (id: string, parkedOn: { replica: number; primary: number }):
   const replicas = new Replicas({ metrics: pool, records: pool }, checkpoints, 10_000);
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   const queries = new RecordQueries(primary, { done: async () => {} } as FirstFill, replicas);
-  const handler = new ReadFeedHandler(queries, LOG, {} as FeedWatch, new TimeSlices());
+  const handler = new ReadFeedHandler(queries, LOG, {} as FeedWatch);
   const query = new ReadFeed('acme', [1, 2, 3, 4], 10, id, 0, new AbortController().signal);
   try {
     const answer = await handler.execute(query).then(
