@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { format } from 'prettier';
 import { eventTypesPage } from './event-types.js';
 
-const PAGE = join(import.meta.dirname, '../../../docs/event-types.md');
+const PAGE = join(import.meta.dirname, '../../../docs/reference/event-types.md');
 const IS_RECORDING = process.env['RECORD_EXAMPLES'] === '1';
 
 describe('The page of event types', () => {
