@@ -182,7 +182,7 @@ describe('The shape of the tree', () => {
     expect([...counts].filter(([folder, count]) => count > MAX_FILES && folder !== MIGRATIONS)).toEqual([]);
   });
 
-  it('is what docs/internals/architecture.md says in its table of modules', () => {
+  it('matches the table of modules in docs/internals/architecture.md', () => {
     const rows = readFileSync(join(root, 'docs/internals/architecture.md'), 'utf8').matchAll(
       /^\| (`(?:src|projections)[^|]*) \|[^|]*\| ([^|]+) \|$/gm,
     );
