@@ -59,7 +59,7 @@ import { unpacking } from './attacks/memory/unpacking.js';
 import { webhookSecrets } from './attacks/outside/webhook-secrets.js';
 import type { Scenario } from './scenario.js';
 
-/** Every fault that the service survives (docs/faults.md). */
+/** Every fault that the service survives (docs/internals/reliability.md). */
 const FAULTS: readonly Scenario[] = [
   killedService,
   killedServiceAndDatabase,

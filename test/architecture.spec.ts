@@ -182,8 +182,8 @@ describe('The shape of the tree', () => {
     expect([...counts].filter(([folder, count]) => count > MAX_FILES && folder !== MIGRATIONS)).toEqual([]);
   });
 
-  it('is what docs/architecture.md says in its table of rooms', () => {
-    const rows = readFileSync(join(root, 'docs/architecture.md'), 'utf8').matchAll(
+  it('matches the table of modules in docs/internals/architecture.md', () => {
+    const rows = readFileSync(join(root, 'docs/internals/architecture.md'), 'utf8').matchAll(
       /^\| (`(?:src|projections)[^|]*) \|[^|]*\| ([^|]+) \|$/gm,
     );
     const told = [...rows].flatMap(([, rooms, may]) =>

@@ -14,7 +14,7 @@ const FEATURE = [
   'http',
   'tracing',
 ];
-/** The rooms of src, and which others each may import: the table of docs/architecture.md. A room is a folder or a file. */
+/** The rooms of src, and which others each may import: the table of docs/internals/architecture.md. A room is a folder or a file. */
 export const ROOMS: Readonly<Record<string, readonly string[] | 'all of src'>> = {
   errors: [],
   assets: [],

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { OrganizationTurns } from '../flow/organization-turns.js';
+import { OrganizationTurns, type TurnLimits } from '../flow/organization-turns.js';
 
 /** What a statement of a request has, in its turn. ms */
 export const TIME_LIMIT_MS = 2_500;
+
+const TURNS: TurnLimits = { name: 'requests', running: 2, waiting: 32, patience: 1_000, rest: 500 };
 
 /**
  * The turns of every query on the connections that all requests share (`Pool`), so that no organization holds them all.
@@ -11,6 +13,6 @@ export const TIME_LIMIT_MS = 2_500;
 @Injectable()
 export class RequestTurns extends OrganizationTurns {
   constructor() {
-    super({ name: 'requests', running: 2, waiting: 32, patience: 1_000, rest: 500 });
+    super(TURNS);
   }
 }

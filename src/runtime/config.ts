@@ -16,6 +16,7 @@ const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [
 
 const MAX_LIMIT = 999_999_999;
 const MAX_A_DAY = 999_999_999_999_999;
+const HTTP = ['http', 'https'];
 const POSTGRES = ['postgres', 'postgresql'];
 const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
 
@@ -91,17 +92,24 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   const portOf = (name: string): number | undefined =>
     read(name) === undefined ? undefined : number(name, '', 65_535);
   const opsPorts = {
-    /** Absent: what is for operators is given on `port` too. 0 takes a free port. */
+    /** Port of the operators' listener of a process. Absent: the API serves `/metrics` and health details on `PORT`. 0 takes a free port. */
     opsPort: portOf('OPS_PORT'),
-    /** Where the projector tells its health and metrics. Absent: on `opsPort`. */
+    /** Port of the projector's health and metrics. Absent: `OPS_PORT`. */
     projectorOpsPort: portOf('PROJECTOR_OPS_PORT'),
-    /** Where the delivery process does. */
+    /** Port of the delivery process's health and metrics. Absent: `OPS_PORT`. */
     deliveriesOpsPort: portOf('DELIVERIES_OPS_PORT'),
   };
-  const collector = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'].map((name) =>
-    address(name, ['http', 'https']),
-  );
-  const isTraced = collector.some((each) => each !== undefined) && read('OTEL_SDK_DISABLED')?.toLowerCase() !== 'true';
+  const collector = [
+    /** Base address of the OpenTelemetry collector. Absent: nothing is traced. */
+    address('OTEL_EXPORTER_OTLP_ENDPOINT', HTTP),
+    /** Full address for traces, instead of `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+    address('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', HTTP),
+  ];
+  const isTraced =
+    collector.some((each) => each !== undefined) &&
+    /** `true` switches traces off although a collector is named. */
+    read('OTEL_SDK_DISABLED')?.toLowerCase() !== 'true';
+  /** Protocol of the collector. */
   if (isTraced) choice('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOBUF, [PROTOBUF]);
   if (read('OPS_HOST') !== undefined && Object.values(opsPorts).every((port) => port === undefined))
     throw new ConfigError('OPS_HOST is set, but no OPS_PORT is; a listener for operators needs a port');
@@ -110,58 +118,63 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   if (databaseDirectUrl !== undefined && databaseUrl === undefined)
     throw new ConfigError('DATABASE_DIRECT_URL is set, but no DATABASE_URL is; the two lead to one database');
   return {
+    /** Address that the API listens on. */
     host: read('HOST') ?? '127.0.0.1',
-    /** 0 takes a free port. */
+    /** Port that the API listens on. 0 takes a free port. */
     port: number('PORT', '3000', 65_535),
-    /** Where operators have listeners of their own. */
+    /** Address of the operators' listeners. */
     opsHost: read('OPS_HOST') ?? '127.0.0.1',
     ...opsPorts,
-    /** Absent: an embedded PostgreSQL in `dataDir`. */
+    /** PostgreSQL 15 or later, as one address that follows the primary. Absent: an embedded PostgreSQL in `DATA_DIR`. */
     databaseUrl,
-    /** The same database without the pooler that `databaseUrl` leads to, for what needs one connection throughout. */
+    /** The database of `DATABASE_URL` without its pooler, for exports, rebuilds and locks, which need one connection throughout. */
     databaseDirectUrl,
-    /** The address of standbys that answer reads. Absent: the primary answers all. */
+    /** One address of the replicas that answer reads. Absent: the primary answers all reads. */
     databaseReadUrl: database('DATABASE_READ_URL', OF_REPLICAS),
-    /** How far a standby may be behind to answer reads. Seconds. */
+    /** How far a replica may be behind the primary to answer reads, in seconds. */
     readMaxLag: number('READ_MAX_LAG_SECONDS', '10', 86_400),
-    /** Whether this process brings the tables to its version; otherwise it waits until `migrate` has done so. */
+    /** Whether this process migrates the tables to its version. If not, it waits until the command `migrate` has done so. */
     migrates: choice('MIGRATE_ON_START', 'true', ['true', 'false']) === 'true',
-    /** Absolute. */
+    /** Folder of the embedded PostgreSQL and of the copies of lists. Made absolute. */
     dataDir: resolve(read('DATA_DIR') ?? '.data'),
-    /** Absent: the log is in PostgreSQL. Always with the scheme `esdb`. */
+    /** EventStoreDB that holds the event log. Absent: the log is in PostgreSQL. Read as `esdb://` in either case. */
     eventStoreUrl: address('EVENTSTORE_URL', EVENT_STORE)?.replace(/^kurrentdb/, 'esdb'),
-    /** Absolute. Absent: the sources file that ships with the service. */
+    /** File that configures the sources of the asset check. Absent: the file that ships with the service. Made absolute. */
     sourcesFile: sourcesFile && resolve(sourcesFile),
+    /** Least severe level that is logged. */
     logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS),
+    /** Format of the log. Absent: `pretty` on a terminal, otherwise `json`. */
     logFormat: choice('LOG_FORMAT', process.stdout.isTTY ? 'pretty' : 'json', LOG_FORMATS),
-    /** Whether each request is a line of JSON on standard output. */
+    /** Whether the API writes one line of JSON per request to standard output. */
     accessLog: choice('ACCESS_LOG', 'on', SWITCH) === 'on',
     /** What of the work is traced, as OpenTelemetry's own settings say. Absent: no collector is named, and nothing is. */
     sampling: isTraced
       ? {
+          /** Which traces are recorded. */
           sampler: choice('OTEL_TRACES_SAMPLER', 'parentbased_always_on', SAMPLERS),
+          /** Part of the traces that the `traceidratio` samplers record. */
           share: share('OTEL_TRACES_SAMPLER_ARG', '1'),
         }
       : undefined,
     /** Requests per key and minute; 0 means no limit. */
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', '6000', MAX_LIMIT),
-    /** Events that one organization's own ingest keys and changes of groups and members may store in a UTC day; 0 means no limit. */
+    /** Events per organization and UTC day, from its own ingest keys and from changes of groups, members and webhooks; 0 means no limit. */
     ingestEventsPerDay: number('INGEST_EVENTS_PER_DAY', '10000000', MAX_A_DAY),
-    /** Bytes of bodies that one organization's own ingest keys may send in a UTC day; 0 means no limit. */
+    /** Bytes of request bodies per organization and UTC day, from its own ingest keys; 0 means no limit. */
     ingestBytesPerDay: number('INGEST_BYTES_PER_DAY', '21474836480', MAX_A_DAY),
-    /** Requests without a good key per client address and minute; 0 means no limit. */
+    /** Requests without a valid key per client address and minute; 0 means no limit. */
     unauthenticatedPerMinute: number('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE', '600', MAX_LIMIT),
-    /** Connections open at once per client address; 0 means no limit. Not applied behind `trustProxy`. */
+    /** Open connections per client address; 0 means no limit. Not applied if `TRUST_PROXY` is set. */
     maxConnectionsPerAddress: number('MAX_CONNECTIONS_PER_ADDRESS', '256', MAX_LIMIT),
-    /** Addresses or networks of proxies whose `X-Forwarded-For` is believed. */
+    /** Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas. */
     trustProxy: networks('TRUST_PROXY'),
-    /** Absolute. Absent: in `dataDir` with the embedded PostgreSQL; otherwise there are no webhooks. */
+    /** File with the master key of webhook secrets. Absent: a file in `DATA_DIR` with the embedded PostgreSQL; otherwise webhooks are off. */
     webhookMasterKeyFile: webhookMasterKeyFile && resolve(webhookMasterKeyFile),
-    /** Addresses or networks that webhooks may reach although they are not public, and by `http` too. */
+    /** Private addresses or networks that webhooks may reach, also by `http`, separated by commas. */
     webhookAllow: networks('WEBHOOK_ALLOWED_NETWORKS'),
-    /** A forward proxy that every delivery goes through, and which decides where it may go. */
-    webhookProxy: address('WEBHOOK_PROXY', ['http', 'https']),
-    /** The key that `events send` uses. Absent: one is issued for the call. */
+    /** Forward proxy for all webhook deliveries. The proxy decides which addresses may be reached. */
+    webhookProxy: address('WEBHOOK_PROXY', HTTP),
+    /** API key that `events send` uses. Absent: the command issues a key for the call. */
     apiKey: read('THREAT_PROTECTION_API_KEY'),
     /** A variable of the environment that the sources file names; undefined if it is absent or empty. */
     variable: read,

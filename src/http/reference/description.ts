@@ -47,7 +47,8 @@ const WHEN: Readonly<Record<number, string>> = {
   503: 'The log or the database did not respond; it is safe to retry after `Retry-After` seconds',
 };
 
-const errorTable = Object.entries(ERROR_CODES)
+/** The rows of the table of errors: status, code and when. Markdown. */
+export const ERROR_ROWS = Object.entries(ERROR_CODES)
   .map(([status, code]) => `| ${status} | \`${code}\` | ${WHEN[Number(status)]} |`)
   .join('\n');
 
@@ -65,7 +66,7 @@ Every error has the same body, \`{ code, message, issues? }\`. \`code\` is for p
 
 | status | code | when |
 | --- | --- | --- |
-${errorTable}
+${ERROR_ROWS}
 
 Any URL may return 404, 405, 408 or 431. The errors 401, 414, 429, 500 and 503 are the same on every route; their examples
 are under \`components.responses\`.`;

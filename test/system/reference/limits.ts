@@ -1,0 +1,389 @@
+import { bytes, count, duration, numberOf, readSource } from './constants.js';
+import { defaultOf } from './settings.js';
+
+/** Collects what a row is made of, and formats it. */
+class Sources {
+  private readonly settings: string[] = [];
+  private readonly constants = new Map<string, string[]>();
+
+  private constant(path: string, name: string): number {
+    this.constants.set(path, [...(this.constants.get(path) ?? []), `\`${name}\``]);
+    return numberOf(path, name);
+  }
+
+  private default(setting: string): number {
+    this.settings.push(`\`${setting}\``);
+    return Number(defaultOf(setting));
+  }
+
+  /** Markdown. */
+  list(): string {
+    const constants = [...this.constants].map(([path, names]) => `${names.join(', ')} in \`${path}\``);
+    return [...this.settings, ...constants].join('; ');
+  }
+
+  readonly count = (path: string, name: string): string => count(this.constant(path, name));
+  readonly bytes = (path: string, name: string): string => bytes(this.constant(path, name));
+  readonly duration = (path: string, name: string): string => duration(this.constant(path, name));
+  readonly countSet = (setting: string): string => count(this.default(setting));
+  readonly bytesSet = (setting: string): string => bytes(this.default(setting));
+}
+
+interface Row {
+  readonly what: string;
+  readonly limit: (of: Sources) => string;
+  readonly beyond: string;
+  /** The file that answers 429. */
+  readonly rejects?: string;
+}
+
+const TURNS = 'src/flow/organization-turns.ts';
+const BUDGET = 'src/flow/byte-budget.ts';
+const COMMANDS = 'src/event-log/command-queue.ts';
+const BYTES = 'src/http/byte-limits.ts';
+const SLOW = 'src/http/connections/slow-readers.ts';
+const EVENTS = 'src/ingestion/receive/event-limits.ts';
+const CHECK = 'src/asset-check/asset-check.controller.ts';
+const GROUPS = 'src/asset-groups/groups/list-asset-groups.ts';
+const SEND = 'src/webhooks/delivery/requests/send.ts';
+const SLOTS = 'src/webhooks/delivery/slots.ts';
+const TEST = 'src/webhooks/endpoints/test-webhook.ts';
+const RECORDS = 'src/records/record-queries.ts';
+const EXPORT = 'src/records/export-records.ts';
+const SOURCES_FILE = 'src/asset-check/sources/sources-file.ts';
+const POOLS = 'src/read-models/pools.ts';
+
+const turns = (of: Sources, path: string, name: string): string =>
+  `${of.count(path, `${name}.running`)} at a time per organization; ${of.count(path, `${name}.waiting`)} wait up to ${of.duration(path, `${name}.patience`)}`;
+
+const TABLES: Readonly<Record<string, readonly Row[]>> = {
+  Requests: [
+    {
+      what: 'Requests with a key',
+      limit: (of) => `${of.countSet('RATE_LIMIT_PER_MINUTE')} a minute per key`,
+      beyond: '429',
+      rejects: 'src/http/access/check-access.ts',
+    },
+    {
+      what: 'Requests without a valid key',
+      limit: (of) =>
+        `${of.countSet('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE')} a minute per address, or per /64 network of IPv6`,
+      beyond: '429',
+      rejects: 'src/http/access/address-rate-limit.ts',
+    },
+    {
+      what: 'Open connections',
+      limit: (of) => `${of.countSet('MAX_CONNECTIONS_PER_ADDRESS')} per address; no limit if \`TRUST_PROXY\` is set`,
+      beyond: 'connection reset',
+    },
+    {
+      what: 'Requests on one connection that wait for earlier ones',
+      limit: (of) => of.count('src/http/connections/pipelined-requests.ts', 'MAX_PIPELINED'),
+      beyond: 'connection reset',
+    },
+    {
+      what: 'Time to send the headers; the whole request',
+      limit: (of) =>
+        `${of.duration('src/http/server.ts', 'headersTimeout')}; ${of.duration('src/http/server.ts', 'requestTimeout')}, or ${of.duration('src/http/body/unfinished-bodies.ts', 'HURRIED_MS')} while bodies use over half of their memory`,
+      beyond: '408',
+    },
+    { what: 'URL', limit: (of) => of.bytes(BYTES, 'MAX_URI_LENGTH'), beyond: '414' },
+    {
+      what: 'Body',
+      limit: (of) =>
+        `${of.bytes(BYTES, 'BODY_LIMIT')}; bulk check and group members ${of.bytes(BYTES, 'BULK.bodyLimit')}; events ${of.bytes(EVENTS, 'MAX_BODY')}; compressed or not`,
+      beyond: '413',
+    },
+    {
+      what: 'Bodies in memory',
+      limit: (of) =>
+        `${of.bytes(BYTES, 'BODIES.each')} per organization; ${of.bytes(BYTES, 'BODIES.all')} in all, of which ${of.bytes(BYTES, 'BODIES.keptForSmall')} are reserved for small bodies`,
+      beyond: '429; 503',
+      rejects: BUDGET,
+    },
+    {
+      what: 'Compressed bodies to unpack',
+      limit: (of) => turns(of, 'src/http/body/body-reader.ts', 'UNPACKING'),
+      beyond: '429, 503',
+      rejects: TURNS,
+    },
+    {
+      what: 'Responses that clients have not read',
+      limit: (of) =>
+        `${of.bytes(BYTES, 'ANSWERS.each')} per organization; ${of.bytes(BYTES, 'ANSWERS.all')} in all, of which ${of.bytes(BYTES, 'ANSWERS.keptForSmall')} are reserved for small responses`,
+      beyond: '429; 503',
+      rejects: BUDGET,
+    },
+    {
+      what: 'Reading a response that waits',
+      limit: (of) =>
+        `at least ${of.bytes(SLOW, 'USUAL_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'USUAL_RATE.windowMs')}; ${of.bytes(SLOW, 'HURRIED_RATE.bytesPerSecond')} a second over ${of.duration(SLOW, 'HURRIED_RATE.windowMs')} while responses use over half of their memory`,
+      beyond: 'connection reset',
+    },
+    {
+      what: 'Work on the event loop in one turn',
+      limit: (of) =>
+        `${of.duration('src/flow/time-slices.ts', 'MAX_TURN_MS')}, or ${of.duration('src/flow/time-slices.ts', 'MAX_BUSY_TURN_MS')} while other work waits; the organization that used the least time is next`,
+      beyond: 'waits',
+    },
+    {
+      what: 'Requests that wait for the feed or for a token',
+      limit: (of) =>
+        `${of.count('src/flow/waiting-requests.ts', 'MAX_OF_ORGANIZATION')} per organization; ${of.count('src/flow/waiting-requests.ts', 'MAX_IN_ALL')} in all`,
+      beyond: '429; 503',
+      rejects: 'src/flow/waiting-requests.ts',
+    },
+    {
+      what: 'Other queries',
+      limit: (of) => turns(of, 'src/read-models/request-turns.ts', 'TURNS'),
+      beyond: '429, 503',
+      rejects: TURNS,
+    },
+    {
+      what: 'Database connections of an API process',
+      limit: (of) =>
+        `metrics ${of.count(POOLS, 'METRICS.max')}; requests ${of.count(POOLS, 'createRequestPool.max')}; lists and feed ${of.count(POOLS, 'RECORDS.max')}; exports ${of.count(POOLS, 'EXPORTS.max')}; followers and health ${of.count(POOLS, 'createWatchPool.max')}; besides those of the log`,
+      beyond: '503',
+    },
+  ],
+  Events: [
+    { what: 'Events in a batch', limit: (of) => of.count(EVENTS, 'MAX_EVENTS'), beyond: '413' },
+    {
+      what: 'One event',
+      limit: (of) =>
+        `${of.count('src/json/slices.ts', 'DEEPEST')} levels; ${of.count('src/json/slices.ts', 'MAX_TOKENS')} parts; ${of.count('src/events/declaring/reading.ts', 'MAX_LIST')} brands or reviews`,
+      beyond: 'event rejected',
+    },
+    {
+      what: "A UTC day of an organization's own keys, groups, members and webhooks",
+      limit: (of) =>
+        `${of.countSet('INGEST_EVENTS_PER_DAY')} events; ${of.bytesSet('INGEST_BYTES_PER_DAY')}; shared by all processes`,
+      beyond: '429',
+      rejects: 'src/quotas/daily-quota.ts',
+    },
+    {
+      what: 'Facts that wait to be counted',
+      limit: (of) =>
+        `${of.count('src/ingestion/backpressure.ts', 'BOUNDS.window')} of all organizations; beyond that, each has its share, at least ${of.count('src/ingestion/backpressure.ts', 'BOUNDS.harmless')}`,
+      beyond: 'waits up to 2 s; then 429',
+      rejects: 'src/ingestion/backpressure.ts',
+    },
+    {
+      what: 'Events in a request of status',
+      limit: (of) => of.count('src/ingestion/status/status.dto.ts', 'MAX_ASKED'),
+      beyond: '400',
+    },
+    {
+      what: 'Usage',
+      limit: (of) => `${of.count('src/read-models/event-usage.ts', 'KEPT_DAYS')} days`,
+      beyond: 'deleted',
+    },
+    {
+      what: 'A statement of the projector',
+      limit: (of) => of.duration('projections/project.ts', 'LIMITS.statement_timeout'),
+      beyond: 'the batch is split; one failing event is parked',
+    },
+  ],
+  'Metrics and records': [
+    {
+      what: 'Metrics queries',
+      limit: (of) => turns(of, 'src/metrics/metrics-queries.ts', 'TURNS'),
+      beyond: '429, 503',
+      rejects: TURNS,
+    },
+    {
+      what: 'Metrics in one response',
+      limit: (of) =>
+        `${of.count('src/metrics/totals/count-sql.ts', 'MAX_DAYS')} days; ${of.count('src/metrics/totals/count-sql.ts', 'MAX_TYPES')} asset types`,
+      beyond: '422',
+    },
+    {
+      what: 'Points of a timeline',
+      limit: (of) => of.count('src/metrics/timeline/timeline-sql.ts', 'MAX_POINTS'),
+      beyond: '422',
+    },
+    { what: 'Lists of records', limit: (of) => turns(of, RECORDS, 'turns'), beyond: '429, 503', rejects: TURNS },
+    {
+      what: 'Requests of the feed',
+      limit: (of) => turns(of, RECORDS, 'feedTurns'),
+      beyond: '429, 503',
+      rejects: TURNS,
+    },
+    {
+      what: 'A page of a list',
+      limit: (of) =>
+        `${of.bytes('src/records/page/statements.ts', 'MAX_PAGE_BYTES')}; ${of.count('src/records/page/statements.ts', 'MAX_EXAMINED')} keys examined`,
+      beyond: 'a shorter page',
+    },
+    {
+      what: 'Values of a filter',
+      limit: (of) =>
+        `${of.count('src/records/selection.ts', 'MAX_VALUES')}; ${of.count('src/records/selection.ts', 'MAX_COMBINATIONS')} combinations of two filters`,
+      beyond: '400',
+    },
+    {
+      what: 'CSV export of records',
+      limit: (of) =>
+        `${of.count(EXPORT, 'MAX_ROWS')} rows; 1 at a time per organization; ${of.count(EXPORT, 'MAX_AT_ONCE')} in all`,
+      beyond: '422; 429; 503',
+      rejects: EXPORT,
+    },
+    {
+      what: 'Time of a CSV export',
+      limit: (of) =>
+        `${of.duration(EXPORT, 'MAX_MS')}; ${of.duration(POOLS, 'EXPORT_PATIENCE_MS')} for the client to read the next part`,
+      beyond: 'connection reset',
+    },
+    {
+      what: 'A page of the feed',
+      limit: (of) =>
+        `${of.count('src/records/feed/feed.dto.ts', 'MAX_ELEMENTS')} elements; ${of.bytes('src/records/feed/statements.ts', 'MAX_BYTES')}`,
+      beyond: '400; a shorter page',
+    },
+  ],
+  'Asset check and groups': [
+    {
+      what: 'Contents of a bulk check',
+      limit: (of) =>
+        `${of.count('src/asset-check/asset-check.dto.ts', 'MAX_CONTENTS')}; each ${of.count('src/assets/content-issue.ts', 'MAX_LENGTH')} characters`,
+      beyond: '400',
+    },
+    { what: 'Bulk checks', limit: (of) => turns(of, CHECK, 'BULK_CHECKS'), beyond: '429, 503', rejects: TURNS },
+    {
+      what: 'Time for the lookups of a bulk check',
+      limit: (of) => of.duration('src/asset-check/asset-checker.ts', 'MAX_BUDGET_MS'),
+      beyond: 'the source reports `timeout`',
+    },
+    {
+      what: 'A list that is downloaded',
+      limit: (of) =>
+        `${of.count('src/asset-check/lists/fetch-list.ts', 'MAX_REDIRECTS')} redirects, to public addresses; \`maxBytes\` and \`timeoutMs\` of the sources file (\`${SOURCES_FILE}\`)`,
+      beyond: 'the last valid copy stays in use',
+    },
+    {
+      what: "Entries of an asset's history",
+      limit: (of) => `the newest ${of.count('src/asset-check/get-asset-history.ts', 'MAX_ENTRIES')}`,
+      beyond: 'omitted',
+    },
+    {
+      what: 'Entries of a list whose first sight is kept',
+      limit: (of) => of.count('src/asset-check/lists/first-seen.ts', 'MAX_ENTRIES'),
+      beyond: 'omitted',
+    },
+    {
+      what: 'Contents of a change of group members',
+      limit: (of) => of.count('src/asset-groups/members/membership.ts', 'MAX_CONTENTS'),
+      beyond: '400',
+    },
+    {
+      what: 'Contents of changes of group members that wait',
+      limit: (of) =>
+        `${of.count('src/asset-groups/members/membership-queue.ts', 'MAX_WAITING')} per organization; up to ${of.duration('src/asset-groups/members/membership-queue.ts', 'PATIENCE_MS')}`,
+      beyond: '429',
+      rejects: 'src/asset-groups/members/membership-queue.ts',
+    },
+    {
+      what: 'Changes of groups that wait',
+      limit: (of) => `${of.count('src/asset-groups/groups/group-commands.ts', 'MAX_WAITING')} per organization`,
+      beyond: '429',
+      rejects: COMMANDS,
+    },
+    {
+      what: "Events of an organization's groups that the read model lacks",
+      limit: (of) => of.count('src/asset-groups/groups/stream-tail.ts', 'MAX_TAIL'),
+      beyond: '503',
+    },
+    {
+      what: "A page of a group's assets",
+      limit: (of) => of.bytes('src/asset-groups/members/list-group-assets.ts', 'MAX_PAGE'),
+      beyond: 'a shorter page',
+    },
+    {
+      what: 'Lists of groups that are sent in parts',
+      limit: (of) =>
+        `from ${of.bytes(GROUPS, 'MAX_WHOLE')} on; ${turns(of, GROUPS, 'TURNS')}; sent within ${of.duration(GROUPS, 'MAX_SENDING')}`,
+      beyond: '429, 503; connection reset',
+      rejects: TURNS,
+    },
+  ],
+  Webhooks: [
+    {
+      what: 'Webhooks',
+      limit: (of) => `${of.count('src/webhooks/endpoints/webhook.ts', 'MAX_WEBHOOKS')} per organization`,
+      beyond: '409',
+    },
+    {
+      what: 'Changes of webhooks that wait',
+      limit: (of) => `${of.count('src/webhooks/endpoints/webhook-commands.ts', 'MAX_WAITING')} per organization`,
+      beyond: '429',
+      rejects: COMMANDS,
+    },
+    {
+      what: 'Tests of webhooks',
+      limit: (of) => `${turns(of, TEST, 'TURNS')}; answered within ${of.duration(TEST, 'PATIENCE')}`,
+      beyond: '429, 503',
+      rejects: TURNS,
+    },
+    {
+      what: 'Requests in flight',
+      limit: (of) =>
+        `${of.count(SLOTS, 'IN_ALL')}; ${of.count(SLOTS, 'OF_ORGANIZATION')} per organization; ${of.count(SLOTS, 'UNPROVEN')} to endpoints that did not accept their last delivery within ${of.duration('src/webhooks/delivery/endpoint-delivery.ts', 'SOON')}`,
+      beyond: 'waits',
+    },
+    {
+      what: 'One request',
+      limit: (of) =>
+        `${of.duration('src/egress/destinations.ts', 'LOOK_UP_MS')} to resolve the host name; ${of.duration(SEND, 'OPEN_MS')} to connect; ${of.duration(SEND, 'ANSWER_MS')} for the response, of which ${of.bytes(SEND, 'MAX_READ')} are read`,
+      beyond: 'a failed attempt',
+    },
+    {
+      what: 'One delivery',
+      limit: (of) =>
+        `${of.count('src/events/types/webhooks.ts', 'MAX_BATCH')} records or ${of.bytes('src/webhooks/delivery/next-batch.ts', 'MAX_BODY_BYTES')}; a single record may be larger`,
+      beyond: 'a smaller batch',
+    },
+    {
+      what: 'Failures',
+      limit: (of) =>
+        `${of.duration('src/webhooks/delivery/schedule.ts', 'GIVEN_UP_AFTER')} without a success; ${of.count('src/webhooks/delivery/schedule.ts', 'REFUSED_AT_MOST')} rejections of a single record`,
+      beyond: 'webhook disabled; record set aside',
+    },
+    {
+      what: 'Backlog that is counted',
+      limit: (of) => `${of.count('src/webhooks/endpoints/statements.ts', 'MAX_BEHIND')} changes`,
+      beyond: 'not counted further',
+    },
+  ],
+};
+
+/** The files that the page names as answering 429. */
+export const REJECTING = new Set(
+  Object.values(TABLES).flatMap((rows) => rows.flatMap(({ rejects }) => (rejects === undefined ? [] : [rejects]))),
+);
+
+/** @throws Error if the file of a 429 answers none */
+const rowOf = ({ what, limit, beyond, rejects }: Row): string => {
+  const sources = new Sources();
+  const text = limit(sources);
+  if (rejects !== undefined && !readSource(rejects).includes('new TooManyRequests('))
+    throw new Error(`${rejects} answers no 429`);
+  return `| ${what} | ${text} | ${beyond} | ${sources.list()} |`;
+};
+
+/** The page of limits, made from the constants that hold them. Markdown. */
+export const limitsPage = (): string => `# Limits
+
+\`npm run record\` makes this page from the constants and settings in its last column.
+
+Each process of the API counts for itself, so _n_ processes together admit up to _n_ times as much. Only the quotas of a UTC day are shared. Every 429 and 503 has \`Retry-After\` in seconds, and its message says which limit was reached.
+
+${Object.entries(TABLES)
+  .map(
+    ([heading, rows]) => `## ${heading}
+
+| what | limit | beyond the limit | defined by |
+| --- | --- | --- | --- |
+${rows.map(rowOf).join('\n')}`,
+  )
+  .join('\n\n')}
+`;

@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { format } from 'prettier';
+import { errorsPage } from './errors.js';
+import { eventTypesPage } from './event-types.js';
+import { limitsPage, REJECTING } from './limits.js';
+import { settingsPage } from './settings.js';
+
+const root = join(import.meta.dirname, '../../..');
+const IS_RECORDING = process.env['RECORD_EXAMPLES'] === '1';
+
+describe('The generated pages of docs/reference', () => {
+  it.each([
+    ['errors.md', errorsPage],
+    ['event-types.md', eventTypesPage],
+    ['limits.md', limitsPage],
+    ['settings.md', settingsPage],
+  ])('%s is what the code says; `npm run record` writes it', async (name, pageOf) => {
+    const path = join(root, 'docs/reference', name);
+    const page = await format(pageOf(), { parser: 'markdown', singleQuote: true, printWidth: 120 });
+    if (IS_RECORDING) writeFileSync(path, page);
+    expect(readFileSync(path, 'utf8')).toBe(page);
+  });
+
+  it('limits.md names every file that answers 429', () => {
+    const answering = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `src/${name.replaceAll('\\', '/')}`)
+      .filter((path) => readFileSync(join(root, path), 'utf8').includes('new TooManyRequests('));
+    expect(REJECTING).toEqual(new Set(answering));
+  });
+});

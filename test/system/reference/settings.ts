@@ -1,0 +1,66 @@
+import { ConfigError, readConfig } from '../../../src/runtime/config.js';
+import { readSource } from './constants.js';
+
+const CONFIG = 'src/runtime/config.ts';
+const SOURCE = readSource(CONFIG);
+/** A collector switches on the settings of traces, which are not read otherwise. */
+const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+
+/** The text between `/**` and the end of the comment that ends before this place. */
+const commentBefore = (index: number): string => {
+  const before = SOURCE.slice(0, index);
+  const from = before.lastIndexOf('/**');
+  const to = before.lastIndexOf('*/');
+  return before
+    .slice(from + 3, to)
+    .replaceAll(/\s*\n\s*\*?\s*/g, ' ')
+    .trim();
+};
+
+/** The comment of the property that holds the setting, or of the call that reads it. */
+const meaningOf = (name: string): string => {
+  const [, constant] = new RegExp(String.raw`const (\w+) = \w+\(\s*'${name}'`).exec(SOURCE) ?? [];
+  const property = SOURCE.search(new RegExp(String.raw`^ +(?:${constant ?? String.raw`\w+: [^\n]*'${name}'`})`, 'm'));
+  return commentBefore(property === -1 ? SOURCE.indexOf(`'${name}'`) : property);
+};
+
+/** The value that is used if the variable is absent. @throws Error if the call that reads it does not say so */
+export const defaultOf = (name: string): string | undefined =>
+  new RegExp(String.raw`'${name}'(?:,\s*|\) \?\? )'([^']*)'`).exec(SOURCE)?.[1];
+
+/** What the start of a process with an impossible value says that the value may be. */
+const allowedOf = (name: string): string => {
+  try {
+    readConfig({ ...COLLECTOR, [name]: '\u0000' });
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const [, allowed] = /\b(?:must be a|must be|may be|must begin with|may hold) (.*)$/.exec(error.message) ?? [];
+    if (allowed !== undefined)
+      return allowed.replaceAll(/\b(https?|postgres(?:ql)?|esdb|kurrentdb)(\+discover)?:\/\//g, '`$&`');
+  }
+  return 'text';
+};
+
+const rowOf = (name: string): string => {
+  const meaning = meaningOf(name);
+  if (meaning.length < 20) throw new Error(`Say in ${CONFIG} what ${name} means`);
+  const otherwise = defaultOf(name);
+  return `| \`${name}\` | ${otherwise === undefined ? '' : `\`${otherwise}\``} | ${allowedOf(name)} | ${meaning} |`;
+};
+
+/** The page of settings, made from `src/runtime/config.ts`. Markdown. */
+export const settingsPage = (): string => {
+  const names = [...readConfig(COLLECTOR).names].sort();
+  return `# Settings
+
+\`npm run record\` makes this page from \`${CONFIG}\`.
+
+Settings are environment variables. An empty variable counts as absent. An invalid value stops the start with exit code 78 and a message that names the setting.
+
+| setting | default | values | meaning |
+| --- | --- | --- | --- |
+${names.map(rowOf).join('\n')}
+
+OpenTelemetry's SDK reads its other \`OTEL_…\` variables, such as \`OTEL_SERVICE_NAME\`, itself. The sources file may name further variables.
+`;
+};
