@@ -237,7 +237,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'A page of the feed',
       limit: (of) =>
-        `${of.count('src/records/feed/feed.dto.ts', 'MAX_ELEMENTS')} elements; ${of.bytes('src/records/feed/statements.ts', 'MAX_BYTES')}`,
+        `${of.count('src/records/feed/feed.dto.ts', 'MAX_ELEMENTS')} elements; ${of.bytes('src/records/feed/statements.ts', 'MAX_RESPONSE_BYTES')}`,
       beyond: '400; a shorter page',
     },
   ],

@@ -20,8 +20,8 @@ const commentBefore = (index: number): string => {
 /** The comment of the property that holds the setting, or of the call that reads it. */
 const meaningOf = (name: string): string => {
   const [, constant] = new RegExp(String.raw`const (\w+) = \w+\(\s*'${name}'`).exec(SOURCE) ?? [];
-  const property = SOURCE.search(new RegExp(String.raw`^ +(?:${constant ?? String.raw`\w+: [^\n]*'${name}'`})`, 'm'));
-  return commentBefore(property === -1 ? SOURCE.indexOf(`'${name}'`) : property);
+  const property = SOURCE.search(new RegExp(String.raw`^ +(?:${constant ?? String.raw`\w+: [^\n]*\('${name}'`})`, 'm'));
+  return commentBefore(property === -1 ? SOURCE.indexOf(`('${name}'`) : property);
 };
 
 /** The value that is used if the variable is absent. @throws Error if the call that reads it does not say so */
