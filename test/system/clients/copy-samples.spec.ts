@@ -14,7 +14,7 @@ import { type Projecting, startProjecting } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { stored } from '../../support/upstream.js';
 
-const PAGE = readFileSync('docs/clients.md', 'utf8');
+const PAGE = readFileSync('docs/guides/clients.md', 'utf8');
 const SAMPLES = PAGE.slice(PAGE.indexOf('## Keeping a copy'), PAGE.indexOf('## When to try again'));
 const sampleIn = (language: string): string => new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(SAMPLES)![1]!;
 const BASE = 'http://127.0.0.1:3000';
@@ -97,7 +97,7 @@ const lists = async (): Promise<Record<string, unknown>> => {
 };
 
 describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
-  'The sample of docs/clients.md that keeps a copy, in $name',
+  'The sample of docs/guides/clients.md that keeps a copy, in $name',
   (sample) => {
     const folder = mkdtempSync(join(tmpdir(), 'copy-sample-'));
     let running: ChildProcess;

@@ -9,7 +9,7 @@ import { startApp, type TestApp } from '../../support/app.js';
 import { type Projecting, startProjecting } from '../../support/projecting.js';
 import { cloudEvent, sentReport } from '../../support/upstream.js';
 
-const PAGE = readFileSync('docs/clients.md', 'utf8');
+const PAGE = readFileSync('docs/guides/clients.md', 'utf8');
 const SAMPLES = PAGE.slice(PAGE.indexOf('## Read what you wrote'), PAGE.indexOf('## Lists'));
 const sampleIn = (language: string): string => new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(SAMPLES)![1]!;
 const BASE = 'http://127.0.0.1:3000';
@@ -50,7 +50,7 @@ afterAll(async () => {
   await app.close();
 });
 
-describe('The samples of docs/clients.md that read what they wrote', () => {
+describe('The samples of docs/guides/clients.md that read what they wrote', () => {
   let reports = 0;
 
   for (const { language, program, file, text, needs } of SAMPLE_PROGRAMS) {
