@@ -6,8 +6,8 @@ import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { ADDRESSES_FILE, type AddressRow, type SiteRow, SITES_FILE } from './shipped-rows.js';
 
 /**
- * Turns rows of the shipped data into events, as described in docs/demo.md. Ids derive from file and line, so that a
- * second replay is recognised as duplicates.
+ * Turns rows of the shipped data into events, as described in docs/guides/getting-started.md. Ids derive from file and
+ * line, so that a second replay is recognised as duplicates.
  */
 
 export const ORGANIZATION = 'acme';

@@ -69,7 +69,7 @@ const ONE_SEGMENT = /^[/\\]+[^/\\?#]*[/\\]*\?/;
 
 export const isPageKey = (key: string): boolean => TYPED.test(key);
 
-/** Reads a list entry; docs/sources.md says what each form means. */
+/** Reads a list entry; docs/guides/asset-check.md says what each form means. */
 export const readEntry = (entry: string, suffixes: HostingSuffixes, kinds: EntryKinds): Entry | Rejection => {
   if (entry.length > MAX_TEXT_LENGTH) return 'too-long';
   const text = entry.trim();

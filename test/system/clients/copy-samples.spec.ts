@@ -14,9 +14,7 @@ import { type Projecting, startProjecting } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { stored } from '../../support/upstream.js';
 
-const PAGE = readFileSync('docs/clients.md', 'utf8');
-const SAMPLES = PAGE.slice(PAGE.indexOf('## Keeping a copy'), PAGE.indexOf('## When to try again'));
-const sampleIn = (language: string): string => new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(SAMPLES)![1]!;
+const sampleIn = (language: string): string => readFileSync(`docs/examples/copy-records.${language}`, 'utf8');
 const BASE = 'http://127.0.0.1:3000';
 const KILLS = 8;
 
@@ -60,7 +58,7 @@ const IN_TYPESCRIPT: Sample = {
 const IN_PYTHON: Sample = {
   name: 'Python',
   file: 'copy.py',
-  text: sampleIn('python'),
+  text: sampleIn('py'),
   program: 'python3',
   read: (folder) => {
     const script = `print(json.dumps({"records": {key: json.loads(text) for key, text in copy.execute("select * from records")}, "last": (copy.execute("select id from place").fetchone() or [""])[0]}))`;
@@ -97,7 +95,7 @@ const lists = async (): Promise<Record<string, unknown>> => {
 };
 
 describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
-  'The sample of docs/clients.md that keeps a copy, in $name',
+  'The sample that keeps a copy of the records, in $name',
   (sample) => {
     const folder = mkdtempSync(join(tmpdir(), 'copy-sample-'));
     let running: ChildProcess;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startApp, type TestApp } from '../../support/app.js';
 import { describeWith } from '../../support/tools.js';
 
-const PAGE = readFileSync('docs/clients.md', 'utf8');
+const PAGE = readFileSync('docs/guides/clients.md', 'utf8');
 const SAMPLE = /```python\n(.*?)```/s.exec(PAGE)![1]!;
 const BASE = 'http://127.0.0.1:3000';
 const hasPython = spawnSync('python3', ['-c', 'import urllib.request']).status === 0;
@@ -22,7 +22,7 @@ const run = async (key: string, sample: string): Promise<string> => {
   return stdout;
 };
 
-(hasPython ? describe : describeWith(false, 'python3'))('The Python sample of docs/clients.md', () => {
+(hasPython ? describe : describeWith(false, 'python3'))('The Python sample of docs/guides/clients.md', () => {
   it('ends well with the key that the page tells to issue', async () => {
     expect(SAMPLE).toContain(BASE);
     expect(PAGE).toContain('`keys issue --organization acme --scope read --scope write`');

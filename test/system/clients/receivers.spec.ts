@@ -10,7 +10,7 @@ import { signedHeaders, webhookIdOf } from '../../../src/webhooks/delivery/reque
 import { eventually } from '../../support/eventually.js';
 import { describeWith } from '../../support/tools.js';
 
-const FOLDER = join(import.meta.dirname, '../../../docs/receivers');
+const FOLDER = join(import.meta.dirname, '../../../docs/examples');
 /** Beside the packages, as a receiver of one's own is. */
 const COMPILED = join(import.meta.dirname, `../../../node_modules/.receive-${process.pid}.mjs`);
 const [own, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)] as const;
@@ -30,7 +30,7 @@ afterEach(() => {
 });
 
 const hasPython = spawnSync('python3', ['--version']).error === undefined;
-describeWith(hasPython, 'python3 (apt-get install python3)')('The receiver of docs/receivers', () => {
+describeWith(hasPython, 'python3 (apt-get install python3)')('The receiver of docs/examples', () => {
   it.each(['ts', 'py'])('in %s takes what is signed once, and refuses the rest', async (language) => {
     const source = join(FOLDER, `receive.${language}`);
     if (language === 'ts') {

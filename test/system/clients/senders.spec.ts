@@ -16,7 +16,7 @@ import { describeWith } from '../../support/tools.js';
 
 /** Before a release (`reliability/clients`); each case starts a process of each sender or several. */
 const EVERY_CASE = process.env['TEST_SENDERS'] === 'all';
-const FOLDER = 'docs/senders';
+const FOLDER = 'docs/examples';
 const AT = '2026-03-01T12:00:00.000Z';
 
 let app: TestApp;

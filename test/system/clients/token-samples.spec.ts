@@ -9,13 +9,19 @@ import { startApp, type TestApp } from '../../support/app.js';
 import { type Projecting, startProjecting } from '../../support/projecting.js';
 import { cloudEvent, sentReport } from '../../support/upstream.js';
 
-const PAGE = readFileSync('docs/clients.md', 'utf8');
-const SAMPLES = PAGE.slice(PAGE.indexOf('## Read what you wrote'), PAGE.indexOf('## Lists'));
-const sampleIn = (language: string): string => new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(SAMPLES)![1]!;
+const PAGE = readFileSync('docs/guides/clients.md', 'utf8');
+const SECTION = PAGE.slice(PAGE.indexOf('## Read your own writes'));
+const sampleIn = (language: string): string => readFileSync(`docs/examples/read-own-writes.${language}`, 'utf8');
 const BASE = 'http://127.0.0.1:3000';
 
 const SAMPLE_PROGRAMS = [
-  { language: 'sh', program: 'sh', file: 'read.sh', text: sampleIn('sh'), needs: ['curl', '--version'] },
+  {
+    language: 'sh',
+    program: 'sh',
+    file: 'read.sh',
+    text: /```sh\n(.*?)```/s.exec(SECTION)![1]!,
+    needs: ['curl', '--version'],
+  },
   {
     language: 'ts',
     program: process.execPath,
@@ -29,7 +35,7 @@ const SAMPLE_PROGRAMS = [
     language: 'python',
     program: 'python3',
     file: 'read.py',
-    text: sampleIn('python'),
+    text: sampleIn('py'),
     needs: ['python3', '--version'],
   },
 ] as const;
@@ -50,7 +56,7 @@ afterAll(async () => {
   await app.close();
 });
 
-describe('The samples of docs/clients.md that read what they wrote', () => {
+describe('The samples that read their own writes', () => {
   let reports = 0;
 
   for (const { language, program, file, text, needs } of SAMPLE_PROGRAMS) {

@@ -81,7 +81,7 @@ const callsIn = (stdout: string): { url: string; init: RequestInit }[] =>
       return { url, init: { method: body === undefined ? 'GET' : 'POST', headers, ...(body && { body }) } };
     });
 
-/** The figures that docs/demo.md says how to check, counted from the file by other means. */
+/** The figures that docs/guides/getting-started.md says how to check, counted from the file by other means. */
 const recount = (): Record<string, number> => {
   const rows = readFileSync(join(installed, 'src/demo/data/phishing-sites.csv'), 'utf8')
     .trim()

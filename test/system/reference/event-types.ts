@@ -145,7 +145,7 @@ const sectionOf = (declaration: UpstreamDeclaration): string => {
 export const eventTypesPage = (): string =>
   `${[
     '# Event types',
-    `Made from the declarations in \`src/events/types\` and from what the projections do with their examples: \`npm run record\` writes this page, and \`test/system/reference/pages.spec.ts\` compares it. How to send events: [events](../events.md).`,
+    `Made from the declarations in \`src/events/types\` and from what the projections do with their examples: \`npm run record\` writes this page, and \`test/system/reference/pages.spec.ts\` compares it. How to send events: [events](../guides/sending-events.md).`,
     `Each event says the full state of one record, or that it was deleted. The newest counts, by the instant in \`data\` and not by arrival; so a correction is the same record with a later \`updatedAt\`, and the numbers follow it. A brand's numbers are answered with \`brandSlug\`. What moves \`newThreats\` moves the total of its asset's type too.`,
     `An instant is RFC 3339 with an offset, from 1970 on, at most 24 hours in the future (from an organization's own key 5 minutes).`,
     UPSTREAM.map(({ type }) => `- [${type}](#${type.toLowerCase()})`).join('\n'),

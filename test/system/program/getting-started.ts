@@ -8,12 +8,12 @@ import { eventually } from '../../support/eventually.js';
 
 /** The blocks of shell on the page; the first starts the service, the second says where it is. */
 const [, , keys, brand, events, metrics] = [
-  ...readFileSync('docs/first-ten-minutes.md', 'utf8').matchAll(/```sh\n(.*?)```/gs),
+  ...readFileSync('docs/guides/getting-started.md', 'utf8').matchAll(/```sh\n(.*?)```/gs),
 ].map(([, block]) => block!);
 
 /** @param settings of the running service, and its address as `URL` */
-export const firstTenMinutes = (settings: () => NodeJS.ProcessEnv) =>
-  describe('The first ten minutes', () => {
+export const gettingStarted = (settings: () => NodeJS.ProcessEnv) =>
+  describe('The getting-started guide', () => {
     let folder: string;
     beforeAll(() => {
       folder = mkdtempSync(join(tmpdir(), 'threat-protection-first-'));
@@ -28,7 +28,7 @@ export const firstTenMinutes = (settings: () => NodeJS.ProcessEnv) =>
       return stdout;
     };
 
-    it('lead from a key to the first counted event, as their page says', async () => {
+    it('leads from a key to the first counted event', async () => {
       await run(keys!);
       await run(brand!);
       await eventually('the new keys work', async () => (await run(events!)).includes('"accepted":2,"duplicates":0'));

@@ -1,0 +1,26 @@
+# Keeps a copy of an organization's records in records.db, by the feed. The key is in THREAT_PROTECTION_API_KEY.
+import http.client, json, os, sqlite3, time, urllib.error, urllib.parse, urllib.request
+
+copy = sqlite3.connect("records.db")
+copy.executescript("create table if not exists records (key text primary key, json text); create table if not exists place (id text)")
+while True:
+    last = copy.execute("select id from place").fetchone()
+    query = urllib.parse.urlencode({"timeout": 20000, **({"lastEventId": last[0]} if last else {})})
+    request = urllib.request.Request("http://127.0.0.1:3000/v2/organization/feed?" + query, headers={"X-API-KEY": os.environ["THREAT_PROTECTION_API_KEY"]})
+    try:
+        elements = json.load(urllib.request.urlopen(request, timeout=40))
+    except urllib.error.HTTPError as error:
+        if error.code == 410:
+            with copy: copy.execute("delete from records"); copy.execute("delete from place")
+        else:
+            time.sleep(float(error.headers.get("Retry-After", 1)))
+        continue
+    except (OSError, http.client.HTTPException, ValueError):
+        time.sleep(1)
+        continue
+    with copy:  # an answer's records and its last id, both or neither
+        for each in elements:
+            key = each["type"] + " " + each["subject"]
+            if "data" in each: copy.execute("insert or replace into records values (?, ?)", (key, json.dumps(each["data"])))
+            else: copy.execute("delete from records where key = ?", (key,))
+        if elements: copy.execute("delete from place"); copy.execute("insert into place values (?)", (elements[-1]["id"],))

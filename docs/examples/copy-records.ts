@@ -1,0 +1,26 @@
+// Keeps a copy of an organization's records in records.json, by the feed. The key is in THREAT_PROTECTION_API_KEY.
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+
+const FILE = 'records.json';
+let kept = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : { records: {} };
+for (;;) {
+  const query = new URLSearchParams({ timeout: '20000', ...(kept.last && { lastEventId: kept.last }) });
+  const url = `http://127.0.0.1:3000/v2/organization/feed?${query}`;
+  const answer = await fetch(url, { headers: { 'X-API-KEY': process.env.THREAT_PROTECTION_API_KEY! } }).catch(
+    () => undefined,
+  );
+  const elements = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
+  if (answer?.status === 410) kept = { records: {} };
+  else if (elements === undefined) {
+    const seconds = Number(answer?.headers.get('retry-after') ?? 1);
+    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+    continue;
+  } else if (elements.length === 0) continue;
+  for (const { id, type, subject, data } of elements ?? []) {
+    if (data) kept.records[`${type} ${subject}`] = data;
+    else delete kept.records[`${type} ${subject}`];
+    kept.last = id;
+  }
+  writeFileSync(`${FILE}.new`, JSON.stringify(kept));
+  renameSync(`${FILE}.new`, FILE); // an answer's records and its last id, both or neither
+}
