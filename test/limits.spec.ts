@@ -5,9 +5,9 @@ import { describe, expect, it } from '@jest/globals';
 const root = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-/** The files and settings that the last column of a table in docs/security.md names, row by row. */
+/** The files and settings that the last column of a table in docs/operations/security.md names, row by row. */
 const sourcesUnder = (heading: string): string[][] =>
-  read('docs/security.md')
+  read('docs/operations/security.md')
     .split(`\n## ${heading}\n`)[1]!
     .split('\n## ')[0]!
     .split('\n')
@@ -20,7 +20,7 @@ const isKnown = (source: string): boolean =>
     ? ['', 'src/', 'src/asset-check/'].some((prefix) => existsSync(join(root, prefix + source)))
     : !/^[A-Z_]+$/.test(source) || read('src/runtime/config.ts').includes(`'${source}'`);
 
-describe('The tables of limits in docs/security.md', () => {
+describe('The tables of limits in docs/operations/security.md', () => {
   const refusals = sourcesUnder('Where a 429 is decided');
   const limits = sourcesUnder('Limits');
 

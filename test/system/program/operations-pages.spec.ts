@@ -11,20 +11,20 @@ import { type Program, startProgram } from '../../support/program.js';
 import { queryOnce } from '../../support/query-once.js';
 import { describeWith } from '../../support/tools.js';
 
-const page = readFileSync('docs/operations.md', 'utf8');
-/** The blocks of shell in a section, to the last one. */
-const blocksOf = (heading: string): string[] => {
-  const section = page.split(/^## /m).find((each) => each.startsWith(`${heading}\n`))!;
+/** The blocks of shell in a section of a page, to the last one. */
+const blocksOf = (page: string, heading: string): string[] => {
+  const text = readFileSync(`docs/operations/${page}.md`, 'utf8');
+  const section = text.split(/^## /m).find((each) => each.startsWith(`${heading}\n`))!;
   return [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block!);
 };
-const [backup] = blocksOf('Backup');
-const [restore, recount] = blocksOf('Restore');
-const [upgrade, afterRollback] = blocksOf('Upgrade and roll back');
-const [erase] = blocksOf('Erase everything');
+const [backup] = blocksOf('backup-and-restore', 'Backup');
+const [restore, recount] = blocksOf('backup-and-restore', 'Restore');
+const [upgrade, afterRollback] = blocksOf('upgrading', 'Upgrade and roll back');
+const [erase] = blocksOf('backup-and-restore', 'Erase everything');
 
 const programs = findPrograms();
 
-describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The page for operators', () => {
+describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The pages for operators', () => {
   let folder: string;
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   let service: Program;
