@@ -57,7 +57,7 @@ describeWith(hasPsql, 'psql (apt-get install postgresql-client)')('The runbook',
 
   it.each(runbook)('$alert: its commands run', async ({ block }) => {
     const commands = [
-      `tp() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`,
+      `npx() { [[ $1 == threat-protection ]] && '${process.execPath}' '${resolve('dist/src/cli.js')}' "\${@:2}"; }`,
       // Here nothing is run by systemd.
       ...['systemctl', 'journalctl'].map((name) => `${name}() { [[ "$*" == *threat-protection-* ]]; }`),
       block!,
