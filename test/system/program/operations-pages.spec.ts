@@ -19,7 +19,8 @@ const blocksOf = (page: string, heading: string): string[] => {
 };
 const [backup] = blocksOf('backup-and-restore', 'Backup');
 const [restore, recount] = blocksOf('backup-and-restore', 'Restore');
-const [upgrade, afterRollback] = blocksOf('upgrading', 'Upgrade and roll back');
+const [upgrade] = blocksOf('upgrading', 'Upgrade');
+const [afterRollback] = blocksOf('upgrading', 'Roll back');
 const [erase] = blocksOf('backup-and-restore', 'Erase everything');
 
 const programs = findPrograms();
@@ -32,8 +33,8 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
 
   /** Runs blocks as one shell would, in a folder of their own. */
   const run = async (...blocks: string[]): Promise<string> => {
-    const tp = `tp() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`;
-    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', [tp, ...blocks].join('\n')], {
+    const npx = `npx() { [[ $1 == threat-protection ]] && '${process.execPath}' '${resolve('dist/src/cli.js')}' "\${@:2}"; }`;
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', [npx, ...blocks].join('\n')], {
       cwd: folder,
       env,
     });
@@ -87,7 +88,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     await eventually('the brand is counted', isBrandCounted);
     expect(await run(backup!)).toContain('TABLE DATA log events');
     await operate('keys', 'issue', '--scope', 'ingest');
-    expect(await run(restore!, 'tp brands list')).toMatch(/^0 differences$[^]*wallet/m);
+    expect(await run(restore!, 'npx threat-protection brands list')).toMatch(/^0 differences$[^]*wallet/m);
     expect(await keys()).toBe(2);
     const restored = {
       PGDATABASE: 'threats_restored',
