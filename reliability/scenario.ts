@@ -13,7 +13,7 @@ export interface Outcome {
 
 /** Something bad that happens to the service (a fault), or that somebody does to it on purpose (an attack). */
 export interface Scenario<Dose = any> {
-  /** The number in docs/internals/reliability.md or docs/security.md: `F1`, `S1`. */
+  /** The number in docs/internals/reliability.md or docs/operations/security.md: `F1`, `S1`. */
   readonly name: string;
   readonly what: string;
   /** The requirements of OWASP ASVS 5.0.0 that an attack bears on, each with the title of its section. */

@@ -97,7 +97,7 @@ const FAULTS: readonly Scenario[] = [
   eventStoreAway,
 ];
 
-/** Every attack that the service withstands (docs/security.md). */
+/** Every attack that the service withstands (docs/operations/security.md). */
 const ATTACKS: readonly Scenario[] = [
   tenantIsolation,
   keys,

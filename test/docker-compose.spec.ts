@@ -85,11 +85,11 @@ describe('docker-compose.yml', () => {
     expect(dockerfile).toContain('"dist/src/main.js"]');
   });
 
-  it('gives the API the flags that npm start gives it, as docs/operations.md does', () => {
+  it('gives the API the flags that npm start gives it, as docs/operations/deployment.md does', () => {
     const command = (eventStoreUrl?: string): string[] => ['node', ...apiFlags(eventStoreUrl), 'dist/src/main.js'];
     expect(api.command).toEqual(command(api.environment['EVENTSTORE_URL']));
     expect(dockerfile).toContain(`CMD ${JSON.stringify(command()).replaceAll(',', ', ')}`);
-    expect(readFileSync('docs/operations.md', 'utf8')).toContain(`\`${command().join(' ')}\``);
+    expect(readFileSync('docs/operations/deployment.md', 'utf8')).toContain(`\`${command().join(' ')}\``);
   });
 
   it('starts in order: the stores, the migration, the API, the others', () => {

@@ -8,7 +8,7 @@ import { EXIT_CONFIG, readConfig } from '../src/runtime/config.js';
 import { FEWEST_DESCRIPTORS } from '../src/runtime/descriptors.js';
 import { describeWith } from './support/tools.js';
 
-const FOLDER = 'docs/systemd';
+const FOLDER = 'docs/operations/systemd';
 const NODE = '/usr/bin/node';
 /** Node's own; not a setting of the service. */
 const OF_NODE = new Set(['NODE_ENV']);

@@ -14,7 +14,9 @@ import { type Program, startProgram } from '../../test/support/program.js';
 import { describeWith } from '../../test/support/tools.js';
 import { cloudEvent, type Sent, sentThreat } from '../../test/support/upstream.js';
 
-const [section] = readFileSync('docs/operations.md', 'utf8').match(/^## Restore to a point in time\n[^]*?(?=^## )/m)!;
+const [section] = readFileSync('docs/operations/backup-and-restore.md', 'utf8').match(
+  /^## Restore to a point in time\n[^]*?(?=^## )/m,
+)!;
 const [archive, base, restore] = [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block!);
 
 const threats = (prefix: string): Sent[] =>

@@ -18,7 +18,7 @@ const AT_ONCE_MS = 500;
 
 /**
  * Node accepts these only at its start, so everything that starts an API passes them: this file, the Dockerfile and
- * `docs/operations.md`. MB of half the young generation: Node 24 would use more without being faster;
+ * `docs/operations/deployment.md`. MB of half the young generation: Node 24 would use more without being faster;
  * with half as much, routes that query the database lose a tenth of their speed. On EventStoreDB an append makes some
  * 50 KB of garbage in the client, and ingestion is a sixth faster with as much as Node uses by itself: no flag.
  */

@@ -80,7 +80,7 @@ const refuseContracted = (
   throw new ConfigError(
     `The tables in schema "${schema}" belong to a newer version of this service: ${name} removed what this version ` +
       `uses. Start version ${minimal_version} or later, or restore the backup made before the upgrade ` +
-      '(docs/operations.md, "Roll back")',
+      '(docs/operations/upgrading.md)',
   );
 };
 

@@ -20,7 +20,7 @@ const HTTP = ['http', 'https'];
 const POSTGRES = ['postgres', 'postgresql'];
 const EVENT_STORE = ['esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover'];
 
-const SEE = 'docs/operations.md, "PostgreSQL fails over"';
+const SEE = 'docs/operations/high-availability.md';
 const FOLLOWS_PRIMARY =
   'give one address that follows the primary: a service of the orchestrator, a TCP proxy such as HAProxy, or a name in ' +
   `DNS (${SEE})`;

@@ -3,8 +3,8 @@ import { ConfigError, environmentOf, readConfig } from '../../src/runtime/config
 
 const FOLLOWS_PRIMARY =
   'give one address that follows the primary: a service of the orchestrator, a TCP proxy such as HAProxy, or a name in ' +
-  'DNS (docs/operations.md, "PostgreSQL fails over")';
-const OF_REPLICAS = 'give one address that leads to the replicas (docs/operations.md, "PostgreSQL fails over")';
+  'DNS (docs/operations/high-availability.md)';
+const OF_REPLICAS = 'give one address that leads to the replicas (docs/operations/high-availability.md)';
 const COLLECTOR = 'http://collector:4318';
 
 describe('the settings', () => {

@@ -11,7 +11,7 @@ import { freePort } from '../../support/free-port.js';
 import { describeWith } from '../../support/tools.js';
 import { ListServer, sends } from '../../asset-check/lists/list-server.js';
 
-const FOLDER = join(import.meta.dirname, '../../../docs/monitoring');
+const FOLDER = join(import.meta.dirname, '../../../docs/operations/monitoring');
 const run = promisify(execFile);
 
 interface Panel {
@@ -34,15 +34,15 @@ describeWithPrometheus('The alert rules', () => {
     expect(stdout).toContain('SUCCESS');
   });
 
-  it('each have a test in which they fire, and a line that says what to do', () => {
+  it('each have a test in which they fire, and a section of the page that says what to do', () => {
     const named = (file: string): string[] =>
       [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/^ +- alert: (\w+)/gm)].map(([, name]) => name!);
     const fired = readFileSync(join(FOLDER, 'alerts.test.yml'), 'utf8').match(/alertname: \w+\n +exp_alerts:\n/g);
-    const readme = readFileSync(join(FOLDER, 'README.md'), 'utf8');
+    const page = readFileSync(join(FOLDER, '../monitoring.md'), 'utf8');
     const alerts = named('alerts.yml');
     expect(alerts.length).toBeGreaterThan(5);
     expect(fired!.map((each) => /\w+(?=\n)/.exec(each)![0]).sort()).toEqual([...alerts].sort());
-    for (const alert of alerts) expect(readme).toContain(`| \`${alert}\` `);
+    for (const alert of alerts) expect(page).toContain(`\n### ${alert}\n`);
   });
 });
 

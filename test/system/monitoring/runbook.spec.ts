@@ -8,11 +8,11 @@ import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 import { describeWith } from '../../support/tools.js';
 
-const FOLDER = join(import.meta.dirname, '../../../docs/monitoring');
+const FOLDER = join(import.meta.dirname, '../../../docs/operations/monitoring');
 const alerts = [...readFileSync(join(FOLDER, 'alerts.yml'), 'utf8').matchAll(/- alert: (\w+)/g)].map(
   ([, name]) => name!,
 );
-const [, ...sections] = readFileSync(join(FOLDER, 'README.md'), 'utf8').split(/^### /m);
+const [, ...sections] = readFileSync(join(FOLDER, '../monitoring.md'), 'utf8').split(/^### /m);
 const runbook = sections.map((section) => ({
   alert: section.slice(0, section.indexOf('\n')),
   block: /```sh\n(.*?)```/s.exec(section)?.[1],
@@ -57,7 +57,7 @@ describeWith(hasPsql, 'psql (apt-get install postgresql-client)')('The runbook',
 
   it.each(runbook)('$alert: its commands run', async ({ block }) => {
     const commands = [
-      `tp() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`,
+      `npx() { [[ $1 == threat-protection ]] && '${process.execPath}' '${resolve('dist/src/cli.js')}' "\${@:2}"; }`,
       // Here nothing is run by systemd.
       ...['systemctl', 'journalctl'].map((name) => `${name}() { [[ "$*" == *threat-protection-* ]]; }`),
       block!,

@@ -102,7 +102,7 @@ export class Rig {
     rmSync(this.folder, { recursive: true });
   }
 
-  /** Stops projecting and drops the read models, as docs/operations.md says; `project` rebuilds them. */
+  /** Stops projecting and drops the read models, as docs/operations/backup-and-restore.md says; `project` rebuilds them. */
   async dropReadModels(): Promise<void> {
     await this.projecting.stop();
     await this.database.pool.query('drop schema read cascade');

@@ -11,20 +11,21 @@ import { type Program, startProgram } from '../../support/program.js';
 import { queryOnce } from '../../support/query-once.js';
 import { describeWith } from '../../support/tools.js';
 
-const page = readFileSync('docs/operations.md', 'utf8');
-/** The blocks of shell in a section, to the last one. */
-const blocksOf = (heading: string): string[] => {
-  const section = page.split(/^## /m).find((each) => each.startsWith(`${heading}\n`))!;
+/** The blocks of shell in a section of a page, to the last one. */
+const blocksOf = (page: string, heading: string): string[] => {
+  const text = readFileSync(`docs/operations/${page}.md`, 'utf8');
+  const section = text.split(/^## /m).find((each) => each.startsWith(`${heading}\n`))!;
   return [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block!);
 };
-const [backup] = blocksOf('Backup');
-const [restore, recount] = blocksOf('Restore');
-const [upgrade, afterRollback] = blocksOf('Upgrade and roll back');
-const [erase] = blocksOf('Erase everything');
+const [backup] = blocksOf('backup-and-restore', 'Backup');
+const [restore, recount] = blocksOf('backup-and-restore', 'Restore');
+const [upgrade] = blocksOf('upgrading', 'Upgrade');
+const [afterRollback] = blocksOf('upgrading', 'Roll back');
+const [erase] = blocksOf('backup-and-restore', 'Erase everything');
 
 const programs = findPrograms();
 
-describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The page for operators', () => {
+describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The pages for operators', () => {
   let folder: string;
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   let service: Program;
@@ -32,8 +33,8 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
 
   /** Runs blocks as one shell would, in a folder of their own. */
   const run = async (...blocks: string[]): Promise<string> => {
-    const tp = `tp() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`;
-    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', [tp, ...blocks].join('\n')], {
+    const npx = `npx() { [[ $1 == threat-protection ]] && '${process.execPath}' '${resolve('dist/src/cli.js')}' "\${@:2}"; }`;
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', [npx, ...blocks].join('\n')], {
       cwd: folder,
       env,
     });
@@ -87,7 +88,7 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     await eventually('the brand is counted', isBrandCounted);
     expect(await run(backup!)).toContain('TABLE DATA log events');
     await operate('keys', 'issue', '--scope', 'ingest');
-    expect(await run(restore!, 'tp brands list')).toMatch(/^0 differences$[^]*wallet/m);
+    expect(await run(restore!, 'npx threat-protection brands list')).toMatch(/^0 differences$[^]*wallet/m);
     expect(await keys()).toBe(2);
     const restored = {
       PGDATABASE: 'threats_restored',
