@@ -1,7 +1,18 @@
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
 import { kindOf } from '../../events/kinds.js';
-import type { ElementRow } from './statements.js';
+
+export interface ElementRow {
+  readonly position: number;
+  /** As in `kinds.ts`. */
+  readonly kind: number;
+  readonly id: string;
+  readonly eventId: string;
+  /** ms */
+  readonly storedAt: number;
+  /** The JSON that is shown; empty: deleted. */
+  readonly item: string;
+}
 
 /** The most bytes of an element without its `subject` and `data`. */
 export const MAX_ATTRIBUTE_BYTES = 320;

@@ -1,5 +1,6 @@
 import { eventMark, type Place } from './feed-id.js';
-import { type ElementRow, type FeedPage, MAX_PARKED, rowsOf } from './statements.js';
+import type { ElementRow } from './element.js';
+import { type FeedPage, MAX_PARKED, rowsOf } from './statements.js';
 
 /** An element's row, and where it stands. */
 export type Placed = Place & { readonly row: ElementRow };

@@ -1,6 +1,6 @@
 import { LISTED_KIND } from '../../events/kinds.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
-import { MAX_ATTRIBUTE_BYTES } from './element.js';
+import { type ElementRow, MAX_ATTRIBUTE_BYTES } from './element.js';
 
 /** Maximum size of a response, as JSON. It holds at least one element. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
@@ -36,18 +36,6 @@ const parkedWhere = (condition: string): string => `
             )
             order by projection, position
           )`;
-
-export interface ElementRow {
-  readonly position: number;
-  /** As in `kinds.ts`. */
-  readonly kind: number;
-  readonly id: string;
-  readonly eventId: string;
-  /** ms */
-  readonly storedAt: number;
-  /** The JSON that is shown; empty: deleted. */
-  readonly item: string;
-}
 
 /**
  * Each column of the elements as one JSON array: the driver takes ten times as long for a thousand rows of them. Items

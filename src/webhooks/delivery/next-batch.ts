@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { elementJson } from '../../records/feed/element.js';
+import { elementJson, type ElementRow } from '../../records/feed/element.js';
 import type { FeedIds } from '../../records/feed/feed-id.js';
 import { type Placed, placed } from '../../records/feed/placed.js';
-import { type ElementRow, type FeedPage, NEXT_ELEMENTS } from '../../records/feed/statements.js';
+import { type FeedPage, NEXT_ELEMENTS } from '../../records/feed/statements.js';
 import { kindOf, type ListedKind, numbersOf } from '../../events/kinds.js';
 import type { StoredProgress } from '../../read-models/webhooks/statements.js';
 import { beginningOf, type Content, contentOf, type Endpoint } from './endpoint.js';
