@@ -5,7 +5,7 @@ import { hostsProfiles, profileHost, readProfileLink } from './profiles/profile.
 export interface ParentPage {
   readonly key: string;
   /** Length of host and path; the longer of two is nearer to the asset. */
-  readonly place: number;
+  readonly matchedLength: number;
 }
 
 const PAGE = 'PAGE:';
@@ -22,19 +22,20 @@ export const parentPages = ({ keys, host = '' }: ParsedContent): readonly Parent
   const root = PAGE.length + host.length;
   const hasProfiles = hostsProfiles(host);
   const owner = profileHost(host);
-  const above: ParentPage[] = owner === undefined ? [] : [{ key: `${owner.type}:${owner.name}`, place: host.length }];
+  const above: ParentPage[] =
+    owner === undefined ? [] : [{ key: `${owner.type}:${owner.name}`, matchedLength: host.length }];
   let segments = 0;
   for (let end = page.indexOf('/', root + 1); end !== -1; end = page.indexOf('/', end + 1)) {
     segments += 1;
     if (segments > MAX_SEGMENTS) break;
-    const place = end - PAGE.length;
+    const matchedLength = end - PAGE.length;
     const profile =
       hasProfiles && segments <= MAX_PROFILE_LENGTH ? readProfileLink(host, page.slice(root, end)) : undefined;
     if (profile !== undefined && !profile.isPost) {
       const key = `${profile.type}:${profile.name}`;
-      if (!keys.includes(key)) above.push({ key, place });
+      if (!keys.includes(key)) above.push({ key, matchedLength });
     }
-    above.push({ key: page.slice(0, end), place });
+    above.push({ key: page.slice(0, end), matchedLength });
   }
   return above.reverse();
 };
