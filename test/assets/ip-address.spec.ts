@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isInternalAddress, isPublicAddress, simplestAddress } from '../../src/assets/ip-address.js';
+import { isInternalAddress, isPublicAddress, canonicalAddress } from '../../src/assets/ip-address.js';
 
 const hex = (address: string, mask = 0): string =>
   address
@@ -50,8 +50,8 @@ describe('an IP address', () => {
 
   it('is the same in all forms that lead to it', () => {
     for (const form of ['8.8.8.8', ...formsOf('8.8.8.8'), compatible('8.8.8.8')])
-      expect({ form, simplest: simplestAddress(form) }).toEqual({ form, simplest: '8.8.8.8' });
-    expect(['::', '::1', '2606:4700:0:0::1', 'evil.example', ''].map(simplestAddress)).toEqual([
+      expect({ form, simplest: canonicalAddress(form) }).toEqual({ form, simplest: '8.8.8.8' });
+    expect(['::', '::1', '2606:4700:0:0::1', 'evil.example', ''].map(canonicalAddress)).toEqual([
       '::',
       '::1',
       '2606:4700::1',

@@ -41,7 +41,7 @@ export const matchList = (
     format === 'metamask'
       ? matchAsMetamask(reading, page, content, hashes, suffixes)
       : (matchNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes) ?? NOT_FOUND);
-  return reading.isAtHost ? inherited(result, host, suffixes) : result;
+  return reading.isOnHost ? inherited(result, host, suffixes) : result;
 };
 
 const matchAccount = (account: string, { table }: ListContent, hash: number): SourceResult => {
@@ -170,7 +170,7 @@ const resultOfUnlistedHost = (
 ): SourceResult => {
   if (reading.isSharedHost) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
   // Only a host can be an imitation, not a page or mailbox on it.
-  const imitated = format === 'metamask' && !reading.isAtHost ? fuzzy?.find(host) : undefined;
+  const imitated = format === 'metamask' && !reading.isOnHost ? fuzzy?.find(host) : undefined;
   return imitated === undefined ? NOT_FOUND : { status: 'BLOCKED', match: imitated, isImitation: true };
 };
 

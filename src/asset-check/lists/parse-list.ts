@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { simplestAddress } from '../../assets/ip-address.js';
+import { canonicalAddress } from '../../assets/ip-address.js';
 import { type Body, Collector, InvalidList } from './collector.js';
 import { ALLOWED, BLOCKED, type HostTable } from './host-table.js';
 import type { FuzzyList } from './fuzzy-list.js';
@@ -62,7 +62,7 @@ const addHostsLine = (text: string, collector: Collector, flags: number): boolea
     collector.reject('unreadable', text);
     return false;
   }
-  if (!BLOCKING_ADDRESS.test(simplestAddress(address) ?? '')) {
+  if (!BLOCKING_ADDRESS.test(canonicalAddress(address) ?? '')) {
     collector.reject('redirect', text);
     return true;
   }

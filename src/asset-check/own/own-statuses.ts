@@ -108,14 +108,14 @@ export class OwnStatuses {
     return undefined;
   }
 
-  private resultOfHost({ host, isDnsName, isSharedHost, isAtHost }: ParsedContent): SourceResult {
+  private resultOfHost({ host, isDnsName, isSharedHost, isOnHost }: ParsedContent): SourceResult {
     if (host === undefined) return NOT_FOUND;
     if (isSharedHost) {
       const carrier = this.snapshot.statuses.get(urlKey(host)) ?? this.nearestParent(host)?.status;
       return carrier === undefined ? NOT_FOUND : hosted(carrier.match);
     }
     if (!isDnsName) return NOT_FOUND;
-    const status = isAtHost ? this.snapshot.statuses.get(urlKey(host)) : undefined;
+    const status = isOnHost ? this.snapshot.statuses.get(urlKey(host)) : undefined;
     const parent = status === undefined ? this.nearestParent(host) : { status, matchedLength: host.length };
     if (parent === undefined) return NOT_FOUND;
     const boundary = this.suffixes.boundaryOf(host);
