@@ -37,8 +37,8 @@ export class AssetChecker {
   }
 
   /**
-   * Returns how long a bulk check may wait for lookups, in ms. A source gets `MAX_CONCURRENT_REQUESTS` contents at a time.
-   * Every round but the last may use the timeout of the source, and the last round the budget of a single check.
+   * Returns how long a bulk check may wait for lookups, in ms. A source gets `MAX_CONCURRENT_REQUESTS` contents at a
+   * time. Every round but the last may use the timeout of the source, and the last round the budget of a single check.
    */
   budgetOf(contents: number): number {
     const waits = Math.ceil(contents / MAX_CONCURRENT_REQUESTS) - 1;

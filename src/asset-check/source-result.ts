@@ -29,8 +29,8 @@ export interface SourceResult {
   /** True if the asset imitates the matching entry (a fuzzy match) instead of being equal to it. */
   readonly isImitation?: boolean;
   /**
-   * Number of characters of host and path in the entry that the status is inherited from; a longer match is nearer to the
-   * asset. Absent if the source does not return the matching entry.
+   * Number of characters of host and path in the entry that the status is inherited from; a longer match is nearer to
+   * the asset. Absent if the source does not return the matching entry.
    */
   readonly matchedLength?: number;
   /** Since when the source has the status, in ms; absent if unknown. */

@@ -20,10 +20,10 @@ const NONE = Number.POSITIVE_INFINITY;
 
 /**
  * The precedence of a result; the lowest rank determines the verdict. 0: own exact status. 1: another source's exact
- * BLOCKED. 2: own inherited status. 3: another source's exact ALLOWED. 4: another source's inherited BLOCKED. 5: another
- * source's inherited ALLOWED. UNKNOWN has no rank.
- * @param blockedLength `matchedLength` of the nearest inherited BLOCKED of another source. This BLOCKED overrides an own
- *   ALLOWED that is inherited from a shorter match.
+ * BLOCKED. 2: own inherited status. 3: another source's exact ALLOWED. 4: another source's inherited BLOCKED. 5:
+ * another source's inherited ALLOWED. UNKNOWN has no rank.
+ * @param blockedLength `matchedLength` of the nearest inherited BLOCKED of another source. This BLOCKED overrides an
+ *   own ALLOWED that is inherited from a shorter match.
  */
 const rankOf = ({ isOwn, result }: AttributedResult, blockedLength: number): number => {
   if (result.status === 'UNKNOWN') return NONE;

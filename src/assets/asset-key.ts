@@ -19,9 +19,9 @@ export const urlKey = (host: string): string => `URL:${host}`;
 export const pageKey = (host: string, path: string): string => (path === '' ? urlKey(host) : `PAGE:${host}${path}`);
 
 /**
- * Returns the normalized key of an asset: `TYPE:content`. The key is equal for all spellings of an asset and different for
- * different assets. Content that cannot be parsed as its type is only trimmed. Normalizing a key again returns the same
- * key.
+ * Returns the normalized key of an asset: `TYPE:content`. The key is equal for all spellings of an asset and different
+ * for different assets. Content that cannot be parsed as its type is only trimmed. Normalizing a key again returns the
+ * same key.
  */
 export const assetKey = ({ type, content }: Asset): string => {
   const text = content.trim();
@@ -85,7 +85,9 @@ const mailbox = (name: string, host: string): string => {
   return `${plain === '' ? name : plain}@gmail.com`;
 };
 
-/** @returns the first 128 bits of the SHA-256 of the asset's key, in hex. Permanent, because streams are named by it. */
+/**
+ * @returns the first 128 bits of the SHA-256 of the asset's key, in hex. Permanent, because streams are named by it.
+ */
 export const assetHash = (asset: Asset): string => hashOfKey(assetKey(asset));
 
 export const hashOfKey = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 32);

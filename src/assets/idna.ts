@@ -6,8 +6,8 @@ interface Tr46 {
 }
 
 /**
- * Options for "domain to ASCII" of the WHATWG URL standard with `beStrict` false. The bidirectional rules are not checked,
- * because some URL parsers, such as that of Node 20, accept names that violate them.
+ * Options for "domain to ASCII" of the WHATWG URL standard with `beStrict` false. The bidirectional rules are not
+ * checked, because some URL parsers, such as that of Node 20, accept names that violate them.
  */
 const OPTIONS = { checkJoiners: true };
 
@@ -16,8 +16,8 @@ const require = createRequire(import.meta.url);
 let tr46: Tr46 | undefined;
 
 /**
- * Converts a non-ASCII name to ASCII. The result is equal on every version of Node, unlike that of the URL parser of Node,
- * because keys must not depend on the version.
+ * Converts a non-ASCII name to ASCII. The result is equal on every version of Node, unlike that of the URL parser of
+ * Node, because keys must not depend on the version.
  * @param name a short name: the time grows with the number of labels and the square of their length
  * @returns undefined if the name is not valid
  */

@@ -95,7 +95,9 @@ export const canonicalAddress = (text: string): string | undefined => {
   return address && String(embedded(address) ?? address);
 };
 
-/** Returns the use of an IP address or of the IPv4 address that it embeds; undefined if the text is not an IP address. */
+/**
+ * Returns the use of an IP address or of the IPv4 address that it embeds; undefined if the text is not an IP address.
+ */
 const useOfText = (text: string): Use | undefined => {
   const address = parse(text);
   if (address === undefined) return undefined;

@@ -39,8 +39,8 @@ const GATEWAY_HOST = /^([a-z0-9]{46,63})\./;
 /** A gateway host with `CID.ipfs.`; the CID may be a short inline CID. */
 const SUBDOMAIN_HOST = /(?:^|\.)([a-z0-9]{8,63})\.ipfs\./;
 /**
- * A gateway host that serves the content of one publisher: a subdomain of `ipns`, of a name service (`NAME.eth.limo`), or
- * of a gateway that serves only such subdomains.
+ * A gateway host that serves the content of one publisher: a subdomain of `ipns`, of a name service (`NAME.eth.limo`),
+ * or of a gateway that serves only such subdomains.
  */
 const PUBLISHER_HOST =
   /[^.]\.ipns\.|\.(?:eth|gno|sol|bnb|crypto|wei)\.[a-z]{2,}$|\.(?:dweb\.link|w3s\.link|nftstorage\.link|cf-ipfs\.com|inbrowser\.(?:link|dev)|on-fleek\.app|fleek\.co|4everland\.app)$/;
@@ -49,7 +49,8 @@ const PUBLISHER_HOST =
 const cidOfHost = (host: string): string | undefined => {
   const below = host.includes('.ipfs.') ? SUBDOMAIN_HOST.exec(host)?.[1] : undefined;
   if (below !== undefined) return readCid(below, LEAST_INLINE_CID);
-  // Most hosts begin with a shorter label. Without this test, the pattern would take a tenth of the time of a list lookup.
+  // Most hosts begin with a shorter label. Without this test, the pattern would take a tenth of the time of a list
+  // lookup.
   return host.indexOf('.') < LEAST_CID ? undefined : readCid(GATEWAY_HOST.exec(host)?.[1] ?? '');
 };
 

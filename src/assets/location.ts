@@ -34,7 +34,9 @@ const LABELS = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 /** Hosts that are accepted without a scheme. Browsers also open labels with `*` and labels that begin with `-`. */
 const BARE_LABELS = /^[a-z0-9_*-]{1,63}(?:\.[a-z0-9_*-]{1,63})*$/;
 
-/** Removes what the URL parser ignores: white space and control characters at the ends, tabs and line breaks anywhere. */
+/**
+ * Removes what the URL parser ignores: white space and control characters at the ends, tabs and line breaks anywhere.
+ */
 export const trimLikeUrlParser = (text: string): string => {
   let from = 0;
   let to = text.length;
@@ -88,8 +90,8 @@ export const parseDefangedLocation = memoizeLastTwo((text): Location | undefined
 
 /**
  * @param text text after `trimLikeUrlParser`
- * @returns undefined if the text has no valid host. With a web scheme, the URL parser decides; without one, the host must
- *   also be a possible DNS name
+ * @returns undefined if the text has no valid host. With a web scheme, the URL parser decides; without one, the host
+ *   must also be a possible DNS name
  */
 export const parseLocation = (text: string): Location | undefined => {
   const plain = parsePlainLocation(text);

@@ -31,7 +31,9 @@ export interface ParsedContent {
   readonly involved?: string;
   /** The link that a deep link or other carrier opens. */
   readonly opened?: string;
-  /** The carriers of this asset, such as a deep link of a wallet. Only the status BLOCKED of a carrier has an effect. */
+  /**
+   * The carriers of this asset, such as a deep link of a wallet. Only the status BLOCKED of a carrier has an effect.
+   */
   readonly carriers?: readonly ParsedContent[];
 }
 
@@ -147,7 +149,10 @@ const emailReading = (email: string): ParsedContent => {
   };
 };
 
-/** Creates the result for a host or an asset on a host. Fields are not spread, because that would double the parsing time. */
+/**
+ * Creates the result for a host or an asset on a host. Fields are not spread, because that would double the parsing
+ * time.
+ */
 const hostReading = (
   host: string,
   isDnsName: boolean,

@@ -142,7 +142,7 @@ describe('A list as people publish it', () => {
     '\n<!-- generated -->\n<!DOCTYPE html>\n<html><head><title>503</title></head>\n<body>\nfc37.example\n</body></html>\n',
     '<!-- 404 --> <html>\n<body><pre>\nfc38.example\n</pre>\n',
     Buffer.from('\ufefffc93.example\r\nfc94.example\r\n', 'utf16le').toString('latin1'),
-  ])('is rejected as a whole if it is something else: %j', async (text) => {
+  ])('is rejected completely if it is another kind of document: %j', async (text) => {
     await expect(listOf(text, 'plain')).rejects.toThrow(/not a list|no usable entries/);
   });
 
@@ -166,7 +166,7 @@ describe('A list as people publish it', () => {
     'https://u:p@x.example/',
     'https://metamask.app.link/dapp/x.example',
     'metamask://dapp/x.example',
-  ])('counts the line %j and takes no entry from it', async (line) => {
+  ])('counts the line %j as rejected and creates no entry from it', async (line) => {
     const others = Array.from({ length: 20 }, (_, n) => `other-${n}.example`);
     const { ask, content } = await listOf([...others, line].join('\n'), 'plain');
     expect(content.rejected).toEqual([{ reason: expect.any(String), count: 1, examples: [expect.any(String)] }]);

@@ -93,17 +93,20 @@ describe('The source that determines the verdict', () => {
     { own: 12, other: 12, source: 'own' },
     { own: 14, other: 12, source: 'own' },
     { own: 12, other: undefined, source: 'own' },
-  ])('is our own inherited ALLOWED unless another’s inherited BLOCKED lies nearer: $own, $other', (one) => {
-    const voices = [
-      inherited('own', 'ALLOWED', one.own),
-      inherited('a', 'BLOCKED', 3),
-      inherited('b', 'BLOCKED', one.other),
-      inherited('c', 'ALLOWED', 20),
-    ];
-    // Otherwise the other sources decide; of two BLOCKED results the first configured one is used.
-    expect(decide(voices).source).toBe(one.source === 'b' ? 'a' : 'own');
-    expect(decide([voices[0]!, voices[2]!, voices[3]!]).source).toBe(one.source);
-  });
+  ])(
+    'is this service’s own source for an inherited ALLOWED, unless another source has a nearer inherited BLOCKED: $own, $other',
+    (one) => {
+      const voices = [
+        inherited('own', 'ALLOWED', one.own),
+        inherited('a', 'BLOCKED', 3),
+        inherited('b', 'BLOCKED', one.other),
+        inherited('c', 'ALLOWED', 20),
+      ];
+      // Otherwise the other sources decide; of two BLOCKED results the first configured one is used.
+      expect(decide(voices).source).toBe(one.source === 'b' ? 'a' : 'own');
+      expect(decide([voices[0]!, voices[2]!, voices[3]!]).source).toBe(one.source);
+    },
+  );
 
   it('is this service’s own source if it has an inherited BLOCKED, even if another source has a nearer match', () => {
     for (const status of ['ALLOWED', 'BLOCKED'] as const)

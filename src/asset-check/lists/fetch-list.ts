@@ -27,8 +27,8 @@ const MAX_REDIRECTS = 5;
 const USER_AGENT = 'threat-protection/2.0 (+list refresh)';
 
 /**
- * Fetches a list from the URL that the operator configured, which may be on a private network. A redirect may only lead to
- * a public address: a remote server must not choose which internal hosts this service connects to.
+ * Fetches a list from the URL that the operator configured, which may be on a private network. A redirect may only lead
+ * to a public address: a remote server must not choose which internal hosts this service connects to.
  * @param timeoutMs for the whole download, including redirects and the body
  * @throws InvalidList, or the error of the connection; reading the body throws the same errors
  */

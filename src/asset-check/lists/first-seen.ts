@@ -38,10 +38,10 @@ const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 const originOf = (origin: string): number => hash('sha256', origin, 'buffer').readUInt32LE();
 
 /**
- * Stores when each entry of a list was first seen, in a file next to the copy of the list. The file is an open-addressing
- * hash table that is read on disk, so it takes no memory between refreshes. A slot has 32 bits of an entry's hash and a
- * time in seconds; 32 bits of a second hash select the slot. Each file has its own random seeds, so that an attacker
- * cannot craft entries whose hashes collide.
+ * Stores when each entry of a list was first seen, in a file next to the copy of the list. The file is an
+ * open-addressing hash table that is read on disk, so it takes no memory between refreshes. A slot has 32 bits of an
+ * entry's hash and a time in seconds; 32 bits of a second hash select the slot. Each file has its own random seeds, so
+ * that an attacker cannot craft entries whose hashes collide.
  */
 export class FirstSeen {
   constructor(
@@ -153,7 +153,10 @@ export class FirstSeen {
   }
 }
 
-/** Returns the index of an entry's slot, or of the empty slot for it. Returns the first probed slot if the table is full. */
+/**
+ * Returns the index of an entry's slot, or of the empty slot for it. Returns the first probed slot if the table is
+ * full.
+ */
 const slotOf = (words: Uint32Array, slotHash: number, entryHash: number): number => {
   const capacity = words[HEADER_WORD.capacity]!;
   const first = Math.floor((slotHash / TWO_TO_32) * capacity);

@@ -18,8 +18,8 @@ const countOf = (bits: number): number => {
 };
 
 /**
- * Hosts that phishers imitate. A host within `tolerance` edits of one of them is an imitation; the top-level domain and a
- * leading `www.` are ignored. This is the rule of eth-phishing-detect.
+ * Hosts that phishers imitate. A host within `tolerance` edits of one of them is an imitation; the top-level domain and
+ * a leading `www.` are ignored. This is the rule of eth-phishing-detect.
  */
 export class FuzzyList {
   private readonly targets: readonly { readonly host: string; readonly form: string; readonly letters: number }[];

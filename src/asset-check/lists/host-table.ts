@@ -27,8 +27,8 @@ const ENTRIES_PER_CHECK = 256;
 
 /**
  * Hosts and accounts with their flags, in about 30 bytes each: a pool of texts, and an open-addressing table of offsets
- * with one byte of each hash, so that few probes compare texts. Most hosts are not listed, so a Bloom filter that fits the
- * CPU cache comes first. Texts are compared byte by byte, so that equal hashes do not confuse two entries.
+ * with one byte of each hash, so that few probes compare texts. Most hosts are not listed, so a Bloom filter that fits
+ * the CPU cache comes first. Texts are compared byte by byte, so that equal hashes do not confuse two entries.
  */
 export class HostTable {
   private readonly scale: number;
@@ -36,8 +36,8 @@ export class HostTable {
 
   constructor(
     /**
-     * The records: length, flags, text, and with `HAS_SPELLING` the length and bytes of the source's spelling. Byte 0 is
-     * unused, because offset 0 marks an empty slot.
+     * The records: length, flags, text, and with `HAS_SPELLING` the length and bytes of the source's spelling. Byte 0
+     * is unused, because offset 0 marks an empty slot.
      */
     private readonly texts: Uint8Array,
     private readonly slots: Uint32Array,
@@ -56,8 +56,8 @@ export class HostTable {
   }
 
   /**
-   * Frees the memory at once; otherwise it would stay allocated until the next garbage collection, possibly after the next
-   * list is loaded. The table is empty afterwards. On Node 20 this does nothing.
+   * Frees the memory at once; otherwise it would stay allocated until the next garbage collection, possibly after the
+   * next list is loaded. The table is empty afterwards. On Node 20 this does nothing.
    */
   free(): void {
     for (const { buffer } of [this.texts, this.slots, this.fingerprints, this.filter])
@@ -121,7 +121,10 @@ export class HostTableBuilder {
     return this.entries === 0;
   }
 
-  /** @param expected number of bytes of text; unused memory pages never become resident, so a high estimate costs nothing */
+  /**
+   * @param expected number of bytes of text; unused memory pages never become resident, so a high estimate costs
+   *   nothing
+   */
   constructor(expected = 0) {
     this.texts = new Uint8Array(Math.max(1 << 12, Math.ceil(expected * 2.3)));
   }

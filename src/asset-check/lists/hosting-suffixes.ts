@@ -9,7 +9,10 @@ const OPTIONS = { allowPrivateDomains: true, extractHostname: false, validateHos
 export interface Boundary {
   /** The longest public or hosting suffix of the host. */
   readonly suffix: string;
-  /** `registry`: a public suffix such as `co.uk`. `hosting`: a suffix under which anybody can publish, such as `github.io`. */
+  /**
+   * `registry`: a public suffix such as `co.uk`. `hosting`: a suffix under which anybody can publish, such as
+   * `github.io`.
+   */
   readonly owner: 'registry' | 'hosting';
 }
 

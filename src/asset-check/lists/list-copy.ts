@@ -91,8 +91,8 @@ export class ListCopy {
   }
 
   /**
-   * Passes the body through while saving it to a temporary file, so that the whole list is never in memory. The next `write`
-   * moves the file into place. A disk failure does not interrupt reading; `write` throws it.
+   * Passes the body through while saving it to a temporary file, so that the whole list is never in memory. The next
+   * `write` moves the file into place. A disk failure does not interrupt reading; `write` throws it.
    */
   record({ chunks, size }: Body): Body {
     return { chunks: this.recording(chunks), size };

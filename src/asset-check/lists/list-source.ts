@@ -20,8 +20,8 @@ const MAX_SHRINK_FACTOR = 10;
 const FIRST_RETRY_MS = 5_000;
 
 /**
- * A list in memory. The last valid version stays in use; it is refreshed in the background and saved on disk for the next
- * start.
+ * A list in memory. The last valid version stays in use; it is refreshed in the background and saved on disk for the
+ * next start.
  */
 export class ListSource {
   private content: ListContent | undefined;
@@ -40,8 +40,8 @@ export class ListSource {
     private readonly suffixes: HostingSuffixes,
     dataDir: string,
     /**
-     * Called when a refresh fails with a new error, when a refresh succeeds after a failure, and when the rejected entries
-     * change.
+     * Called when a refresh fails with a new error, when a refresh succeeds after a failure, and when the rejected
+     * entries change.
      */
     private readonly report: (sentence: string, level: 'log' | 'warn') => void,
   ) {

@@ -177,7 +177,9 @@ const resultOfUnlistedHost = (
 const spellingOf = (host: string, index: number, { table }: ListContent, { starts, hashes }: SuffixHashes): string =>
   table.originalSpelling(host, starts[index]!, hashes[index]!);
 
-/** Returns the result of a page or profile on a listed shared host: an entry for the host does not apply to its pages. */
+/**
+ * Returns the result of a page or profile on a listed shared host: an entry for the host does not apply to its pages.
+ */
 const resultOfSharedHost = (host: string, content: ListContent, hashes: SuffixHashes): SourceResult => {
   let nearest = hashes.count - 1;
   while (hashes.flags[nearest] === 0) nearest -= 1;
@@ -185,8 +187,8 @@ const resultOfSharedHost = (host: string, content: ListContent, hashes: SuffixHa
 };
 
 /**
- * Returns the result of the nearest matching entry: an exact entry first, then entries for parent domains, longest first.
- * ALLOWED takes precedence over BLOCKED in the same entry.
+ * Returns the result of the nearest matching entry: an exact entry first, then entries for parent domains, longest
+ * first. ALLOWED takes precedence over BLOCKED in the same entry.
  * @param wanted the flags to consider
  * @returns undefined if no entry with a wanted flag matches
  */
@@ -213,8 +215,8 @@ const matchNearest = (
 };
 
 /**
- * Matches in the order of MetaMask's detector: allowed hosts, blocked pages, blocked hosts, then imitations. Entries for
- * hosts include their subdomains.
+ * Matches in the order of MetaMask's detector: allowed hosts, blocked pages, blocked hosts, then imitations. Entries
+ * for hosts include their subdomains.
  */
 const matchAsMetamask = (
   reading: ParsedContent,

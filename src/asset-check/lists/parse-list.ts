@@ -55,7 +55,9 @@ export const parseList = async (
   return { table, fuzzy, pages: collector.pages, rejected: collector.rejected };
 };
 
-/** Reads a line of a hosts file. A line with another address than a blocking one redirects its names, and is rejected. */
+/**
+ * Reads a line of a hosts file. A line with another address than a blocking one redirects its names, and is rejected.
+ */
 const addHostsLine = (text: string, collector: Collector, flags: number): boolean => {
   const [address = '', ...names] = text.split(/\s+/);
   if (isIP(address) === 0) {

@@ -15,8 +15,8 @@ export const MAX_CONCURRENT_REQUESTS = 50;
 const MAX_RESPONSE_BYTES = 65_536;
 
 /**
- * How a lookup ended. `remembered`: the result was cached. `shared`: a request for the same asset was already in flight.
- * `skipped`: the circuit breaker was open.
+ * How a lookup ended. `remembered`: the result was cached. `shared`: a request for the same asset was already in
+ * flight. `skipped`: the circuit breaker was open.
  */
 export const OUTCOMES = [
   ...ASSET_STATUSES,
@@ -66,7 +66,8 @@ export class LookupSource {
   private async request(content: string, key: string, deadline: number): Promise<SourceResult> {
     await this.requests.acquire();
     try {
-      // Checked after waiting for a slot, because the deadline may have passed or the breaker may have opened meanwhile.
+      // Checked after waiting for a slot, because the deadline may have passed or the breaker may have opened
+      // meanwhile.
       const isLate = performance.now() >= deadline;
       if (isLate || !this.breaker.allows()) {
         this.onOutcome(isLate ? 'timeout' : 'skipped');

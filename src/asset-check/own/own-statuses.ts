@@ -24,7 +24,9 @@ type Row = RowOf<typeof STATUS_CHANGES>;
 /** The last event that the projection has applied, as read from the log. */
 type LastEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'position' | 'recordedAt'>;
 
-/** The state that the rows were read from. If it changed in any other way than by new events, all rows are read again. */
+/**
+ * The state that the rows were read from. If it changed in any other way than by new events, all rows are read again.
+ */
 interface SourceState {
   readonly table: string | null;
   readonly parked: string;
@@ -147,7 +149,10 @@ export class OwnStatuses {
       throw new Unavailable('The service has not reached the state of this Consistency-Token yet; try again');
   }
 
-  /** Reads changes. Concurrent calls share one read that starts after the calls. Never rejects; returns whether it succeeded. */
+  /**
+   * Reads changes. Concurrent calls share one read that starts after the calls. Never rejects; returns whether it
+   * succeeded.
+   */
   async refresh(): Promise<boolean> {
     try {
       await this.readOnce();
@@ -191,8 +196,8 @@ export class OwnStatuses {
   }
 
   /**
-   * Returns the state that a page of rows was read from. The log is read after the page: events lost before the page are
-   * detected now, and events lost later are detected with the next page.
+   * Returns the state that a page of rows was read from. The log is read after the page: events lost before the page
+   * are detected now, and events lost later are detected with the next page.
    * @returns undefined if the state does not continue `known`, so that all rows must be read again
    */
   private async stateOf(row: Row, known: SourceState | undefined): Promise<SourceState | undefined> {

@@ -12,8 +12,8 @@ const parkedUpTo = (position: string): string => `(
 
 /**
  * Reads the rows changed since a position. Always returns one row that tells whether the rows read earlier are still
- * valid. It has the id of the table, which a rebuild replaces; the set of parked events, because retrying an event changes
- * rows at an earlier position; and the last applied event, which a failover of the database may have lost.
+ * valid. It has the id of the table, which a rebuild replaces; the set of parked events, because retrying an event
+ * changes rows at an earlier position; and the last applied event, which a failover of the database may have lost.
  */
 export const STATUS_CHANGES = statement(
   'follow-asset-statuses',

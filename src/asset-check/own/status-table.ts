@@ -33,7 +33,9 @@ const MAX_FILL = 0.75;
 /** Factor by which the table grows. */
 const GROWTH = 1.5;
 const MIN_GROWTH = 1.05;
-/** A table with a larger share of dead bytes is compacted when it grows. Compacting takes 100 times as long as copying. */
+/**
+ * A table with a larger share of dead bytes is compacted when it grows. Compacting takes 100 times as long as copying.
+ */
 const MAX_DEAD_SHARE = 1 / 3;
 const TWO_TO_32 = 4_294_967_296;
 
@@ -45,9 +47,9 @@ const isWide = (text: string): boolean => {
 const contentOf = (key: string): string => key.slice(key.indexOf(':') + 1);
 
 /**
- * Maps keys to statuses in about 60 bytes each: a pool of records, and an open-addressing hash table with the offset and
- * hash of each record. Keys are compared character by character, so that equal hashes do not confuse two assets. A record
- * that was replaced or removed takes memory until the pool is compacted.
+ * Maps keys to statuses in about 60 bytes each: a pool of records, and an open-addressing hash table with the offset
+ * and hash of each record. Keys are compared character by character, so that equal hashes do not confuse two assets. A
+ * record that was replaced or removed takes memory until the pool is compacted.
  */
 export class StatusTable {
   /** Offset 0 is unused, because it marks an empty slot. */

@@ -16,8 +16,8 @@ export interface ListStatus extends Saved {
 }
 
 /**
- * Reads the state of each list that the instances of the API saved last, in the configured order. The instances need not
- * be running.
+ * Reads the state of each list that the instances of the API saved last, in the configured order. The instances need
+ * not be running.
  * @throws ConfigError if the sources file is invalid
  */
 export const readSourcesStatus = async (

@@ -2,7 +2,10 @@ import { type Address, readAddress, withTag } from './address.js';
 
 /** The account that a text names, or the recipient of a payment link. */
 export interface Account extends Address {
-  /** Another account that the payment involves, such as the token contract. The payment is blocked if this account is; an ALLOWED status of it has no effect. */
+  /**
+   * Another account that the payment involves, such as the token contract. The payment is blocked if this account is;
+   * an ALLOWED status of it has no effect.
+   */
   readonly involved?: Address;
 }
 

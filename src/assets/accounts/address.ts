@@ -90,7 +90,10 @@ const readBase58 = (text: string): Address | undefined => {
   return undefined;
 };
 
-/** Whether the bytes are a Cardano Byron address: a CBOR array of the tagged address and its CRC-32, both in shortest encoding. */
+/**
+ * Whether the bytes are a Cardano Byron address: a CBOR array of the tagged address and its CRC-32, both in shortest
+ * encoding.
+ */
 const isByron = (bytes: Uint8Array): boolean => {
   if (bytes[0] !== 0x82 || bytes[1] !== 0xd8 || bytes[2] !== 0x18) return false;
   const start = bytes[3] === 0x58 ? 5 : 4;
@@ -128,7 +131,8 @@ const MAX_XRP_TAG = 0xff_ff_ff_ff;
 const MAX_MEMO_LENGTH = 64;
 
 /**
- * Adds a destination tag (XRP) or a memo (Stellar) to an account. It identifies a customer of a shared account, such as that of an exchange.
+ * Adds a destination tag (XRP) or a memo (Stellar) to an account. It identifies a customer of a shared account, such as
+ * that of an exchange.
  * @returns the account unchanged if it already has a tag; undefined if its chain has no tags or the tag is invalid
  */
 export const withTag = (account: Address, tag: string): Address | undefined => {

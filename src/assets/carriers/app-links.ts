@@ -10,8 +10,8 @@ const MAX_SEARCHED_LENGTH = 4_096;
 const WEB_LINK = /(?<=[=/:])https?(?::\/\/|%(?:25)*3a)/gi;
 
 /**
- * Returns the web link in a link of an unknown app. Returns nothing if there are two, because it is unknown which one the
- * app opens, or if a host follows the scheme, because the app opens that host.
+ * Returns the web link in a link of an unknown app. Returns nothing if there are two, because it is unknown which one
+ * the app opens, or if a host follows the scheme, because the app opens that host.
  */
 export const onlyWebLinkIn = (text: string): readonly string[] => {
   if (NOT_AN_APP.test(text) || /^[^:]+:\/*[^/?#]{0,253}\./.test(text.replace(/^([^:]+:)\/*(?=https?(?::|%))/i, '$1-/')))

@@ -11,7 +11,7 @@ export interface Profile {
   readonly name: string;
 }
 
-/** Returns the profile that a link leads to. */
+/** The profile that a link leads to. */
 export interface LinkedProfile extends Profile {
   /** Whether the link leads to a post of the profile, which is a separate asset. */
   readonly isPost: boolean;
@@ -67,7 +67,7 @@ const segmentsOf = (path: string): string[] =>
     .map((segment) => readSegment(segment) || segment);
 
 /**
- * The profile that a link leads to.
+ * Returns the profile that a link leads to.
  * @param path the result of `pathOf`
  * @param rest path, query and fragment of the link
  */

@@ -5,8 +5,8 @@ export type ReadName = (text: string) => string | undefined;
  * A platform: its hosts, and the patterns of links to its profiles.
  *
  * A pattern is a path such as `in/{name}` (more segments may follow), a parameter with or without a path
- * (`send?phone={phone}`), or a fragment (`#!/{name}`). `*` matches any segment; text before a placeholder is literal. The
- * first matching pattern is used. After ` = ` follows the name of the profile, if it is not just the placeholder.
+ * (`send?phone={phone}`), or a fragment (`#!/{name}`). `*` matches any segment; text before a placeholder is literal.
+ * The first matching pattern is used. After ` = ` follows the name of the profile, if it is not just the placeholder.
  */
 export interface Site {
   /** Asset type. */

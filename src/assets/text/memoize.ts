@@ -1,6 +1,6 @@
 /**
- * Memoizes the last two results of a function. Two are enough: parsing one content calls the function repeatedly with the
- * text as sent and with the cleaned text.
+ * Memoizes the last two results of a function. Two are enough: parsing one content calls the function repeatedly with
+ * the text as sent and with the cleaned text.
  * @param of a pure function
  */
 export const memoizeLastTwo = <T>(of: (text: string) => T): ((text: string) => T) => {

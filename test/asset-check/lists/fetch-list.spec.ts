@@ -82,7 +82,7 @@ describe('A list that redirects to a host name', () => {
     [['::1']],
     [['::ffff:7f00:1']],
     [[PUBLIC, 'fd00:ec2::254']],
-  ])('is refused if the name leads to %j, because not all of it is public', async (addresses) => {
+  ])('is rejected if the name resolves to %j, because not every address is public', async (addresses) => {
     await expect(read(configured, leadingTo(addresses))).rejects.toThrow(
       'The server redirected to lists.example: not a public address',
     );
@@ -96,7 +96,7 @@ describe('A list that redirects to a host name', () => {
   });
 
   it.each([`http://${INNER}`, 'http://[::1]', 'http://[::ffff:7f00:1]'])(
-    'is refused if it redirects on to %s, without a look-up',
+    'is rejected without a DNS lookup if it redirects to %s',
     async (target) => {
       open.behave = answers(302, { location: `${target}:${port}/list` });
       await expect(read(configured, leadingTo([PUBLIC]))).rejects.toThrow(/: not a public address$/);

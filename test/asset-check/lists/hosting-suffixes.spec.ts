@@ -75,12 +75,12 @@ describe('The shipped hosting suffixes', () => {
     'myshopify.com',
     'blogspot.com',
     'typeform.com',
-  ])('with the Public Suffix List, include %s', (suffix) => {
+  ])('include %s, together with the Public Suffix List', (suffix) => {
     expect(hosting.boundaryOf(`someone.${suffix}`)).toEqual({ suffix, owner: 'hosting' });
   });
 
   it.each(['example.com', 'metamask.io', 'notwordpress.com', 'google.com', 'slack.com', 'netlify.com'])(
-    'do not include %s, below which its owner alone has names',
+    'do not include %s, whose subdomains all belong to its owner',
     (host) => expect(hosting.boundaryOf(`www.${host}`).owner).toBe('registry'),
   );
 });

@@ -226,7 +226,7 @@ describe('A line of a hosts file', () => {
     ['fe80::1%lo0', false],
     ['::2', false],
     ['2001:4860:4802:32::78', false],
-  ])('to %s blocks: %s', async (address, blocks) => {
+  ])('with the address %s blocks: %s', async (address, blocks) => {
     const { content, ask } = await listOf(`${address} x.example#y.example\n0.0.0.0 z.example\n`, 'hosts');
     expect(brief(ask('x.example'))).toBe(blocks ? 'BLOCKED x.example' : 'not-found');
     expect(brief(ask('y.example'))).toBe('not-found');

@@ -429,7 +429,7 @@ describe('ListSource', () => {
   });
 
   it.each(['plain', 'json'] as const)(
-    'of 200,000 entries in the format %s lets requests pass meanwhile',
+    'yields to other requests while it parses 200,000 entries in the format %s',
     async (format) => {
       const text = format === 'plain' ? entries(200_000) : JSON.stringify(entries(200_000).split('\n'));
       const bytes = Buffer.from(text);
@@ -469,7 +469,7 @@ describe('ListSource', () => {
     'localhost',
     'LOCALHOST.',
     '%E2%91%A0%E2%91%A1%E2%91%A6.0.0.1',
-  ])('makes no connection to %s, where it redirects', async (target) => {
+  ])('does not connect to the private redirect target %s', async (target) => {
     const secret = new ListServer();
     const { port } = new URL(await secret.start());
     server.behave = answers(302, { location: `http://${target}:${port}/secret` });

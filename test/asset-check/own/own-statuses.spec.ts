@@ -262,7 +262,7 @@ describe('OwnStatuses', () => {
     ['more events took the places', [kept, other, another, entry('6', 'URL', 'sixth.example', 'ALLOWED')]],
     ['the last event was sent again, and has its old place', [kept, other, last]],
     ['the last event was sent again, and has an earlier place', [kept, last, other]],
-  ])('agree with the tables after a failover that lost events, if %s', async (_, events) => {
+  ])('equal the read models after a failover that lost events, if %s', async (_, events) => {
     await learn([kept, lost, last]);
     await failOver(events, 60_000);
     await own.refresh();

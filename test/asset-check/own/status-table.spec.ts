@@ -4,7 +4,9 @@ import { type StoredStatus, StatusTable, TooManyStatuses } from '../../../src/as
 
 const LARGE = 1e9;
 
-/** Few distinct keys, so that operations hit equal keys: ASCII, Latin-1, wider characters, lone surrogates and prefixes. */
+/**
+ * Few distinct keys, so that operations hit equal keys: ASCII, Latin-1, wider characters, lone surrogates and prefixes.
+ */
 const texts = fc.array(fc.constantFrom('a', 'b', '.', 'é', 'ÿ', 'Ā', '漢', '\ud800', '\udfff', '\ufffd', '😀'), {
   maxLength: 4,
 });

@@ -119,7 +119,7 @@ describe('The sources file', () => {
     [{ sources: [own, { ...partner, headers: { 'a b': 'x' } }] }, 'sources[1].headers.a b is not a valid header name'],
     [{ sources: [own, { ...partner, headers: { a: 7 } }] }, 'sources[1].headers.a must be a string'],
     [{ sources: [own, { ...partner, url: 7 }] }, 'sources[1].url must be an http:// or https:// URL'],
-  ])('that is wrong stops the start and names the place: %j', (content, sentence) => {
+  ])('stops the start with the path of the invalid field: %j', (content, sentence) => {
     let said: unknown;
     try {
       read(content);
